@@ -1,0 +1,53 @@
+// Package invalid is the one shape that every refused input of this module has: which field, which value, and the
+// limit that it broke. Each public package wraps it in a sentinel of its own.
+package invalid
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// maxValue is how many bytes of a refused value an error repeats.
+const maxValue = 64
+
+// Error says which input was refused and why. It unwraps to the sentinel of the package that refused it.
+type Error struct {
+	// Field names the input, as the caller knows it: "tenant", "part 2", "time".
+	Field string
+	// Value is the refused value, quoted where it is text, shortened where it is long.
+	Value string
+	// Limit says what would have been accepted.
+	Limit string
+
+	sentinel error
+}
+
+// New returns an Error that unwraps to sentinel. The sentinel's text leads the message, so it carries its package's name.
+func New(sentinel error, field, value, limit string) *Error {
+	return &Error{Field: field, Value: value, Limit: limit, sentinel: sentinel}
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%v: %s is %s; want %s", e.sentinel, e.Field, e.Value, e.Limit)
+}
+
+// Unwrap returns the sentinel.
+func (e *Error) Unwrap() error { return e.sentinel }
+
+// Quote renders text from outside for an Error: quoted, control bytes escaped, and shortened to 64 bytes with its full
+// length noted.
+func Quote(s string) string {
+	if s == "" {
+		return "empty"
+	}
+	if len(s) <= maxValue {
+		return strconv.Quote(s)
+	}
+	cut := maxValue
+	for cut > maxValue-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strconv.Quote(s[:cut]), len(s))
+}
