@@ -1,0 +1,134 @@
+package rowkey
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789ABCDEF"
+
+// AppendPath appends the parts of an entity or a prefix in the form in which they stand in keys: each byte 0x00 to 0x25
+// as %XX, the parts joined by '#', which is below every byte that is left in a part. So paths are ordered as their parts
+// are as tuples, and no two lists of parts give the same path.
+func AppendPath(dst []byte, parts ...string) []byte {
+	for i, part := range parts {
+		if i > 0 {
+			dst = append(dst, delim)
+		}
+		for j := range len(part) {
+			if c := part[j]; c <= lastEsc {
+				dst = append(dst, escape, hexDigits[c>>4], hexDigits[c&15])
+			} else {
+				dst = append(dst, c)
+			}
+		}
+	}
+	return dst
+}
+
+// Path returns the path of parts. It allocates nothing beyond the path, and not even that where there is one part with
+// nothing to escape.
+func Path(parts ...string) string {
+	if len(parts) == 1 && plain(parts[0]) {
+		return parts[0]
+	}
+	n := len(parts)
+	for _, part := range parts {
+		n += len(part)
+		for i := range len(part) {
+			if part[i] <= lastEsc {
+				n += 2
+			}
+		}
+	}
+	var b [128]byte
+	if n <= len(b) {
+		return string(AppendPath(b[:0], parts...))
+	}
+	return string(AppendPath(make([]byte, 0, n), parts...))
+}
+
+func plain(part string) bool {
+	for i := range len(part) {
+		if part[i] <= lastEsc {
+			return false
+		}
+	}
+	return true
+}
+
+// Parts returns the parts of a path that Path or Split gave.
+func Parts(path string) []string {
+	if path == "" {
+		return nil
+	}
+	parts := make([]string, 0, countParts(path))
+	for part := range strings.SplitSeq(path, "#") {
+		parts = append(parts, unescape(part))
+	}
+	return parts
+}
+
+// unescape undoes what AppendPath does to one part; what is not an escape is kept as it is.
+func unescape(part string) string {
+	if strings.IndexByte(part, escape) < 0 {
+		return part
+	}
+	b := make([]byte, 0, len(part))
+	for i := 0; i < len(part); i++ {
+		if c, ok := escaped(part[i:]); ok {
+			b = append(b, c)
+			i += 2
+			continue
+		}
+		b = append(b, part[i])
+	}
+	return string(b)
+}
+
+// escaped returns the byte that the escape at the start of s stands for, if it is one that AppendPath writes.
+func escaped(s string) (byte, bool) {
+	if len(s) < 3 || s[0] != escape {
+		return 0, false
+	}
+	hi, lo := strings.IndexByte(hexDigits, s[1]), strings.IndexByte(hexDigits, s[2])
+	if hi < 0 || lo < 0 || hi<<4|lo > lastEsc {
+		return 0, false
+	}
+	return byte(hi<<4 | lo), true
+}
+
+// canonical reports whether path is one that AppendPath makes of non-empty, valid parts.
+func canonical(path string) bool {
+	if !utf8.ValidString(path) {
+		return false
+	}
+	start := true
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case c == delim:
+			if start {
+				return false
+			}
+			start = true
+			continue
+		case c == escape:
+			if _, ok := escaped(path[i:]); !ok {
+				return false
+			}
+			i += 2
+		case c < lastEsc:
+			return false
+		}
+		start = false
+	}
+	return !start
+}
+
+// countParts returns how many parts a path has; the empty path has none.
+func countParts(path string) int {
+	if path == "" {
+		return 0
+	}
+	return strings.Count(path, "#") + 1
+}

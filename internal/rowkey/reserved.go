@@ -1,0 +1,9 @@
+package rowkey
+
+// The store's own rows, all below every tenant's. No tenant's name can hold the mark that they start with.
+const (
+	// FormatRow holds the version of the stored format.
+	FormatRow = "!format"
+	// DatasetRows is the prefix of the catalogue's rows, one a dataset, followed by its name.
+	DatasetRows = "!dataset#"
+)

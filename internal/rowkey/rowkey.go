@@ -1,0 +1,192 @@
+// Package rowkey is the grammar of a store's row keys: how a point's key is made, taken apart and bounded. It is the only
+// place where keys and ranges are made, and it makes them only from a validated tenant, so a key cannot leave its tenant's
+// range. All of it is pure functions.
+//
+// A point row is
+//
+//	<tenant>#<dataset>#[<salt>#]<part>#…#<part>#<reverse time>
+//
+// docs/format.md is the full specification.
+package rowkey
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Limits of the grammar. MaxKey is Cloud Bigtable's own limit for a row key.
+const (
+	MaxKey     = 4096
+	MaxDataset = 32
+	MaxParts   = 8
+	MaxSalts   = 100
+)
+
+const (
+	delim    = '#' // ends the tenant, the dataset, the salt and each part
+	afterDel = '$' // the byte after delim: a prefix that ends with it is the limit of one that ends with delim
+	escape   = '%'
+	lastEsc  = 0x25 // bytes up to this one are escaped in a part
+)
+
+// ErrInvalid is wrapped by every error about input that no key can be made of.
+var ErrInvalid = errors.New("tsdb: invalid input")
+
+// Space is the part of the key space that holds one tenant's points of one dataset. The zero Space holds nothing; make
+// one with NewSpace.
+type Space struct {
+	prefix string // "<tenant>#<dataset>#"
+	tenant int    // length of "<tenant>#"
+	fields []string
+	salts  int
+}
+
+// NewSpace returns the space of a tenant's dataset whose keys have the given key fields and salts (0 for none). Its error
+// wraps tenant.ErrInvalid for the zero tenant; dataset, fields and salts must have passed CheckDataset and CheckFields.
+func NewSpace(id tenant.ID, dataset string, fields []string, salts int) (Space, error) {
+	if id.IsZero() {
+		return Space{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	}
+	prefix := id.String() + "#" + dataset + "#"
+	return Space{prefix: prefix, tenant: len(id.String()) + 1, fields: fields, salts: salts}, nil
+}
+
+// TenantPrefix is what every key of the space's tenant starts with, its delimiter included.
+func (s Space) TenantPrefix() string { return s.prefix[:s.tenant] }
+
+// AppendEntity appends what the keys of all points of the entity at path start with, the last delimiter included.
+func (s Space) AppendEntity(dst []byte, path string) []byte {
+	dst = append(dst, s.prefix...)
+	if s.salts > 0 {
+		dst = appendSalt(dst, Salt(path, s.salts))
+	}
+	dst = append(dst, path...)
+	return append(dst, delim)
+}
+
+// AppendPoint appends the key of the point of the entity at path at the given time in units of the dataset's precision.
+func (s Space) AppendPoint(dst []byte, path string, units int64) []byte {
+	return appendReverse(s.AppendEntity(dst, path), uint64(maxUnits-units))
+}
+
+// Split takes the key of a point apart. It reports false for any key that AppendPoint does not make in this space: rows of
+// other tenants and datasets, reserved rows, and what other programs wrote into the same table. The path is a part of key.
+func (s Space) Split(key string) (path string, units int64, ok bool) {
+	rest, ok := strings.CutPrefix(key, s.prefix)
+	if !ok || s.prefix == "" {
+		return "", 0, false
+	}
+	salt := -1
+	if s.salts > 0 {
+		if salt, rest, ok = cutSalt(rest, s.salts); !ok {
+			return "", 0, false
+		}
+	}
+	cut := len(rest) - reverseLen - 1
+	if cut < 1 || rest[cut] != delim {
+		return "", 0, false
+	}
+	path = rest[:cut]
+	units, ok = parseReverse(rest[cut+1:])
+	if !ok || countParts(path) != len(s.fields) || !canonical(path) {
+		return "", 0, false
+	}
+	if salt >= 0 && Salt(path, s.salts) != salt {
+		return "", 0, false
+	}
+	return path, units, true
+}
+
+// CheckPath reports what is wrong with the path of an entity of this space: its number of parts, an empty part, invalid
+// UTF-8, or a length whose keys are over MaxKey. It allocates nothing where nothing is wrong.
+func (s Space) CheckPath(path string) error {
+	if got := countParts(path); got != len(s.fields) {
+		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %d parts", invalid.Quote(path), got),
+			fmt.Sprintf("exactly %d, one for each key field (%s)", len(s.fields), strings.Join(s.fields, ", ")))
+	}
+	if err := checkParts(path, s.fields); err != nil {
+		return err
+	}
+	n := len(s.prefix) + len(path) + 1 + reverseLen
+	if s.salts > 0 {
+		n += saltLen
+	}
+	if n > MaxKey {
+		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for entity %s", n, invalid.Quote(path)),
+			fmt.Sprintf("at most %d bytes", MaxKey))
+	}
+	return nil
+}
+
+// CheckPrefix is CheckPath for a prefix: fewer parts than the dataset has key fields.
+func (s Space) CheckPrefix(path string) error {
+	if got := countParts(path); got >= len(s.fields) {
+		return invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%s with %d parts", invalid.Quote(path), got),
+			fmt.Sprintf("fewer than the %d key fields (%s)", len(s.fields), strings.Join(s.fields, ", ")))
+	}
+	if path == "" {
+		return nil
+	}
+	if err := checkParts(path, s.fields); err != nil {
+		return err
+	}
+	if n := len(s.prefix) + len(path) + saltLen + 1; n > MaxKey {
+		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for prefix %s", n, invalid.Quote(path)),
+			fmt.Sprintf("at most %d bytes", MaxKey))
+	}
+	return nil
+}
+
+func checkParts(path string, fields []string) error {
+	for i, rest, more := 0, path, true; more; i++ {
+		var part string
+		part, rest, more = strings.Cut(rest, "#")
+		switch {
+		case part == "":
+			return invalid.New(ErrInvalid, "key field "+fields[i], "empty", "at least 1 byte")
+		case !utf8.ValidString(part):
+			return invalid.New(ErrInvalid, "key field "+fields[i], invalid.Quote(part), "valid UTF-8")
+		}
+	}
+	return nil
+}
+
+// CheckDataset reports what is wrong with a dataset's name: 1 to 32 bytes of A-Z a-z 0-9 . _ - and neither "." nor "..".
+func CheckDataset(name string) error {
+	const want = "1 to 32 bytes of A-Z a-z 0-9 . _ -, not \".\" or \"..\""
+	if name == "" || len(name) > MaxDataset || name == "." || name == ".." {
+		return invalid.New(ErrInvalid, "dataset", invalid.Quote(name), want)
+	}
+	for i := range len(name) {
+		if !tenant.NameByte(name[i]) {
+			return invalid.New(ErrInvalid, "dataset", fmt.Sprintf("%s with byte 0x%02x at %d", invalid.Quote(name), name[i], i), want)
+		}
+	}
+	return nil
+}
+
+// CheckFields reports what is wrong with a dataset's key fields and number of salts.
+func CheckFields(fields []string, salts int) error {
+	if len(fields) < 1 || len(fields) > MaxParts {
+		return invalid.New(ErrInvalid, "key", fmt.Sprintf("%d fields", len(fields)), "1 to 8 fields")
+	}
+	for i, f := range fields {
+		if f == "" || len(f) > 64 || !utf8.ValidString(f) {
+			return invalid.New(ErrInvalid, fmt.Sprintf("key field %d", i+1), invalid.Quote(f), "a name of 1 to 64 bytes of UTF-8")
+		}
+		for _, g := range fields[:i] {
+			if f == g {
+				return invalid.New(ErrInvalid, fmt.Sprintf("key field %d", i+1), invalid.Quote(f), "a name of its own")
+			}
+		}
+	}
+	if salts < 0 || salts == 1 || salts > MaxSalts {
+		return invalid.New(ErrInvalid, "salts", fmt.Sprint(salts), "0 for none, or 2 to 100")
+	}
+	return nil
+}

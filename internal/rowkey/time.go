@@ -1,0 +1,154 @@
+package rowkey
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// maxUnits is the latest time in any precision; its reverse is zero.
+const maxUnits = math.MaxInt64
+
+// reverseLen is the number of decimal digits of math.MaxInt64, and so of every reverse time.
+const reverseLen = 19
+
+// Precision is the unit in which a dataset's keys count time since 1970. The zero value is nanoseconds.
+type Precision uint8
+
+// The precisions and the latest time that each can hold. Milliseconds end where a cell's timestamp, an int64 of
+// microseconds, ends too.
+const (
+	Nanoseconds  Precision = iota // up to 2262-04-11
+	Microseconds                  // up to the year 294247
+	Milliseconds                  // up to the year 294247
+)
+
+// Valid reports whether p is one of the three.
+func (p Precision) Valid() bool { return p <= Milliseconds }
+
+// String returns the name by which docs and the catalogue know p: ns, us or ms.
+func (p Precision) String() string {
+	switch p {
+	case Nanoseconds:
+		return "ns"
+	case Microseconds:
+		return "us"
+	case Milliseconds:
+		return "ms"
+	}
+	return "Precision(" + strconv.Itoa(int(p)) + ")"
+}
+
+func (p Precision) unit() int64 {
+	switch p {
+	case Microseconds:
+		return 1e3
+	case Milliseconds:
+		return 1e6
+	}
+	return 1
+}
+
+// Max returns the latest time that p can hold, in its units.
+func (p Precision) Max() int64 {
+	if p == Milliseconds {
+		return math.MaxInt64 / 1000
+	}
+	return maxUnits
+}
+
+// Units returns t in units of p, cut off to a whole unit. Its error wraps ErrInvalid for a time before 1970 or past Max.
+func (p Precision) Units(t time.Time) (int64, error) {
+	units, side := p.floor(t)
+	if side != 0 {
+		return 0, invalid.New(ErrInvalid, "time", t.UTC().Format(time.RFC3339Nano),
+			fmt.Sprintf("%s to %s", p.Time(0).Format(time.RFC3339), p.Time(p.Max()).Format("2006-01-02T15:04:05.999999999Z07:00")))
+	}
+	return units, nil
+}
+
+// AtOrAfter returns the first whole unit that is not before t, and false where p can hold none.
+func (p Precision) AtOrAfter(t time.Time) (int64, bool) {
+	units, side := p.floor(t)
+	switch {
+	case side > 0:
+		return 0, false
+	case side < 0:
+		return 0, true
+	case !p.Time(units).Before(t):
+		return units, true
+	}
+	return units + 1, units < p.Max()
+}
+
+// AtOrBefore returns the last whole unit that is not after t, and false where p can hold none: before 1970.
+func (p Precision) AtOrBefore(t time.Time) (int64, bool) {
+	units, side := p.floor(t)
+	if side > 0 {
+		return p.Max(), true
+	}
+	return units, side == 0
+}
+
+// floor returns the whole units of t, and on which side of the range t lies: -1 before, 1 past.
+func (p Precision) floor(t time.Time) (units int64, side int) {
+	sec := t.Unix()
+	if sec < 0 {
+		return 0, -1
+	}
+	perSec := int64(time.Second) / p.unit()
+	frac := int64(t.Nanosecond()) / p.unit()
+	if last := p.Max() / perSec; sec > last || sec == last && frac > p.Max()%perSec {
+		return 0, 1
+	}
+	return sec*perSec + frac, 0
+}
+
+// Time returns the time of a number of units, in UTC.
+func (p Precision) Time(units int64) time.Time {
+	perSec := int64(time.Second) / p.unit()
+	return time.Unix(units/perSec, units%perSec*p.unit()).UTC()
+}
+
+// CellMicros returns the timestamp of the cell of a point at units: its time in whole milliseconds, given in
+// microseconds, as Bigtable counts.
+func (p Precision) CellMicros(units int64) int64 {
+	switch p {
+	case Microseconds:
+		return units - units%1000
+	case Milliseconds:
+		return units * 1000
+	}
+	return units / 1e6 * 1000
+}
+
+func appendReverse(dst []byte, rev uint64) []byte {
+	var b [reverseLen]byte
+	for i := reverseLen - 1; i >= 0; i-- {
+		b[i] = byte('0' + rev%10)
+		rev /= 10
+	}
+	return append(dst, b[:]...)
+}
+
+// parseReverse returns the units whose reverse is the 19 digits s.
+func parseReverse(s string) (int64, bool) {
+	if len(s) != reverseLen {
+		return 0, false
+	}
+	var rev uint64
+	for i := range len(s) {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		rev = rev*10 + uint64(c)
+	}
+	if rev > maxUnits {
+		return 0, false
+	}
+	return int64(maxUnits - rev), true
+}
