@@ -1,0 +1,268 @@
+package rowfilter
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	maxDepth = 20
+	maxBytes = 20480
+	maxLabel = 15
+)
+
+var labelPattern = regexp.MustCompile(`\A[a-z0-9\-]+\z`)
+
+// invalid is the status of a refused filter, worded as the service words it.
+func invalid(field, format string, args ...any) error {
+	return status.Errorf(codes.InvalidArgument, "Error in field '"+field+"' : "+format, args...)
+}
+
+// compiler turns one message into nodes.
+type compiler struct {
+	sinks []*sink
+	// conditions counts the conditions around the current filter, where a sink is refused.
+	conditions int
+}
+
+func (c *compiler) compile(f *btpb.RowFilter) (node, error) {
+	// Depth first: measuring the size of a very deep message would itself recurse as deep.
+	if !shallow(f, maxDepth) {
+		return nil, invalid("filter", "filters are nested deeper than %d", maxDepth)
+	}
+	if n := proto.Size(f); n > maxBytes {
+		return nil, invalid("filter", "filter has %d bytes, at most %d are allowed", n, maxBytes)
+	}
+	return c.filter(f)
+}
+
+// shallow says whether the tree below f has at most depth levels.
+func shallow(f *btpb.RowFilter, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	var subs []*btpb.RowFilter
+	switch t := f.GetFilter().(type) {
+	case *btpb.RowFilter_Chain_:
+		subs = t.Chain.GetFilters()
+	case *btpb.RowFilter_Interleave_:
+		subs = t.Interleave.GetFilters()
+	case *btpb.RowFilter_Condition_:
+		for _, sub := range []*btpb.RowFilter{t.Condition.GetPredicateFilter(), t.Condition.GetTrueFilter(),
+			t.Condition.GetFalseFilter()} {
+			if sub != nil && !shallow(sub, depth-1) {
+				return false
+			}
+		}
+	}
+	for _, sub := range subs {
+		if !shallow(sub, depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *compiler) filter(f *btpb.RowFilter) (node, error) {
+	switch t := f.GetFilter().(type) {
+	case nil:
+		return passAll{}, nil
+	case *btpb.RowFilter_Chain_:
+		return c.chain(t.Chain)
+	case *btpb.RowFilter_Interleave_:
+		return c.interleave(t.Interleave)
+	case *btpb.RowFilter_Condition_:
+		return c.condition(t.Condition)
+	case *btpb.RowFilter_Sink:
+		if !t.Sink {
+			return nil, invalid("sink", "must be true if set")
+		}
+		if c.conditions > 0 {
+			return nil, invalid("condition filter predicate", "sink cannot be nested in a condition filter")
+		}
+		s := &sink{}
+		c.sinks = append(c.sinks, s)
+		return s, nil
+	case *btpb.RowFilter_PassAllFilter:
+		if !t.PassAllFilter {
+			return nil, invalid("pass_all_filter", "must be true if set")
+		}
+		return passAll{}, nil
+	case *btpb.RowFilter_BlockAllFilter:
+		if !t.BlockAllFilter {
+			return nil, invalid("block_all_filter", "must be true if set")
+		}
+		return blockAll{}, nil
+	case *btpb.RowFilter_RowKeyRegexFilter:
+		if len(t.RowKeyRegexFilter) == 0 {
+			return nil, invalid("row_key_regex_filter", "argument must not be empty")
+		}
+		p, err := compilePattern("row_key_regex_filter", t.RowKeyRegexFilter)
+		return &rowKeyPattern{p}, err
+	case *btpb.RowFilter_RowSampleFilter:
+		if !(t.RowSampleFilter > 0 && t.RowSampleFilter < 1) {
+			return nil, invalid("row_sample_filter", "argument must be between 0.0 and 1.0")
+		}
+		return rowSample(t.RowSampleFilter), nil
+	case *btpb.RowFilter_FamilyNameRegexFilter:
+		if strings.Contains(t.FamilyNameRegexFilter, ":") {
+			return nil, invalid("family_name_regex_filter", "argument must not contain ':'")
+		}
+		p, err := compilePattern("family_name_regex_filter", []byte(t.FamilyNameRegexFilter))
+		if err != nil {
+			return nil, err
+		}
+		return newFamilyPattern(p), nil
+	case *btpb.RowFilter_ColumnQualifierRegexFilter:
+		p, err := compilePattern("column_qualifier_regex_filter", t.ColumnQualifierRegexFilter)
+		return &qualifierPattern{p}, err
+	case *btpb.RowFilter_ColumnRangeFilter:
+		return compileColumnRange(t.ColumnRangeFilter)
+	case *btpb.RowFilter_TimestampRangeFilter:
+		start, end := t.TimestampRangeFilter.GetStartTimestampMicros(), t.TimestampRangeFilter.GetEndTimestampMicros()
+		if end != 0 && start > end {
+			return nil, invalid("timestamp_range_filter", "start_timestamp_micros must be less than end_timestamp_micros")
+		}
+		return timestampRange{start, end}, nil
+	case *btpb.RowFilter_ValueRegexFilter:
+		p, err := compilePattern("value_regex_filter", t.ValueRegexFilter)
+		return &valuePattern{p}, err
+	case *btpb.RowFilter_ValueRangeFilter:
+		return compileValueRange(t.ValueRangeFilter)
+	case *btpb.RowFilter_ValueBitmaskFilter:
+		mask := t.ValueBitmaskFilter.GetMask()
+		if len(mask) == 0 {
+			return nil, invalid("value_bitmask_filter", "mask must not be empty")
+		}
+		return valueMask(bytes.Clone(mask)), nil
+	case *btpb.RowFilter_CellsPerRowOffsetFilter:
+		if t.CellsPerRowOffsetFilter < 0 {
+			return nil, invalid("cells_per_row_offset_filter", "argument must be >= 0")
+		}
+		return rowOffset(t.CellsPerRowOffsetFilter), nil
+	case *btpb.RowFilter_CellsPerRowLimitFilter:
+		if t.CellsPerRowLimitFilter <= 0 {
+			return nil, invalid("cells_per_row_limit_filter", "argument must be > 0")
+		}
+		return rowLimit(t.CellsPerRowLimitFilter), nil
+	case *btpb.RowFilter_CellsPerColumnLimitFilter:
+		if t.CellsPerColumnLimitFilter <= 0 {
+			return nil, invalid("cells_per_column_limit_filter", "argument must be > 0")
+		}
+		return columnLimit(t.CellsPerColumnLimitFilter), nil
+	case *btpb.RowFilter_StripValueTransformer:
+		if !t.StripValueTransformer {
+			return nil, invalid("strip_value_transformer", "must be true if set")
+		}
+		return stripValue{}, nil
+	case *btpb.RowFilter_ApplyLabelTransformer:
+		if !labelPattern.MatchString(t.ApplyLabelTransformer) {
+			return nil, invalid("apply_label_transformer", `must match RE2([a-z0-9\-]+), but found %q`,
+				t.ApplyLabelTransformer)
+		}
+		if len(t.ApplyLabelTransformer) > maxLabel {
+			return nil, invalid("apply_label_transformer", "must have at most %d characters, but found %q",
+				maxLabel, t.ApplyLabelTransformer)
+		}
+		return applyLabel{t.ApplyLabelTransformer}, nil
+	}
+	return nil, status.Errorf(codes.Unimplemented, "unknown row filter %T", f.GetFilter())
+}
+
+func (c *compiler) chain(m *btpb.RowFilter_Chain) (node, error) {
+	if len(m.GetFilters()) < 2 {
+		return nil, invalid("chain", "Chain must contain at least two RowFilters")
+	}
+	out, labelled := chain(nil), 0
+	for _, sub := range m.GetFilters() {
+		if hasLabel(sub) {
+			labelled++
+		}
+		n, err := c.filter(sub)
+		if err != nil {
+			return nil, err
+		}
+		if inner, ok := n.(chain); ok {
+			out = append(out, inner...)
+			continue
+		}
+		out = append(out, n)
+	}
+	if labelled > 1 {
+		return nil, invalid("chain", "no more than one sub-filter may contain an apply_label_transformer")
+	}
+	return out, nil
+}
+
+func (c *compiler) interleave(m *btpb.RowFilter_Interleave) (node, error) {
+	if len(m.GetFilters()) < 2 {
+		return nil, invalid("interleave", "Interleave must contain at least two RowFilters")
+	}
+	out := &interleave{}
+	for _, sub := range m.GetFilters() {
+		n, err := c.filter(sub)
+		if err != nil {
+			return nil, err
+		}
+		out.subs = append(out.subs, n)
+	}
+	return out, nil
+}
+
+func (c *compiler) condition(m *btpb.RowFilter_Condition) (node, error) {
+	if m.GetPredicateFilter() == nil {
+		return nil, invalid("condition", "predicate_filter must be set")
+	}
+	if m.GetTrueFilter() == nil && m.GetFalseFilter() == nil {
+		return nil, invalid("condition", "true_filter or false_filter must be set")
+	}
+	c.conditions++
+	defer func() { c.conditions-- }()
+	out := &condition{then: blockAll{}, otherwise: blockAll{}}
+	var err error
+	if out.predicate, err = c.filter(m.GetPredicateFilter()); err != nil {
+		return nil, err
+	}
+	if m.GetTrueFilter() != nil {
+		if out.then, err = c.filter(m.GetTrueFilter()); err != nil {
+			return nil, err
+		}
+	}
+	if m.GetFalseFilter() != nil {
+		if out.otherwise, err = c.filter(m.GetFalseFilter()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// hasLabel says whether a label is applied anywhere in f.
+func hasLabel(f *btpb.RowFilter) bool {
+	switch t := f.GetFilter().(type) {
+	case *btpb.RowFilter_ApplyLabelTransformer:
+		return true
+	case *btpb.RowFilter_Chain_:
+		return anyLabel(t.Chain.GetFilters())
+	case *btpb.RowFilter_Interleave_:
+		return anyLabel(t.Interleave.GetFilters())
+	case *btpb.RowFilter_Condition_:
+		return hasLabel(t.Condition.GetPredicateFilter()) || hasLabel(t.Condition.GetTrueFilter()) ||
+			hasLabel(t.Condition.GetFalseFilter())
+	}
+	return false
+}
+
+func anyLabel(fs []*btpb.RowFilter) bool {
+	for _, f := range fs {
+		if hasLabel(f) {
+			return true
+		}
+	}
+	return false
+}
