@@ -1,0 +1,55 @@
+package bt
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/bigtable"
+)
+
+// Apply writes one row whose mutation may be repeated without changing what ends up stored, and retries within the
+// timeout of writes.
+func (t *Table) Apply(ctx context.Context, key string, mut *bigtable.Mutation) Outcome {
+	ctx, cancel := within(ctx, t.timeouts.Write)
+	defer cancel()
+	var tr tracker
+	var pause pauser
+	for {
+		if ctx.Err() != nil {
+			if tr.attempts == 0 {
+				return notSent(ctx)
+			}
+			return tr.outcome()
+		}
+		var rec record
+		err := t.data.Apply(withRecord(ctx, &rec), key, mut)
+		if !rec.seen {
+			return unguarded(err)
+		}
+		tr.note(rec.err)
+		if rec.err == nil || !retryable(rec.err) || !pause.wait(ctx, rec.err) {
+			return tr.outcome()
+		}
+	}
+}
+
+// Conditional writes one row by a condition on what it holds, in one attempt, and reports whether the condition held.
+// There is no retry: a second attempt would judge the row that the first one left.
+func (t *Table) Conditional(ctx context.Context, key string, cond bigtable.Filter, then, otherwise *bigtable.Mutation) (matched bool, out Outcome) {
+	ctx, cancel := within(ctx, t.timeouts.Write)
+	defer cancel()
+	if ctx.Err() != nil {
+		return false, notSent(ctx)
+	}
+	var tr tracker
+	tr.note(t.cond.Apply(ctx, key, bigtable.NewCondMutation(cond, then, otherwise), bigtable.GetCondMutationResult(&matched)))
+	return matched, tr.outcome()
+}
+
+// unguarded is the outcome of a write that the client made, and perhaps repeated, by itself.
+func unguarded(err error) Outcome {
+	if err == nil {
+		return Outcome{State: Stored, Attempts: 1}
+	}
+	return Outcome{State: Unknown, Attempts: 1, Err: fmt.Errorf("%w: %w", ErrUnguarded, err)}
+}

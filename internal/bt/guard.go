@@ -1,0 +1,108 @@
+package bt
+
+import (
+	"context"
+	"io"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// DialOptions returns what puts the guard on a connection. The guard acts on this package's writes only; other calls on
+// the same connection pass through it untouched.
+func DialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(guardUnary),
+		grpc.WithChainStreamInterceptor(guardStream),
+	}
+}
+
+// errHandled is what the client is told of a guarded call that failed: a code that it does not retry.
+var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the service's answer")
+
+// record is what the guard noted of one guarded call. It travels in the context and is read when the call has returned.
+type record struct {
+	seen    bool         // the call came by
+	err     error        // how the call ended
+	answers []entryState // of a bulk write, by entry
+}
+
+type entryState struct {
+	answered bool
+	err      error
+}
+
+type recordKey struct{}
+
+func withRecord(ctx context.Context, r *record) context.Context {
+	return context.WithValue(ctx, recordKey{}, r)
+}
+
+func guardUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	rec, ok := ctx.Value(recordKey{}).(*record)
+	if !ok {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	rec.seen = true
+	rec.err = invoker(ctx, method, req, reply, cc, opts...)
+	if rec.err != nil {
+		return errHandled
+	}
+	return nil
+}
+
+func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	rec, ok := ctx.Value(recordKey{}).(*record)
+	if !ok {
+		return streamer(ctx, desc, cc, method, opts...)
+	}
+	rec.seen = true
+	stream, err := streamer(ctx, desc, cc, method, opts...)
+	if err != nil {
+		rec.err = err
+		return nil, errHandled
+	}
+	return &guardedStream{ClientStream: stream, rec: rec}, nil
+}
+
+// guardedStream notes each entry's answer, and shows the client a stream on which nothing is left to retry.
+type guardedStream struct {
+	grpc.ClientStream
+	rec *record
+}
+
+func (s *guardedStream) SendMsg(m any) error {
+	err := s.ClientStream.SendMsg(m)
+	if err != nil && err != io.EOF {
+		s.rec.err = err
+		return errHandled
+	}
+	return err
+}
+
+func (s *guardedStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if err != nil {
+		if err != io.EOF {
+			s.rec.err = err
+		}
+		return io.EOF
+	}
+	res, ok := m.(*btpb.MutateRowsResponse)
+	if !ok {
+		return nil
+	}
+	for _, e := range res.Entries {
+		if e.Index < 0 || e.Index >= int64(len(s.rec.answers)) {
+			continue
+		}
+		if e.Status == nil {
+			continue
+		}
+		s.rec.answers[e.Index] = entryState{answered: true, err: status.ErrorProto(e.Status)}
+	}
+	res.Entries = nil
+	return nil
+}

@@ -1,0 +1,75 @@
+package bt
+
+import (
+	"context"
+	"iter"
+
+	"cloud.google.com/go/bigtable"
+)
+
+// Scan says which rows to read. Rows must be a set made from row keys of one tenant.
+type Scan struct {
+	Rows    bigtable.RowSet
+	Filter  bigtable.Filter // nil for none
+	Limit   int64           // of rows returned; 0 for none
+	Reverse bool
+	Long    bool // bounded by the timeout of scans, not of reads
+}
+
+// Read calls visit for each row in order until it returns false. Rows that arrive after ctx has ended are not visited.
+func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool) error {
+	timeout := t.timeouts.Read
+	if s.Long {
+		timeout = t.timeouts.Scan
+	}
+	ctx, cancel := within(ctx, timeout)
+	defer cancel()
+	opts := make([]bigtable.ReadOption, 0, 3)
+	if s.Filter != nil {
+		opts = append(opts, bigtable.RowFilter(s.Filter))
+	}
+	if s.Limit > 0 {
+		opts = append(opts, bigtable.LimitRows(s.Limit))
+	}
+	if s.Reverse {
+		opts = append(opts, bigtable.ReverseScan())
+	}
+	stopped := false
+	err := t.data.ReadRows(ctx, s.Rows, func(row bigtable.Row) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		stopped = !visit(row)
+		return !stopped
+	}, opts...)
+	if err == nil && !stopped {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// Rows is Read as a sequence; an error is the last pair. No goroutine runs behind it.
+func (t *Table) Rows(ctx context.Context, s Scan) iter.Seq2[bigtable.Row, error] {
+	return func(yield func(bigtable.Row, error) bool) {
+		stopped := false
+		err := t.Read(ctx, s, func(row bigtable.Row) bool {
+			stopped = !yield(row, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(nil, err)
+		}
+	}
+}
+
+// Row returns the row of that key, or nil where there is none that passes the filter.
+func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (row bigtable.Row, err error) {
+	err = t.Read(ctx, Scan{Rows: bigtable.RowList{key}, Filter: filter, Limit: 1}, func(r bigtable.Row) bool {
+		row = r
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return row, nil
+}
