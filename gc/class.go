@@ -1,0 +1,61 @@
+package gc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// maxClassName bounds a class's name, which travels with every cell that is written or read.
+const maxClassName = 32
+
+// A Class is a retention class: a column family and the policy that ends what is stored in it. Datasets that are kept
+// equally long share one.
+//
+// The zero Class stands for the default of whatever takes one, and [Class.IsZero] tells. A Class is a plain value;
+// compare two with [Class.Equal].
+type Class struct {
+	// Name is the column family's: 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit. Names with a
+	// leading _ or a dot belong to the store itself. Keep it short: it is sent with each cell.
+	Name string
+	// Policy ends what is stored in the family. Zero keeps everything.
+	Policy Policy
+}
+
+// IsZero reports whether the class has neither a name nor a policy.
+func (c Class) IsZero() bool { return c.Name == "" && c.Policy.Equal(Never()) }
+
+// Equal reports whether c and d have the same name and policies that remove the same cells.
+func (c Class) Equal(d Class) bool { return c.Name == d.Name && c.Policy.Equal(d.Policy) }
+
+// String returns the class for people to read: "d90 (maxage=90d)".
+func (c Class) String() string { return fmt.Sprintf("%s (%v)", c.Name, c.Policy) }
+
+// Validate returns nil if the class can be used, and otherwise an error that wraps [ErrInvalid] and names the field, its
+// value and the limit. It refuses the zero Class, as that has no name: put the default in its place first.
+func (c Class) Validate() error {
+	if !validClassName(c.Name) {
+		return invalid.New(ErrInvalid, "class", invalid.Quote(c.Name),
+			fmt.Sprintf("1 to %d bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit", maxClassName))
+	}
+	err := c.Policy.Validate()
+	if bad, ok := errors.AsType[*invalid.Error](err); ok {
+		return invalid.New(ErrInvalid, "class "+c.Name+": "+bad.Field, bad.Value, bad.Limit)
+	}
+	return err
+}
+
+func validClassName(name string) bool {
+	if name == "" || len(name) > maxClassName || name[0] == '_' || name[0] == '-' {
+		return false
+	}
+	for i := range len(name) {
+		switch b := name[i]; {
+		case 'A' <= b && b <= 'Z', 'a' <= b && b <= 'z', '0' <= b && b <= '9', b == '_', b == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}

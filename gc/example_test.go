@@ -1,0 +1,77 @@
+package gc_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/gc"
+)
+
+const day = 24 * time.Hour
+
+func ExamplePolicy() {
+	p := gc.Any(gc.MaxAge(30*day), gc.All(gc.MaxAge(3*day), gc.MaxVersions(100)))
+	fmt.Println(p)
+	fmt.Println(gc.Any(gc.MaxAge(7*day), p)) // 7 days and 30 days: the older rule has nothing left to do
+	fmt.Println(gc.MaxAge(-day).Validate())
+	// Output:
+	// maxage=30d || (maxage=3d && maxversions=100)
+	// maxage=7d || (maxage=3d && maxversions=100)
+	// gc: invalid retention: maxage is -24h0m0s; want a positive whole number of seconds
+}
+
+func ExampleParse() {
+	p, err := gc.Parse("maxversions=2 || maxage=36h")
+	fmt.Println(p, err)
+	_, err = gc.Parse("maxage=30")
+	fmt.Println(err)
+	// Output:
+	// maxage=36h || maxversions=2 <nil>
+	// gc: invalid retention: policy text at byte 7 is "30"; want a whole number with a unit (d, h, m, s, ms or us), less than 106752d in all
+}
+
+func ExamplePolicy_Equal() {
+	p := gc.Any(gc.MaxAge(day), gc.MaxVersions(2))
+	q := gc.Any(gc.MaxVersions(2), gc.Any(gc.MaxAge(2*day), gc.MaxAge(day)))
+	fmt.Println(p.Equal(q))
+	// Output: true
+}
+
+func ExamplePolicy_PointAge() {
+	age, bounded, err := gc.All(gc.MaxAge(30*day), gc.MaxAge(90*day)).PointAge()
+	fmt.Println(age, bounded, err)
+
+	_, _, err = gc.MaxVersions(2).PointAge()
+	fmt.Println(errors.Is(err, gc.ErrVersions))
+	// Output:
+	// 2160h0m0s true <nil>
+	// true
+}
+
+func ExampleCutoff() {
+	now := time.Date(2026, time.April, 1, 12, 0, 0, 500, time.UTC)
+	fmt.Println(gc.Cutoff(now, 90*day)) // the time now has a fraction of a millisecond: up to the next one
+	// Output: 2026-01-01 12:00:00.001 +0000 UTC
+}
+
+func ExampleFromBigtable() {
+	reported := bigtable.UnionPolicy(bigtable.MaxVersionsPolicy(1), bigtable.MaxAgePolicy(30*day))
+	p, err := gc.FromBigtable(reported)
+	fmt.Println(p, err)
+	fmt.Println(p.Bigtable())
+	// Output:
+	// maxage=30d || maxversions=1 <nil>
+	// (age() > 30d || versions() > 1)
+}
+
+func ExampleClass() {
+	d90 := gc.Class{Name: "d90", Policy: gc.MaxAge(90 * day)}
+	fmt.Println(d90, d90.Validate())
+	fmt.Println(gc.Class{Name: "_own"}.Validate())
+	// Output:
+	// d90 (maxage=90d) <nil>
+	// gc: invalid retention: class is "_own"; want 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit
+}
