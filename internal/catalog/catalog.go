@@ -1,0 +1,229 @@
+// Package catalog keeps the store's own rows: the version of the stored format, and what each dataset looks like, so that
+// programs which disagree about it find out before they write, and tools can read datasets they were not compiled with.
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// Family holds the store's own rows. No retention class can have its name.
+const Family = "_sys"
+
+// FormatVersion is the version of the stored format that this package reads and writes.
+const FormatVersion = 1
+
+// The columns of the store's own rows. Their cells all have the timestamp 0, so that a column never has two.
+const (
+	columnVersion    = "v"    // of the format row: the version in decimal
+	columnDocument   = "json" // of a dataset's row: the Dataset
+	columnGeneration = "gen"  // of a dataset's row: how often it was written, in decimal
+)
+
+// Dataset is what the catalogue knows of a dataset.
+type Dataset struct {
+	Name      string   `json:"name"`
+	Key       []string `json:"key"`       // names of the key fields
+	Precision string   `json:"precision"` // ns, us or ms
+	Salts     int      `json:"salts"`
+	FirstWins bool     `json:"first_wins"`
+	Tags      []string `json:"tags"`    // of the codec, the one that is written first
+	Classes   []Class  `json:"classes"` // the one that is written first
+}
+
+// Class is a retention class in the catalogue: a column family and its policy in the syntax of package gc.
+type Class struct {
+	Name   string `json:"name"`
+	Policy string `json:"policy"`
+}
+
+// Entry is a dataset as it is stored.
+type Entry struct {
+	Dataset
+	generation uint64
+	document   []byte
+}
+
+// State is what Load found.
+type State struct {
+	Format   int // 0 where the table holds no store yet
+	Datasets map[string]Entry
+}
+
+// Load reads the format's version and the entries of the named datasets in one request.
+func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
+	keys := bigtable.RowList{rowkey.FormatRow}
+	for _, name := range names {
+		keys = append(keys, rowkey.DatasetRows+name)
+	}
+	st := State{Datasets: make(map[string]Entry, len(names))}
+	var bad error
+	err := t.Read(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)}, func(row bigtable.Row) bool {
+		if row.Key() == rowkey.FormatRow {
+			st.Format, bad = parseFormat(row)
+		} else {
+			var e Entry
+			e, bad = parseEntry(row)
+			st.Datasets[strings.TrimPrefix(row.Key(), rowkey.DatasetRows)] = e
+		}
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	return st, err
+}
+
+func value(row bigtable.Row, column string) []byte {
+	for _, item := range row[Family] {
+		if item.Column == Family+":"+column {
+			return item.Value
+		}
+	}
+	return nil
+}
+
+func parseFormat(row bigtable.Row) (int, error) {
+	text := value(row, columnVersion)
+	v, err := strconv.Atoi(string(text))
+	if err != nil || v < 1 {
+		return 0, fmt.Errorf("tsdb: the catalogue's row %s holds the version %q, which is no number above 0", row.Key(), text)
+	}
+	return v, nil
+}
+
+func parseEntry(row bigtable.Row) (Entry, error) {
+	doc := value(row, columnDocument)
+	var e Entry
+	if err := json.Unmarshal(doc, &e.Dataset); err != nil {
+		return e, fmt.Errorf("tsdb: the catalogue's row %s does not decode: %w", row.Key(), err)
+	}
+	gen, err := strconv.ParseUint(string(value(row, columnGeneration)), 10, 64)
+	if err != nil {
+		return e, fmt.Errorf("tsdb: the catalogue's row %s has no generation: %w", row.Key(), err)
+	}
+	e.generation, e.document = gen, doc
+	return e, nil
+}
+
+// WriteFormat writes the format's version where the table has none.
+func WriteFormat(ctx context.Context, t *bt.Table) error {
+	mut := bigtable.NewMutation()
+	mut.Set(Family, columnVersion, 0, []byte(strconv.Itoa(FormatVersion)))
+	_, out := t.Conditional(ctx, rowkey.FormatRow, bigtable.ColumnFilter(columnVersion), nil, mut)
+	return out.Err
+}
+
+// Write stores d where the catalogue still holds what old says: nothing for the zero Entry. It reports false, and changes
+// nothing, where another process was faster.
+func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
+	doc, err := merge(old.document, d)
+	if err != nil {
+		return false, err
+	}
+	mut := bigtable.NewMutation()
+	mut.Set(Family, columnDocument, 0, doc)
+	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(old.generation+1, 10)))
+	key := rowkey.DatasetRows + d.Name
+	if old.generation == 0 {
+		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)
+		return !exists && out.Err == nil, out.Err
+	}
+	same := bigtable.ChainFilters(
+		bigtable.ColumnFilter(columnGeneration),
+		bigtable.ValueFilter(strconv.FormatUint(old.generation, 10)),
+	)
+	matched, out := t.Conditional(ctx, key, same, mut, nil)
+	return matched && out.Err == nil, out.Err
+}
+
+// merge returns d as JSON, with what a newer program noted beside it kept.
+func merge(old []byte, d Dataset) ([]byte, error) {
+	doc, err := json.Marshal(d)
+	if err != nil || old == nil {
+		return doc, err
+	}
+	var all, mine map[string]json.RawMessage
+	if err := json.Unmarshal(old, &all); err != nil {
+		return nil, fmt.Errorf("tsdb: the catalogue's entry of %s does not decode: %w", d.Name, err)
+	}
+	if err := json.Unmarshal(doc, &mine); err != nil {
+		return nil, err
+	}
+	maps.Copy(all, mine)
+	return json.Marshal(all)
+}
+
+// Same reports whether the two say the same, order included.
+func (d Dataset) Same(o Dataset) bool {
+	return len(d.Differences(o)) == 0 && slices.Equal(d.Tags, o.Tags) && slices.Equal(d.Classes, o.Classes)
+}
+
+// Differences lists where a program that declares d cannot work with what is stored as o: the shape of keys, and tags and
+// classes that one of them has and the other has not. Their order is not a difference.
+func (d Dataset) Differences(o Dataset) []string {
+	diffs := d.shape(o)
+	diffs = append(diffs, missing(d.Name, "codec tag", "declared", d.Tags, "stored", o.Tags)...)
+	diffs = append(diffs, missing(d.Name, "codec tag", "stored", o.Tags, "declared", d.Tags)...)
+	diffs = append(diffs, missing(d.Name, "retention class", "declared", names(d.Classes), "stored", names(o.Classes))...)
+	diffs = append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
+	return diffs
+}
+
+// Conflicts is Differences without what writing d to the catalogue mends: tags and classes that only d has.
+func (d Dataset) Conflicts(o Dataset) []string {
+	diffs := d.shape(o)
+	diffs = append(diffs, missing(d.Name, "codec tag", "stored", o.Tags, "declared", d.Tags)...)
+	return append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
+}
+
+func (d Dataset) shape(o Dataset) (diffs []string) {
+	differ := func(what, declared, stored string) {
+		if declared != stored {
+			diffs = append(diffs, fmt.Sprintf("dataset %s: %s declared as %s, stored as %s", d.Name, what, declared, stored))
+		}
+	}
+	differ("key fields", strings.Join(d.Key, ", "), strings.Join(o.Key, ", "))
+	differ("precision", d.Precision, o.Precision)
+	differ("salts", strconv.Itoa(d.Salts), strconv.Itoa(o.Salts))
+	differ("first-wins", strconv.FormatBool(d.FirstWins), strconv.FormatBool(o.FirstWins))
+	for _, c := range d.Classes {
+		for _, s := range o.Classes {
+			if c.Name == s.Name {
+				differ("policy of retention class "+c.Name, c.Policy, s.Policy)
+			}
+		}
+	}
+	return diffs
+}
+
+func missing(dataset, what, haveWord string, have []string, lackWord string, lack []string) (diffs []string) {
+	for _, h := range have {
+		if !slices.Contains(lack, h) {
+			diffs = append(diffs, fmt.Sprintf("dataset %s: %s %s is %s but not %s", dataset, what, h, haveWord, lackWord))
+		}
+	}
+	return diffs
+}
+
+func names(classes []Class) []string {
+	out := make([]string, len(classes))
+	for i, c := range classes {
+		out[i] = c.Name
+	}
+	return out
+}
+
+// Timeout bounds one round of reading or writing the catalogue and the table's families.
+const Timeout = 60 * time.Second
