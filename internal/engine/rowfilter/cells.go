@@ -42,7 +42,9 @@ func keepRuns(cells []Cell, same func(a, b *Cell) bool, pass func(*Cell) bool) [
 
 func sameFamily(a, b *Cell) bool { return a.Family == b.Family }
 
-func sameColumn(a, b *Cell) bool { return a.Family == b.Family && bytes.Equal(a.Qualifier, b.Qualifier) }
+func sameColumn(a, b *Cell) bool {
+	return a.Family == b.Family && bytes.Equal(a.Qualifier, b.Qualifier)
+}
 
 type passAll struct{}
 
