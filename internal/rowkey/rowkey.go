@@ -87,7 +87,7 @@ func (s Space) Split(key string) (path string, units int64, ok bool) {
 			return "", 0, false
 		}
 	}
-	cut := len(rest) - reverseLen - 1
+	cut := len(rest) - ReverseLen - 1
 	if cut < 1 || rest[cut] != delim {
 		return "", 0, false
 	}
@@ -112,7 +112,7 @@ func (s Space) CheckPath(path string) error {
 	if err := checkParts(path, s.fields); err != nil {
 		return err
 	}
-	n := len(s.prefix) + len(path) + 1 + reverseLen
+	n := len(s.prefix) + len(path) + 1 + ReverseLen
 	if s.salts > 0 {
 		n += saltLen
 	}

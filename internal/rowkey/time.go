@@ -12,8 +12,8 @@ import (
 // maxUnits is the latest time in any precision; its reverse is zero.
 const maxUnits = math.MaxInt64
 
-// reverseLen is the number of decimal digits of math.MaxInt64, and so of every reverse time.
-const reverseLen = 19
+// ReverseLen is the number of decimal digits of math.MaxInt64, and so of every reverse time.
+const ReverseLen = 19
 
 // Precision is the unit in which a dataset's keys count time since 1970. The zero value is nanoseconds.
 type Precision uint8
@@ -126,8 +126,8 @@ func (p Precision) CellMicros(units int64) int64 {
 }
 
 func appendReverse(dst []byte, rev uint64) []byte {
-	var b [reverseLen]byte
-	for i := reverseLen - 1; i >= 0; i-- {
+	var b [ReverseLen]byte
+	for i := ReverseLen - 1; i >= 0; i-- {
 		b[i] = byte('0' + rev%10)
 		rev /= 10
 	}
@@ -136,7 +136,7 @@ func appendReverse(dst []byte, rev uint64) []byte {
 
 // parseReverse returns the units whose reverse is the 19 digits s.
 func parseReverse(s string) (int64, bool) {
-	if len(s) != reverseLen {
+	if len(s) != ReverseLen {
 		return 0, false
 	}
 	var rev uint64

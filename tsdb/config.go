@@ -1,0 +1,206 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Timeouts bound every call of a store; a call also ends with its own context, whichever is earlier. Zero fields mean the
+// defaults.
+type Timeouts struct {
+	// Read bounds a read of one point or the newest few. Zero is 10 seconds.
+	Read time.Duration
+	// Write bounds one write with its retries, or one request's worth of a bulk write or deletion. Zero is 10 seconds.
+	Write time.Duration
+	// Scan bounds one range, together with the time that its consumer takes. Zero is 5 minutes.
+	Scan time.Duration
+}
+
+func (t Timeouts) resolve() (bt.Timeouts, error) {
+	out := bt.Timeouts{Read: 10 * time.Second, Write: 10 * time.Second, Scan: 5 * time.Minute}
+	for _, f := range []struct {
+		name string
+		in   time.Duration
+		out  *time.Duration
+	}{{"Read", t.Read, &out.Read}, {"Write", t.Write, &out.Write}, {"Scan", t.Scan, &out.Scan}} {
+		if f.in < 0 {
+			return out, invalid.New(ErrInvalid, "timeout "+f.name, f.in.String(), "0 for the default, or more")
+		}
+		if f.in > 0 {
+			*f.out = f.in
+		}
+	}
+	return out, nil
+}
+
+// Config says which Cloud Bigtable table a store is, and how to reach it.
+type Config struct {
+	// Project, Instance and Table name the table. All are required.
+	Project, Instance, Table string
+	// AppProfile routes all calls but conditional writes. Empty is the instance's default profile.
+	AppProfile string
+	// ConditionalAppProfile routes conditional writes (PutIfAbsent, first-wins schemas, Ensure), which Bigtable takes only
+	// through a profile with single-cluster routing. Empty is AppProfile, which is enough where that one has it.
+	ConditionalAppProfile string
+	// ClientOptions are passed on to the official clients: credentials, endpoint, connection pool. A connection given with
+	// option.WithGRPCConn must have been dialled with DialOptions.
+	ClientOptions []option.ClientOption
+	// Timeouts bound every call. Zero fields mean the defaults.
+	Timeouts Timeouts
+	// Clock tells the time by which points expire and are late. Nil is time.Now.
+	Clock func() time.Time
+}
+
+// The variables that ConfigFromEnv reads.
+const (
+	envProject     = "TIDEMARK_PROJECT"
+	envInstance    = "TIDEMARK_INSTANCE"
+	envTable       = "TIDEMARK_TABLE"
+	envProfile     = "TIDEMARK_APP_PROFILE"
+	envConditional = "TIDEMARK_CONDITIONAL_APP_PROFILE"
+	envRead        = "TIDEMARK_READ_TIMEOUT"
+	envWrite       = "TIDEMARK_WRITE_TIMEOUT"
+	envScan        = "TIDEMARK_SCAN_TIMEOUT"
+	envEmulator    = "BIGTABLE_EMULATOR_HOST"
+)
+
+// ConfigFromEnv returns a Config from the environment: TIDEMARK_PROJECT (or else GOOGLE_CLOUD_PROJECT),
+// TIDEMARK_INSTANCE and TIDEMARK_TABLE, which are required; TIDEMARK_APP_PROFILE, TIDEMARK_CONDITIONAL_APP_PROFILE, and the
+// durations TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT ("5s"), which are not. Its error
+// matches ErrInvalid and names the variable.
+func ConfigFromEnv() (Config, error) {
+	c := Config{
+		Project:               os.Getenv(envProject),
+		Instance:              os.Getenv(envInstance),
+		Table:                 os.Getenv(envTable),
+		AppProfile:            os.Getenv(envProfile),
+		ConditionalAppProfile: os.Getenv(envConditional),
+	}
+	if c.Project == "" {
+		c.Project = os.Getenv("GOOGLE_CLOUD_PROJECT")
+	}
+	for _, v := range []struct{ name, value string }{{envProject, c.Project}, {envInstance, c.Instance}, {envTable, c.Table}} {
+		if v.value == "" {
+			return Config{}, invalid.New(ErrInvalid, "environment variable "+v.name, "empty", "a name")
+		}
+	}
+	for _, v := range []struct {
+		name string
+		to   *time.Duration
+	}{{envRead, &c.Timeouts.Read}, {envWrite, &c.Timeouts.Write}, {envScan, &c.Timeouts.Scan}} {
+		text := os.Getenv(v.name)
+		if text == "" {
+			continue
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return Config{}, invalid.New(ErrInvalid, "environment variable "+v.name, invalid.Quote(text), `a duration above 0, such as "5s"`)
+		}
+		*v.to = d
+	}
+	return c, nil
+}
+
+// scheme is what the official client cuts off an emulator's address.
+var scheme = regexp.MustCompile(`^(http://|https://|passthrough:///)`)
+
+var tableName = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
+
+func checkTable(name string) error {
+	if !tableName.MatchString(name) {
+		return invalid.New(ErrInvalid, "table", invalid.Quote(name), "1 to 50 bytes of A-Z a-z 0-9 _ . -, the first one of A-Z a-z 0-9 _")
+	}
+	return nil
+}
+
+// Open opens a store on Cloud Bigtable, or on an emulator where BIGTABLE_EMULATOR_HOST is set. It makes connections in the
+// background and sends nothing: use Ping to find out whether the table can be reached, Ensure or Verify to check it.
+// Close the store when done.
+//
+// In emulator mode the official client dials a connection of its own beside the store's, and never closes it: see
+// https://github.com/googleapis/google-cloud-go, bigtable v1.58.0, internal/option.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if c.Project == "" || c.Instance == "" {
+		return nil, invalid.New(ErrInvalid, "project and instance", fmt.Sprintf("%q and %q", c.Project, c.Instance), "both names")
+	}
+	clientOpts, closeConn, err := c.connection()
+	if err != nil {
+		return nil, err
+	}
+	var opened closers
+	opened = append(opened, closeConn)
+	fail := func(err error) (*Store, error) {
+		_ = opened.close()
+		return nil, err
+	}
+	client, err := c.client(ctx, c.AppProfile, clientOpts)
+	if err != nil {
+		return fail(err)
+	}
+	opened = append(opened, client.Close)
+	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock}
+	if c.ConditionalAppProfile != "" && c.ConditionalAppProfile != c.AppProfile {
+		if opts.Conditional, err = c.client(ctx, c.ConditionalAppProfile, clientOpts); err != nil {
+			return fail(err)
+		}
+		opened = append(opened, opts.Conditional.Close)
+	}
+	s, err := New(client, c.Table, opts)
+	if err != nil {
+		return fail(err)
+	}
+	s.closers = opened
+	s.admin = func(ctx context.Context) (*bigtable.AdminClient, error) {
+		return bigtable.NewAdminClient(ctx, c.Project, c.Instance, c.ClientOptions...)
+	}
+	return s, nil
+}
+
+// connection returns the options by which the client gets guarded connections.
+func (c Config) connection() ([]option.ClientOption, func() error, error) {
+	nothing := func() error { return nil }
+	if host := os.Getenv(envEmulator); host != "" {
+		host = scheme.ReplaceAllString(host, "")
+		// The client ignores dial options in this mode; only a connection of our own is guarded.
+		conn, err := grpc.NewClient("passthrough:///"+host, append(DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		if err != nil {
+			return nil, nothing, fmt.Errorf("tsdb: %s=%q: %w", envEmulator, host, err)
+		}
+		return append([]option.ClientOption{option.WithGRPCConn(conn)}, c.ClientOptions...), closeOnce(conn), nil
+	}
+	opts := make([]option.ClientOption, 0, len(c.ClientOptions)+2)
+	for _, d := range DialOptions() {
+		opts = append(opts, option.WithGRPCDialOption(d))
+	}
+	return append(opts, c.ClientOptions...), nothing, nil
+}
+
+func (c Config) client(ctx context.Context, profile string, opts []option.ClientOption) (*bigtable.Client, error) {
+	conf := ClientConfig()
+	conf.AppProfile = profile
+	client, err := bigtable.NewClientWithConfig(ctx, c.Project, c.Instance, conf, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("tsdb: open %s/%s: %w", c.Project, c.Instance, err)
+	}
+	return client, nil
+}
+
+// ClientConfig returns the configuration for a *bigtable.Client that is to be handed to New: it keeps every call on the
+// transport that passes the store's interceptors. Set AppProfile and MetricsProvider as you like; leave DisableSession.
+func ClientConfig() bigtable.ClientConfig { return bigtable.ClientConfig{DisableSession: true} }
+
+// DialOptions returns the interceptors without which the outcome of a failed write cannot be known. Pass each to the
+// client that is to be handed to New with option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with
+// them. Interceptors of your own go behind them, so that they see what is really sent.
+func DialOptions() []grpc.DialOption { return bt.DialOptions() }

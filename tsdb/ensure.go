@@ -1,0 +1,257 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// attempts bounds how often Ensure starts again because another process was faster.
+const attempts = 5
+
+// Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
+// entries in the catalogue, where those are missing, and compares the others. It is safe to call from many processes at
+// once and at every start; where nothing is missing it writes nothing. A codec tag or a class that a schema has newly
+// added is added to the catalogue.
+//
+// Where something stored differs from what is declared it changes nothing and returns a *ConflictError, which lists all
+// that differs. A family's policy is never changed: that may delete data. Nothing is ever removed.
+//
+// It needs the admin rights to read the table and, only where something is missing, to change it, and a profile for
+// conditional writes. It is bounded by one minute.
+func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	if s.admin == nil {
+		return ErrNoAdmin
+	}
+	ctx, cancel := context.WithTimeout(ctx, catalog.Timeout)
+	defer cancel()
+	shapes, err := shapes(datasets)
+	if err != nil {
+		return err
+	}
+	admin, err := s.admin(ctx)
+	if err != nil {
+		return fmt.Errorf("tsdb: admin client: %w", err)
+	}
+	if !s.keep {
+		defer admin.Close()
+	}
+	for range attempts {
+		done, err := s.ensureOnce(ctx, admin, shapes)
+		if done || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("tsdb: other processes changed the catalogue %d times while it was being written", attempts)
+}
+
+// ensureOnce compares everything, then creates what is missing. It reports false where another process got in between.
+func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, shapes []*dataset) (done bool, err error) {
+	families := families(shapes)
+	info, err := admin.TableInfo(ctx, s.name)
+	exists := status.Code(err) != codes.NotFound
+	if err != nil && exists {
+		return false, fmt.Errorf("tsdb: read table %s: %w", s.name, err)
+	}
+	var st catalog.State
+	var diffs []string
+	missing := families
+	if exists {
+		missing, diffs = compareFamilies(families, info)
+		if _, none := missing[catalog.Family]; !none {
+			if st, err = catalog.Load(ctx, s.table, names(shapes)); err != nil {
+				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
+			}
+		}
+	}
+	diffs = append(diffs, compareFormat(st, false)...)
+	for _, d := range shapes {
+		if e, ok := st.Datasets[d.name]; ok {
+			diffs = append(diffs, d.entry().Conflicts(e.Dataset)...)
+		}
+	}
+	if len(diffs) > 0 {
+		return false, &ConflictError{Differences: diffs}
+	}
+	if !exists {
+		err = admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: s.name, ColumnFamilies: missing})
+		if status.Code(err) == codes.AlreadyExists {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("tsdb: create table %s: %w", s.name, err)
+		}
+	} else if again, err := s.createFamilies(ctx, admin, missing); again || err != nil {
+		return false, err
+	}
+	return s.writeCatalog(ctx, shapes, st)
+}
+
+func (s *Store) createFamilies(ctx context.Context, admin *bigtable.AdminClient, missing map[string]bigtable.Family) (again bool, err error) {
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		err := admin.CreateColumnFamilyWithConfig(ctx, s.name, name, missing[name])
+		if status.Code(err) == codes.AlreadyExists {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("tsdb: create family %s in table %s: %w", name, s.name, err)
+		}
+	}
+	return false, nil
+}
+
+func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.State) (done bool, err error) {
+	if st.Format == 0 {
+		if err := catalog.WriteFormat(ctx, s.table); err != nil {
+			return false, catalogError(s.name, err)
+		}
+	}
+	done = true
+	for _, d := range shapes {
+		old, ok := st.Datasets[d.name]
+		if ok && old.Same(d.entry()) {
+			continue
+		}
+		written, err := catalog.Write(ctx, s.table, d.entry(), old)
+		if err != nil {
+			return false, catalogError(s.name, err)
+		}
+		done = done && written
+	}
+	return done, nil
+}
+
+func catalogError(table string, err error) error {
+	if status.Code(err) == codes.FailedPrecondition {
+		return fmt.Errorf("tsdb: write the catalogue of table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", table, err)
+	}
+	return fmt.Errorf("tsdb: write the catalogue of table %s: %w", table, err)
+}
+
+// Verify compares the datasets with the catalogue and changes nothing, for programs without admin rights: one read.
+// Whatever differs, or is missing because Ensure never ran with these schemas, comes back in a *ConflictError. It does not
+// see the families' policies, which only admin rights show.
+func (s *Store) Verify(ctx context.Context, datasets ...Dataset) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	shapes, err := shapes(datasets)
+	if err != nil {
+		return err
+	}
+	st, err := catalog.Load(ctx, s.table, names(shapes))
+	if err != nil {
+		return fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
+	}
+	diffs := compareFormat(st, true)
+	for _, d := range shapes {
+		if e, ok := st.Datasets[d.name]; ok {
+			diffs = append(diffs, d.entry().Differences(e.Dataset)...)
+		} else {
+			diffs = append(diffs, fmt.Sprintf("dataset %s: declared, but not in the catalogue", d.name))
+		}
+	}
+	if len(diffs) > 0 {
+		return &ConflictError{Differences: diffs}
+	}
+	return nil
+}
+
+// shapes returns the datasets' shapes and refuses contradictions among them.
+func shapes(datasets []Dataset) ([]*dataset, error) {
+	out := make([]*dataset, 0, len(datasets))
+	classes := map[string]class{}
+	for i, d := range datasets {
+		if d == nil {
+			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "nil", "a schema from Define")
+		}
+		shape := d.shape()
+		for _, other := range out {
+			if other.name == shape.name {
+				return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(shape.name), "each name once")
+			}
+		}
+		for _, c := range shape.classes {
+			if other, ok := classes[c.Name]; ok && !other.Equal(c.Class) {
+				return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
+					fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
+			}
+			classes[c.Name] = c
+		}
+		out = append(out, shape)
+	}
+	return out, nil
+}
+
+func names(shapes []*dataset) []string {
+	out := make([]string, len(shapes))
+	for i, d := range shapes {
+		out[i] = d.name
+	}
+	return out
+}
+
+// families returns the families that the datasets need, the store's own included.
+func families(shapes []*dataset) map[string]bigtable.Family {
+	out := map[string]bigtable.Family{catalog.Family: {GCPolicy: bigtable.MaxVersionsPolicy(1)}}
+	for _, d := range shapes {
+		for _, c := range d.classes {
+			out[c.Name] = bigtable.Family{GCPolicy: c.Policy.Bigtable()}
+		}
+	}
+	return out
+}
+
+// compareFamilies returns the families that the table lacks, and how those that it has differ.
+func compareFamilies(want map[string]bigtable.Family, info *bigtable.TableInfo) (missing map[string]bigtable.Family, diffs []string) {
+	missing = maps.Clone(want)
+	for _, have := range info.FamilyInfos {
+		w, ok := want[have.Name]
+		if !ok {
+			continue
+		}
+		delete(missing, have.Name)
+		if _, aggregate := have.ValueType.(bigtable.AggregateType); aggregate {
+			diffs = append(diffs, fmt.Sprintf("family %s: is an aggregate family, points need an ordinary one", have.Name))
+			continue
+		}
+		declared, err := gc.FromBigtable(w.GCPolicy)
+		if err != nil {
+			diffs = append(diffs, fmt.Sprintf("family %s: declared policy: %v", have.Name, err))
+			continue
+		}
+		stored, err := gc.FromBigtable(have.FullGCPolicy)
+		if err != nil {
+			diffs = append(diffs, fmt.Sprintf("family %s: the table's policy %q: %v", have.Name, have.GCPolicy, err))
+			continue
+		}
+		if !declared.Equal(stored) {
+			diffs = append(diffs, fmt.Sprintf("family %s: policy declared as %q, the table has %q", have.Name, declared, stored))
+		}
+	}
+	return missing, diffs
+}
+
+// compareFormat reports a format that this version does not know, and a missing one where there must be one.
+func compareFormat(st catalog.State, must bool) []string {
+	switch {
+	case st.Format > catalog.FormatVersion:
+		return []string{fmt.Sprintf("stored format: the table has version %d, this program knows %d", st.Format, catalog.FormatVersion)}
+	case must && st.Format == 0:
+		return []string{"stored format: the table holds no store yet (Ensure makes one)"}
+	}
+	return nil
+}

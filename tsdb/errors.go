@@ -1,0 +1,66 @@
+package tsdb
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// The errors to tell apart with errors.Is. Those of the packages below pass through as well: tenant.ErrInvalid,
+// codec.ErrCorrupt, codec.ErrEncode, gc.ErrInvalid, gc.ErrVersions, and the context's own.
+var (
+	// ErrInvalid: an argument that nothing can be made of; an InvalidError says which, and the limit. Nothing was sent.
+	ErrInvalid = rowkey.ErrInvalid
+	// ErrNotFound: no such point, or it is expired.
+	ErrNotFound = errors.New("tsdb: not found")
+	// ErrExists: a first-wins schema has another value at that entity and time already.
+	ErrExists = errors.New("tsdb: another point is stored at that time")
+	// ErrExpired: the point's age is over its retention, so it would be invisible at once.
+	ErrExpired = errors.New("tsdb: point is past its retention")
+	// ErrLate: the point is older than the schema accepts.
+	ErrLate = errors.New("tsdb: point is too late")
+	// ErrEarly: the point lies further in the future than the schema accepts.
+	ErrEarly = errors.New("tsdb: point is too early")
+	// ErrRejected is matched by the error of every write that is certainly not stored.
+	ErrRejected = errors.New("tsdb: write rejected")
+	// ErrUnknown is matched by the error of every write of which it is not known whether it is stored.
+	ErrUnknown = errors.New("tsdb: write outcome unknown")
+	// ErrTenantMismatch: the context carries another tenant than the repository is bound to.
+	ErrTenantMismatch = errors.New("tsdb: the context carries another tenant")
+	// ErrNoTenant: a tenant was to be taken from a context that carries none.
+	ErrNoTenant = errors.New("tsdb: the context carries no tenant")
+	// ErrForeignRow: the service returned a row outside of the range that was asked for. It was not decoded.
+	ErrForeignRow = errors.New("tsdb: the service returned a row of another range")
+	// ErrSchemaConflict is matched by a ConflictError.
+	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
+	// ErrUnguardedClient: the store's client came without the store's interceptors (see ClientConfig and DialOptions), so
+	// the outcome of a failed write cannot be known.
+	ErrUnguardedClient = bt.ErrUnguarded
+	// ErrNoAdmin: Ensure was called on a store that was given no admin client.
+	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
+	// ErrClosed: the store is closed.
+	ErrClosed = errors.New("tsdb: store is closed")
+)
+
+// InvalidError says which argument was refused, its value, and the limit that it broke. It unwraps to the sentinel of the
+// check that refused it: ErrInvalid, ErrLate, ErrEarly, ErrExpired, tenant.ErrInvalid.
+type InvalidError = invalid.Error
+
+// ConflictError says how the table differs from what the schemas declare. It matches ErrSchemaConflict. Whatever was
+// asked of the store, nothing was changed.
+type ConflictError struct {
+	// Differences are sentences that name the dataset or family and both sides.
+	Differences []string
+}
+
+// Error implements error and lists all differences.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: %s", ErrSchemaConflict, strings.Join(e.Differences, "; "))
+}
+
+// Unwrap returns ErrSchemaConflict.
+func (e *ConflictError) Unwrap() error { return ErrSchemaConflict }

@@ -1,0 +1,96 @@
+package tsdb
+
+import (
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// Interval is a stretch of time with each end open, closed or unbounded. The zero Interval is all of time. Ends may lie
+// outside of what a schema's precision can hold; an interval whose end is not after its start holds nothing.
+type Interval struct {
+	from, to         time.Time
+	hasFrom, hasTo   bool
+	openFrom, closed bool
+}
+
+// Between returns the interval from from up to, not including, to.
+func Between(from, to time.Time) Interval {
+	return Interval{from: from, to: to, hasFrom: true, hasTo: true}
+}
+
+// Since returns the interval from from, included, without an end.
+func Since(from time.Time) Interval { return Interval{from: from, hasFrom: true} }
+
+// Until returns the interval up to, not including, to, without a start.
+func Until(to time.Time) Interval { return Interval{to: to, hasTo: true} }
+
+// AllTime returns the zero Interval, all of time, by name.
+func AllTime() Interval { return Interval{} }
+
+// OpenStart returns the interval without the instant at which it starts.
+func (in Interval) OpenStart() Interval {
+	in.openFrom = true
+	return in
+}
+
+// ClosedEnd returns the interval with the instant at which it ends included.
+func (in Interval) ClosedEnd() Interval {
+	in.closed = true
+	return in
+}
+
+// Contains reports whether t is in the interval.
+func (in Interval) Contains(t time.Time) bool {
+	if in.hasFrom && (t.Before(in.from) || in.openFrom && t.Equal(in.from)) {
+		return false
+	}
+	return !in.hasTo || t.Before(in.to) || in.closed && t.Equal(in.to)
+}
+
+// units returns the first and last unit of p in the interval, and false where there is none.
+func (in Interval) units(p rowkey.Precision) (oldest, newest int64, ok bool) {
+	oldest, newest = 0, p.Max()
+	if in.hasFrom {
+		if oldest, ok = p.AtOrAfter(in.from); !ok {
+			return 0, 0, false
+		}
+		if in.openFrom && !p.Time(oldest).After(in.from) {
+			if oldest == p.Max() {
+				return 0, 0, false
+			}
+			oldest++
+		}
+	}
+	if in.hasTo {
+		if newest, ok = p.AtOrBefore(in.to); !ok {
+			return 0, 0, false
+		}
+		if !in.closed && !p.Time(newest).Before(in.to) {
+			newest--
+		}
+	}
+	return oldest, newest, oldest <= newest
+}
+
+// RangeOption changes what Repository.Range reads: OldestFirst or Limit.
+type RangeOption interface{ applyTo(*rangeOptions) }
+
+type rangeOptions struct {
+	oldestFirst bool
+	limit       int
+	limited     bool
+}
+
+type order uint8
+
+// OldestFirst makes a range run from its oldest point to its newest. Bigtable reads in reverse for it, which costs more
+// than the default direction.
+const OldestFirst order = 1
+
+func (o order) applyTo(r *rangeOptions) { r.oldestFirst = o == OldestFirst }
+
+// Limit ends a range after that many points. Limit(0) reads nothing; a negative limit is refused with ErrInvalid.
+type Limit int
+
+func (l Limit) applyTo(r *rangeOptions) { r.limit, r.limited = int(l), true }

@@ -1,0 +1,144 @@
+package tsdb
+
+import (
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// A point's payload is the cell of one column: the family is its retention class, the qualifier the slot and the codec's
+// tag. The slot leaves room for other columns beside the payload.
+const (
+	slot      = "p:"
+	afterSlot = "p;"
+)
+
+// column is one place where a point's payload may stand.
+type column struct {
+	family    string
+	qualifier string
+	name      string // family:qualifier, as the client names it
+	tag       int
+}
+
+func columns(classes []class, tags []string) []column {
+	var out []column
+	for _, c := range classes {
+		for i, tag := range tags {
+			q := slot + tag
+			out = append(out, column{family: c.Name, qualifier: q, name: c.Name + ":" + q, tag: i})
+		}
+	}
+	return out
+}
+
+// horizon is what is visible at one moment: by class, the first cell timestamp that is not expired.
+type horizon struct {
+	d   *dataset
+	now time.Time
+}
+
+// cutoff returns the oldest cell timestamp that is visible in a class, 0 where all are.
+func (h horizon) cutoff(c *class) bigtable.Timestamp {
+	if !c.bounded {
+		return 0
+	}
+	return max(0, bigtable.Timestamp(gc.Cutoff(h.now, c.age).UnixMicro()))
+}
+
+// oldest returns the oldest time, in units of the dataset's precision, that a visible point can have in any class.
+func (h horizon) oldest() int64 {
+	var oldest int64
+	for i := range h.d.classes {
+		c := &h.d.classes[i]
+		if !c.bounded {
+			return 0
+		}
+		units, ok := h.d.precision.AtOrAfter(gc.Cutoff(h.now, c.age))
+		if !ok {
+			units = h.d.precision.Max()
+		}
+		if i == 0 || units < oldest {
+			oldest = units
+		}
+	}
+	return oldest
+}
+
+// filter passes the visible payload cells of the dataset's points, in every class that it declares.
+func (h horizon) filter() bigtable.Filter {
+	if len(h.d.classes) == 1 {
+		return h.classFilter(&h.d.classes[0])
+	}
+	filters := make([]bigtable.Filter, len(h.d.classes))
+	for i := range h.d.classes {
+		filters[i] = h.classFilter(&h.d.classes[i])
+	}
+	return bigtable.InterleaveFilters(filters...)
+}
+
+func (h horizon) classFilter(c *class) bigtable.Filter {
+	payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
+	if !c.bounded {
+		return payload
+	}
+	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(h.cutoff(c), 0))
+}
+
+// payload returns the cell that holds a row's payload and the index of its tag. Where there are several, the dataset's
+// order of classes and then of tags decides. It returns a nil item for a row without any visible payload, and an error
+// for one whose only payloads have tags that the schema does not read.
+func (h horizon) payload(row bigtable.Row) (*bigtable.ReadItem, int, error) {
+	family, items, cutoff, visible := "", []bigtable.ReadItem(nil), bigtable.Timestamp(0), false
+	for i := range h.d.columns {
+		col := &h.d.columns[i]
+		if col.family != family {
+			family, items = col.family, row[col.family]
+			cutoff = h.cutoff(&h.d.classes[i/len(h.d.tags)])
+		}
+		for j := range items {
+			if items[j].Timestamp < cutoff {
+				continue
+			}
+			if items[j].Column == col.name {
+				return &items[j], col.tag, nil
+			}
+			visible = true
+		}
+	}
+	if !visible {
+		return nil, 0, nil
+	}
+	return h.unknownTag(row)
+}
+
+// unknownTag names the payload of a row that has one, in no format that the schema reads.
+func (h horizon) unknownTag(row bigtable.Row) (*bigtable.ReadItem, int, error) {
+	for i := range h.d.classes {
+		c := &h.d.classes[i]
+		for j, item := range row[c.Name] {
+			tag, ok := strings.CutPrefix(item.Column, c.Name+":"+slot)
+			if ok && item.Timestamp >= h.cutoff(c) {
+				return &row[c.Name][j], 0, invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(h.d.tags, ", "))
+			}
+		}
+	}
+	return nil, 0, nil
+}
+
+// write sets the payload in the class and tag that are written, and clears every other place where an older one may
+// stand, in one atomic mutation. It returns the number of mutations too.
+func (d *dataset) write(cell int64, payload []byte) (*bigtable.Mutation, int) {
+	m := bigtable.NewMutation()
+	for i := range d.columns[1:] {
+		c := &d.columns[i+1]
+		m.DeleteCellsInColumn(c.family, c.qualifier)
+	}
+	m.Set(d.columns[0].family, d.columns[0].qualifier, bigtable.Timestamp(cell), payload)
+	return m, len(d.columns)
+}

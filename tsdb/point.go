@@ -1,0 +1,54 @@
+package tsdb
+
+import (
+	"fmt"
+	"time"
+)
+
+// Point is one value of one entity at one time. Reads give Time in UTC, cut off to the schema's precision.
+type Point[T any] struct {
+	Entity Entity
+	Time   time.Time
+	Value  T
+}
+
+// PointError is about one stored point that could not be turned into a value: its payload does not decode
+// (codec.ErrCorrupt) or is in a format that the schema does not read (codec.ErrUnknownTag). Its neighbours are not
+// affected: a sequence that yields a *PointError goes on behind it.
+type PointError struct {
+	Entity Entity
+	Time   time.Time
+	Err    error
+}
+
+// Error implements error. It names the point, but none of its payload beyond what the codec's own error shows.
+func (e *PointError) Error() string {
+	return fmt.Sprintf("tsdb: point of %s at %s: %v", e.Entity, e.Time.Format(time.RFC3339Nano), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *PointError) Unwrap() error { return e.Err }
+
+// PointErrors is the error of a call that returns several points of which some could not be decoded. Those stand in the
+// result with their entity, their time and a zero value; Unwrap lists the errors in the order of the result.
+type PointErrors []*PointError
+
+// Error implements error.
+func (e PointErrors) Error() string {
+	switch len(e) {
+	case 0:
+		return "tsdb: no point failed to decode"
+	case 1:
+		return e[0].Error()
+	}
+	return fmt.Sprintf("%v (and %d more points that do not decode)", e[0], len(e)-1)
+}
+
+// Unwrap returns the errors, one a point.
+func (e PointErrors) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i, pe := range e {
+		errs[i] = pe
+	}
+	return errs
+}

@@ -1,0 +1,165 @@
+package tsdb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// maxPayload is the size up to which Bigtable wants a cell; it refuses 100 MiB.
+const maxPayload = 10 << 20
+
+// insertWidth is how many conditional writes of one PutMany are under way at once.
+const insertWidth = 16
+
+// Put stores one point. Storing it again replaces its value, so a Put may be repeated. It costs one request.
+//
+// In a schema with FirstWins it stores the point only where none is visible yet: a repeated Put of an equal value is
+// stored too, another value is rejected with ErrExists. It then costs one conditional request, and a read where a point is
+// there.
+//
+// A failure is a *WriteError: it matches ErrRejected where the point is certainly not stored (ErrInvalid, ErrLate,
+// ErrEarly, ErrExpired, codec.ErrEncode, or the service's refusal), and ErrUnknown where that cannot be known.
+func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
+	if err := r.admit(ctx); err != nil {
+		return rejected(err).err()
+	}
+	w, err := r.prepare(e, t, v, r.store.clock())
+	if err != nil {
+		return rejected(err).err()
+	}
+	if r.schema.firstWins {
+		return r.insertOutcome(r.store.table.Insert(ctx, r.insertion(w, true))).err()
+	}
+	if out := r.store.table.Apply(ctx, w.key, w.mutation); out.State != bt.Stored {
+		return fromBT(out).err()
+	}
+	return nil
+}
+
+// PutIfAbsent stores one point where none is visible at that entity and time yet, and reports whether it did; an expired
+// point counts as absent. An answer that was lost is asked for again: where the retry finds the very payload that the
+// first attempt wrote, it reports true. (So does, in that case only, an equal payload that another writer was faster with:
+// what is stored is what was asked for.)
+//
+// It costs one conditional request, which Bigtable takes only through a profile with single-cluster routing. Errors are
+// those of Put, without ErrExists.
+func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, v T) (stored bool, err error) {
+	if err := r.admit(ctx); err != nil {
+		return false, rejected(err).err()
+	}
+	w, err := r.prepare(e, t, v, r.store.clock())
+	if err != nil {
+		return false, rejected(err).err()
+	}
+	found, out := r.store.table.Insert(ctx, r.insertion(w, false))
+	if out.State != bt.Stored {
+		return false, fromBT(out).err()
+	}
+	return found == bt.Fresh, nil
+}
+
+// PutMany stores the points and returns one outcome for each, in order; the error is nil where all are stored, and else a
+// *BatchError. A point that cannot be stored does not hinder the others. Points may be in any order; of two at the same
+// entity and time the later one in the slice wins.
+//
+// It costs one request for every 8 MiB or 10,000 points, and memory for all of them at once. In a schema with FirstWins it
+// costs one conditional request a point, 16 at a time. The timeout of writes bounds the whole call.
+func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(points))
+	if err := r.admit(ctx); err != nil {
+		for i := range outcomes {
+			outcomes[i] = rejected(err)
+		}
+		return outcomes, batchError(outcomes)
+	}
+	now := r.store.clock()
+	writes := make([]write, 0, len(points))
+	index := make([]int, 0, len(points))
+	for i, p := range points {
+		w, err := r.prepare(p.Entity, p.Time, p.Value, now)
+		if err != nil {
+			outcomes[i] = rejected(err)
+			continue
+		}
+		writes = append(writes, w)
+		index = append(index, i)
+	}
+	if r.schema.firstWins {
+		ins := make([]bt.Insertion, len(writes))
+		for n, w := range writes {
+			ins[n] = r.insertion(w, true)
+		}
+		found, outs := r.store.table.InsertMany(ctx, ins, insertWidth)
+		for n, i := range index {
+			outcomes[i] = r.insertOutcome(found[n], outs[n])
+		}
+		return outcomes, batchError(outcomes)
+	}
+	entries := make([]bt.Entry, len(writes))
+	for n, w := range writes {
+		entries[n] = bt.Entry{Key: w.key, Mutation: w.mutation, Mutations: w.mutations, Bytes: len(w.payload)}
+	}
+	for n, out := range r.store.table.Bulk(ctx, entries) {
+		outcomes[index[n]] = fromBT(out)
+	}
+	return outcomes, batchError(outcomes)
+}
+
+// write is a point that is ready to be sent.
+type write struct {
+	key       string
+	mutation  *bigtable.Mutation
+	mutations int
+	payload   []byte
+}
+
+// prepare checks a point against every limit and turns it into its row.
+func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (write, error) {
+	if err := r.space.CheckPath(e.path); err != nil {
+		return write{}, err
+	}
+	units, err := r.schema.arrival(t, now)
+	if err != nil {
+		return write{}, err
+	}
+	payload, err := codec.Append(r.schema.codec, nil, v)
+	if err != nil {
+		return write{}, err
+	}
+	if len(payload) > maxPayload {
+		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", maxPayload))
+	}
+	w := write{key: r.key(e, units), payload: payload}
+	w.mutation, w.mutations = r.schema.write(r.schema.precision.CellMicros(units), payload)
+	return w, nil
+}
+
+// insertion returns the conditional write of w. With tell it can tell an equal point from another one.
+func (r *Repository[T]) insertion(w write, tell bool) bt.Insertion {
+	h := r.horizon()
+	return bt.Insertion{
+		Key:      w.key,
+		Exists:   h.filter(),
+		Mutation: w.mutation,
+		Tell:     tell,
+		Mine: func(row bigtable.Row) bool {
+			item, _, err := h.payload(row)
+			return err == nil && item != nil && item.Column == r.schema.columns[0].name && bytes.Equal(item.Value, w.payload)
+		},
+	}
+}
+
+func (r *Repository[T]) insertOutcome(found bt.Inserted, out bt.Outcome) Outcome {
+	if out.State == bt.Stored && found == bt.Other {
+		return Outcome{State: Rejected, Attempts: out.Attempts, Err: ErrExists}
+	}
+	return fromBT(out)
+}

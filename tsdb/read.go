@@ -1,0 +1,222 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// Get returns the point of an entity at exactly that time, cut off to the schema's precision. Where there is none, or it
+// is expired, the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request for one row.
+func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (Point[T], error) {
+	if err := r.admitEntity(ctx, e); err != nil {
+		return Point[T]{}, err
+	}
+	units, err := r.schema.precision.Units(t)
+	if err != nil {
+		return Point[T]{}, err
+	}
+	return r.newest(ctx, e, units, units)
+}
+
+// Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
+// the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request that stops at the first
+// row, whatever the length of the history, and never looks at rows that are expired.
+func (r *Repository[T]) Latest(ctx context.Context, e Entity) (Point[T], error) {
+	if err := r.admitEntity(ctx, e); err != nil {
+		return Point[T]{}, err
+	}
+	return r.newest(ctx, e, 0, r.schema.precision.Max())
+}
+
+// AsOf returns the newest visible point of an entity that is not after t: what was the latest at that time. Errors and
+// costs are those of Latest.
+func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (Point[T], error) {
+	if err := r.admitEntity(ctx, e); err != nil {
+		return Point[T]{}, err
+	}
+	newest, ok := r.schema.precision.AtOrBefore(t)
+	if !ok {
+		return Point[T]{}, ErrNotFound
+	}
+	return r.newest(ctx, e, 0, newest)
+}
+
+// LatestN returns the n newest visible points of an entity, newest first; fewer where there are fewer, and none without an
+// error. A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors. It
+// costs one request for n rows, and memory for n points; for many points use Range.
+func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) ([]Point[T], error) {
+	if err := r.admitEntity(ctx, e); err != nil {
+		return nil, err
+	}
+	if n < 0 {
+		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	points := make([]Point[T], 0, min(n, 64))
+	var bad PointErrors
+	err := r.scan(ctx, scan{entity: e, newest: r.schema.precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
+		points = append(points, p)
+		if err != nil {
+			bad = append(bad, err)
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case bad != nil:
+		return points, bad
+	}
+	return points, nil
+}
+
+// Range returns the visible points of an entity in an interval as a sequence, newest first, or as the options say. The
+// request is made when the sequence is run, and again each time that it is run. It streams: memory does not grow with the
+// number of points, and leaving the loop ends the request.
+//
+// A point whose payload does not decode is yielded with its entity, its time and a *PointError, and the sequence goes on.
+// Any other error is the last pair.
+func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...RangeOption) iter.Seq2[Point[T], error] {
+	return func(yield func(Point[T], error) bool) {
+		o, err := r.rangeOptions(ctx, e, opts)
+		if err != nil {
+			yield(Point[T]{}, err)
+			return
+		}
+		oldest, newest, ok := in.units(r.schema.precision)
+		if !ok || o.limited && o.limit == 0 {
+			return
+		}
+		s := scan{entity: e, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
+		stopped := false
+		err = r.scan(ctx, s, func(p Point[T], bad *PointError) bool {
+			if bad != nil {
+				stopped = !yield(p, bad)
+			} else {
+				stopped = !yield(p, nil)
+			}
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(Point[T]{}, err)
+		}
+	}
+}
+
+func (r *Repository[T]) rangeOptions(ctx context.Context, e Entity, opts []RangeOption) (o rangeOptions, err error) {
+	if err := r.admitEntity(ctx, e); err != nil {
+		return o, err
+	}
+	for i, opt := range opts {
+		if opt == nil {
+			return o, invalid.New(ErrInvalid, "range option "+strconv.Itoa(i), "nil", "OldestFirst or Limit")
+		}
+		opt.applyTo(&o)
+	}
+	if o.limit < 0 {
+		return o, invalid.New(ErrInvalid, "limit", strconv.Itoa(o.limit), "0 or more")
+	}
+	return o, nil
+}
+
+// newest returns the newest visible point between two times, both included.
+func (r *Repository[T]) newest(ctx context.Context, e Entity, oldest, newest int64) (point Point[T], err error) {
+	found := false
+	var bad *PointError
+	err = r.scan(ctx, scan{entity: e, oldest: oldest, newest: newest, limit: 1}, func(p Point[T], perr *PointError) bool {
+		point, bad, found = p, perr, true
+		return true
+	})
+	switch {
+	case err != nil:
+		return Point[T]{}, err
+	case bad != nil:
+		return point, bad
+	case !found:
+		return Point[T]{}, ErrNotFound
+	}
+	return point, nil
+}
+
+// scan is a read of one entity's points between two times in units, both included.
+type scan struct {
+	entity         Entity
+	oldest, newest int64
+	limit          int // 0 for none
+	reverse        bool
+	long           bool
+}
+
+// scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
+// a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
+// among the points are passed over, and made up for where they used up the limit.
+func (r *Repository[T]) scan(ctx context.Context, s scan, visit func(Point[T], *PointError) bool) error {
+	h := r.horizon()
+	oldest := max(s.oldest, h.oldest())
+	if oldest > s.newest {
+		return ctx.Err()
+	}
+	rng := r.space.Entity(s.entity.path, oldest, s.newest)
+	prefix := rng.Start[:len(rng.Start)-rowkey.ReverseLen]
+	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
+	for {
+		var foreign error
+		returned, points, last := 0, 0, ""
+		stopped := false
+		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
+		err := r.store.table.Read(ctx, read, func(row bigtable.Row) bool {
+			last = row.Key()
+			returned++
+			if !strings.HasPrefix(last, prefix) {
+				foreign = fmt.Errorf("%w: %s", ErrForeignRow, r.schema.name)
+				return false
+			}
+			units, ok := rowkey.PointTime(last, prefix)
+			if !ok {
+				return true
+			}
+			item, tag, err := h.payload(row)
+			if item == nil {
+				return true
+			}
+			points++
+			p := Point[T]{Entity: s.entity, Time: r.schema.precision.Time(units)}
+			if err == nil {
+				p.Value, err = r.schema.decoders[tag](item.Value)
+			}
+			if err != nil {
+				stopped = !visit(p, &PointError{Entity: p.Entity, Time: p.Time, Err: err})
+			} else {
+				stopped = !visit(p, nil)
+			}
+			return !stopped
+		})
+		if foreign != nil {
+			return foreign
+		}
+		if err != nil || stopped || s.limit == 0 || int64(returned) < read.Limit || points == returned {
+			return err
+		}
+		read.Limit -= int64(points)
+		if s.reverse {
+			rng = rng.Before(last)
+		} else {
+			rng = rng.After(last)
+		}
+		if rng.Empty() {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Repository reads and writes the points of one schema for one tenant in one store. No call on it can touch another
+// tenant's rows: it makes its keys from its own tenant, and checks each row that comes back before it decodes it. Where the
+// context carries a tenant (tenant.NewContext) other than the repository's, every call fails with ErrTenantMismatch.
+//
+// Schema.For makes one. It holds no resources, is safe for concurrent use, and may be made anew for each request.
+//
+// To fake a repository in tests, declare an interface with the methods that your code calls: all that they take and
+// return can be made by you.
+type Repository[T any] struct {
+	schema *Schema[T]
+	store  *Store
+	tenant tenant.ID
+	space  rowkey.Space
+	err    error // why no call can work
+}
+
+// Tenant returns the tenant that the repository is bound to.
+func (r *Repository[T]) Tenant() tenant.ID { return r.tenant }
+
+// Schema returns the schema of the repository.
+func (r *Repository[T]) Schema() *Schema[T] { return r.schema }
+
+// admit refuses a call that cannot or must not be made.
+func (r *Repository[T]) admit(ctx context.Context) error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.store.closed.Load() {
+		return ErrClosed
+	}
+	if id, ok := tenant.FromContext(ctx); ok && id != r.tenant {
+		return fmt.Errorf("%w: %s, the repository is of %s", ErrTenantMismatch, invalid.Quote(id.String()), r.tenant)
+	}
+	return nil
+}
+
+// admitEntity is admit for a call on one entity.
+func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
+	if err := r.admit(ctx); err != nil {
+		return err
+	}
+	return r.space.CheckPath(e.path)
+}
+
+// horizon returns what is visible now.
+func (r *Repository[T]) horizon() horizon {
+	return horizon{d: &r.schema.dataset, now: r.store.clock()}
+}
+
+// key returns the row key of a point.
+func (r *Repository[T]) key(e Entity, units int64) string {
+	var buf [256]byte
+	return string(r.space.AppendPoint(buf[:0], e.path, units))
+}
+
+// arrival checks the time of a point that is about to be written, and returns it in units of the schema's precision.
+func (d *dataset) arrival(t, now time.Time) (int64, error) {
+	units, err := d.precision.Units(t)
+	if err != nil {
+		return 0, err
+	}
+	h := horizon{d: d, now: now}
+	if c := &d.classes[0]; c.bounded && d.precision.CellMicros(units) < int64(h.cutoff(c)) {
+		return 0, invalid.New(ErrExpired, "time", stamp(t), fmt.Sprintf("at most %v ago, the retention of class %s", c.age, c.Name))
+	}
+	if d.maxLate > 0 && t.Before(now.Add(-d.maxLate)) {
+		return 0, invalid.New(ErrLate, "time", stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.maxLate))
+	}
+	if d.maxEarly > 0 && t.After(now.Add(d.maxEarly)) {
+		return 0, invalid.New(ErrEarly, "time", stamp(t), fmt.Sprintf("at most %v ahead, the schema's MaxEarly", d.maxEarly))
+	}
+	return units, nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

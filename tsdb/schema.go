@@ -1,0 +1,233 @@
+package tsdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// KeyFields are the names of the fields that identify an entity, in the order in which they stand in row keys: from the
+// one by which groups are read to the one that tells entities apart. Make them with Key.
+type KeyFields struct{ names []string }
+
+// Key returns the key fields with those names: 1 to 8, each of 1 to 64 bytes, no two the same. Names are not stored in row
+// keys, and can be as long as is clear.
+func Key(names ...string) KeyFields { return KeyFields{names: slices.Clone(names)} }
+
+// Precision is the unit in which row keys count time. It is part of the stored format and cannot change. Times are cut off
+// to a whole unit; two points of one entity in the same unit are one.
+type Precision = rowkey.Precision
+
+// The precisions. Times before 1970 cannot be stored in any.
+const (
+	// Nanoseconds, the default, hold times up to 2262-04-11.
+	Nanoseconds Precision = rowkey.Nanoseconds
+	// Microseconds hold times up to the year 294247.
+	Microseconds Precision = rowkey.Microseconds
+	// Milliseconds hold times up to the year 294247. Use them to match tables that other programs write.
+	Milliseconds Precision = rowkey.Milliseconds
+)
+
+// DefaultClass is the retention class of a schema that names none: its points are kept until they are deleted.
+var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
+
+// SchemaOptions are what a schema may decide. The zero value keeps points for ever, in nanoseconds, unsalted, the last
+// write of a point winning, at any time.
+type SchemaOptions struct {
+	// Retention is the class that points are written in: a column family and its garbage collection policy, shared by all
+	// schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are refused with
+	// gc.ErrVersions: a point has one cell.
+	Retention gc.Class
+	// Older lists classes that points were written in before, and are still read from until they expire.
+	Older []gc.Class
+	// Precision is the unit of time in row keys. Zero is Nanoseconds.
+	Precision Precision
+	// Salts spreads a tenant's entities over that many parts of the tenant's key range, 2 to 100, for a dataset that one
+	// tenant writes faster than one server takes (Bigtable splits a range by load, so most need none). Reads of one entity
+	// cost the same, reads below a prefix cost one request a salt. Zero is none. It is part of the stored format.
+	Salts int
+	// FirstWins makes the first write of a point final: Put of another value at the same entity and time is rejected with
+	// ErrExists. It costs a conditional write a point, which Bigtable takes through single-cluster routing only and not in
+	// bulk. By default the last write wins and a retry is free.
+	FirstWins bool
+	// MaxLate is how old a point may be when it is written; older ones are rejected with ErrLate. Zero is no limit other
+	// than the retention.
+	MaxLate time.Duration
+	// MaxEarly is how far in the future a point may lie when it is written; others are rejected with ErrEarly. One point
+	// with a wrong clock would otherwise stay the newest for years. Zero is no limit.
+	MaxEarly time.Duration
+}
+
+// Schema is one kind of measurement: a dataset's name and shape, and how its values of type T are stored. It belongs to no
+// store and no tenant; For binds it to both. A Schema is immutable and safe for concurrent use.
+type Schema[T any] struct {
+	dataset
+	codec    codec.Codec[T]
+	decoders []func([]byte) (T, error) // by tag
+}
+
+// Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify.
+type Dataset interface {
+	// Name returns the dataset's name.
+	Name() string
+
+	shape() *dataset
+}
+
+// dataset is what a schema says apart from its type.
+type dataset struct {
+	name      string
+	fields    []string
+	tags      []string // the one that is written first
+	classes   []class  // the one that is written first
+	columns   []column // in the order in which a payload is looked for
+	precision Precision
+	salts     int
+	firstWins bool
+	maxLate   time.Duration
+	maxEarly  time.Duration
+}
+
+// class is a retention class reduced to what a point needs.
+type class struct {
+	gc.Class
+	age     time.Duration
+	bounded bool
+}
+
+// Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of
+// its values. It does no I/O, and may be called at run time for datasets that are not known before. Errors match
+// ErrInvalid, gc.ErrInvalid, gc.ErrVersions or codec.ErrInvalid, and name field, value and limit.
+func Define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) (*Schema[T], error) {
+	s, err := define(name, key, c, opts)
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(name), err)
+	}
+	return s, nil
+}
+
+// MustDefine is Define for package variables. It panics where Define fails.
+func MustDefine[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) *Schema[T] {
+	s, err := Define(name, key, c, opts)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) (*Schema[T], error) {
+	if err := errors.Join(rowkey.CheckDataset(name), rowkey.CheckFields(key.names, opts.Salts), codec.Check(c)); err != nil {
+		return nil, err
+	}
+	if !opts.Precision.Valid() {
+		return nil, invalid.New(ErrInvalid, "precision", opts.Precision.String(), "Nanoseconds, Microseconds or Milliseconds")
+	}
+	if opts.MaxLate < 0 || opts.MaxEarly < 0 {
+		return nil, invalid.New(ErrInvalid, "MaxLate and MaxEarly", fmt.Sprintf("%v and %v", opts.MaxLate, opts.MaxEarly), "0 for none, or more")
+	}
+	classes, err := reduce(opts.classes())
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema[T]{codec: c, dataset: dataset{
+		name:      name,
+		fields:    key.names,
+		classes:   classes,
+		precision: opts.Precision,
+		salts:     opts.Salts,
+		firstWins: opts.FirstWins,
+		maxLate:   opts.MaxLate,
+		maxEarly:  opts.MaxEarly,
+	}}
+	for _, r := range codec.Readers(c) {
+		s.tags = append(s.tags, r.Tag)
+		s.decoders = append(s.decoders, r.Decode)
+	}
+	s.columns = columns(s.classes, s.tags)
+	return s, nil
+}
+
+// classes returns the classes in the order in which payloads are looked for.
+func (o SchemaOptions) classes() []gc.Class {
+	written := o.Retention
+	if written.IsZero() {
+		written = defaultClass
+	}
+	return append([]gc.Class{written}, o.Older...)
+}
+
+func reduce(classes []gc.Class) ([]class, error) {
+	out := make([]class, len(classes))
+	for i, c := range classes {
+		if err := c.Validate(); err != nil {
+			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(c.Name), err)
+		}
+		for _, other := range classes[:i] {
+			if c.Name == other.Name {
+				return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name), "each class once")
+			}
+		}
+		age, bounded, err := c.Policy.PointAge()
+		if err != nil {
+			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(c.Name), err)
+		}
+		out[i] = class{Class: c, age: age, bounded: bounded}
+	}
+	return out, nil
+}
+
+// Name returns the dataset's name.
+func (s *Schema[T]) Name() string { return s.name }
+
+func (s *Schema[T]) shape() *dataset { return &s.dataset }
+
+// For returns the repository of this schema for one tenant in one store. It does no I/O, costs little, and cannot fail: a
+// nil store or the zero tenant is reported by each call on the repository.
+func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
+	r := &Repository[T]{schema: s, store: store, tenant: id}
+	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
+	if store == nil {
+		r.err = invalid.New(ErrInvalid, "store", "nil", "an open store")
+	}
+	return r
+}
+
+// FromContext returns the repository of this schema for the tenant that ctx carries (tenant.NewContext). Its error is
+// ErrNoTenant where ctx carries none, and matches tenant.ErrInvalid where it carries the zero ID.
+func (s *Schema[T]) FromContext(ctx context.Context, store *Store) (*Repository[T], error) {
+	id, ok := tenant.FromContext(ctx)
+	if !ok {
+		return nil, ErrNoTenant
+	}
+	r := s.For(store, id)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r, nil
+}
+
+// entry returns what the catalogue is to know of the dataset.
+func (d *dataset) entry() catalog.Dataset {
+	classes := make([]catalog.Class, len(d.classes))
+	for i, c := range d.classes {
+		classes[i] = catalog.Class{Name: c.Name, Policy: c.Policy.String()}
+	}
+	return catalog.Dataset{
+		Name:      d.name,
+		Key:       d.fields,
+		Precision: d.precision.String(),
+		Salts:     d.salts,
+		FirstWins: d.firstWins,
+		Tags:      d.tags,
+		Classes:   classes,
+	}
+}

@@ -1,0 +1,126 @@
+package tsdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
+// for concurrent use.
+type Store struct {
+	table   *bt.Table
+	name    string
+	clock   func() time.Time
+	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
+	keep    bool                                                 // the admin client is the caller's
+	closers closers
+	closed  atomic.Bool
+}
+
+// Options are what a program that brings its own client may decide.
+type Options struct {
+	// Conditional is the client for conditional writes, of an app profile with single-cluster routing. Nil is the store's
+	// own client.
+	Conditional *bigtable.Client
+	// Admin is the client by which Ensure creates tables and families. Nil is none: Ensure then returns ErrNoAdmin.
+	Admin *bigtable.AdminClient
+	// Timeouts bound every call. Zero fields mean the defaults.
+	Timeouts Timeouts
+	// Clock tells the time by which points expire and are late. Nil is time.Now.
+	Clock func() time.Time
+	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
+	OnClose func() error
+}
+
+// New returns a store over a client that the program has already. The client stays the caller's to close, after the store.
+//
+// A client made without ClientConfig and DialOptions works, but hides how writes ended: what fails is then unknown, with
+// ErrUnguardedClient, where it could have been known to be rejected.
+func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
+	if client == nil {
+		return nil, invalid.New(ErrInvalid, "client", "nil", "a *bigtable.Client")
+	}
+	if err := checkTable(table); err != nil {
+		return nil, err
+	}
+	timeouts, err := opts.Timeouts.resolve()
+	if err != nil {
+		return nil, err
+	}
+	conditional := opts.Conditional
+	if conditional == nil {
+		conditional = client
+	}
+	s := &Store{
+		table: bt.New(client.OpenTable(table), conditional.OpenTable(table), timeouts),
+		name:  table,
+		clock: opts.Clock,
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if opts.Admin != nil {
+		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
+		s.keep = true
+	}
+	if opts.OnClose != nil {
+		s.closers = closers{opts.OnClose}
+	}
+	return s, nil
+}
+
+// Ping reads one row of the store's own, which may be missing, and so finds out whether the table can be reached and read.
+// Its error says what cannot: no such table, no permission, no connection within the timeout of reads.
+func (s *Store) Ping(ctx context.Context) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	_, err := s.table.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
+	if status.Code(err) == codes.NotFound {
+		return fmt.Errorf("tsdb: table %s does not exist (Ensure creates it): %w", s.name, err)
+	}
+	return err
+}
+
+// Close makes every later call fail with ErrClosed and closes the connections that Open made. Calls under way fail with
+// the connection's error. A second Close does nothing and returns nil.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	return s.closers.close()
+}
+
+// closers are closed last to first.
+type closers []func() error
+
+func (c closers) close() error {
+	var errs []error
+	for _, f := range slices.Backward(c) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// closeOnce closes c for a connection that its user may have closed already: a client closes the one that it was given.
+func closeOnce(c io.Closer) func() error {
+	return func() error {
+		if err := c.Close(); status.Code(err) != codes.Canceled {
+			return err
+		}
+		return nil
+	}
+}
