@@ -1,0 +1,49 @@
+package codec
+
+import (
+	"errors"
+	"unicode/utf8"
+)
+
+// Bytes returns a codec that stores bytes as they are. Its tag is "raw". Nil and empty are stored alike, and a read
+// gives a slice of its own that is never nil. It refuses nothing. A write allocates the payload, a read the copy. The
+// codec is safe for concurrent use.
+func Bytes() Codec[[]byte] { return bytesCodec{} }
+
+// String returns a codec that stores text as UTF-8, with nothing around it. Its tag is "str". Text that is not valid
+// UTF-8 is refused with [ErrEncode] on a write and with [ErrCorrupt] on a read, so that readers in other languages
+// can rely on it. A write allocates the payload, a read the string. The codec is safe for concurrent use.
+func String() Codec[string] { return stringCodec{} }
+
+const (
+	tagBytes  = "raw"
+	tagString = "str"
+)
+
+var errNotUTF8 = errors.New("not valid UTF-8")
+
+type bytesCodec struct{}
+
+func (bytesCodec) Tag() string { return tagBytes }
+
+func (bytesCodec) Append(dst, v []byte) ([]byte, error) { return append(dst, v...), nil }
+
+func (bytesCodec) Decode(src []byte) ([]byte, error) { return append([]byte{}, src...), nil }
+
+type stringCodec struct{}
+
+func (stringCodec) Tag() string { return tagString }
+
+func (stringCodec) Append(dst []byte, v string) ([]byte, error) {
+	if !utf8.ValidString(v) {
+		return dst, NewEncodeError(tagString, errNotUTF8)
+	}
+	return append(dst, v...), nil
+}
+
+func (stringCodec) Decode(src []byte) (string, error) {
+	if !utf8.Valid(src) {
+		return "", NewCorruptError(tagString, src, errNotUTF8)
+	}
+	return string(src), nil
+}

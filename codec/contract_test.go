@@ -1,0 +1,98 @@
+package codec_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/codec"
+)
+
+// stored is a value and the bytes that other programs, and later versions of this one, rely on.
+type stored[T any] struct {
+	name  string
+	value T
+	bytes string
+}
+
+// contract checks what every codec promises: its bytes, the way back, appending, keeping nothing, and typed errors.
+func contract[T any](t *testing.T, c codec.Codec[T], equal func(a, b T) bool, good []stored[T], corrupt []string) {
+	t.Helper()
+	if err := codec.Check(c); err != nil {
+		t.Fatalf("Check = %v, want nil", err)
+	}
+	for _, tt := range good {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := codec.Append(c, nil, tt.value)
+			if err != nil || string(got) != tt.bytes {
+				t.Fatalf("Append = %q, %v, want %q: data that is stored already would not be readable", got, err, tt.bytes)
+			}
+			behind, err := c.Append([]byte("ab"), tt.value)
+			if err != nil || string(behind) != "ab"+tt.bytes {
+				t.Errorf("Append behind ab = %q, %v, want ab%s", behind, err, tt.bytes)
+			}
+			src := []byte(tt.bytes)
+			back, err := codec.DecodeTag(c, c.Tag(), src)
+			for i := range src {
+				src[i] = 0xee // a decoder that kept src would now hold this
+			}
+			if err != nil || !equal(back, tt.value) {
+				t.Errorf("Decode = %v, %v, want %v", back, err, tt.value)
+			}
+		})
+	}
+	for _, bad := range corrupt {
+		_, err := c.Decode([]byte(bad))
+		wantCorrupt(t, err, c.Tag(), bad)
+	}
+}
+
+func wantCorrupt(t *testing.T, err error, tag, src string) {
+	t.Helper()
+	var is *codec.CorruptError
+	if !errors.Is(err, codec.ErrCorrupt) || !errors.As(err, &is) {
+		t.Fatalf("Decode(%.40q) = %v, want a CorruptError", src, err)
+	}
+	sample := src[:min(len(src), 32)]
+	if is.Tag != tag || is.Len != len(src) || string(is.Sample) != sample || is.Err == nil {
+		t.Errorf("Decode(%.40q): tag %q, %d bytes %q, cause %v; want tag %q, %d bytes %q and a cause",
+			src, is.Tag, is.Len, is.Sample, is.Err, tag, len(src), sample)
+	}
+}
+
+func wantEncode(t *testing.T, out []byte, err error, tag, part string) {
+	t.Helper()
+	var is *codec.EncodeError
+	if !errors.Is(err, codec.ErrEncode) || !errors.As(err, &is) || is.Tag != tag || !strings.Contains(err.Error(), part) {
+		t.Errorf("Append = %v, want an EncodeError of %q about %q", err, tag, part)
+	}
+	if out != nil {
+		t.Errorf("Append returned %q beside its error, want what it was given", out)
+	}
+}
+
+func same[T comparable](a, b T) bool { return a == b }
+
+// stable checks that whatever decodes can be encoded, and that its encoding is a fixed point. It is what each fuzz test
+// of a decoder asks.
+func stable[T any](t *testing.T, c codec.Codec[T], src []byte) {
+	t.Helper()
+	v, err := codec.DecodeTag(c, c.Tag(), src)
+	if err != nil {
+		wantCorrupt(t, err, c.Tag(), string(src))
+		return
+	}
+	first, err := codec.Append(c, nil, v)
+	if err != nil {
+		t.Fatalf("Decode(%q) = %v, which Append refuses: %v", src, v, err)
+	}
+	again, err := codec.DecodeTag(c, c.Tag(), first)
+	if err != nil {
+		t.Fatalf("Decode of what Append wrote, %q: %v", first, err)
+	}
+	second, err := codec.Append(c, nil, again)
+	if err != nil || !bytes.Equal(first, second) {
+		t.Fatalf("encoded %q and, after a read, %q, %v: want the same bytes", first, second, err)
+	}
+}

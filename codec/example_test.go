@@ -1,0 +1,134 @@
+package codec_test
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/tidemark-go/tidemark/codec"
+)
+
+// Reading is what the examples store.
+type Reading struct {
+	TempC    float64 `json:"temp_c"`
+	Humidity float64 `json:"humidity"`
+}
+
+func ExampleJSON() {
+	readings := codec.JSON[Reading]()
+
+	payload, err := readings.Append(nil, Reading{TempC: 21.5, Humidity: 40})
+	fmt.Printf("%s %s %v\n", readings.Tag(), payload, err)
+
+	r, err := readings.Decode(payload)
+	fmt.Println(r.TempC, err)
+	// Output:
+	// json {"temp_c":21.5,"humidity":40} <nil>
+	// 21.5 <nil>
+}
+
+func ExampleProto() {
+	c := codec.Proto[*durationpb.Duration]()
+
+	payload, err := c.Append(nil, &durationpb.Duration{Seconds: 300})
+	fmt.Printf("%s %x %v\n", c.Tag(), payload, err)
+
+	d, err := c.Decode(payload)
+	fmt.Println(d.AsDuration(), err)
+	// Output:
+	// pb 08ac02 <nil>
+	// 5m0s <nil>
+}
+
+// A dataset moves from JSON to protobuf, and from one Go type to another, without a rewrite.
+func ExampleFallback() {
+	type oldUptime struct {
+		Seconds int64 `json:"seconds"`
+	}
+	fromOld := func(u oldUptime) (*durationpb.Duration, error) {
+		if u.Seconds < 0 {
+			return nil, errors.New("negative uptime")
+		}
+		return &durationpb.Duration{Seconds: u.Seconds}, nil
+	}
+	uptimes := codec.Fallback(
+		codec.Proto[*durationpb.Duration](),
+		codec.Convert(codec.JSON[oldUptime](), fromOld, nil),
+	)
+	fmt.Println(codec.Check(uptimes), codec.Tags(uptimes))
+
+	d, err := codec.DecodeTag(uptimes, "json", []byte(`{"seconds":300}`))
+	fmt.Println(d.AsDuration(), err)
+
+	_, err = codec.DecodeTag(uptimes, "json", []byte(`{"seconds":-1}`))
+	fmt.Println(err)
+	// Output:
+	// <nil> [pb json]
+	// 5m0s <nil>
+	// codec: corrupt "json" payload of 14 bytes "{\"seconds\":-1}": negative uptime
+}
+
+// A second shape of a Go type in JSON: what is stored under "json" has the old shape, "json.v2" the new.
+func ExampleTagged() {
+	type oldReading struct {
+		TempF float64 `json:"temp_f"`
+	}
+	fromOld := func(r oldReading) (Reading, error) { return Reading{TempC: (r.TempF - 32) / 1.8}, nil }
+	readings := codec.Fallback(
+		codec.Tagged("json.v2", codec.JSON[Reading]()),
+		codec.Convert(codec.JSON[oldReading](), fromOld, nil),
+	)
+
+	r, err := codec.DecodeTag(readings, "json", []byte(`{"temp_f":68}`))
+	fmt.Println(r.TempC, err)
+	r, err = codec.DecodeTag(readings, "json.v2", []byte(`{"temp_c":20}`))
+	fmt.Println(r.TempC, err)
+	// Output:
+	// 20 <nil>
+	// 20 <nil>
+}
+
+// Readers lists what a codec can read, so that a reader of many payloads looks each tag up once.
+func ExampleReader() {
+	decoders := map[string]func([]byte) (string, error){}
+	for _, r := range codec.Readers(codec.Fallback(codec.String(), codec.JSON[string]())) {
+		decoders[r.Tag] = r.Decode
+	}
+
+	fmt.Println(decoders["str"]([]byte("open")))
+	fmt.Println(decoders["json"]([]byte(`"open"`)))
+	// Output:
+	// open <nil>
+	// open <nil>
+}
+
+// A payload that cannot be read says what it is.
+func ExampleCorruptError() {
+	_, err := codec.Float64().Decode([]byte("21.5"))
+
+	var corrupt *codec.CorruptError
+	if errors.As(err, &corrupt) {
+		fmt.Println(corrupt.Tag, corrupt.Len)
+	}
+	fmt.Println(errors.Is(err, codec.ErrCorrupt))
+	fmt.Println(err)
+	// Output:
+	// f64 4
+	// true
+	// codec: corrupt "f64" payload of 4 bytes "21.5": want 8 bytes
+}
+
+// A value that a format cannot hold is refused before anything is stored.
+func ExampleEncodeError() {
+	_, err := codec.Append(codec.String(), nil, "\xff")
+
+	var refused *codec.EncodeError
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Tag)
+	}
+	fmt.Println(err)
+	// Output:
+	// str
+	// codec: value cannot be encoded as "str": not valid UTF-8
+}

@@ -1,0 +1,63 @@
+package codec
+
+import (
+	"errors"
+	"slices"
+)
+
+// Fallback returns a codec that writes the format of write and still reads those of old, each by its own tag, so that a
+// dataset moves from one format to another without a rewrite: what is there stays readable until it expires, and what
+// is written is new. The codecs may read several tags themselves. An old format of another Go type goes through
+// [Convert]; one that shares a tag with another through [Tagged].
+//
+// [Check] reports a missing codec, two readers of one tag, or a write that can only read; an old codec may be read
+// only. Append and Decode are those of write. The codec costs nothing beyond the codec that a payload selects, and is
+// safe for concurrent use.
+func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
+	c := &fallback[T]{write: write}
+	if c.err = Check(write); c.err != nil {
+		return c
+	}
+	c.readers = slices.Clone(bareReaders(write))
+	for _, o := range old {
+		if err := Check(o); err != nil && !errors.Is(err, ErrReadOnly) {
+			c.err = err
+			return c
+		}
+		c.readers = append(c.readers, bareReaders(o)...)
+	}
+	c.err = checkReaders(write.Tag(), c.readers)
+	return c
+}
+
+type fallback[T any] struct {
+	write   Codec[T]
+	readers []Reader[T]
+	err     error
+}
+
+func (c *fallback[T]) Tag() string {
+	if c.write == nil {
+		return ""
+	}
+	return c.write.Tag()
+}
+
+func (c *fallback[T]) Check() error { return c.err }
+
+func (c *fallback[T]) Readers() []Reader[T] { return slices.Clone(c.readers) }
+
+func (c *fallback[T]) Append(dst []byte, v T) ([]byte, error) {
+	if c.err != nil {
+		return dst, NewEncodeError(c.Tag(), c.err)
+	}
+	return c.write.Append(dst, v)
+}
+
+func (c *fallback[T]) Decode(src []byte) (T, error) {
+	if c.err != nil {
+		var zero T
+		return zero, NewCorruptError(c.Tag(), src, c.err)
+	}
+	return c.write.Decode(src)
+}

@@ -1,0 +1,89 @@
+package codec_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/codec"
+)
+
+type reading struct {
+	TempC    float64 `json:"temp_c"`
+	Humidity float64 `json:"humidity"`
+	Note     string  `json:"note,omitempty"`
+}
+
+func TestJSON(t *testing.T) {
+	contract(t, codec.JSON[reading](), same, []stored[reading]{
+		{"zero", reading{}, `{"temp_c":0,"humidity":0}`},
+		{"html", reading{TempC: 21.5, Humidity: 40, Note: "<a&b>"}, `{"temp_c":21.5,"humidity":40,"note":"<a&b>"}`},
+	}, []string{
+		"", " ", "{", `{"temp_c":"warm"}`, `{"temp_c":1} {}`, `{"temp_c":1}x`, "\xef\xbb\xbf{}", `[1]`,
+		strings.Repeat("[", 100_000),
+	})
+	sorted := `{"a":1,"b":2,"c":3}`
+	contract(t, codec.JSON[map[string]int](), func(a, b map[string]int) bool { return len(a) == len(b) && a["b"] == b["b"] },
+		[]stored[map[string]int]{{"map", map[string]int{"c": 3, "a": 1, "b": 2}, sorted}}, nil)
+	contract(t, codec.JSON[*reading](), func(a, b *reading) bool { return a == b || *a == *b }, []stored[*reading]{
+		{"nil", nil, "null"},
+		{"pointer", &reading{TempC: 1}, `{"temp_c":1,"humidity":0}`},
+	}, nil)
+}
+
+func TestJSONRefusesWhatJSONCannotSay(t *testing.T) {
+	c := codec.JSON[reading]()
+	for range 3 { // a failure must not spoil the next write
+		out, err := c.Append(nil, reading{TempC: math.NaN()})
+		wantEncode(t, out, err, "json", "NaN")
+		if got, err := c.Append(nil, reading{}); err != nil || string(got) != `{"temp_c":0,"humidity":0}` {
+			t.Errorf("Append after a failure = %s, %v, want the value", got, err)
+		}
+	}
+	var cause *json.UnsupportedValueError
+	if _, err := c.Append(nil, reading{TempC: math.Inf(1)}); !errors.As(err, &cause) {
+		t.Errorf("Append = %v, want the cause that encoding/json gave", err)
+	}
+	out, err := codec.Append(codec.JSON[func()](), nil, nil)
+	wantEncode(t, out, err, "json", "func()")
+}
+
+func TestJSONGivesNoHalfFilledValue(t *testing.T) {
+	got, err := codec.JSON[reading]().Decode([]byte(`{"temp_c":21.5,"humidity":"wet"}`))
+	if err == nil || got != (reading{}) {
+		t.Errorf("Decode = %+v, %v, want the zero value and an error", got, err)
+	}
+}
+
+// marked counts on its MarshalJSON, which has a pointer receiver: json.Marshal of a value would not call it.
+type marked struct{ n int }
+
+func (m *marked) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]int{"n": m.n}) }
+
+func TestJSONUsesPointerMethods(t *testing.T) {
+	if got, err := codec.JSON[marked]().Append(nil, marked{7}); err != nil || string(got) != `{"n":7}` {
+		t.Errorf("Append = %s, %v, want {\"n\":7}: the fields of the value would be lost", got, err)
+	}
+}
+
+func TestJSONIsSafeForConcurrentUse(t *testing.T) {
+	c := codec.JSON[reading]()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			want := reading{TempC: float64(i), Note: strings.Repeat("x", i)}
+			for range 200 {
+				b, err := c.Append(nil, want)
+				got, derr := c.Decode(b)
+				if err != nil || derr != nil || got != want {
+					t.Errorf("wrote %+v and read %+v, %v, %v", want, got, err, derr)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

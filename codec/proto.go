@@ -1,0 +1,91 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Proto returns a codec that stores a generated protobuf message in its wire format. T is the pointer type that
+// protoc-gen-go generates: codec.Proto[*pb.Reading](). Its tag is "pb".
+//
+// Messages are written deterministically: the same message gives the same bytes from the same program. Fields that the
+// program does not know survive a read and a write. An empty payload is a message without fields. A nil message, one
+// that lacks a required field and text that is not valid UTF-8 are refused with [ErrEncode]. A T that is not a
+// generated message is reported by [Check].
+//
+// A write allocates the payload, a read the message and what it holds. The codec is safe for concurrent use.
+func Proto[T proto.Message]() Codec[T] {
+	typ, err := messageType[T]()
+	return protoCodec[T]{typ: typ, err: err}
+}
+
+const tagProto = "pb"
+
+var (
+	errNilMessage = errors.New("nil message")
+
+	protoWrite = proto.MarshalOptions{Deterministic: true}
+	protoRead  = proto.UnmarshalOptions{Merge: true} // into a new message, so there is nothing to reset
+)
+
+type protoCodec[T proto.Message] struct {
+	typ protoreflect.MessageType
+	err error
+}
+
+func (protoCodec[T]) Tag() string { return tagProto }
+
+func (c protoCodec[T]) Check() error { return c.err }
+
+func (c protoCodec[T]) Append(dst []byte, v T) ([]byte, error) {
+	if c.err != nil {
+		return dst, NewEncodeError(tagProto, c.err)
+	}
+	if !v.ProtoReflect().IsValid() {
+		return dst, NewEncodeError(tagProto, errNilMessage)
+	}
+	out, err := protoWrite.MarshalAppend(dst, v)
+	if err != nil {
+		return dst, NewEncodeError(tagProto, err)
+	}
+	return out, nil
+}
+
+func (c protoCodec[T]) Decode(src []byte) (T, error) {
+	var zero T
+	if c.err != nil {
+		return zero, NewCorruptError(tagProto, src, c.err)
+	}
+	v := c.typ.New().Interface().(T) // messageType has tried it
+	if err := protoRead.Unmarshal(src, v); err != nil {
+		return zero, NewCorruptError(tagProto, src, err)
+	}
+	return v, nil
+}
+
+// messageType finds how to make a new T. Only the type is looked at, once, so a type that is no generated message, and
+// whose methods may panic on a nil receiver, ends as an error here and not at the first payload.
+func messageType[T proto.Message]() (typ protoreflect.MessageType, err error) {
+	t := reflect.TypeFor[T]()
+	refused := invalid.New(ErrInvalid, "message type", fmt.Sprint(t), "a pointer to a generated message")
+	defer func() {
+		if recover() != nil {
+			typ, err = nil, refused
+		}
+	}()
+	if t.Kind() != reflect.Pointer {
+		return nil, refused
+	}
+	var zero T
+	typ = zero.ProtoReflect().Type()
+	if _, ok := typ.New().Interface().(T); !ok {
+		return nil, refused
+	}
+	return typ, nil
+}

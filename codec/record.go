@@ -1,0 +1,167 @@
+package codec
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Field is one named value of a [Record]. Its zero value has no name and no value and cannot be stored.
+type Field struct {
+	// Name is 1 to [MaxFieldName] bytes of UTF-8.
+	Name string
+	// Value is what the field holds.
+	Value Value
+}
+
+// Record is a set of named values, for data whose fields are known only when it arrives. It holds its fields in the
+// order of their names, compared as bytes, and no name twice.
+//
+// A Record never changes: With, Without and Merge return another. So it may be copied, kept and shared between
+// goroutines. The zero Record has no fields and is ready to use. Names and values are checked when the record is
+// stored: see [Records].
+type Record struct {
+	fields []Field // by name, strictly ascending; never written to once it is here
+}
+
+// NewRecord returns a record of the fields. Where a name comes twice the later value counts. It copies the slice: one
+// allocation, and a sort where the names are not in order.
+func NewRecord(fields ...Field) Record {
+	if len(fields) == 0 {
+		return Record{}
+	}
+	own := slices.Clone(fields)
+	for i := 1; i < len(own); i++ {
+		if own[i-1].Name >= own[i].Name {
+			return Record{fields: sortFields(own)}
+		}
+	}
+	return Record{fields: own}
+}
+
+// sortFields sorts in place and keeps the last field of each name.
+func sortFields(fields []Field) []Field {
+	slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	kept := fields[:1]
+	for _, f := range fields[1:] {
+		if last := &kept[len(kept)-1]; last.Name == f.Name {
+			*last = f
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// RecordOf returns a record of the map's names and values. It is the shortest way to write a record down; a program
+// that makes many uses [NewRecord], which needs no map.
+func RecordOf(values map[string]Value) Record {
+	fields := make([]Field, 0, len(values))
+	for name, v := range values {
+		fields = append(fields, Field{Name: name, Value: v})
+	}
+	if len(fields) == 0 {
+		return Record{}
+	}
+	return Record{fields: sortFields(fields)}
+}
+
+// Len returns the number of fields.
+func (r Record) Len() int { return len(r.fields) }
+
+// Lookup returns the value of a name, and whether there is one. It takes a binary search and no allocation.
+func (r Record) Lookup(name string) (Value, bool) {
+	i, ok := r.find(name)
+	if !ok {
+		return Value{}, false
+	}
+	return r.fields[i].Value, true
+}
+
+// All yields the names and values in the order of the names. It allocates nothing.
+func (r Record) All() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for _, f := range r.fields {
+			if !yield(f.Name, f.Value) {
+				return
+			}
+		}
+	}
+}
+
+// With returns r with the name set to v. It copies r; to build a record of many fields use [NewRecord].
+func (r Record) With(name string, v Value) Record {
+	i, ok := r.find(name)
+	if ok {
+		fields := slices.Clone(r.fields)
+		fields[i].Value = v
+		return Record{fields: fields}
+	}
+	fields := make([]Field, 0, len(r.fields)+1)
+	fields = append(fields, r.fields[:i]...)
+	fields = append(fields, Field{Name: name, Value: v})
+	return Record{fields: append(fields, r.fields[i:]...)}
+}
+
+// Without returns r without the name. It copies r, or returns r itself where the name is not in it.
+func (r Record) Without(name string) Record {
+	i, ok := r.find(name)
+	if !ok {
+		return r
+	}
+	fields := make([]Field, 0, len(r.fields)-1)
+	fields = append(fields, r.fields[:i]...)
+	return Record{fields: append(fields, r.fields[i+1:]...)}
+}
+
+// Merge returns the fields of both records. Where both have a name the value of newer counts, whatever the kinds: so
+// merging the same records again changes nothing. It takes time in proportion to the fields and one allocation, or
+// none where one of the two is empty.
+func (r Record) Merge(newer Record) Record {
+	if len(newer.fields) == 0 {
+		return r
+	}
+	if len(r.fields) == 0 {
+		return newer
+	}
+	a, b := r.fields, newer.fields
+	out := make([]Field, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := strings.Compare(a[0].Name, b[0].Name); {
+		case c < 0:
+			out, a = append(out, a[0]), a[1:]
+		case c > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, b[0]), a[1:], b[1:]
+		}
+	}
+	out = append(out, a...)
+	return Record{fields: append(out, b...)}
+}
+
+// Equal reports whether both records have the same names with equal values: kind and bits, so a NaN equals itself. Two
+// records are equal exactly when [Records] stores the same bytes for them. It allocates nothing.
+func (r Record) Equal(other Record) bool { return slices.Equal(r.fields, other.fields) }
+
+// String returns the record as text for people, in the order of the names: {door="open" temp=21.5}.
+func (r Record) String() string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, f := range r.fields {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(f.Name)
+		b.WriteByte('=')
+		b.WriteString(f.Value.String())
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+func (r Record) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(r.fields, name, func(f Field, name string) int {
+		return strings.Compare(f.Name, name)
+	})
+}

@@ -1,0 +1,36 @@
+package codec
+
+import "github.com/tidemark-go/tidemark/internal/invalid"
+
+// MaxTag is the longest tag, in bytes.
+const MaxTag = 24
+
+// CheckTag reports whether tag can be stored: 1 to [MaxTag] bytes, in words of a-z and 0-9 with a single '.', '+' or
+// '-' between two of them. As a grammar:
+//
+//	tag  = word *( ( "." / "+" / "-" ) word )
+//	word = 1*( %x61-7A / %x30-39 )
+//
+// By convention '+' joins the tag of a payload and what was done to it, as in "json+zstd". The error matches
+// [ErrInvalid]. CheckTag does not allocate for a good tag.
+func CheckTag(tag string) error {
+	const limit = `1 to 24 bytes, words of a-z and 0-9 with one of ".+-" between two words`
+	if len(tag) == 0 || len(tag) > MaxTag {
+		return invalid.New(ErrInvalid, "tag", invalid.Quote(tag), limit)
+	}
+	inWord := false
+	for i := range len(tag) {
+		switch c := tag[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			inWord = true
+		case inWord && (c == '.' || c == '+' || c == '-'):
+			inWord = false
+		default:
+			return invalid.New(ErrInvalid, "tag", invalid.Quote(tag), limit)
+		}
+	}
+	if !inWord {
+		return invalid.New(ErrInvalid, "tag", invalid.Quote(tag), limit)
+	}
+	return nil
+}

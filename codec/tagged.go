@@ -1,0 +1,74 @@
+package codec
+
+import (
+	"fmt"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Tagged returns a codec that stores the bytes of c under another tag. It is for a second shape in a format that is in
+// use already, which must not be read as the first:
+//
+//	codec.Fallback(
+//		codec.Tagged("json.v2", codec.JSON[Reading]()),
+//		codec.Convert(codec.JSON[readingV1](), readingFromV1, nil),
+//	)
+//
+// [Check] reports a tag that cannot be stored and a c that reads several tags. Errors carry the new tag. The codec
+// costs nothing beyond c, and is safe for concurrent use.
+func Tagged[T any](tag string, c Codec[T]) Codec[T] {
+	out := &tagged[T]{tag: tag, inner: c}
+	if out.err = CheckTag(tag); out.err != nil {
+		return out
+	}
+	if c == nil {
+		out.err = invalid.New(ErrInvalid, "codec", "nil", "a codec")
+	} else if n := len(bareReaders(c)); n > 1 {
+		out.err = invalid.New(ErrInvalid, "codec", fmt.Sprintf("a reader of %d tags", n), "a reader of one tag")
+	}
+	return out
+}
+
+type tagged[T any] struct {
+	tag   string
+	inner Codec[T]
+	err   error
+}
+
+func (c *tagged[T]) Tag() string { return c.tag }
+
+func (c *tagged[T]) Check() error {
+	if c.err != nil {
+		return c.err
+	}
+	return Check(c.inner)
+}
+
+func (c *tagged[T]) Append(dst []byte, v T) ([]byte, error) {
+	if c.err != nil {
+		return dst, NewEncodeError(c.tag, c.err)
+	}
+	out, err := c.inner.Append(dst, v)
+	if err != nil {
+		if inner, ok := err.(*EncodeError); ok { //nolint:errorlint // only that of the codec itself
+			err = inner.Err
+		}
+		return dst, NewEncodeError(c.tag, err)
+	}
+	return out, nil
+}
+
+func (c *tagged[T]) Decode(src []byte) (T, error) {
+	var zero T
+	if c.err != nil {
+		return zero, NewCorruptError(c.tag, src, c.err)
+	}
+	v, err := c.inner.Decode(src)
+	if err != nil {
+		if inner, ok := err.(*CorruptError); ok { //nolint:errorlint // only that of the codec itself
+			err = inner.Err
+		}
+		return zero, NewCorruptError(c.tag, src, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,34 @@
+package zstd_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/codec/zstd"
+)
+
+// A dataset starts to compress: new reports are compressed, and those that are stored stay readable.
+func ExampleWrap() {
+	plain := codec.JSON[[]string]()
+	reports := codec.Fallback(zstd.Wrap(plain, zstd.Options{}), plain)
+
+	payload, err := reports.Append(nil, strings.Split(strings.Repeat("open closed ", 100), " "))
+	fmt.Println(reports.Tag(), len(payload) < 100, err)
+
+	stored, err := codec.DecodeTag(reports, "json", []byte(`["open"]`))
+	fmt.Println(stored, err)
+	// Output:
+	// json+zstd true <nil>
+	// [open] <nil>
+}
+
+// A payload above the limit is refused when it is written, and when it is read, before memory is taken for it.
+func ExampleOptions() {
+	c := zstd.Wrap(codec.String(), zstd.Options{MaxSize: 1 << 10})
+
+	_, err := c.Append(nil, strings.Repeat("a", 1<<11))
+	fmt.Println(err)
+	// Output:
+	// codec: value cannot be encoded as "str+zstd": payload of 2048 bytes before compression; want 1024 at most
+}

@@ -1,0 +1,177 @@
+package zstd
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	kzstd "github.com/klauspost/compress/zstd"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+const (
+	// Suffix is what a compressed payload's tag has after the tag of what was compressed.
+	Suffix = "+zstd"
+
+	// DefaultMaxSize is the largest payload, before compression, unless Options say otherwise: 16 MiB.
+	DefaultMaxSize = 16 << 20
+
+	// DefaultLevel is the compression level unless Options say otherwise.
+	DefaultLevel = 1
+)
+
+// Options of [Wrap]. The zero value means the documented defaults.
+type Options struct {
+	// MaxSize is the largest payload before compression, in bytes. A larger one is neither written nor read, whatever
+	// its compressed size. Zero means [DefaultMaxSize]. A later program that lowers it cannot read what is above.
+	MaxSize int
+
+	// Level is the compression level on the scale of the zstd program, 1 to 22; this package tells four of them apart.
+	// Zero means [DefaultLevel]: on payloads of a few hundred bytes, which most are, higher levels cost memory (each
+	// encoder in use holds about 0.5 MiB at level 1 and tens of MiB at level 22) and win almost nothing. It does not
+	// matter to reads.
+	Level int
+}
+
+func (o Options) maxSize() int {
+	if o.MaxSize == 0 {
+		return DefaultMaxSize
+	}
+	return o.MaxSize
+}
+
+func (o Options) level() int {
+	if o.Level == 0 {
+		return DefaultLevel
+	}
+	return o.Level
+}
+
+// Wrap returns a codec that compresses each payload of c by itself. It stores, for each tag of c, the tag with [Suffix].
+// It does not read what c stored uncompressed; put both into a [codec.Fallback] for that, with the one that is to be
+// written first.
+//
+// [codec.Check] reports options out of range, a tag that the suffix makes too long, and whatever it reports about c.
+//
+// A payload that is damaged, or larger than MaxSize when decompressed, is [codec.ErrCorrupt]; one too large to write
+// is [codec.ErrEncode]. A write allocates the payload and what c does; a read the decompressed payload and what c
+// does. There is nothing to close: no goroutine runs, and encoders that are idle are left to the garbage collector.
+// The codec is safe for concurrent use, and calls do not wait for one another.
+func Wrap[T any](c codec.Codec[T], opts Options) codec.Codec[T] {
+	out := &wrapped[T]{inner: c, frames: frames{max: opts.maxSize(), level: kzstd.EncoderLevelFromZstd(opts.level())}}
+	switch {
+	case c == nil:
+		out.err = invalid.New(codec.ErrInvalid, "codec", "nil", "a codec")
+		return out
+	case opts.MaxSize < 0:
+		out.err = invalid.New(codec.ErrInvalid, "MaxSize", strconv.Itoa(opts.MaxSize), "a number of bytes above 0")
+	case opts.Level < 0 || opts.Level > 22:
+		out.err = invalid.New(codec.ErrInvalid, "Level", strconv.Itoa(opts.Level), "1 to 22")
+	}
+	out.tag = c.Tag() + Suffix
+	return out
+}
+
+type wrapped[T any] struct {
+	inner   codec.Codec[T]
+	tag     string
+	err     error
+	frames  frames
+	scratch sync.Pool // of *scratch
+}
+
+// scratch is what a write needs besides its result: the payload before compression, and after it. The latter is copied
+// to where it goes, because the compressor makes room for as many bytes as it is given, and a payload may wait in a
+// writer's buffer for long.
+type scratch struct{ plain, packed []byte }
+
+// maxScratch is the most bytes that are kept for the next write.
+const maxScratch = 1 << 20
+
+func (c *wrapped[T]) Tag() string { return c.tag }
+
+// Check reports what Wrap could not.
+func (c *wrapped[T]) Check() error {
+	if c.err != nil {
+		return c.err
+	}
+	return codec.Check(c.inner)
+}
+
+// Readers lists the compressed form of each format that the inner codec reads.
+func (c *wrapped[T]) Readers() []codec.Reader[T] {
+	if c.err != nil {
+		return nil
+	}
+	readers := codec.Readers(c.inner)
+	for i, r := range readers {
+		tag := r.Tag + Suffix
+		readers[i] = codec.Reader[T]{Tag: tag, Decode: func(src []byte) (T, error) {
+			return c.decode(tag, src, r.Decode)
+		}}
+	}
+	return readers
+}
+
+func (c *wrapped[T]) Append(dst []byte, v T) ([]byte, error) {
+	if c.err != nil {
+		return dst, codec.NewEncodeError(c.tag, c.err)
+	}
+	s, ok := c.scratch.Get().(*scratch)
+	if !ok {
+		s = new(scratch)
+	}
+	err := c.pack(s, v)
+	if err == nil {
+		dst = append(dst, s.packed...)
+	}
+	if cap(s.plain)+cap(s.packed) <= maxScratch {
+		c.scratch.Put(s)
+	}
+	if err != nil {
+		return dst, codec.NewEncodeError(c.tag, err)
+	}
+	return dst, nil
+}
+
+func (c *wrapped[T]) pack(s *scratch, v T) (err error) {
+	if s.plain, err = codec.Append(c.inner, s.plain[:0], v); err != nil {
+		return err
+	}
+	s.packed, err = c.frames.compress(s.packed[:0], s.plain)
+	return err
+}
+
+func (c *wrapped[T]) Decode(src []byte) (T, error) {
+	if c.err != nil {
+		var zero T
+		return zero, codec.NewCorruptError(c.tag, src, c.err)
+	}
+	return c.decode(c.tag, src, c.inner.Decode)
+}
+
+func (c *wrapped[T]) decode(tag string, src []byte, decode func([]byte) (T, error)) (T, error) {
+	// The decompressed bytes are never used again, so a codec that wrongly keeps them sees nobody else's data.
+	plain, err := c.frames.decompress(src)
+	if err == nil {
+		var v T
+		if v, err = decode(plain); err == nil {
+			return v, nil
+		}
+	}
+	var zero T
+	return zero, codec.NewCorruptError(tag, src, err)
+}
+
+var (
+	errFrame = errors.New("not a zstd frame that declares its size")
+	errSize  = errors.New("the size is not the one that the frame declares")
+)
+
+// errTooLarge says which limit a payload is above.
+func errTooLarge(size uint64, limit int) error {
+	return fmt.Errorf("payload of %d bytes before compression; want %d at most", size, limit)
+}

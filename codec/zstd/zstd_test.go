@@ -1,0 +1,272 @@
+package zstd_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	kzstd "github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/codec/zstd"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func wantCorrupt(t *testing.T, err error, tag, src, part string) {
+	t.Helper()
+	var is *codec.CorruptError
+	if !errors.Is(err, codec.ErrCorrupt) || !errors.As(err, &is) || is.Tag != tag || is.Len != len(src) || !strings.Contains(err.Error(), part) {
+		t.Errorf("Decode(%.40q) = %v, want a CorruptError of %q about %q", src, err, tag, part)
+	}
+}
+
+func TestWrapRoundTrip(t *testing.T) {
+	c := zstd.Wrap(codec.String(), zstd.Options{})
+	if err := codec.Check(c); err != nil || c.Tag() != "str+zstd" {
+		t.Fatalf("Check = %v of tag %q, want nil of str+zstd", err, c.Tag())
+	}
+	for _, want := range []string{"", "a", strings.Repeat("reading ", 100), strings.Repeat("x", 300_000), strings.Repeat("abc", 1<<20)} {
+		payload, err := codec.Append(c, []byte("head"), want)
+		if err != nil || !strings.HasPrefix(string(payload), "head") {
+			t.Fatalf("Append of %d bytes: %v", len(want), err)
+		}
+		payload = payload[4:]
+		if len(want) > 100 && len(payload) > len(want)/10 {
+			t.Errorf("%d bytes became %d", len(want), len(payload))
+		}
+		got, err := codec.DecodeTag(c, "str+zstd", payload)
+		for i := range payload {
+			payload[i] = 0xee
+		}
+		if err != nil || got != want {
+			t.Errorf("Decode of %d bytes = %d bytes, %v", len(want), len(got), err)
+		}
+	}
+}
+
+// TestWrapReadsStoredFrames holds the format: frames as the zstd program makes them of a file.
+func TestWrapReadsStoredFrames(t *testing.T) {
+	for name, payload := range map[string]string{
+		"without checksum": "\x28\xb5\x2f\xfd\x20\x02\x11\x00\x00hi",
+		"with checksum":    "\x28\xb5\x2f\xfd\x24\x02\x11\x00\x00hi\xfa\x38\x26\xea",
+	} {
+		got, err := zstd.Wrap(codec.String(), zstd.Options{}).Decode([]byte(payload))
+		if err != nil || got != "hi" {
+			t.Errorf("%s: Decode = %q, %v, want hi: data that is stored already would not be readable", name, got, err)
+		}
+	}
+}
+
+func TestWrapWithFallback(t *testing.T) {
+	plain := codec.Fallback(codec.String(), codec.JSON[string]())
+	for name, tt := range map[string]struct {
+		c    codec.Codec[string]
+		tags []string
+	}{
+		"starting to compress": {
+			codec.Fallback(zstd.Wrap(plain, zstd.Options{}), plain), []string{"str+zstd", "json+zstd", "str", "json"},
+		},
+		"stopping to": {
+			codec.Fallback(plain, zstd.Wrap(plain, zstd.Options{})), []string{"str", "json", "str+zstd", "json+zstd"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := codec.Tags(tt.c); codec.Check(tt.c) != nil || !slices.Equal(got, tt.tags) {
+				t.Fatalf("Tags = %q, Check = %v, want %q", got, codec.Check(tt.c), tt.tags)
+			}
+			for _, from := range []codec.Codec[string]{
+				codec.String(), codec.JSON[string](), zstd.Wrap(codec.String(), zstd.Options{Level: 19}), zstd.Wrap(codec.JSON[string](), zstd.Options{}),
+			} {
+				payload, err := from.Append(nil, "hello")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := codec.DecodeTag(tt.c, from.Tag(), payload); err != nil || got != "hello" {
+					t.Errorf("payload of %q reads as %q, %v", from.Tag(), got, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWrapRefusesWhatIsTooLarge(t *testing.T) {
+	small, large := zstd.Wrap(codec.String(), zstd.Options{MaxSize: 100}), zstd.Wrap(codec.String(), zstd.Options{})
+	out, err := small.Append(nil, strings.Repeat("a", 101))
+	if out != nil || !errors.Is(err, codec.ErrEncode) || !strings.Contains(err.Error(), "want 100 at most") {
+		t.Errorf("Append = %q, %v, want ErrEncode: nobody could read it", out, err)
+	}
+	for _, n := range []int{99, 100} {
+		payload, err := small.Append(nil, strings.Repeat("a", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := small.Decode(payload); err != nil || len(got) != n {
+			t.Errorf("%d bytes read as %d, %v", n, len(got), err)
+		}
+	}
+	bomb, err := large.Append(nil, strings.Repeat("a", 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = small.Decode(bomb)
+	wantCorrupt(t, err, "str+zstd", string(bomb), "want 100 at most")
+}
+
+func TestWrapRefusesDamage(t *testing.T) {
+	c := zstd.Wrap(codec.Float64(), zstd.Options{})
+	payload, err := c.Append(nil, 21.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(payload)
+	flipped[len(flipped)-6] ^= 1
+	unsized, err := kzstd.NewWriter(nil, kzstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream strings.Builder
+	unsized.Reset(&stream)
+	if _, err := unsized.Write(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if err := unsized.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unsized.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, src := range map[string]string{
+		"empty":           "",
+		"other bytes":     "{}",
+		"cut":             string(payload[:len(payload)-1]),
+		"flipped":         string(flipped),
+		"twice":           string(payload) + string(payload),
+		"garbage after":   string(payload) + "x",
+		"skippable":       "\x50\x2a\x4d\x18\x00\x00\x00\x00",
+		"no size":         stream.String(),
+		"claims too much": "\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x01\x01\x00\x00", // 16 MiB in 12 bytes
+	} {
+		_, err := codec.DecodeTag(c, "f64+zstd", []byte(src))
+		t.Run(name, func(t *testing.T) { wantCorrupt(t, err, "f64+zstd", src, "f64+zstd") })
+	}
+
+	inner, err := zstd.Wrap(codec.Bytes(), zstd.Options{}).Append(nil, []byte("seven b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Decode(inner)
+	wantCorrupt(t, err, "f64+zstd", string(inner), `corrupt "f64" payload of 7 bytes`)
+}
+
+func TestWrapPassesEncodeErrorsOn(t *testing.T) {
+	out, err := zstd.Wrap(codec.JSON[float64](), zstd.Options{}).Append(nil, math.NaN())
+	var is *codec.EncodeError
+	if out != nil || !errors.As(err, &is) || is.Tag != "json+zstd" || !strings.Contains(err.Error(), "NaN") {
+		t.Errorf("Append = %q, %v, want an EncodeError about NaN", out, err)
+	}
+}
+
+func TestWrapCheck(t *testing.T) {
+	for _, tt := range []struct {
+		c    codec.Codec[string]
+		part string
+	}{
+		{zstd.Wrap[string](nil, zstd.Options{}), "codec is nil"},
+		{zstd.Wrap(codec.String(), zstd.Options{MaxSize: -1}), "MaxSize is -1"},
+		{zstd.Wrap(codec.String(), zstd.Options{Level: 23}), "Level is 23"},
+		{zstd.Wrap(codec.String(), zstd.Options{Level: -1}), "Level is -1"},
+		{zstd.Wrap(codec.Tagged("twenty-bytes-of-a-tag", codec.String()), zstd.Options{}), "tag is"},
+		{zstd.Wrap(codec.Tagged("", codec.String()), zstd.Options{}), "tag is empty"},
+	} {
+		if err := codec.Check(tt.c); !errors.Is(err, codec.ErrInvalid) || !strings.Contains(err.Error(), tt.part) {
+			t.Errorf("Check = %v, want ErrInvalid about %q", err, tt.part)
+		}
+		codec.Tags(tt.c) // nor may it panic
+		_, _ = tt.c.Append(nil, "x")
+		_, _ = tt.c.Decode([]byte("x"))
+	}
+	forth := func(s string) (string, error) { return s, nil }
+	if err := codec.Check(zstd.Wrap(codec.Convert(codec.String(), forth, nil), zstd.Options{})); !errors.Is(err, codec.ErrReadOnly) {
+		t.Errorf("Check of a codec that only reads = %v, want ErrReadOnly", err)
+	}
+}
+
+func TestWrapIsSafeForConcurrentUse(t *testing.T) {
+	c := zstd.Wrap(codec.String(), zstd.Options{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			want := strings.Repeat(string(rune('a'+i)), 1000+i)
+			for range 100 {
+				payload, err := c.Append(nil, want)
+				got, derr := c.Decode(payload)
+				if err != nil || derr != nil || got != want {
+					t.Errorf("wrote %.10s… and read %.10s…, %v, %v", want, got, err, derr)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func FuzzWrapDecode(f *testing.F) {
+	c := zstd.Wrap(codec.Bytes(), zstd.Options{MaxSize: 1 << 16})
+	for _, s := range []string{"", "hi", strings.Repeat("abcd", 1000)} {
+		payload, err := c.Append(nil, []byte(s))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(payload)
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		v, err := c.Decode(src)
+		if err != nil {
+			if !errors.Is(err, codec.ErrCorrupt) {
+				t.Fatalf("Decode(%q) = %v, want ErrCorrupt", src, err)
+			}
+			return
+		}
+		payload, err := c.Append(nil, v)
+		if err != nil {
+			t.Fatalf("Decode(%q) gave %d bytes, which Append refuses: %v", src, len(v), err)
+		}
+		if again, err := c.Decode(payload); err != nil || string(again) != string(v) {
+			t.Fatalf("%d bytes read as %d, %v", len(v), len(again), err)
+		}
+	})
+}
+
+func BenchmarkWrap(b *testing.B) {
+	report := strings.Repeat(`{"device":"roof-7","temp_c":21.5,"humidity":40,"state":"open"}`, 32)
+	for name, c := range map[string]codec.Codec[string]{
+		"plain": codec.String(), "level=1": zstd.Wrap(codec.String(), zstd.Options{}), "level=3": zstd.Wrap(codec.String(), zstd.Options{Level: 3}),
+	} {
+		payload, err := c.Append(nil, report)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("append/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.Append(nil, report); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(payload)), "payload-bytes")
+		})
+		b.Run("decode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.Decode(payload); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
