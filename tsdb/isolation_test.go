@@ -1,0 +1,283 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// Names that are prefixes of one another, or look like each other's keys.
+var (
+	hostileTenants  = []string{"a", "ab", "a.", "a-", "acme", "acme2", "acme.readings", "0"}
+	hostileDatasets = []string{"r", "r2", "r.", "readings", "acme"}
+	hostileEntities = [][]string{
+		{"berlin", "roof"}, {"berlin", "roof-7"}, {"berlin#roof", "x"}, {"berlin", "roof#9223372036854775807"},
+		{"9223372036854775807", "9223372036854775807"}, {"ber", "lin"}, {"b", "#"}, {"#", "b"}, {"\x00", "%00"}, {"東", "京"},
+	}
+)
+
+// operations are the calls of a repository on one entity, by method. A method of Repository that is missing here fails
+// TestEachCallStaysInItsTenant: a new call must be shown to stay behind the wall.
+var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) (seen []string, err error){
+	"Put": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		return nil, r.Put(ctx, e, at, "new")
+	},
+	"PutIfAbsent": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		_, err := r.PutIfAbsent(ctx, e, at.Add(time.Hour), "new")
+		return nil, err
+	},
+	"PutMany": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		_, err := r.PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: "new"}, {Entity: e, Time: at.Add(time.Hour), Value: "new"}})
+		return nil, err
+	},
+	"Get": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		return value(r.Get(ctx, e, at))
+	},
+	"Latest": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		return value(r.Latest(ctx, e))
+	},
+	"AsOf": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		return value(r.AsOf(ctx, e, at.Add(time.Minute)))
+	},
+	"LatestN": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		points, err := r.LatestN(ctx, e, 1000)
+		return values(points), err
+	},
+	"Range": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		for _, opts := range [][]tsdb.RangeOption{nil, {tsdb.OldestFirst}} {
+			for p, err := range r.Range(ctx, e, tsdb.AllTime(), opts...) {
+				if err != nil {
+					return seen, err
+				}
+				seen = append(seen, p.Value)
+			}
+		}
+		return seen, nil
+	},
+	"Delete": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		return nil, r.Delete(ctx, e, at)
+	},
+	"DeleteRange": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		_, err := r.DeleteRange(ctx, e, tsdb.Since(at))
+		return nil, err
+	},
+	"DeleteEntity": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		_, err := r.DeleteEntity(ctx, e)
+		return nil, err
+	},
+	"DeletePrefix": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		if _, err := r.DeletePrefix(ctx, tsdb.NewPrefix(e.Parts()[0])); err != nil {
+			return nil, err
+		}
+		_, err := r.DeletePrefix(ctx, tsdb.AllEntities())
+		return nil, err
+	},
+}
+
+// harmless are the methods that do no I/O.
+var harmless = []string{"Tenant", "Schema"}
+
+// groups are the methods that may change rows of other entities of the same tenant and dataset.
+var groups = []string{"DeletePrefix"}
+
+func value(p tsdb.Point[string], err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []string{p.Value}, nil
+}
+
+func values(points []tsdb.Point[string]) (out []string) {
+	for _, p := range points {
+		out = append(out, p.Value)
+	}
+	return out
+}
+
+// TestEachCallStaysInItsTenant runs each call of a repository for one tenant, dataset and entity in a table full of others
+// whose names are prefixes of them, and compares every other row of the table, byte for byte.
+func TestEachCallStaysInItsTenant(t *testing.T) {
+	for i := range reflect.TypeFor[*tsdb.Repository[string]]().NumMethod() {
+		name := reflect.TypeFor[*tsdb.Repository[string]]().Method(i).Name
+		if operations[name] == nil && !slices.Contains(harmless, name) {
+			t.Errorf("Repository.%s is not exercised: show here that it stays in its tenant", name)
+		}
+	}
+	for _, salts := range []int{0, 3} {
+		var schemas []*tsdb.Schema[string]
+		var datasets []tsdb.Dataset
+		for _, name := range hostileDatasets {
+			s, err := tsdb.Define(name, tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Salts: salts, Retention: d90})
+			if err != nil {
+				t.Fatal(err)
+			}
+			schemas, datasets = append(schemas, s), append(datasets, s)
+		}
+		c := &clock{now: start.Add(time.Hour)}
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, datasets...)
+		ctx := context.Background()
+		fill(t, store, schemas)
+		before := rows(t, table)
+		for name, op := range operations {
+			for _, s := range schemas[:2] {
+				for _, id := range []string{"a", "acme"} {
+					for _, parts := range hostileEntities[:4] {
+						own := own(id, s.Name(), parts, slices.Contains(groups, name), salts)
+						seen, err := op(ctx, s.For(store, tenant.MustParse(id)), tsdb.NewEntity(parts...), start)
+						if err != nil {
+							t.Fatalf("%s of %s/%s/%q: %v", name, id, s.Name(), parts, err)
+						}
+						for _, v := range seen {
+							if v != label(id, s.Name(), parts) {
+								t.Fatalf("%s of %s/%s/%q returned %q: another's point", name, id, s.Name(), parts, v)
+							}
+						}
+						after := rows(t, table)
+						compareOthers(t, name+" of "+id+"/"+s.Name(), before, after, own)
+						restore(t, table, before, after)
+					}
+				}
+			}
+		}
+	}
+}
+
+func label(id, dataset string, parts []string) string {
+	return id + "|" + dataset + "|" + strings.Join(parts, "|")
+}
+
+func fill(t *testing.T, store *tsdb.Store, schemas []*tsdb.Schema[string]) {
+	t.Helper()
+	for _, id := range hostileTenants {
+		for _, s := range schemas {
+			var points []tsdb.Point[string]
+			for _, parts := range hostileEntities {
+				for n := range 2 {
+					points = append(points, tsdb.Point[string]{
+						Entity: tsdb.NewEntity(parts...), Time: start.Add(-time.Duration(n) * time.Minute), Value: label(id, s.Name(), parts),
+					})
+				}
+			}
+			if _, err := s.For(store, tenant.MustParse(id)).PutMany(context.Background(), points); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// own returns whether a row key may be changed by a call on that entity.
+func own(id, dataset string, parts []string, group bool, salts int) func(key string) bool {
+	prefix := id + "#" + dataset + "#"
+	return func(key string) bool {
+		rest, ok := strings.CutPrefix(key, prefix)
+		if !ok || group {
+			return ok
+		}
+		if salts > 0 {
+			rest = rest[3:]
+		}
+		return strings.HasPrefix(rest, tsdb.NewEntity(parts...).String()+"#")
+	}
+}
+
+func compareOthers(t *testing.T, call string, before, after map[string]bigtable.Row, own func(string) bool) {
+	t.Helper()
+	for key, row := range before {
+		if !own(key) && !reflect.DeepEqual(row, after[key]) {
+			t.Fatalf("%s changed the row %q of another", call, key)
+		}
+	}
+	for key := range after {
+		if _, ok := before[key]; !ok && !own(key) {
+			t.Fatalf("%s made the row %q of another", call, key)
+		}
+	}
+}
+
+// restore puts back what a call changed.
+func restore(t *testing.T, table *bigtable.Table, before, after map[string]bigtable.Row) {
+	t.Helper()
+	var keys []string
+	var muts []*bigtable.Mutation
+	for key := range maps.Keys(after) {
+		if !reflect.DeepEqual(before[key], after[key]) {
+			m := bigtable.NewMutation()
+			m.DeleteRow()
+			keys, muts = append(keys, key), append(muts, m)
+		}
+	}
+	for key, row := range before {
+		if reflect.DeepEqual(row, after[key]) {
+			continue
+		}
+		m := bigtable.NewMutation()
+		for family, items := range row {
+			for _, item := range items {
+				m.Set(family, strings.TrimPrefix(item.Column, family+":"), item.Timestamp, item.Value)
+			}
+		}
+		if err := table.Apply(context.Background(), key, m); err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.Index(keys, key); i >= 0 {
+			keys, muts = slices.Delete(keys, i, i+1), slices.Delete(muts, i, i+1)
+		}
+	}
+	if len(keys) > 0 {
+		if errs, err := table.ApplyBulk(context.Background(), keys, muts); err != nil || errs != nil {
+			t.Fatal(errs, err)
+		}
+	}
+}
+
+func TestAnotherTenantInTheContextIsRefused(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	other, err := tsdb.Define("other", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s, other)
+	foreign := tenant.NewContext(context.Background(), tenant.MustParse("acme2"))
+	for name, op := range operations {
+		if _, err := op(foreign, other.For(store, acme), roof, start); !errors.Is(err, tsdb.ErrTenantMismatch) {
+			t.Errorf("%s with another tenant's context: %v, want ErrTenantMismatch", name, err)
+		}
+		if _, err := op(tenant.NewContext(context.Background(), tenant.ID{}), other.For(store, acme), roof, start); !errors.Is(err, tsdb.ErrTenantMismatch) {
+			t.Errorf("%s with the zero tenant in its context: %v, want ErrTenantMismatch", name, err)
+		}
+		if _, err := op(context.Background(), other.For(store, tenant.ID{}), roof, start); !errors.Is(err, tenant.ErrInvalid) {
+			t.Errorf("%s for the zero tenant: %v, want tenant.ErrInvalid", name, err)
+		}
+		if _, err := op(context.Background(), other.For(nil, acme), roof, start); !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("%s without a store: %v, want ErrInvalid", name, err)
+		}
+	}
+	if calls := conn.Counts().Calls; len(calls) != 0 {
+		t.Errorf("refused calls were sent: %v", calls)
+	}
+	if _, err := s.FromContext(context.Background(), store); !errors.Is(err, tsdb.ErrNoTenant) {
+		t.Errorf("FromContext without a tenant: %v", err)
+	}
+	if _, err := s.FromContext(tenant.NewContext(context.Background(), tenant.ID{}), store); !errors.Is(err, tenant.ErrInvalid) {
+		t.Errorf("FromContext with the zero tenant: %v", err)
+	}
+	repo, err := s.FromContext(foreign, store)
+	if err != nil || repo.Tenant().String() != "acme2" {
+		t.Fatalf("FromContext = %v, %v", repo, err)
+	}
+	if err := repo.Put(foreign, roof, start, reading{}); err != nil {
+		t.Errorf("a call with its own tenant in the context: %v", err)
+	}
+}

@@ -1,0 +1,67 @@
+package tsdb_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"go.uber.org/goleak"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type reading struct {
+	TempC float64 `json:"temp_c"`
+}
+
+var (
+	acme  = tenant.MustParse("acme")
+	roof  = tsdb.NewEntity("berlin", "roof-7")
+	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	d90   = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
+)
+
+// readings returns a schema of readings by site and device.
+func readings(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
+	t.Helper()
+	s, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// clock is a time that a test moves.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// rows returns all rows of a table that do not belong to the store itself.
+func rows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {
+	t.Helper()
+	out := map[string]bigtable.Row{}
+	err := table.ReadRows(context.Background(), bigtable.InfiniteRange("\""), func(r bigtable.Row) bool {
+		out[r.Key()] = r
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func must[V any](t testing.TB) func(v V, err error) V {
+	return func(v V, err error) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

@@ -1,0 +1,152 @@
+package tsdbtest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+)
+
+// Conn is the connection between a store under test and its engine. It counts what passes and does what the faults say.
+// It stands where the network would: behind the store's own interceptors, so that the store sees a fault as it would see
+// the network's. It is safe for concurrent use.
+type Conn struct {
+	mu     sync.Mutex
+	faults []*active
+	outage bool
+	counts Counts
+}
+
+// Counts are what passed a Conn.
+type Counts struct {
+	// Calls are the calls that the store made, attempts that a fault ended included, by method.
+	Calls map[Method]int
+	// RowsReturned and RowsSeen are what all reads together returned, and what the engine looked at to do so.
+	RowsReturned, RowsSeen int64
+}
+
+type active struct {
+	Fault
+	seen int
+}
+
+// Inject puts a fault on the connection, beside those that are on it already.
+func (c *Conn) Inject(f Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, &active{Fault: f})
+}
+
+// Clear takes all faults off the connection, and ends an outage.
+func (c *Conn) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults, c.outage = nil, false
+}
+
+// Outage makes every call fail with Unavailable, before it reaches the engine, until the returned function is called.
+func (c *Conn) Outage() (end func()) {
+	c.set(true)
+	return func() { c.set(false) }
+}
+
+func (c *Conn) set(outage bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.outage = outage
+}
+
+// Counts returns what passed since the start or the last Reset.
+func (c *Conn) Counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := c.counts
+	counts.Calls = maps.Clone(counts.Calls)
+	return counts
+}
+
+// Reset sets all counts to zero.
+func (c *Conn) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts = Counts{Calls: map[Method]int{}}
+}
+
+// dataService is what the full names of the data API's methods start with.
+const dataService = "/google.bigtable.v2.Bigtable/"
+
+// begin counts a call and returns what goes wrong with it.
+func (c *Conn) begin(m Method) plan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts.Calls == nil {
+		c.counts.Calls = map[Method]int{}
+	}
+	c.counts.Calls[m]++
+	var p plan
+	for _, f := range slices.Clone(c.faults) {
+		if f.method != "" && f.method != m {
+			continue
+		}
+		f.seen++
+		if f.seen <= f.skip || f.times > 0 && f.seen > f.skip+f.times {
+			continue
+		}
+		p.add(f.Fault)
+	}
+	if c.outage {
+		p.before = fault(codes.Unavailable, "before")
+	}
+	return p
+}
+
+func (c *Conn) countRows(stats *btpb.RequestStats) {
+	it := stats.GetFullReadStatsView().GetReadIterationStats()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.RowsReturned += it.GetRowsReturnedCount()
+	c.counts.RowsSeen += it.GetRowsSeenCount()
+}
+
+// dialOptions returns the interceptors that make a connection a Conn.
+func (c *Conn) dialOptions() []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.unary), grpc.WithChainStreamInterceptor(c.stream)}
+}
+
+func (c *Conn) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	name, ok := strings.CutPrefix(method, dataService)
+	if !ok {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	p := c.begin(Method(name))
+	if err := p.start(ctx); err != nil {
+		return err
+	}
+	err := invoker(ctx, method, req, reply, cc, opts...)
+	if p.lose != nil {
+		proto.Reset(reply.(proto.Message))
+		return p.lose
+	}
+	return err
+}
+
+// start lets the delay pass and returns the error that comes before the call.
+func (p plan) start(ctx context.Context) error {
+	if p.delay > 0 {
+		timer := time.NewTimer(p.delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return contextStatus(ctx)
+		}
+	}
+	return p.before
+}

@@ -1,0 +1,110 @@
+package tsdbtest
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Method is a call of Bigtable's data API, by its name in the service.
+type Method string
+
+// The methods that a store calls. The zero Method stands for all of them; the table admin API is never perturbed.
+const (
+	ReadRows          Method = "ReadRows"
+	MutateRow         Method = "MutateRow"
+	MutateRows        Method = "MutateRows"
+	CheckAndMutateRow Method = "CheckAndMutateRow"
+)
+
+// Fault is something that goes wrong on the connection. Make one with Fail, LoseResponse, CutStream, FailEntries, Delay or
+// Latency, narrow it with On, Skip and Times, and put it on with Conn.Inject. The zero Fault does nothing. A Fault is a
+// value: the methods return a changed copy.
+type Fault struct {
+	method Method
+	skip   int
+	times  int // 0 for ever
+
+	before  error
+	lose    error
+	cut     error
+	cutAt   int
+	entry   error
+	entries func(key string) bool
+	delay   func() time.Duration
+}
+
+// Fail makes calls fail with that code before they reach the engine: nothing is applied.
+func Fail(code codes.Code) Fault { return Fault{before: fault(code, "before")} }
+
+// LoseResponse lets calls do their work in the engine and then loses the answer: the caller sees the code.
+func LoseResponse(code codes.Code) Fault { return Fault{lose: fault(code, "after")} }
+
+// CutStream ends a stream with the code after that many rows (ReadRows) or answered entries (MutateRows). The engine has
+// done all the work.
+func CutStream(after int, code codes.Code) Fault {
+	return Fault{cut: fault(code, "within"), cutAt: after}
+}
+
+// FailEntries makes the entries of a bulk write whose row keys match fail with the code; they are not applied, the others
+// are.
+func FailEntries(code codes.Code, match func(key string) bool) Fault {
+	return Fault{method: MutateRows, entry: fault(code, "entry"), entries: match}
+}
+
+// Delay makes each call take that much longer. The time passes before the call reaches the engine, or until its context
+// ends.
+func Delay(d time.Duration) Fault { return DelayBy(func() time.Duration { return d }) }
+
+// DelayBy makes each call take as much longer as draw says; Latency gives a draw with a tail. It is called by many
+// goroutines at once.
+func DelayBy(draw func() time.Duration) Fault { return Fault{delay: draw} }
+
+// On narrows the fault to one method.
+func (f Fault) On(m Method) Fault {
+	f.method = m
+	return f
+}
+
+// Skip lets the first n calls that the fault is for pass.
+func (f Fault) Skip(n int) Fault {
+	f.skip = n
+	return f
+}
+
+// Times ends the fault after n calls. Without it the fault stays until Conn.Clear.
+func (f Fault) Times(n int) Fault {
+	f.times = n
+	return f
+}
+
+func fault(code codes.Code, when string) error {
+	return status.Error(code, "fault injected "+when+" the call")
+}
+
+// plan is all that goes wrong with one call.
+type plan struct {
+	before, lose, cut, entry error
+	cutAt                    int
+	entries                  func(string) bool
+	delay                    time.Duration
+}
+
+func (p *plan) add(f Fault) {
+	if f.before != nil {
+		p.before = f.before
+	}
+	if f.lose != nil {
+		p.lose = f.lose
+	}
+	if f.cut != nil {
+		p.cut, p.cutAt = f.cut, f.cutAt
+	}
+	if f.entry != nil {
+		p.entry, p.entries = f.entry, f.entries
+	}
+	if f.delay != nil {
+		p.delay += f.delay()
+	}
+}

@@ -1,0 +1,165 @@
+package tsdbtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+func (c *Conn) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	name, ok := strings.CutPrefix(method, dataService)
+	if !ok {
+		return streamer(ctx, desc, cc, method, opts...)
+	}
+	p := c.begin(Method(name))
+	if err := p.start(ctx); err != nil {
+		return nil, err
+	}
+	s, err := streamer(ctx, desc, cc, method, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &perturbed{ClientStream: s, conn: c, plan: p}, nil
+}
+
+func contextStatus(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return status.Error(codes.DeadlineExceeded, "context deadline exceeded")
+	}
+	return status.Error(codes.Canceled, "context canceled")
+}
+
+// perturbed is a stream on which the plan's faults happen.
+type perturbed struct {
+	grpc.ClientStream
+	conn *Conn
+	plan plan
+
+	passed   int     // rows or entries that the caller has got
+	ended    error   // what the stream ends with, once it has been cut
+	sent     []int64 // of a bulk write: the entries that were sent, by their index in what the engine sees
+	answered []*btpb.MutateRowsResponse_Entry
+}
+
+func (s *perturbed) SendMsg(m any) error {
+	switch req := m.(type) {
+	case *btpb.ReadRowsRequest:
+		req.RequestStatsView = btpb.ReadRowsRequest_REQUEST_STATS_FULL
+	case *btpb.MutateRowsRequest:
+		if s.plan.entry != nil {
+			return s.sendSome(req)
+		}
+	}
+	return s.ClientStream.SendMsg(m)
+}
+
+// sendSome sends the entries that are not to fail, and keeps the answers of those that are.
+func (s *perturbed) sendSome(req *btpb.MutateRowsRequest) error {
+	some := &btpb.MutateRowsRequest{TableName: req.TableName, AuthorizedViewName: req.AuthorizedViewName, AppProfileId: req.AppProfileId}
+	for i, e := range req.Entries {
+		if s.plan.entries(string(e.RowKey)) {
+			s.answered = append(s.answered, &btpb.MutateRowsResponse_Entry{Index: int64(i), Status: status.Convert(s.plan.entry).Proto()})
+			continue
+		}
+		s.sent = append(s.sent, int64(i))
+		some.Entries = append(some.Entries, e)
+	}
+	if len(some.Entries) == 0 {
+		s.ended = io.EOF // the engine refuses a request without entries
+		return nil
+	}
+	return s.ClientStream.SendMsg(some)
+}
+
+func (s *perturbed) CloseSend() error {
+	if s.ended != nil {
+		return nil
+	}
+	return s.ClientStream.CloseSend()
+}
+
+func (s *perturbed) RecvMsg(m any) error {
+	if res, ok := m.(*btpb.MutateRowsResponse); ok && s.answered != nil {
+		res.Entries, s.answered = s.answered, nil
+		return nil
+	}
+	if s.ended != nil {
+		return s.ended
+	}
+	if s.plan.lose != nil {
+		s.ended = s.plan.lose
+		for s.ClientStream.RecvMsg(m) == nil {
+		}
+		return s.ended
+	}
+	if err := s.ClientStream.RecvMsg(m); err != nil {
+		if err == io.EOF && s.plan.cut != nil && s.passed == s.plan.cutAt {
+			err = s.plan.cut
+		}
+		return err
+	}
+	switch res := m.(type) {
+	case *btpb.ReadRowsResponse:
+		if res.RequestStats != nil {
+			s.conn.countRows(res.RequestStats)
+		}
+		if s.plan.cut != nil {
+			return s.cutRows(res)
+		}
+	case *btpb.MutateRowsResponse:
+		for _, e := range res.Entries {
+			if s.sent != nil {
+				e.Index = s.sent[e.Index]
+			}
+		}
+		if s.plan.cut != nil {
+			return s.cutEntries(res)
+		}
+	}
+	return nil
+}
+
+// cutRows passes the rows of res that are left before the cut. A response without a whole row left ends the stream.
+func (s *perturbed) cutRows(res *btpb.ReadRowsResponse) error {
+	for i, chunk := range res.Chunks {
+		if s.passed == s.plan.cutAt {
+			res.Chunks, res.RequestStats = res.Chunks[:i], nil
+			return s.end(res, i)
+		}
+		if chunk.GetCommitRow() {
+			s.passed++
+		}
+	}
+	return nil
+}
+
+func (s *perturbed) cutEntries(res *btpb.MutateRowsResponse) error {
+	left := s.plan.cutAt - s.passed
+	if left >= len(res.Entries) {
+		s.passed += len(res.Entries)
+		return nil
+	}
+	s.passed += left
+	res.Entries = res.Entries[:left]
+	return s.end(res, left)
+}
+
+// end cuts the stream behind res, of which so much is left to pass: at once where that is nothing. What else the engine
+// answers is read and lost.
+func (s *perturbed) end(res proto.Message, left int) error {
+	s.ended = s.plan.cut
+	rest := res.ProtoReflect().New().Interface()
+	for s.ClientStream.RecvMsg(rest) == nil {
+	}
+	if left == 0 {
+		return s.ended
+	}
+	return nil
+}

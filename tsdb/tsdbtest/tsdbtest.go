@@ -1,0 +1,86 @@
+// Package tsdbtest gives tests a store of their own, on a connection that they can make fail.
+//
+//	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, readings)
+//	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
+//
+// The store is a real one, on the embedded engine, in memory; faults happen on its connection, below everything that the
+// store does about them. Nothing is mocked.
+package tsdbtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Table is the name of the table of every store in this package.
+const Table = "tidemark"
+
+// Options are what a test may decide. The zero value is good.
+type Options struct {
+	// Timeouts bound every call of the store. Zero fields mean the store's defaults.
+	Timeouts tsdb.Timeouts
+	// Clock tells the time by which points expire and are late. Nil is time.Now.
+	Clock func() time.Time
+}
+
+// Open returns a new store that holds the datasets, and the connection that it works through. Both end with the test.
+// Whatever fails ends the test at once.
+func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn) {
+	t.Helper()
+	store, conn, _ := open(t, opts, datasets)
+	return store, conn
+}
+
+// OpenTable is Open with a client beside the store that sees the same table without any faults, for tests that look at
+// what is really stored.
+func OpenTable(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn, *bigtable.Table) {
+	t.Helper()
+	store, conn, server := open(t, opts, datasets)
+	direct, err := server.Dial()
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	client, _, err := local.Clients(context.Background(), direct)
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return store, conn, client.Open(Table)
+}
+
+func open(t testing.TB, opts Options, datasets []tsdb.Dataset) (*tsdb.Store, *Conn, *local.Server) {
+	t.Helper()
+	ctx := context.Background()
+	server, err := local.Open()
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	conn := &Conn{}
+	cc, err := server.Dial(append(tsdb.DialOptions(), conn.dialOptions()...)...)
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	client, admin, err := local.Clients(ctx, cc)
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	store, err := tsdb.New(client, Table, tsdb.Options{Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, OnClose: client.Close})
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if len(datasets) > 0 {
+		if err := store.Ensure(ctx, datasets...); err != nil {
+			t.Fatalf("tsdbtest: %v", err)
+		}
+	}
+	conn.Reset()
+	return store, conn, server
+}
