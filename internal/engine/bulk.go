@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"github.com/cockroachdb/pebble/v2"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/status"
+)
+
+// MutateRows implements the service's method.
+func (e *Engine) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
+	resp, err := e.MutateRowsAll(stream.Context(), req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(resp)
+}
+
+// MutateRowsAll is MutateRows with its whole answer at once. Each entry has its own status; an error is for all of them.
+func (e *Engine) MutateRowsAll(ctx context.Context, req *bigtablepb.MutateRowsRequest) (*bigtablepb.MutateRowsResponse, error) {
+	resp, err := e.mutateRows(ctx, req)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	return resp, nil
+}
+
+// bulk is a MutateRows request in progress.
+type bulk struct {
+	e       *Engine
+	at      target
+	schema  *schema
+	entries []*bigtablepb.MutateRowsRequest_Entry
+	plans   []entryPlan
+	resp    *bigtablepb.MutateRowsResponse
+}
+
+// entryPlan is what is known of an entry after it was checked.
+type entryPlan struct {
+	refused bool
+	reads   bool
+	stripe  uint16
+	size    int
+}
+
+func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsRequest) (*bigtablepb.MutateRowsResponse, error) {
+	if err := e.enterWrite(ctx); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	at, err := e.target(req.GetTableName(), req.GetAuthorizedViewName(), "")
+	if err != nil {
+		return nil, err
+	}
+	count := 0
+	for _, entry := range req.GetEntries() {
+		count += len(entry.GetMutations())
+	}
+	if count == 0 {
+		return nil, invalidf("no mutations provided")
+	}
+	if err := checkCount(count); err != nil {
+		return nil, err
+	}
+	k := &bulk{e: e, at: at, entries: req.GetEntries()}
+	if err := k.run(); err != nil {
+		return nil, err
+	}
+	return k.resp, nil
+}
+
+// run applies the entries, in batches that are as large as they may be, and waits for all of them at the end.
+func (k *bulk) run() error {
+	s, err := k.at.table.hold()
+	if err != nil {
+		return err
+	}
+	k.schema = s
+	k.check()
+	var pending []*pebble.Batch
+	for from := 0; from < len(k.entries) && err == nil; {
+		var b *pebble.Batch
+		if b, from, err = k.batch(from); err == nil {
+			pending = append(pending, b)
+		}
+	}
+	k.at.table.gate.RUnlock()
+	for _, b := range pending {
+		if serr := k.e.settle(b); err == nil {
+			err = serr
+		}
+	}
+	return k.e.readError(err)
+}
+
+// check looks at each entry by itself and writes the answer: a refused entry does not touch its neighbours.
+func (k *bulk) check() {
+	n := len(k.entries)
+	k.plans = make([]entryPlan, n)
+	answers := make([]bigtablepb.MutateRowsResponse_Entry, n)
+	k.resp = &bigtablepb.MutateRowsResponse{Entries: make([]*bigtablepb.MutateRowsResponse_Entry, n)}
+	ok := new(rpcstatus.Status)
+	for i, entry := range k.entries {
+		answers[i].Index, answers[i].Status = int64(i), ok
+		k.resp.Entries[i] = &answers[i]
+		blind, err := checkEntry(k.at, k.schema, entry.GetRowKey(), entry.GetMutations())
+		if err != nil {
+			answers[i].Status = status.Convert(err).Proto()
+			k.plans[i].refused = true
+			continue
+		}
+		k.plans[i].reads = !blind
+		k.plans[i].stripe = uint16(k.e.stripe(k.at.table.id, entry.GetRowKey()))
+		k.plans[i].size = entrySize(entry)
+	}
+}
+
+// entrySize is about what an entry takes in a batch.
+func entrySize(entry *bigtablepb.MutateRowsRequest_Entry) int {
+	size := 0
+	for _, m := range entry.GetMutations() {
+		c := m.GetSetCell()
+		size += len(entry.GetRowKey()) + len(c.GetColumnQualifier()) + len(c.GetValue()) + batchOverhead
+	}
+	return size
+}
+
+// batchOverhead is about what a cell takes in a batch beside its row key, qualifier and value.
+const batchOverhead = 32
+
+// batch applies the entries from one on, as many as fit, in order. It returns the batch, which is not on disk yet, and the
+// entry to go on with.
+func (k *bulk) batch(from int) (*pebble.Batch, int, error) {
+	var locks rowLockSet
+	reads, size, to := false, 0, from
+	for ; to < len(k.entries); to++ {
+		p := &k.plans[to]
+		if p.refused {
+			continue
+		}
+		if size > 0 && size+p.size > maxBatchBytes {
+			break
+		}
+		size += p.size
+		reads = reads || p.reads
+		locks.add(uint32(p.stripe))
+	}
+	var b *pebble.Batch
+	if reads {
+		b = k.e.db.NewIndexedBatchWithSize(size)
+	} else {
+		b = k.e.db.NewBatchWithSize(size)
+	}
+	k.e.rows.lock(&locks, reads)
+	defer k.e.rows.unlock(&locks, reads)
+	w := k.e.mutator(k.at.table, k.schema, b)
+	for i := from; i < to; i++ {
+		if k.plans[i].refused {
+			continue
+		}
+		var err error
+		if reads {
+			err = w.mutateRow(k.entries[i].GetRowKey(), k.entries[i].GetMutations())
+		} else {
+			err = w.setRow(k.entries[i].GetRowKey(), k.entries[i].GetMutations())
+		}
+		if err != nil {
+			return nil, to, err
+		}
+	}
+	return b, to, k.e.apply(b)
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// maxBatchBytes is how large a batch of independent rows grows before it is applied. A row's mutation is never split.
+const maxBatchBytes = 32 << 20
+
+// apply makes a batch visible and puts it in the log, but does not wait until it is on disk: settle does. Between the
+// two, the locks that ordered the write can be released, so that the writes behind it share its sync.
+func (e *Engine) apply(b *pebble.Batch) error {
+	return e.applyWith(b, func() error {
+		if e.noSync {
+			return e.db.Apply(b, pebble.NoSync)
+		}
+		return e.db.ApplyNoSyncWait(b, pebble.Sync)
+	})
+}
+
+func (e *Engine) applyWith(b *pebble.Batch, apply func() error) (err error) {
+	if b.Empty() {
+		return nil
+	}
+	if err := e.fault.err(); err != nil {
+		return err
+	}
+	// A log that cannot be written makes Pebble panic. The state in memory is then ahead of the disk for good.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrStorage, r)
+			if cause, ok := r.(error); ok {
+				err = storageError(cause)
+			}
+			e.fault.raise(err)
+		}
+	}()
+	if err := apply(); err != nil {
+		return storageError(err)
+	}
+	return e.fault.err() // a fatal error of the commit is reported there, and by no return value
+}
+
+// settle waits until an applied batch is on disk, and closes it.
+func (e *Engine) settle(b *pebble.Batch) error {
+	if !e.noSync && !b.Empty() {
+		if err := b.SyncWait(); err != nil {
+			err = storageError(err)
+			e.fault.raise(err)
+			return err
+		}
+		if err := e.fault.err(); err != nil {
+			return err
+		}
+	}
+	return b.Close()
+}
+
+// commit applies a batch and waits for it, for operations that hold no row's lock.
+func (e *Engine) commit(b *pebble.Batch) error {
+	if err := e.apply(b); err != nil {
+		return err
+	}
+	return e.settle(b)
+}
+
+// readError classifies an error that came up while reading. Damage also ends writing: what is damaged cannot be compacted,
+// and writes on top of it would in the end wait for ever.
+func (e *Engine) readError(err error) error {
+	if err == nil || !pebble.IsCorruptionError(err) {
+		return err
+	}
+	err = storageError(err)
+	e.fault.raise(err)
+	return err
+}
+
+// applyLazily applies a batch that need not survive a crash, and closes it.
+func (e *Engine) applyLazily(b *pebble.Batch) error {
+	if err := e.applyWith(b, func() error { return e.db.Apply(b, pebble.NoSync) }); err != nil {
+		return err
+	}
+	return b.Close()
+}

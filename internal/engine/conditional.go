@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"github.com/cockroachdb/pebble/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
+)
+
+// CheckAndMutateRow implements the service's method.
+func (e *Engine) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
+	matched, err := e.checkAndMutate(ctx, req)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	return &bigtablepb.CheckAndMutateRowResponse{PredicateMatched: matched}, nil
+}
+
+func (e *Engine) checkAndMutate(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (matched bool, err error) {
+	if err := e.enterWrite(ctx); err != nil {
+		return false, err
+	}
+	defer e.leave()
+	at, err := e.target(req.GetTableName(), req.GetAuthorizedViewName(), "")
+	if err != nil {
+		return false, err
+	}
+	s, err := at.table.hold()
+	if err != nil {
+		return false, err
+	}
+	b, matched, err := e.checkAndApply(at, s, req)
+	at.table.gate.RUnlock()
+	if err != nil {
+		return false, e.readError(err)
+	}
+	return matched, e.settle(b)
+}
+
+// checkAndApply checks the whole request before it looks at the row, so that what it says of the request does not depend
+// on what the row holds.
+func (e *Engine) checkAndApply(at target, s *schema, req *bigtablepb.CheckAndMutateRowRequest) (*pebble.Batch, bool, error) {
+	key := req.GetRowKey()
+	if err := checkRow(at, key); err != nil {
+		return nil, false, err
+	}
+	if len(req.GetTrueMutations())+len(req.GetFalseMutations()) == 0 {
+		return nil, false, invalidf("no mutations provided")
+	}
+	for _, muts := range [][]*bigtablepb.Mutation{req.GetTrueMutations(), req.GetFalseMutations()} {
+		if err := checkCount(len(muts)); err != nil {
+			return nil, false, err
+		}
+		if _, err := checkMutations(at, s, muts); err != nil {
+			return nil, false, err
+		}
+	}
+	filter, err := rowfilter.Compile(req.GetPredicateFilter())
+	if err != nil {
+		return nil, false, err
+	}
+	lock := &e.rows[e.stripe(at.table.id, key)]
+	lock.Lock()
+	defer lock.Unlock()
+	matched, err := e.matches(at, s, key, filter)
+	if err != nil {
+		return nil, false, err
+	}
+	muts := req.GetFalseMutations()
+	if matched {
+		muts = req.GetTrueMutations()
+	}
+	b := e.db.NewIndexedBatch()
+	w := e.mutator(at.table, s, b)
+	if err := w.mutateRow(key, muts); err != nil {
+		return nil, false, err
+	}
+	return b, matched, e.apply(b)
+}
+
+// matches says whether a filter lets any cell of a row through.
+func (e *Engine) matches(at target, s *schema, key []byte, filter *rowfilter.Filter) (bool, error) {
+	row := rowSpan(at.table.id, key)
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: row.lower, UpperBound: row.upper})
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	if !it.First() {
+		return false, it.Error()
+	}
+	scan := rowScanner{it: it, schema: s, view: at.view, bounds: filter.Bounds()}
+	if err := scan.forward(); err != nil {
+		return false, err
+	}
+	return len(filter.Apply(scan.rowKey, scan.cells)) > 0, nil
+}
+
+// ReadModifyWriteRow implements the service's method.
+func (e *Engine) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
+	row, err := e.readModifyWrite(ctx, req)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	return &bigtablepb.ReadModifyWriteRowResponse{Row: row}, nil
+}
+
+func (e *Engine) readModifyWrite(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.Row, error) {
+	if err := e.enterWrite(ctx); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	at, err := e.target(req.GetTableName(), req.GetAuthorizedViewName(), "")
+	if err != nil {
+		return nil, err
+	}
+	s, err := at.table.hold()
+	if err != nil {
+		return nil, err
+	}
+	b, row, err := e.modify(at, s, req)
+	at.table.gate.RUnlock()
+	if err != nil {
+		return nil, e.readError(err)
+	}
+	return row, e.settle(b)
+}
+
+func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRowRequest) (*pebble.Batch, *bigtablepb.Row, error) {
+	key := req.GetRowKey()
+	if err := checkRow(at, key); err != nil {
+		return nil, nil, err
+	}
+	if len(req.GetRules()) == 0 {
+		return nil, nil, invalidf("no rules provided")
+	}
+	if err := checkCount(len(req.GetRules())); err != nil {
+		return nil, nil, err
+	}
+	for _, rule := range req.GetRules() {
+		if err := checkRule(at, s, rule); err != nil {
+			return nil, nil, err
+		}
+	}
+	lock := &e.rows[e.stripe(at.table.id, key)]
+	lock.Lock()
+	defer lock.Unlock()
+	b := e.db.NewIndexedBatch()
+	w := e.mutator(at.table, s, b)
+	w.row = appendRow(w.row[:0], at.table.id, key)
+	var result rowBuilder
+	for _, rule := range req.GetRules() {
+		value, ts, err := w.follow(rule)
+		if err != nil {
+			return nil, nil, err
+		}
+		result.set(rule.GetFamilyName(), rule.GetColumnQualifier(), ts, value)
+	}
+	return b, result.row(key), e.apply(b)
+}
+
+func checkRule(at target, s *schema, rule *bigtablepb.ReadModifyWriteRule) error {
+	f := s.families[rule.GetFamilyName()]
+	switch {
+	case f == nil:
+		return unknownFamily(rule.GetFamilyName())
+	case f.aggregate != aggregateNone:
+		return invalidf("ReadModifyWriteRow: family %q is an aggregate family", f.name)
+	case at.view != nil && !at.view.hasColumn(f.name, rule.GetColumnQualifier()):
+		return outsideView(f.name, rule.GetColumnQualifier())
+	}
+	switch rule.GetRule().(type) {
+	case *bigtablepb.ReadModifyWriteRule_AppendValue, *bigtablepb.ReadModifyWriteRule_IncrementAmount:
+		return checkQualifier(rule.GetColumnQualifier())
+	}
+	return invalidf("rule is not set")
+}
+
+// follow applies one rule to the newest cell of its column. The result's timestamp is the server's, or the old cell's
+// where that is in the future, so that it is the newest.
+func (w *mutator) follow(rule *bigtablepb.ReadModifyWriteRule) (value []byte, ts int64, err error) {
+	f := w.schema.families[rule.GetFamilyName()]
+	old, ts, found, err := w.newest(f, rule.GetColumnQualifier())
+	if err != nil {
+		return nil, 0, err
+	}
+	ts = max(ts, w.now)
+	switch r := rule.GetRule().(type) {
+	case *bigtablepb.ReadModifyWriteRule_AppendValue:
+		value = append(old, r.AppendValue...)
+		if err := checkValue(value); err != nil {
+			return nil, 0, err
+		}
+	case *bigtablepb.ReadModifyWriteRule_IncrementAmount:
+		var n int64
+		if found {
+			if len(old) != 8 {
+				return nil, 0, status.Errorf(codes.FailedPrecondition,
+					"increment of a cell that holds %d bytes, want a 64-bit big-endian integer", len(old))
+			}
+			n = int64(binary.BigEndian.Uint64(old))
+		}
+		value = appendInt64(nil, n+r.IncrementAmount)
+	default:
+		return nil, 0, fmt.Errorf("engine: rule %T was not checked", r)
+	}
+	return value, ts, w.set(f, rule.GetColumnQualifier(), ts, value)
+}

@@ -1,0 +1,24 @@
+// Package engine is Bigtable on one machine: the data and table-admin API of Cloud Bigtable, kept in a folder by Pebble.
+//
+// An [Engine] implements the service's two gRPC servers, so it can be served over TCP ([Engine.Register]) or called in
+// process (package inproc) by the official client, with the same semantics, limits and status codes. What it does not
+// offer answers Unimplemented.
+//
+// # What holds
+//
+//   - A row mutation is atomic, and a reader sees each request's state at one moment ([Reader]).
+//   - A write is answered after it is on disk, unless [Options.NoSync] says otherwise. Concurrent writers share one sync.
+//   - Writes to one row happen one after the other: those that read first (conditional, read-modify-write, aggregates,
+//     deletes) hold the row's lock until their result is visible.
+//   - Nothing is applied of a row mutation with an invalid part.
+//   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served; after it, or after a failed disk write,
+//     the engine takes no more writes until it is opened again.
+//
+// # Where it differs from the service
+//
+//   - A sum beyond int64 wraps around, as two's complement does.
+//   - Cells of one row are ordered by the name of their family, then qualifier, then newest first.
+//   - Through an authorized view, a read sees only the view's rows and columns and the rest looks absent; a write that
+//     names anything outside is refused with PermissionDenied.
+//   - There is one cluster, so consistency tokens are consistent at once.
+package engine

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"github.com/cockroachdb/pebble/v2"
+	"google.golang.org/grpc"
+)
+
+// Engine is an open store. It is safe for concurrent use.
+type Engine struct {
+	bigtablepb.UnimplementedBigtableServer
+	adminpb.UnimplementedBigtableTableAdminServer
+
+	db     *pebble.DB
+	lock   *pebble.Lock
+	clock  func() time.Time
+	log    *slog.Logger
+	fault  *fault
+	noSync bool
+	seed   maphash.Seed
+	rows   rowLocks
+
+	// gate is held shared by each operation while it uses db; Close takes it.
+	gate   sync.RWMutex
+	closed bool // under gate
+
+	readers readerSet
+
+	// admin serializes changes of tables; lookups read the maps without it.
+	admin     sync.Mutex
+	tables    atomic.Pointer[map[string]*table]
+	nextTable uint32 // under admin
+
+	collecting sync.Mutex // one garbage collection at a time
+	stop       context.CancelFunc
+	background sync.WaitGroup
+}
+
+// Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion and
+// ErrForeign, or come from the file system.
+func Open(o Options) (*Engine, error) {
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), noSync: o.NoSync, seed: maphash.MakeSeed()}
+	db, lock, err := openStorage(o, e.fault)
+	if err != nil {
+		return nil, err
+	}
+	e.db, e.lock = db, lock
+	if err := e.loadTables(); err != nil {
+		return nil, errors.Join(err, db.Close(), lock.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	if interval := o.gcInterval(); interval > 0 {
+		e.background.Go(func() { e.collectForever(ctx, interval) })
+	}
+	return e, nil
+}
+
+// Close ends all reads in progress, waits for the operations that have begun, and closes the store. Later calls return
+// ErrClosed, as do all operations.
+func (e *Engine) Close() error {
+	e.stop()
+	e.gate.Lock()
+	if e.closed {
+		e.gate.Unlock()
+		return ErrClosed
+	}
+	e.closed = true
+	e.gate.Unlock()
+	e.readers.closeAll()
+	e.background.Wait()
+	err := e.closeDB()
+	return errors.Join(err, e.lock.Close())
+}
+
+func (e *Engine) closeDB() (err error) {
+	// With a failed log, Pebble's own shutdown can panic; the failure has been reported by then.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: closing: %v", ErrStorage, r)
+		}
+	}()
+	if e.fault.err() == nil {
+		// What is in table files is checked by checksum when it is read; the end of a log can look like a torn write.
+		if err := e.db.Flush(); err != nil {
+			e.log.Warn("flush at close", "error", err)
+		}
+	}
+	return e.db.Close()
+}
+
+// Register offers the engine's two services, for serving them over a network.
+func (e *Engine) Register(r grpc.ServiceRegistrar) {
+	bigtablepb.RegisterBigtableServer(r, e)
+	adminpb.RegisterBigtableTableAdminServer(r, e)
+}
+
+// Err returns the failure after which the engine takes no more writes, or nil.
+func (e *Engine) Err() error { return e.fault.err() }
+
+// enter begins an operation on the store. On success, leave ends it.
+func (e *Engine) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.gate.RLock()
+	if e.closed {
+		e.gate.RUnlock()
+		return ErrClosed
+	}
+	if e.fault.broken.Load() {
+		e.gate.RUnlock()
+		return e.fault.err()
+	}
+	return nil
+}
+
+// enterWrite begins an operation that changes the store.
+func (e *Engine) enterWrite(ctx context.Context) error {
+	if err := e.enter(ctx); err != nil {
+		return err
+	}
+	if err := e.fault.err(); err != nil {
+		e.leave()
+		return err
+	}
+	return nil
+}
+
+func (e *Engine) leave() { e.gate.RUnlock() }
+
+// micros is the time in microseconds.
+func (e *Engine) micros() int64 { return max(e.clock().UnixMicro(), 0) }
+
+// PingAndWarm implements the service's method.
+func (e *Engine) PingAndWarm(ctx context.Context, _ *bigtablepb.PingAndWarmRequest) (*bigtablepb.PingAndWarmResponse, error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, statusOf(err)
+	}
+	defer e.leave()
+	return &bigtablepb.PingAndWarmResponse{}, nil
+}

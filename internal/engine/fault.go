@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Errors that Open returns, to be told apart with errors.Is.
+var (
+	// ErrLocked says that another process, or another engine of this one, has the folder open.
+	ErrLocked = errors.New("engine: folder is in use by another engine")
+	// ErrDamaged says that what is on disk is not what was written. Nothing is served of it.
+	ErrDamaged = errors.New("engine: data on disk is damaged")
+	// ErrVersion says that a newer version of the engine wrote the folder.
+	ErrVersion = errors.New("engine: folder was written by a newer version")
+	// ErrForeign says that the folder holds a Pebble database that is not an engine's.
+	ErrForeign = errors.New("engine: folder holds something else")
+	// ErrClosed says that the engine has been closed.
+	ErrClosed = errors.New("engine: closed")
+	// ErrStorage says that the disk refused a write, and no further ones are taken until the engine is opened again.
+	ErrStorage = errors.New("engine: storage failed")
+)
+
+// fault holds the first failure after which an engine must not take writes any more. Going on would be worse: a log that
+// failed once may have lost writes in its middle, and a table that cannot be compacted stalls writers for ever.
+type fault struct {
+	first  atomic.Pointer[faultState]
+	broken atomic.Bool // not even reads can be trusted
+}
+
+type faultState struct{ err error }
+
+// raise records a failure, if it is the first.
+func (f *fault) raise(err error) { f.first.CompareAndSwap(nil, &faultState{err: err}) }
+
+// err returns the failure, or nil.
+func (f *fault) err() error {
+	if s := f.first.Load(); s != nil {
+		return s.err
+	}
+	return nil
+}
+
+// storageError classifies an error of Pebble's.
+func storageError(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("%w: %w", ErrStorage, err)
+}
+
+// statusOf gives the status that an error of the engine's own goes out with. None of the codes is one that the official
+// client retries: a closed or broken engine does not recover while it waits.
+func statusOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	switch {
+	case errors.Is(err, ErrDamaged), pebble.IsCorruptionError(err):
+		return status.Error(codes.DataLoss, err.Error())
+	case errors.Is(err, ErrClosed):
+		return status.Error(codes.FailedPrecondition, err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+func invalidf(format string, args ...any) error {
+	return status.Errorf(codes.InvalidArgument, format, args...)
+}
+
+func notFoundf(format string, args ...any) error {
+	return status.Errorf(codes.NotFound, format, args...)
+}
+
+func deniedf(format string, args ...any) error {
+	return status.Errorf(codes.PermissionDenied, format, args...)
+}
+
+func unimplementedf(format string, args ...any) error {
+	return status.Errorf(codes.Unimplemented, format, args...)
+}

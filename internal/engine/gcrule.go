@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// maxGCRule is the largest encoded GC rule. It also bounds how deep rules nest.
+const maxGCRule = 500
+
+// checkGCRule refuses a rule that the service refuses. A nil rule, and one that is empty at the top, keeps everything.
+func checkGCRule(rule *adminpb.GcRule) error {
+	if rule.GetRule() == nil {
+		return nil
+	}
+	if n := proto.Size(rule); n > maxGCRule {
+		return fmt.Errorf("GC rule has %d bytes, want at most %d", n, maxGCRule)
+	}
+	return checkNestedRule(rule)
+}
+
+func checkNestedRule(rule *adminpb.GcRule) error {
+	var nested []*adminpb.GcRule
+	switch r := rule.GetRule().(type) {
+	case *adminpb.GcRule_MaxAge:
+		if err := r.MaxAge.CheckValid(); err != nil || r.MaxAge.AsDuration() < time.Millisecond {
+			return errors.New("GC rule: max_age must be at least a millisecond")
+		}
+		return nil
+	case *adminpb.GcRule_MaxNumVersions:
+		if r.MaxNumVersions < 1 {
+			return fmt.Errorf("GC rule: max_num_versions is %d, want at least 1", r.MaxNumVersions)
+		}
+		return nil
+	case *adminpb.GcRule_Union_:
+		nested = r.Union.GetRules()
+	case *adminpb.GcRule_Intersection_:
+		nested = r.Intersection.GetRules()
+	default:
+		return errors.New("GC rule: a nested rule is not set")
+	}
+	if len(nested) == 0 {
+		return errors.New("GC rule: a union or intersection has no rules")
+	}
+	for _, n := range nested {
+		if err := checkNestedRule(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expired says whether a rule gives up a cell. newer is how many cells of its column are newer, now is in microseconds.
+func expired(rule *adminpb.GcRule, timestamp int64, newer int, now int64) bool {
+	switch r := rule.GetRule().(type) {
+	case *adminpb.GcRule_MaxAge:
+		return timestamp < now-r.MaxAge.AsDuration().Microseconds()
+	case *adminpb.GcRule_MaxNumVersions:
+		return newer >= int(r.MaxNumVersions)
+	case *adminpb.GcRule_Union_:
+		for _, n := range r.Union.GetRules() {
+			if expired(n, timestamp, newer, now) {
+				return true
+			}
+		}
+	case *adminpb.GcRule_Intersection_:
+		for _, n := range r.Intersection.GetRules() {
+			if !expired(n, timestamp, newer, now) {
+				return false
+			}
+		}
+		return len(r.Intersection.GetRules()) > 0
+	}
+	return false
+}

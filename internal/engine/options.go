@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options configures an engine. The zero value is an engine that syncs each write, kept in memory.
+type Options struct {
+	// Dir is the folder that holds the data; it is made if it does not exist. Empty means in memory: everything is
+	// gone after Close.
+	Dir string
+	// FS is the file system that holds Dir. Nil means the operating system's, or a fresh one in memory where Dir is
+	// empty. Tests hand in one to reopen it or to break it.
+	FS vfs.FS
+	// NoSync answers writes before they are on disk. A crash of the process loses up to the last half second of them,
+	// a crash of the machine possibly more; never half a row.
+	NoSync bool
+	// Clock gives server timestamps and the age of cells. Nil means time.Now.
+	Clock func() time.Time
+	// GCInterval is the least time between two passes that remove what the families' rules no longer keep; passes take
+	// at most about a twentieth of the time. 0 means one minute, negative means never (RunGC still works).
+	GCInterval time.Duration
+	// CacheBytes is the memory for blocks read from disk. 0 means 64 MiB.
+	CacheBytes int64
+	// MemTableBytes is the memory for writes that are in the log but not in a table file yet; up to four of them can be
+	// in use. 0 means 32 MiB on disk and 4 MiB in memory.
+	MemTableBytes uint64
+	// Logger receives what the storage has to say. Nil means nothing is logged.
+	Logger *slog.Logger
+}
+
+const (
+	defaultGCInterval       = time.Minute
+	defaultCacheBytes       = 64 << 20
+	defaultDiskMemTable     = 32 << 20
+	defaultInMemoryMemTable = 4 << 20
+)
+
+func (o Options) inMemory() bool { return o.Dir == "" }
+
+func (o Options) fs() vfs.FS {
+	switch {
+	case o.FS != nil:
+		return o.FS
+	case o.inMemory():
+		return vfs.NewMem()
+	}
+	return vfs.Default
+}
+
+func (o Options) dir() string {
+	if o.inMemory() {
+		return "tidemark"
+	}
+	return o.Dir
+}
+
+func (o Options) clock() func() time.Time {
+	if o.Clock == nil {
+		return time.Now
+	}
+	return o.Clock
+}
+
+func (o Options) gcInterval() time.Duration {
+	if o.GCInterval == 0 {
+		return defaultGCInterval
+	}
+	return o.GCInterval
+}
+
+func (o Options) cacheBytes() int64 {
+	if o.CacheBytes <= 0 {
+		return defaultCacheBytes
+	}
+	return o.CacheBytes
+}
+
+func (o Options) memTableBytes() uint64 {
+	switch {
+	case o.MemTableBytes > 0:
+		return o.MemTableBytes
+	case o.inMemory() && o.FS == nil:
+		return defaultInMemoryMemTable
+	}
+	return defaultDiskMemTable
+}
+
+func (o Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}

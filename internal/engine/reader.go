@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"github.com/cockroachdb/pebble/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
+)
+
+const (
+	firstResponseRows = 8         // the first response is small, so that a short answer is quick
+	maxResponseRows   = 1024      // rows of a response
+	maxResponseBytes  = 256 << 10 // a response ends with the row that reaches it
+	silentRows        = 8192      // rows without an answer until the reader says how far it is
+	rowsPerCheck      = 128       // rows between two looks at the context
+)
+
+// Reader is one ReadRows request that its caller pulls the answer of. It sees the state of the moment in which it was
+// made, and holds on to storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
+type Reader struct {
+	e       *Engine
+	ctx     context.Context
+	started time.Time
+
+	mu       sync.Mutex
+	done     error // what Next returns from now on
+	scan     rowScanner
+	spans    []span // not begun yet, in the request's order
+	filter   *rowfilter.Filter
+	reverse  bool
+	limit    int64 // rows still wanted; negative for no limit
+	rows     int   // of the next response
+	out      chunkWriter
+	stats    *bigtablepb.ReadIterationStats
+	progress bool // may say how far it is
+	begun    bool // the iterator is at a row, or at the end of the current span
+	stop     func() bool
+	node     readerNode
+}
+
+// NewReader checks a request and begins to read. The request is not kept.
+func (e *Engine) NewReader(ctx context.Context, req *bigtablepb.ReadRowsRequest) (*Reader, error) {
+	r, err := e.newReader(ctx, req)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	return r, nil
+}
+
+func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest) (*Reader, error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	at, err := e.target(req.GetTableName(), req.GetAuthorizedViewName(), req.GetMaterializedViewName())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetRowsLimit() < 0 {
+		return nil, invalidf("rows_limit is %d, want 0 or more", req.GetRowsLimit())
+	}
+	spans, err := rowSpans(at.table.id, req.GetRows(), at.view)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{
+		e: e, ctx: ctx, spans: spans, reverse: req.GetReversed(), limit: req.GetRowsLimit(),
+		rows: firstResponseRows, progress: true,
+	}
+	if r.limit == 0 {
+		r.limit = -1
+	}
+	if req.GetFilter() != nil {
+		if r.filter, err = rowfilter.Compile(req.GetFilter()); err != nil {
+			return nil, err
+		}
+		r.scan.bounds = r.filter.Bounds()
+	}
+	switch view := req.GetRequestStatsView(); view {
+	case bigtablepb.ReadRowsRequest_REQUEST_STATS_VIEW_UNSPECIFIED, bigtablepb.ReadRowsRequest_REQUEST_STATS_NONE:
+	case bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL:
+		r.stats, r.started = new(bigtablepb.ReadIterationStats), e.clock()
+	default:
+		return nil, invalidf("unknown request_stats_view %v", view)
+	}
+	r.scan.schema, r.scan.view = at.table.schema.Load(), at.view
+	if len(spans) == 0 {
+		return r, nil
+	}
+	r.scan.it, err = e.db.NewIter(&pebble.IterOptions{LowerBound: spans[0].lower, UpperBound: spans[len(spans)-1].upper})
+	if err != nil {
+		return nil, storageError(err)
+	}
+	e.readers.add(r)
+	return r, nil
+}
+
+// Next fills dst with the next part of the answer. It returns io.EOF after the last, and otherwise an error with a status.
+func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done != nil {
+		return r.done
+	}
+	if err := r.e.enter(r.ctx); err != nil {
+		return r.finish(statusOf(err))
+	}
+	defer r.e.leave()
+	more, err := r.fill(dst)
+	if err != nil {
+		return r.finish(statusOf(err))
+	}
+	if !more {
+		r.finish(io.EOF)
+		if len(dst.Chunks) == 0 && dst.RequestStats == nil {
+			return io.EOF
+		}
+		return nil
+	}
+	if r.stop == nil {
+		// Who gives up on a stream ends its context, and does not always come back to see the error.
+		r.stop = context.AfterFunc(r.ctx, r.abandon)
+	}
+	return nil
+}
+
+// fill reads rows into dst and says whether there may be more.
+func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
+	size, rows, scanned := 0, 0, 0
+	defer func() { dst.Chunks = r.out.take() }()
+	for r.limit != 0 {
+		ok, err := r.advance()
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			break
+		}
+		start := r.scan.slab.mark()
+		if r.reverse {
+			err = r.scan.backward()
+		} else {
+			err = r.scan.forward()
+		}
+		if err != nil {
+			return false, err
+		}
+		cells := r.filter.Apply(r.scan.rowKey, r.scan.cells)
+		r.count(cells)
+		if len(cells) > 0 {
+			size += r.out.row(r.scan.rowKey, cells)
+			rows++
+			if r.limit > 0 {
+				r.limit--
+			}
+			if size >= maxResponseBytes || rows >= r.rows {
+				r.rows = min(r.rows*4, maxResponseRows)
+				return r.limit != 0 || r.stats != nil, nil
+			}
+		} else if scanned++; scanned >= silentRows && rows == 0 && r.progress {
+			dst.LastScannedRowKey = append([]byte{}, r.scan.rowKey...)
+			r.scan.slab.reset(start)
+			return true, nil
+		} else {
+			r.scan.slab.reset(start)
+		}
+		if (rows+scanned)%rowsPerCheck == 0 {
+			if err := r.ctx.Err(); err != nil {
+				return false, err
+			}
+		}
+	}
+	r.finalStats(dst)
+	return false, nil
+}
+
+// advance puts the iterator at the next row, and says whether there is one.
+func (r *Reader) advance() (bool, error) {
+	for {
+		if r.begun {
+			if r.scan.it.Valid() {
+				return true, nil
+			}
+			if err := r.scan.it.Error(); err != nil {
+				return false, err
+			}
+		}
+		if len(r.spans) == 0 {
+			return false, nil
+		}
+		var s span
+		if r.reverse {
+			s, r.spans = r.spans[len(r.spans)-1], r.spans[:len(r.spans)-1]
+		} else {
+			s, r.spans = r.spans[0], r.spans[1:]
+		}
+		if r.begun || len(r.spans) > 0 {
+			r.scan.it.SetBounds(s.lower, s.upper)
+		}
+		r.begun = true
+		if r.reverse {
+			r.scan.it.Last()
+		} else {
+			r.scan.it.First()
+		}
+	}
+}
+
+func (r *Reader) count(returned []rowfilter.Cell) {
+	if r.stats == nil {
+		return
+	}
+	r.stats.RowsSeenCount++
+	r.stats.CellsSeenCount += int64(r.scan.seen)
+	if len(returned) > 0 {
+		r.stats.RowsReturnedCount++
+		r.stats.CellsReturnedCount += int64(len(returned))
+	}
+}
+
+func (r *Reader) finalStats(dst *bigtablepb.ReadRowsResponse) {
+	if r.stats == nil {
+		return
+	}
+	dst.RequestStats = &bigtablepb.RequestStats{StatsView: &bigtablepb.RequestStats_FullReadStatsView{
+		FullReadStatsView: &bigtablepb.FullReadStatsView{
+			ReadIterationStats: r.stats,
+			RequestLatencyStats: &bigtablepb.RequestLatencyStats{
+				FrontendServerLatency: durationpb.New(r.e.clock().Sub(r.started)),
+			},
+		},
+	}}
+}
+
+// Close ends the reader early. It is safe to call at any time, more than once.
+func (r *Reader) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done == nil {
+		r.finish(statusOf(ErrClosed))
+	}
+}
+
+// abandon ends a reader whose context has ended.
+func (r *Reader) abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done == nil {
+		r.finish(statusOf(r.ctx.Err()))
+	}
+}
+
+// finish gives back what the reader holds. The caller holds mu.
+func (r *Reader) finish(err error) error {
+	r.done = err
+	if r.stop != nil {
+		r.stop()
+	}
+	if it := r.scan.it; it != nil {
+		r.scan.it = nil
+		r.e.readers.remove(r)
+		if cerr := it.Close(); cerr != nil && err == io.EOF {
+			r.done = statusOf(storageError(cerr))
+		}
+	}
+	return r.done
+}

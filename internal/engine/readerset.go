@@ -1,0 +1,60 @@
+package engine
+
+import "sync"
+
+// readerSet knows the readers in progress, so that closing the engine can end them: Pebble does not close while an
+// iterator is open. It is a list through the readers themselves and allocates nothing.
+type readerSet struct {
+	mu    sync.Mutex
+	first *Reader
+}
+
+type readerNode struct{ prev, next *Reader }
+
+func (s *readerSet) add(r *Reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.node.next = s.first
+	if s.first != nil {
+		s.first.node.prev = r
+	}
+	s.first = r
+}
+
+func (s *readerSet) remove(r *Reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.node.prev != nil {
+		r.node.prev.node.next = r.node.next
+	} else if s.first == r {
+		s.first = r.node.next
+	}
+	if r.node.next != nil {
+		r.node.next.node.prev = r.node.prev
+	}
+	r.node = readerNode{}
+}
+
+// closeAll ends all readers. New ones must not come any more.
+func (s *readerSet) closeAll() {
+	for {
+		s.mu.Lock()
+		r := s.first
+		s.mu.Unlock()
+		if r == nil {
+			return
+		}
+		r.Close()
+	}
+}
+
+// open counts the readers in progress.
+func (s *readerSet) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for r := s.first; r != nil; r = r.node.next {
+		n++
+	}
+	return n
+}

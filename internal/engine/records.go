@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// The engine's own records, in the space 0x00:
+//
+//	0x00 'f'                       the layout's version (4)
+//	0x00 'i'                       the number that the next table gets (4)
+//	0x00 't' | table's full name   a tableRecord
+//	0x00 'v' | table (4) | name    an authorized view
+//
+// Records of tables and views begin with a byte for their own version. Integers are big-endian.
+const recordVersion = 1
+
+func keyVersion() []byte          { return []byte{spaceMeta, 'f'} }
+func keyNextTable() []byte        { return []byte{spaceMeta, 'i'} }
+func keyTable(name string) []byte { return append([]byte{spaceMeta, 't'}, name...) }
+func keyViews(table uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceMeta, 'v'}, table)
+}
+
+func keyView(table uint32, name string) []byte { return append(keyViews(table), name...) }
+
+// tableRecord is what is stored of a table. Families are kept by name with their numbers, which also say which is older.
+type tableRecord struct {
+	ID          uint32                  `json:"id"`
+	NextFamily  uint32                  `json:"next_family"`
+	Granularity int32                   `json:"granularity"`
+	Protected   bool                    `json:"protected,omitempty"`
+	Splits      [][]byte                `json:"splits,omitempty"`
+	Families    map[string]familyRecord `json:"families,omitempty"`
+}
+
+// familyRecord is what is stored of a family; the rule and the type are in their protobuf encoding.
+type familyRecord struct {
+	ID        uint32 `json:"id"`
+	GCRule    []byte `json:"gc_rule,omitempty"`
+	ValueType []byte `json:"value_type,omitempty"`
+}
+
+func encodeTable(r tableRecord) ([]byte, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("engine: encoding a table's record: %w", err)
+	}
+	return append([]byte{recordVersion}, b...), nil
+}
+
+// decodeTable parses a record and checks all that later code relies on.
+func decodeTable(b []byte) (tableRecord, error) {
+	var r tableRecord
+	if len(b) == 0 || b[0] != recordVersion {
+		return r, fmt.Errorf("%w: table record of an unknown version", ErrDamaged)
+	}
+	if err := json.Unmarshal(b[1:], &r); err != nil {
+		return r, fmt.Errorf("%w: table record: %w", ErrDamaged, err)
+	}
+	seen := make(map[uint32]bool, len(r.Families))
+	for name, f := range r.Families {
+		if f.ID >= r.NextFamily || seen[f.ID] {
+			return r, fmt.Errorf("%w: table record: family %q has number %d", ErrDamaged, name, f.ID)
+		}
+		seen[f.ID] = true
+	}
+	return r, nil
+}
+
+func encodeView(v *adminpb.AuthorizedView) ([]byte, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{recordVersion}, v)
+	if err != nil {
+		return nil, fmt.Errorf("engine: encoding a view's record: %w", err)
+	}
+	return b, nil
+}
+
+func decodeView(b []byte) (*adminpb.AuthorizedView, error) {
+	if len(b) == 0 || b[0] != recordVersion {
+		return nil, fmt.Errorf("%w: view record of an unknown version", ErrDamaged)
+	}
+	v := new(adminpb.AuthorizedView)
+	if err := proto.Unmarshal(b[1:], v); err != nil {
+		return nil, fmt.Errorf("%w: view record: %w", ErrDamaged, err)
+	}
+	return v, nil
+}
+
+func decodeNextTable(b []byte) (uint32, error) {
+	if len(b) != 4 {
+		return 0, fmt.Errorf("%w: table counter of %d bytes", ErrDamaged, len(b))
+	}
+	return binary.BigEndian.Uint32(b), nil
+}
+
+// maxTables bounds the numbers of tables ever made in a folder, so that a table's range always has an end.
+const maxTables = math.MaxUint32 - 1

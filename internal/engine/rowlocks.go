@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+)
+
+// rowStripes is how many locks all rows share. It is a multiple of 64.
+const rowStripes = 1024
+
+// rowLocks serializes writes to one row. A write that only sets cells holds its rows' locks shared: the order of two of
+// them is the order in which Pebble applies them. One that reads first holds them exclusively until its result is visible.
+type rowLocks [rowStripes]sync.RWMutex
+
+// rowLockSet names the locks of a request's rows. They are taken in order, so that two requests cannot wait for each other.
+type rowLockSet [rowStripes / 64]uint64
+
+// stripe is the lock of a row, given by its row key.
+func (e *Engine) stripe(table uint32, rowKey []byte) uint32 {
+	return (uint32(maphash.Bytes(e.seed, rowKey)) ^ table*0x9E3779B1) % rowStripes
+}
+
+func (s *rowLockSet) add(stripe uint32) { s[stripe/64] |= 1 << (stripe % 64) }
+
+func (l *rowLocks) lock(s *rowLockSet, exclusive bool) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			m := &l[i*64+bits.TrailingZeros64(word)]
+			if exclusive {
+				m.Lock()
+			} else {
+				m.RLock()
+			}
+		}
+	}
+}
+
+func (l *rowLocks) unlock(s *rowLockSet, exclusive bool) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			m := &l[i*64+bits.TrailingZeros64(word)]
+			if exclusive {
+				m.Unlock()
+			} else {
+				m.RUnlock()
+			}
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
+)
+
+const (
+	// maxRowBytes is the largest row that can be read.
+	maxRowBytes = 256 << 20
+	// stepsBeforeSeek is how many cells are passed one by one before a seek is cheaper.
+	stepsBeforeSeek = 8
+	// backwardCells is how many cells of a row are gathered backwards. A longer row is read again forwards, where the
+	// filter's bounds save work.
+	backwardCells = 64
+)
+
+// rowScanner gathers the cells of one row after the other from an iterator. Cells that the bounds, the view or the schema
+// rule out are passed over without being copied.
+type rowScanner struct {
+	it     *pebble.Iterator
+	schema *schema
+	view   *view
+	bounds rowfilter.Bounds
+	slab   slab
+
+	prefix []byte // of the current row
+	column []byte // of the current column, after the row's prefix
+	seek   []byte // scratch
+
+	// rowKey and cells are the current row's. They are in slab.
+	rowKey []byte
+	cells  []rowfilter.Cell
+	seen   int // cells that were looked at
+	size   int // bytes of cells
+
+	// unordered says that the row's families are not in the order of their names, which they have in an answer.
+	unordered bool
+}
+
+// begin notes the row that the iterator is at.
+func (s *rowScanner) begin() error {
+	prefix, err := rowPrefix(s.it.Key())
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	s.prefix = append(s.prefix[:0], prefix...)
+	s.cells, s.seen, s.size, s.unordered = s.cells[:0], 0, 0, false
+	s.column = s.column[:0]
+	escaped := prefix[tablePrefixLen : len(prefix)-2]
+	s.rowKey = appendUnescaped(s.slab.alloc(len(escaped))[:0], escaped)
+	return nil
+}
+
+// forward gathers the row that the iterator is at the beginning of, and leaves the iterator at the next row.
+func (s *rowScanner) forward() error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	var col column
+	var past extent
+	inColumn, steps := 0, 0
+	for s.it.Valid() {
+		key := s.it.Key()
+		if !bytes.HasPrefix(key, s.prefix) {
+			break
+		}
+		rest := key[len(s.prefix):]
+		next, err := splitColumn(rest)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if name := rest[:len(rest)-timestampLen]; !bytes.Equal(name, s.column) {
+			if past != pastFamily || next.family != col.family {
+				steps = 0
+			}
+			s.column = append(s.column[:0], name...)
+			inColumn, past = 0, s.outside(next)
+		}
+		col = next
+		s.seen++
+		if past == pastNothing {
+			var took bool
+			if took, past, err = s.take(col); err != nil {
+				return err
+			}
+			if took {
+				inColumn++
+			}
+			if s.bounds.CellsPerColumn > 0 && inColumn >= s.bounds.CellsPerColumn {
+				past = pastColumn
+			}
+		}
+		if past == pastNothing {
+			s.it.Next()
+			continue
+		}
+		if steps++; steps <= stepsBeforeSeek {
+			s.it.Next()
+		} else {
+			s.it.SeekGE(s.after(past, col))
+		}
+		if past == pastNewer {
+			past = pastNothing
+		}
+	}
+	if s.unordered {
+		slices.SortStableFunc(s.cells, func(a, b rowfilter.Cell) int { return strings.Compare(a.Family, b.Family) })
+	}
+	return s.it.Error()
+}
+
+// extent is how much of what follows is known not to be asked for.
+type extent uint8
+
+const (
+	pastNothing extent = iota
+	pastNewer          // the cells of the column that are newer than the bounds
+	pastColumn         // the rest of the column
+	pastFamily         // the rest of the family
+)
+
+// after is the first key that may be asked for again.
+func (s *rowScanner) after(e extent, col column) []byte {
+	s.seek = append(s.seek[:0], s.prefix...)
+	switch e {
+	case pastFamily:
+		if col.family == math.MaxUint32 {
+			return afterTerminator(s.seek)
+		}
+		return appendFamily(s.seek, col.family+1)
+	case pastNewer:
+		return appendTimestamp(append(s.seek, s.column...), s.bounds.EndTimestamp-1)
+	}
+	return afterTerminator(append(s.seek, s.column...))
+}
+
+// backward gathers the row that the iterator is at the end of, and leaves the iterator at the end of the row before.
+func (s *rowScanner) backward() error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	start := s.slab.mark()
+	for s.it.Valid() && bytes.HasPrefix(s.it.Key(), s.prefix) {
+		if s.seen == backwardCells {
+			s.slab.reset(start)
+			return s.backwardLong()
+		}
+		s.seen++
+		rest := s.it.Key()[len(s.prefix):]
+		col, err := splitColumn(rest)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if s.outside(col) == pastNothing {
+			if _, _, err := s.take(col); err != nil {
+				return err
+			}
+		}
+		s.it.Prev()
+	}
+	slices.Reverse(s.cells)
+	slices.SortStableFunc(s.cells, func(a, b rowfilter.Cell) int { return strings.Compare(a.Family, b.Family) })
+	return s.it.Error()
+}
+
+// backwardLong gathers a long row forwards and then goes to the row before it.
+func (s *rowScanner) backwardLong() error {
+	s.seek = append(s.seek[:0], s.prefix...)
+	row := bytes.Clone(s.prefix)
+	s.it.SeekGE(s.seek)
+	if err := s.it.Error(); err != nil {
+		return err
+	}
+	if err := s.forward(); err != nil {
+		return err
+	}
+	s.it.SeekLT(row)
+	return s.it.Error()
+}
+
+// outside says whether a column is not asked for, and whether that goes for its whole family.
+func (s *rowScanner) outside(col column) extent {
+	f := s.schema.byID[col.family]
+	if f == nil {
+		return pastFamily
+	}
+	b := &s.bounds
+	if b.Families != nil && !slices.Contains(b.Families, f.name) {
+		return pastFamily
+	}
+	if s.view == nil && len(b.StartQualifier) == 0 && b.EndQualifier == nil {
+		return pastNothing
+	}
+	s.seek = appendUnescaped(s.seek[:0], col.qualifier)
+	switch {
+	case b.EndQualifier != nil && bytes.Compare(s.seek, b.EndQualifier) >= 0:
+		return pastFamily
+	case bytes.Compare(s.seek, b.StartQualifier) < 0, s.view != nil && !s.view.hasColumn(f.name, s.seek):
+		return pastColumn
+	}
+	return pastNothing
+}
+
+// take adds the cell that the iterator is at, unless its timestamp is out of bounds.
+func (s *rowScanner) take(col column) (took bool, past extent, err error) {
+	if col.timestamp < s.bounds.StartTimestamp {
+		return false, pastColumn, nil
+	}
+	if s.bounds.EndTimestamp != 0 && col.timestamp >= s.bounds.EndTimestamp {
+		return false, pastNewer, nil
+	}
+	value, err := s.it.ValueAndErr()
+	if err != nil {
+		return false, pastNothing, err
+	}
+	f := s.schema.byID[col.family]
+	if s.size += len(value) + len(col.qualifier) + timestampLen; s.size > maxRowBytes {
+		return false, pastNothing, status.Errorf(codes.FailedPrecondition,
+			"row %.64q is larger than %d bytes, which is the most that can be read", s.rowKey, maxRowBytes)
+	}
+	var qualifier []byte
+	if n := len(s.cells); n > 0 && sameColumn(&s.cells[n-1], f, col.qualifier) {
+		qualifier = s.cells[n-1].Qualifier
+	} else {
+		qualifier = appendUnescaped(s.slab.alloc(len(col.qualifier))[:0], col.qualifier)
+	}
+	if n := len(s.cells); n > 0 && f.name < s.cells[n-1].Family {
+		s.unordered = true
+	}
+	s.cells = append(s.cells, rowfilter.Cell{
+		Family: f.name, Qualifier: qualifier, Timestamp: col.timestamp, Value: s.slab.copy(value),
+	})
+	return true, pastNothing, nil
+}
+
+// sameColumn says whether a cell is of a column, whose qualifier is given escaped. It may say no where one has escapes.
+func sameColumn(c *rowfilter.Cell, f *family, escaped []byte) bool {
+	return c.Family == f.name && bytes.Equal(c.Qualifier, escaped) && bytes.IndexByte(escaped, escByte) < 0
+}

@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// table is one table in memory. Requests load its schema once and keep to it.
+type table struct {
+	id   uint32
+	name string
+
+	// gate is held shared while a write is decided and applied, and exclusively by what changes many rows at once:
+	// dropping rows, families or the table. So no write lands that was decided on a schema or on cells that are gone.
+	gate    sync.RWMutex
+	dropped bool // under gate
+
+	schema atomic.Pointer[schema]
+	views  atomic.Pointer[map[string]*view]
+}
+
+// schema is what a table looks like at one moment. It never changes.
+type schema struct {
+	families    map[string]*family
+	byID        map[uint32]*family
+	granularity adminpb.Table_TimestampGranularity
+	protected   bool
+	splits      [][]byte
+	nextFamily  uint32
+}
+
+// family is one column family. It never changes.
+type family struct {
+	id        uint32
+	name      string
+	aggregate aggregate
+	rule      *adminpb.GcRule
+	valueType *adminpb.Type
+}
+
+// unit is the table's granularity in microseconds.
+func (s *schema) unit() int64 {
+	if s.granularity == adminpb.Table_MICROS {
+		return 1
+	}
+	return 1000
+}
+
+// truncate rounds a timestamp down to the table's granularity.
+func (s *schema) truncate(micros int64) int64 { return micros - micros%s.unit() }
+
+// checkTimestamp says whether a timestamp can be stored in the table.
+func (s *schema) checkTimestamp(micros int64) error {
+	unit := s.unit()
+	switch {
+	case micros < 0 || micros > math.MaxInt64-math.MaxInt64%unit:
+		return invalidf("invalid timestamp %d: want 0 or more", micros)
+	case micros%unit != 0:
+		return invalidf("timestamp granularity mismatch: %d is not a multiple of %d microseconds, as the table's %v "+
+			"granularity asks for", micros, unit, s.granularity)
+	}
+	return nil
+}
+
+// clone returns a copy whose families can be changed.
+func (s *schema) clone() *schema {
+	c := *s
+	c.families = maps.Clone(s.families)
+	c.byID = maps.Clone(s.byID)
+	return &c
+}
+
+func (s *schema) put(f *family) {
+	s.families[f.name] = f
+	s.byID[f.id] = f
+}
+
+func (s *schema) drop(f *family) {
+	delete(s.families, f.name)
+	delete(s.byID, f.id)
+}
+
+// dead says whether a cell of a family can never be seen again: its family was dropped. A family that is newer than the
+// schema is not dead.
+func (s *schema) dead(family uint32) bool { return family < s.nextFamily && s.byID[family] == nil }
+
+// record is what is stored of the schema.
+func (s *schema) record(id uint32) (tableRecord, error) {
+	r := tableRecord{
+		ID: id, NextFamily: s.nextFamily, Granularity: int32(s.granularity), Protected: s.protected, Splits: s.splits,
+		Families: make(map[string]familyRecord, len(s.families)),
+	}
+	for name, f := range s.families {
+		fr := familyRecord{ID: f.id}
+		var err error
+		if f.rule != nil {
+			if fr.GCRule, err = proto.Marshal(f.rule); err != nil {
+				return r, fmt.Errorf("engine: encoding a GC rule: %w", err)
+			}
+		}
+		if f.valueType != nil {
+			if fr.ValueType, err = proto.Marshal(f.valueType); err != nil {
+				return r, fmt.Errorf("engine: encoding a value type: %w", err)
+			}
+		}
+		r.Families[name] = fr
+	}
+	return r, nil
+}
+
+// schemaOf rebuilds a schema from its record.
+func schemaOf(r tableRecord) (*schema, error) {
+	s := newSchema(adminpb.Table_TimestampGranularity(r.Granularity))
+	s.protected, s.splits, s.nextFamily = r.Protected, r.Splits, r.NextFamily
+	for name, fr := range r.Families {
+		f := &family{id: fr.ID, name: name}
+		if len(fr.GCRule) > 0 {
+			f.rule = new(adminpb.GcRule)
+			if err := proto.Unmarshal(fr.GCRule, f.rule); err != nil {
+				return nil, fmt.Errorf("%w: GC rule of family %q: %w", ErrDamaged, name, err)
+			}
+		}
+		if len(fr.ValueType) > 0 {
+			f.valueType = new(adminpb.Type)
+			if err := proto.Unmarshal(fr.ValueType, f.valueType); err != nil {
+				return nil, fmt.Errorf("%w: value type of family %q: %w", ErrDamaged, name, err)
+			}
+			a, err := aggregateOf(f.valueType)
+			if err != nil {
+				return nil, fmt.Errorf("%w: value type of family %q: %w", ErrDamaged, name, err)
+			}
+			f.aggregate = a
+		}
+		s.put(f)
+	}
+	return s, nil
+}
+
+func newSchema(g adminpb.Table_TimestampGranularity) *schema {
+	if g == adminpb.Table_TIMESTAMP_GRANULARITY_UNSPECIFIED {
+		g = adminpb.Table_MILLIS
+	}
+	return &schema{families: make(map[string]*family), byID: make(map[uint32]*family), granularity: g}
+}
+
+// columnFamilies is the schema as the admin API shows it. The messages are copies.
+func (s *schema) columnFamilies() map[string]*adminpb.ColumnFamily {
+	out := make(map[string]*adminpb.ColumnFamily, len(s.families))
+	for name, f := range s.families {
+		cf := new(adminpb.ColumnFamily)
+		if f.rule != nil {
+			cf.GcRule = proto.CloneOf(f.rule)
+		}
+		if f.valueType != nil {
+			cf.ValueType = proto.CloneOf(f.valueType)
+		}
+		out[name] = cf
+	}
+	return out
+}
+
+// sortedNames gives the names of a map in order, so that what follows from them does not depend on chance.
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// markerName is the file that says that a folder is an engine's and which version wrote it. It is made after the
+// database in the folder, so where it stands and the database does not, the database was lost.
+const markerName = "TIDEMARK"
+
+// openStorage locks the folder, checks what is in it and opens the database.
+func openStorage(o Options, f *fault) (*pebble.DB, *pebble.Lock, error) {
+	fs, dir := o.fs(), o.dir()
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("engine: making the folder: %w", err)
+	}
+	lock, err := pebble.LockDirectory(dir, fs)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || vfs.IsNoSpaceError(err) {
+			return nil, nil, fmt.Errorf("engine: locking the folder: %w", err)
+		}
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrLocked, dir, err)
+	}
+	db, err := openLocked(o, fs, dir, lock, f)
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
+	return db, lock, nil
+}
+
+func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault) (db *pebble.DB, err error) {
+	version, marked, err := readMarker(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	if version > storageVersion {
+		return nil, fmt.Errorf("%w: version %d, this one knows %d", ErrVersion, version, storageVersion)
+	}
+	desc, err := pebble.Peek(dir, fs)
+	if err != nil {
+		return nil, fmt.Errorf("engine: looking at %s: %w", dir, err)
+	}
+	switch {
+	case marked && !desc.Exists:
+		return nil, fmt.Errorf("%w: the folder %s has its marker but no database", ErrDamaged, dir)
+	case !desc.Exists:
+		if err := refuseLeftovers(fs, dir); err != nil {
+			return nil, err
+		}
+	default:
+		if err := checkManifest(fs, desc.ManifestFilename); err != nil {
+			return nil, err
+		}
+	}
+	// Pebble panics where it takes an inconsistency for a mistake of its own; found while opening, it is damage.
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r)
+		}
+	}()
+	db, err = pebble.Open(dir, pebbleOptions(o, fs, lock, f))
+	if err != nil {
+		return nil, openError(err, desc.Exists)
+	}
+	if err := f.err(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := claim(db, fs, dir, marked); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// openError classifies why a database did not open. A file that the database names and the folder does not hold is
+// damage as much as a wrong checksum is.
+func openError(err error, existed bool) error {
+	if pebble.IsCorruptionError(err) || existed && errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("engine: opening: %w", err)
+}
+
+// claim writes the version into a new database, or checks it in an old one.
+func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool) error {
+	value, closer, err := db.Get(keyVersion())
+	switch {
+	case err == nil:
+		defer closer.Close()
+		if len(value) != 4 {
+			return fmt.Errorf("%w: version record of %d bytes", ErrDamaged, len(value))
+		}
+		if v := binary.BigEndian.Uint32(value); v > storageVersion {
+			return fmt.Errorf("%w: version %d, this one knows %d", ErrVersion, v, storageVersion)
+		}
+	case errors.Is(err, pebble.ErrNotFound):
+		if marked {
+			return fmt.Errorf("%w: the version record is missing", ErrDamaged)
+		}
+		if err := refuseForeign(db); err != nil {
+			return err
+		}
+		if err := db.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, storageVersion), pebble.Sync); err != nil {
+			return storageError(err)
+		}
+	default:
+		return storageError(err)
+	}
+	if marked {
+		return nil
+	}
+	return writeMarker(fs, dir)
+}
+
+func refuseForeign(db *pebble.DB) error {
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return storageError(err)
+	}
+	defer it.Close()
+	if it.First() {
+		return fmt.Errorf("%w: a Pebble database without the engine's version record", ErrForeign)
+	}
+	if err := it.Error(); err != nil {
+		return storageError(err)
+	}
+	return nil
+}
+
+// refuseLeftovers keeps a database from being made over the remains of one that has lost its manifest.
+func refuseLeftovers(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil {
+		return fmt.Errorf("engine: listing the folder: %w", err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sst") || strings.HasPrefix(name, "MANIFEST-") {
+			return fmt.Errorf("%w: %s holds %s but no database", ErrDamaged, dir, name)
+		}
+	}
+	return nil
+}
+
+func readMarker(fs vfs.FS, dir string) (version int, ok bool, err error) {
+	file, err := fs.Open(fs.PathJoin(dir, markerName))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("engine: reading the folder's marker: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 64))
+	if err != nil {
+		return 0, false, fmt.Errorf("engine: reading the folder's marker: %w", err)
+	}
+	name, number, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	version, err = strconv.Atoi(number)
+	if name != "tidemark" || err != nil || version < 1 {
+		return 0, false, fmt.Errorf("%w: marker reads %q", ErrDamaged, text)
+	}
+	return version, true, nil
+}
+
+func writeMarker(fs vfs.FS, dir string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("engine: writing the folder's marker: %w", err)
+		}
+	}()
+	temporary := fs.PathJoin(dir, markerName+".new")
+	file, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "tidemark %d\n", storageVersion)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(temporary, fs.PathJoin(dir, markerName)); err != nil {
+		return err
+	}
+	folder, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault) *pebble.Options {
+	log := o.logger()
+	p := &pebble.Options{
+		FS:                          fs,
+		Lock:                        lock,
+		FormatMajorVersion:          pebble.FormatNewest, // checks the middle of the log
+		CacheSize:                   o.cacheBytes(),
+		MemTableSize:                o.memTableBytes(),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       1000,
+		LBaseMaxBytes:               64 << 20,
+		FlushDelayDeleteRange:       10 * time.Second, // what a dropped table held comes back without further writes
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		Logger:                      pebbleLogger{log: log, fault: f},
+		EventListener: &pebble.EventListener{
+			BackgroundError: func(err error) {
+				log.Error("storage background error", "error", err)
+				f.raise(storageError(err))
+			},
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				log.Error("storage damage", "path", info.Path, "error", info.Details)
+				f.raise(fmt.Errorf("%w: %s: %w", ErrDamaged, info.Path, info.Details))
+			},
+		},
+	}
+	if o.NoSync {
+		p.WALMinSyncInterval = func() time.Duration { return 500 * time.Millisecond }
+		p.WALBytesPerSync = 1 << 20
+	}
+	return p
+}
+
+// pebbleLogger passes Pebble's messages on. Pebble expects Fatalf not to return, and to end the process; a library must
+// not, so the engine remembers the failure, and every caller looks at it before it answers.
+type pebbleLogger struct {
+	log   *slog.Logger
+	fault *fault
+}
+
+func (l pebbleLogger) Infof(format string, args ...any) {
+	l.log.Debug(fmt.Sprintf(format, args...))
+}
+
+func (l pebbleLogger) Errorf(format string, args ...any) {
+	l.log.Error(fmt.Sprintf(format, args...))
+}
+
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	l.log.Error(fmt.Sprintf(format, args...))
+	var cause error
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			cause = err
+		}
+	}
+	if cause != nil {
+		l.fault.raise(storageError(cause))
+		return
+	}
+	// Not a failed operation but something that cannot be: what is in memory is wrong.
+	l.fault.raise(fmt.Errorf("%w: %s", ErrStorage, fmt.Sprintf(format, args...)))
+	l.fault.broken.Store(true)
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+)
+
+// view is an authorized view: the part of a table that requests through it can see and change. It never changes.
+type view struct {
+	message  *adminpb.AuthorizedView
+	prefixes [][]byte
+	columns  map[string]viewColumns
+}
+
+// viewColumns is the part of a family that a view covers.
+type viewColumns struct {
+	qualifiers [][]byte
+	prefixes   [][]byte
+}
+
+func newView(m *adminpb.AuthorizedView) (*view, error) {
+	v := &view{message: m, columns: make(map[string]viewColumns)}
+	s := m.GetSubsetView()
+	v.prefixes = s.GetRowPrefixes()
+	for name, f := range s.GetFamilySubsets() {
+		v.columns[name] = viewColumns{qualifiers: f.GetQualifiers(), prefixes: f.GetQualifierPrefixes()}
+	}
+	return v, nil
+}
+
+// hasRow says whether the view covers a row.
+func (v *view) hasRow(key []byte) bool {
+	return slices.ContainsFunc(v.prefixes, func(p []byte) bool { return bytes.HasPrefix(key, p) })
+}
+
+// hasColumn says whether the view covers a column.
+func (v *view) hasColumn(family string, qualifier []byte) bool {
+	c, ok := v.columns[family]
+	return ok && (slices.ContainsFunc(c.qualifiers, func(q []byte) bool { return bytes.Equal(q, qualifier) }) ||
+		slices.ContainsFunc(c.prefixes, func(p []byte) bool { return bytes.HasPrefix(qualifier, p) }))
+}
+
+// hasFamily says whether the view covers all columns of a family.
+func (v *view) hasFamily(family string) bool {
+	return slices.ContainsFunc(v.columns[family].prefixes, func(p []byte) bool { return len(p) == 0 })
+}
+
+// id is the last part of the view's name.
+func (v *view) id() string {
+	_, id, _ := strings.Cut(v.message.GetName(), viewsPart)
+	return id
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// hold takes a table's gate shared and returns its schema. On success, the caller releases the gate.
+func (t *table) hold() (*schema, error) {
+	t.gate.RLock()
+	if t.dropped {
+		t.gate.RUnlock()
+		return nil, notFoundf("table %q not found", t.name)
+	}
+	return t.schema.Load(), nil
+}
+
+// MutateRow implements the service's method.
+func (e *Engine) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
+	if err := e.mutateRow(ctx, req); err != nil {
+		return nil, statusOf(err)
+	}
+	return &bigtablepb.MutateRowResponse{}, nil
+}
+
+func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) error {
+	if err := e.enterWrite(ctx); err != nil {
+		return err
+	}
+	defer e.leave()
+	at, err := e.target(req.GetTableName(), req.GetAuthorizedViewName(), "")
+	if err != nil {
+		return err
+	}
+	if err := checkCount(len(req.GetMutations())); err != nil {
+		return err
+	}
+	s, err := at.table.hold()
+	if err != nil {
+		return err
+	}
+	blind, err := checkEntry(at, s, req.GetRowKey(), req.GetMutations())
+	if err != nil {
+		at.table.gate.RUnlock()
+		return err
+	}
+	lock := &e.rows[e.stripe(at.table.id, req.GetRowKey())]
+	var b *pebble.Batch
+	if blind {
+		b = e.db.NewBatch()
+		w := e.mutator(at.table, s, b)
+		if err = w.setRow(req.GetRowKey(), req.GetMutations()); err == nil {
+			lock.RLock()
+			err = e.apply(b)
+			lock.RUnlock()
+		}
+	} else {
+		b = e.db.NewIndexedBatch()
+		w := e.mutator(at.table, s, b)
+		lock.Lock()
+		if err = w.mutateRow(req.GetRowKey(), req.GetMutations()); err == nil {
+			err = e.apply(b)
+		}
+		lock.Unlock()
+	}
+	at.table.gate.RUnlock()
+	if err != nil {
+		return e.readError(err)
+	}
+	return e.settle(b)
+}
+
+func checkCount(n int) error {
+	if n > maxMutations {
+		return invalidf("request has %d mutations, want at most %d", n, maxMutations)
+	}
+	return nil
+}
