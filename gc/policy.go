@@ -68,7 +68,7 @@ func All(policies ...Policy) Policy {
 	if bad := refusal("all", policies); bad != nil {
 		return Policy{bad: bad}
 	}
-	terms := slices.Clone(policies[0].terms)
+	terms := policies[0].terms
 	for _, p := range policies[1:] {
 		terms = intersect(terms, p.terms)
 	}

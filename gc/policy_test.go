@@ -46,7 +46,7 @@ func TestValidate(t *testing.T) {
 			"gc: invalid retention: any[1].all[1].maxversions is 0; want 1 to 2147483647",
 		},
 		{All(Never(), MaxAge(0)), "gc: invalid retention: all[1].maxage is 0s; want a positive whole number of seconds"},
-		{wide(60), "gc: invalid retention: policy is 1083 bytes long; want at most 500 bytes in the service's encoding"},
+		{wide(28), "gc: invalid retention: policy is 507 bytes long; want at most 500 bytes in the service's encoding"},
 	} {
 		err := test.policy.Validate()
 		if test.want == "" {
