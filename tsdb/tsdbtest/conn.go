@@ -12,12 +12,16 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/internal/local"
 )
 
 // Conn is the connection between a store under test and its engine. It counts what passes and does what the faults say.
 // It stands where the network would: behind the store's own interceptors, so that the store sees a fault as it would see
 // the network's. It is safe for concurrent use.
 type Conn struct {
+	server *local.Server
+
 	mu     sync.Mutex
 	faults []*active
 	outage bool

@@ -9,6 +9,7 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -83,6 +84,20 @@ func (s *perturbed) CloseSend() error {
 		return nil
 	}
 	return s.ClientStream.CloseSend()
+}
+
+func (s *perturbed) Header() (metadata.MD, error) {
+	if s.ended != nil {
+		return nil, nil
+	}
+	return s.ClientStream.Header()
+}
+
+func (s *perturbed) Trailer() metadata.MD {
+	if s.ended != nil {
+		return nil
+	}
+	return s.ClientStream.Trailer()
 }
 
 func (s *perturbed) RecvMsg(m any) error {

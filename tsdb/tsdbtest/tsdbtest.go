@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -33,28 +34,19 @@ type Options struct {
 // Whatever fails ends the test at once.
 func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
-	store, conn, _ := open(t, opts, datasets)
-	return store, conn
+	return open(t, opts, datasets)
 }
 
 // OpenTable is Open with a client beside the store that sees the same table without any faults, for tests that look at
 // what is really stored.
 func OpenTable(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn, *bigtable.Table) {
 	t.Helper()
-	store, conn, server := open(t, opts, datasets)
-	direct, err := server.Dial()
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	client, _, err := local.Clients(context.Background(), direct)
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
+	store, conn := open(t, opts, datasets)
+	client, _ := clients(t, conn.server)
 	return store, conn, client.Open(Table)
 }
 
-func open(t testing.TB, opts Options, datasets []tsdb.Dataset) (*tsdb.Store, *Conn, *local.Server) {
+func open(t testing.TB, opts Options, datasets []tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
 	ctx := context.Background()
 	server, err := local.Open()
@@ -62,7 +54,7 @@ func open(t testing.TB, opts Options, datasets []tsdb.Dataset) (*tsdb.Store, *Co
 		t.Fatalf("tsdbtest: %v", err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	conn := &Conn{}
+	conn := &Conn{server: server}
 	cc, err := server.Dial(append(tsdb.DialOptions(), conn.dialOptions()...)...)
 	if err != nil {
 		t.Fatalf("tsdbtest: %v", err)
@@ -82,5 +74,26 @@ func open(t testing.TB, opts Options, datasets []tsdb.Dataset) (*tsdb.Store, *Co
 		}
 	}
 	conn.Reset()
-	return store, conn, server
+	return store, conn
+}
+
+// Clients returns the official clients over the same engine as the store of conn, through the same faults but without the
+// store's interceptors: what a program that writes by hand would see.
+func Clients(t testing.TB, conn *Conn) (*bigtable.Client, *bigtable.AdminClient) {
+	t.Helper()
+	return clients(t, conn.server, conn.dialOptions()...)
+}
+
+func clients(t testing.TB, server *local.Server, opts ...grpc.DialOption) (*bigtable.Client, *bigtable.AdminClient) {
+	t.Helper()
+	cc, err := server.Dial(opts...)
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	client, admin, err := local.Clients(context.Background(), cc)
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client, admin
 }
