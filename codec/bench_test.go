@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -11,7 +12,9 @@ import (
 )
 
 // benchmark measures both directions of a codec. Beside those of JSON and Proto is what the library alone costs.
-func benchmark[T any](b *testing.B, c codec.Codec[T], v T, marshal func(T) ([]byte, error), unmarshal func([]byte) error) {
+func benchmark[T any](
+	b *testing.B, c codec.Codec[T], v T, marshal func(T) ([]byte, error), unmarshal func([]byte) error,
+) {
 	b.Helper()
 	payload, err := c.Append(nil, v)
 	if err != nil {
@@ -75,6 +78,10 @@ func BenchmarkMerge(b *testing.B) {
 func TestAllocations(t *testing.T) {
 	buf := make([]byte, 0, 256)
 	record := codec.NewRecord(field("humidity", codec.Int(40)), field("state", codec.Str("open")))
+	wide := codec.NewRecord(
+		field("a", codec.Int(-1<<63)), field("b", codec.Uint(1<<64-1)), field("c", codec.Float(1)),
+		field("d", codec.Str(strings.Repeat("d", 300))), field("e", codec.Bool(true)), field("f", codec.Int(1<<62)),
+	)
 	payload, err := codec.Records().Append(nil, record)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +103,7 @@ func TestAllocations(t *testing.T) {
 		{"Float64 Decode", 0, func() { _, _ = floats.Decode(payload[:8]) }},
 		{"Proto Append", 0, func() { _, _ = message.Append(buf, duration) }},
 		{"Records Append", 0, func() { _, _ = records.Append(buf, record) }},
-		{"Records Append to nothing", 1, func() { _, _ = records.Append(nil, record) }},
+		{"Records Append to nothing", 1, func() { _, _ = records.Append(nil, wide) }},
 		{"Fallback Append", 0, func() { _, _ = codec.Append(fallback, buf, record) }},
 		{"Records Decode", 2, func() { _, _ = decode(payload) }},
 		{"NewRecord", 1, func() { codec.NewRecord(field("b", codec.Int(1)), field("a", codec.Int(1))) }},

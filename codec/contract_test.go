@@ -50,8 +50,8 @@ func contract[T any](t *testing.T, c codec.Codec[T], equal func(a, b T) bool, go
 
 func wantCorrupt(t *testing.T, err error, tag, src string) {
 	t.Helper()
-	var is *codec.CorruptError
-	if !errors.Is(err, codec.ErrCorrupt) || !errors.As(err, &is) {
+	is, ok := errors.AsType[*codec.CorruptError](err)
+	if !ok || !errors.Is(err, codec.ErrCorrupt) {
 		t.Fatalf("Decode(%.40q) = %v, want a CorruptError", src, err)
 	}
 	sample := src[:min(len(src), 32)]
@@ -63,8 +63,8 @@ func wantCorrupt(t *testing.T, err error, tag, src string) {
 
 func wantEncode(t *testing.T, out []byte, err error, tag, part string) {
 	t.Helper()
-	var is *codec.EncodeError
-	if !errors.Is(err, codec.ErrEncode) || !errors.As(err, &is) || is.Tag != tag || !strings.Contains(err.Error(), part) {
+	is, ok := errors.AsType[*codec.EncodeError](err)
+	if !ok || !errors.Is(err, codec.ErrEncode) || is.Tag != tag || !strings.Contains(err.Error(), part) {
 		t.Errorf("Append = %v, want an EncodeError of %q about %q", err, tag, part)
 	}
 	if out != nil {

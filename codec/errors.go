@@ -86,7 +86,7 @@ func (e *EncodeError) Unwrap() error { return e.Err }
 
 // asCorrupt makes err a CorruptError about tag, unless it is one.
 func asCorrupt(tag string, src []byte, err error) error {
-	if is, ok := err.(*CorruptError); ok && is.Tag == tag { //nolint:errorlint // a deeper one is about other bytes
+	if is, ok := err.(*CorruptError); ok && is.Tag == tag { // a deeper one is about other bytes
 		return err
 	}
 	return NewCorruptError(tag, src, err)
@@ -94,7 +94,7 @@ func asCorrupt(tag string, src []byte, err error) error {
 
 // asEncode makes err an EncodeError about tag, unless it is one.
 func asEncode(tag string, err error) error {
-	if is, ok := err.(*EncodeError); ok && is.Tag == tag { //nolint:errorlint // a deeper one is about another codec
+	if is, ok := err.(*EncodeError); ok && is.Tag == tag { // a deeper one is about another codec
 		return err
 	}
 	return NewEncodeError(tag, err)

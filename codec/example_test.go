@@ -107,8 +107,7 @@ func ExampleReader() {
 func ExampleCorruptError() {
 	_, err := codec.Float64().Decode([]byte("21.5"))
 
-	var corrupt *codec.CorruptError
-	if errors.As(err, &corrupt) {
+	if corrupt, ok := errors.AsType[*codec.CorruptError](err); ok {
 		fmt.Println(corrupt.Tag, corrupt.Len)
 	}
 	fmt.Println(errors.Is(err, codec.ErrCorrupt))
@@ -123,8 +122,7 @@ func ExampleCorruptError() {
 func ExampleEncodeError() {
 	_, err := codec.Append(codec.String(), nil, "\xff")
 
-	var refused *codec.EncodeError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*codec.EncodeError](err); ok {
 		fmt.Println(refused.Tag)
 	}
 	fmt.Println(err)

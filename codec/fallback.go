@@ -18,7 +18,7 @@ func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 	if c.err = Check(write); c.err != nil {
 		return c
 	}
-	c.readers = slices.Clone(bareReaders(write))
+	c.readers = bareReaders(write)
 	for _, o := range old {
 		if err := Check(o); err != nil && !errors.Is(err, ErrReadOnly) {
 			c.err = err

@@ -34,7 +34,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 			text := f.Value.String()
 			if v, _ := f.Value.Float(); math.IsNaN(v) || math.IsInf(v, 0) {
 				return nil, NewEncodeError(tagJSON,
-					invalid.New(ErrEncode, "field "+invalid.Quote(f.Name), text, "a finite number"))
+					invalid.New(errRecord, "field "+invalid.Quote(f.Name), text, "a finite number"))
 			}
 			if !strings.ContainsAny(text, ".e") {
 				text += ".0"
@@ -54,7 +54,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 			out = strconv.AppendBool(out, f.Value.bits == 1)
 		default:
 			return nil, NewEncodeError(tagJSON,
-				invalid.New(ErrEncode, "field "+invalid.Quote(f.Name), "the zero Value", "a value"))
+				invalid.New(errRecord, "field "+invalid.Quote(f.Name), "the zero Value", "a value"))
 		}
 	}
 	return append(out, '}'), nil

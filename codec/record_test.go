@@ -14,7 +14,7 @@ import (
 func field(name string, v codec.Value) codec.Field { return codec.Field{Name: name, Value: v} }
 
 func TestRecords(t *testing.T) {
-	minusZero := math.Copysign(0, -1)
+	one := func(v codec.Value) codec.Record { return codec.NewRecord(field("a", v)) }
 	contract(t, codec.Records(), codec.Record.Equal, []stored[codec.Record]{
 		{"empty", codec.Record{}, "\x00"},
 		{
@@ -22,38 +22,58 @@ func TestRecords(t *testing.T) {
 			codec.NewRecord(field("temp", codec.Float(21.5)), field("n", codec.Int(-3)), field("ok", codec.Bool(true))),
 			"\x03\x01ni\x05\x02okT\x04tempf\x40\x35\x80\x00\x00\x00\x00\x00",
 		},
-		{"nan", codec.NewRecord(field("a", codec.Float(math.Float64frombits(0x7ff8000000000001)))), "\x01\x01af\x7f\xf8\x00\x00\x00\x00\x00\x01"},
-		{"infinity", codec.NewRecord(field("a", codec.Float(math.Inf(1)))), "\x01\x01af\x7f\xf0\x00\x00\x00\x00\x00\x00"},
-		{"minus zero", codec.NewRecord(field("a", codec.Float(minusZero))), "\x01\x01af\x80\x00\x00\x00\x00\x00\x00\x00"},
-		{"above 2^53", codec.NewRecord(field("a", codec.Int(1<<53+1))), "\x01\x01ai\x82\x80\x80\x80\x80\x80\x80\x20"},
-		{"least int", codec.NewRecord(field("a", codec.Int(math.MinInt64))), "\x01\x01ai\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"},
-		{"greatest uint", codec.NewRecord(field("a", codec.Uint(math.MaxUint64))), "\x01\x01au\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"},
-		{"text", codec.NewRecord(field("ä", codec.Str("Zürich")), field("b", codec.Str(""))), "\x02\x01bs\x00\x02\xc3\xa4s\x07Z\xc3\xbcrich"},
+		{"nan", one(codec.Float(math.Float64frombits(0x7ff8000000000001))), "\x01\x01af\x7f\xf8\x00\x00\x00\x00\x00\x01"},
+		{"infinity", one(codec.Float(math.Inf(1))), "\x01\x01af\x7f\xf0\x00\x00\x00\x00\x00\x00"},
+		{"minus zero", one(codec.Float(math.Copysign(0, -1))), "\x01\x01af\x80\x00\x00\x00\x00\x00\x00\x00"},
+		{"above 2^53", one(codec.Int(1<<53 + 1)), "\x01\x01ai\x82\x80\x80\x80\x80\x80\x80\x20"},
+		{"least int", one(codec.Int(math.MinInt64)), "\x01\x01ai\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"},
+		{"greatest uint", one(codec.Uint(math.MaxUint64)), "\x01\x01au\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"},
+		{
+			"text", codec.NewRecord(field("ä", codec.Str("Zürich")), field("b", codec.Str(""))),
+			"\x02\x01bs\x00\x02\xc3\xa4s\x07Z\xc3\xbcrich",
+		},
 		{"truths", codec.NewRecord(field("a", codec.Bool(false)), field("b", codec.Bool(true))), "\x02\x01aF\x01bT"},
-	}, []string{
-		"",                   // no count
-		"\x80",               // a count that does not end
-		"\x80\x00",           // zero in two bytes
-		"\x01\x01aF\x00",     // a byte too many
-		"\x00\x00",           // the same after no field
-		"\x01",               // fewer fields than it says
-		"\x02\x01aF",         // fewer fields than it says
-		"\x01\x00F\x00",      // no name
-		"\x01\x05aF1",        // name runs off
-		"\x01\x01\xffF",      // name is not UTF-8
-		"\x02\x01bF\x01aF",   // not in order
-		"\x02\x01aF\x01aT",   // twice
-		"\x01\x01ax",         // unknown type
-		"\x01\x01af1234567",  // float runs off
-		"\x01\x01ai\x80",     // int runs off
-		"\x01\x01ai\x81\x00", // int in more bytes than it needs
-		"\x01\x01au" + strings.Repeat("\xff", 9) + "\x02",    // above 64 bits
-		"\x01\x01as\x05abcd",                                 // text runs off
-		"\x01\x01as\x01\xff",                                 // text is not UTF-8
-		"\x01\x01as\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", // text of 2^64-1 bytes
-		"\x81\x08" + strings.Repeat("\x01aF", 1025),          // 1025 fields
-		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01aF",         // 2^64-1 fields
-	})
+	}, nil)
+}
+
+func TestRecordsRefuseDamage(t *testing.T) {
+	tooMany := "\x81\x08"
+	for i := range 1025 {
+		tooMany += fmt.Sprintf("\x04%04dF", i)
+	}
+	const endless = "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+	for _, tt := range []struct{ name, src, cause string }{
+		{"no count", "", "ends within"},
+		{"count does not end", "\x80", "ends within"},
+		{"count of zero in two bytes", "\x80\x00", "longer than it need be"},
+		{"bytes after a field", "\x01\x01aF\x00", "after the last field"},
+		{"bytes after no field", "\x00\x00", "after the last field"},
+		{"no fields", "\x01", "more fields than"},
+		{"too few fields", "\x02\x01aF", "more fields than"},
+		{"1025 fields", tooMany, "more fields than"},
+		{"2^64-1 fields", endless + "\x01aF", "more fields than"},
+		{"no name", "\x01\x00s\x01x", "without a name"},
+		{"name runs off", "\x01\x05aF1", "ends within"},
+		{"name is not UTF-8", "\x01\x01\xffF", "UTF-8"},
+		{"no type", "\x01\x02ab", "ends within"},
+		{"unknown type", "\x01\x01ax", "unknown type"},
+		{"not in order", "\x02\x01bF\x01aF", "order"},
+		{"twice", "\x02\x01aF\x01aT", "order"},
+		{"float runs off", "\x01\x01af1234567", "ends within"},
+		{"int runs off", "\x01\x01ai\x80", "ends within"},
+		{"int longer than it need be", "\x01\x01ai\x81\x00", "longer than it need be"},
+		{"uint above 64 bits", "\x01\x01au" + endless + "\x02", "too long"},
+		{"uint of eleven bytes", "\x01\x01au" + endless + "\xff\x01", "too long"},
+		{"text runs off", "\x01\x01as\x05abcd", "ends within"},
+		{"text of 2^64-1 bytes", "\x01\x01as" + endless + "\x01", "ends within"},
+		{"text is not UTF-8", "\x01\x01as\x01\xff", "UTF-8"},
+	} {
+		_, err := codec.Records().Decode([]byte(tt.src))
+		wantCorrupt(t, err, "rec", tt.src)
+		if !strings.Contains(err.Error(), tt.cause) {
+			t.Errorf("%s: %v, want a cause like %q", tt.name, err, tt.cause)
+		}
+	}
 }
 
 func TestRecordsRefuse(t *testing.T) {
@@ -64,7 +84,8 @@ func TestRecordsRefuse(t *testing.T) {
 	if _, err := codec.Append(codec.Records(), nil, codec.NewRecord(many[1:]...)); err != nil {
 		t.Errorf("Append of %d fields = %v, want nil", codec.MaxFields, err)
 	}
-	if _, err := codec.Append(codec.Records(), nil, codec.NewRecord(field(strings.Repeat("n", 255), codec.Int(1)))); err != nil {
+	long := codec.NewRecord(field(strings.Repeat("n", 255), codec.Int(1)))
+	if _, err := codec.Append(codec.Records(), nil, long); err != nil {
 		t.Errorf("Append of a name of 255 bytes = %v, want nil", err)
 	}
 	for _, tt := range []struct {
@@ -104,6 +125,7 @@ func TestRecordIsAValue(t *testing.T) {
 	if r.String() != want || o.String() != want || r.Len() != 2 || !r.Equal(o) {
 		t.Fatalf("NewRecord = %v and %v, want %s: the later of two values counts", r, o, want)
 	}
+	other := codec.NewRecord(field("aa", codec.Int(1)), field("b", codec.Float(1.5)))
 	for name, tt := range map[string]struct {
 		got  codec.Record
 		want string
@@ -113,7 +135,7 @@ func TestRecordIsAValue(t *testing.T) {
 		"With old":        {r.With("a", codec.Uint(5)), "{a=5u b=3i}"},
 		"Without":         {r.Without("a"), "{b=3i}"},
 		"Without other":   {r.Without("x"), want},
-		"Merge":           {r.Merge(codec.NewRecord(field("aa", codec.Int(1)), field("b", codec.Float(1.5)))), "{a=2i aa=1i b=1.5}"},
+		"Merge":           {r.Merge(other), "{a=2i aa=1i b=1.5}"},
 		"Merge into":      {codec.NewRecord(field("0", codec.Int(0)), field("a", codec.Int(7))).Merge(r), "{0=0i a=2i b=3i}"},
 		"Merge empty":     {r.Merge(codec.Record{}), want},
 		"Merge to empty":  {codec.Record{}.Merge(r), want},
@@ -161,6 +183,9 @@ func TestMergeAgainstAMap(t *testing.T) {
 }
 
 func TestValue(t *testing.T) {
+	if b, ok := codec.Int(1).Bool(); b || ok {
+		t.Errorf("Int(1).Bool() = %v, %v, want false, false", b, ok)
+	}
 	for _, tt := range []struct {
 		v      codec.Value
 		kind   string
@@ -195,7 +220,8 @@ func TestValue(t *testing.T) {
 			}
 		}
 	}
-	if codec.Int(1) == codec.Uint(1) || codec.Float(0) == codec.Float(math.Copysign(0, -1)) || codec.Float(math.NaN()) != codec.Float(math.NaN()) {
+	zero, minusZero, nan := codec.Float(0), codec.Float(math.Copysign(0, -1)), codec.Float(math.NaN())
+	if codec.Int(1) == codec.Uint(1) || zero == minusZero || nan != codec.Float(math.NaN()) {
 		t.Error("values are not equal by kind and bits")
 	}
 	if got := codec.Kind(99).String(); got != "kind 99" {
@@ -206,7 +232,8 @@ func TestValue(t *testing.T) {
 func TestRecordJSON(t *testing.T) {
 	r := codec.NewRecord(
 		field("f", codec.Float(3)), field("e", codec.Float(1e300)), field("i", codec.Int(1<<53+1)),
-		field("u", codec.Uint(math.MaxUint64)), field("s", codec.Str(`"x"`)), field("b", codec.Bool(false)), field("z", codec.Float(math.Copysign(0, -1))),
+		field("u", codec.Uint(math.MaxUint64)), field("s", codec.Str(`"x"`)), field("b", codec.Bool(false)),
+		field("z", codec.Float(math.Copysign(0, -1))),
 	)
 	const text = `{"b":false,"e":1e+300,"f":3.0,"i":9007199254740993,"s":"\"x\"","u":18446744073709551615,"z":-0.0}`
 	got, err := json.Marshal(r)
@@ -220,7 +247,9 @@ func TestRecordJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte("null"), &back); err != nil || !back.Equal(r) {
 		t.Errorf("Unmarshal of null = %v, %v, want no change", back, err)
 	}
-	for _, bad := range []string{`[]`, `{"a":null}`, `{"a":[1]}`, `{"a":18446744073709551616}`, `{"a":1e999}`, `{} {}`, ``, `{`} {
+	for _, bad := range []string{
+		`[]`, `{"a":null}`, `{"a":[1]}`, `{"a":18446744073709551616}`, `{"a":1e999}`, `{} {}`, ``, `{`,
+	} {
 		if err := new(codec.Record).UnmarshalJSON([]byte(bad)); err == nil {
 			t.Errorf("UnmarshalJSON(%s) = nil, want an error", bad)
 		}

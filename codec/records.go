@@ -46,6 +46,7 @@ const (
 const minField = 3
 
 var (
+	errRecord   = errors.New("record")
 	errCut      = errors.New("payload ends within a field")
 	errLeftOver = errors.New("bytes after the last field")
 	errVarint   = errors.New("number is too long, or longer than it need be")
@@ -63,7 +64,11 @@ func (recordCodec) Append(dst []byte, r Record) ([]byte, error) {
 	if len(r.fields) > MaxFields {
 		return dst, refuseRecord("fields", strconv.Itoa(len(r.fields)), "1024 at most")
 	}
-	out := binary.AppendUvarint(slices.Grow(dst, recordSize(r)), uint64(len(r.fields)))
+	out, size := dst, recordSize(r)
+	if cap(dst) == 0 {
+		out = make([]byte, 0, size)
+	}
+	out = binary.AppendUvarint(slices.Grow(out, size), uint64(len(r.fields)))
 	for _, f := range r.fields {
 		if len(f.Name) == 0 || len(f.Name) > MaxFieldName || !utf8.ValidString(f.Name) {
 			return dst, refuseRecord("field name", invalid.Quote(f.Name), "1 to 255 bytes of UTF-8")
@@ -118,7 +123,7 @@ func recordSize(r Record) int {
 func uvarintSize(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
 
 func refuseRecord(field, value, limit string) error {
-	return NewEncodeError(tagRecord, invalid.New(ErrEncode, field, value, limit))
+	return NewEncodeError(tagRecord, invalid.New(errRecord, field, value, limit))
 }
 
 func (recordCodec) Decode(src []byte) (Record, error) {

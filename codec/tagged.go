@@ -50,7 +50,7 @@ func (c *tagged[T]) Append(dst []byte, v T) ([]byte, error) {
 	}
 	out, err := c.inner.Append(dst, v)
 	if err != nil {
-		if inner, ok := err.(*EncodeError); ok { //nolint:errorlint // only that of the codec itself
+		if inner, ok := err.(*EncodeError); ok { // only that of the codec itself
 			err = inner.Err
 		}
 		return dst, NewEncodeError(c.tag, err)
@@ -65,7 +65,7 @@ func (c *tagged[T]) Decode(src []byte) (T, error) {
 	}
 	v, err := c.inner.Decode(src)
 	if err != nil {
-		if inner, ok := err.(*CorruptError); ok { //nolint:errorlint // only that of the codec itself
+		if inner, ok := err.(*CorruptError); ok { // only that of the codec itself
 			err = inner.Err
 		}
 		return zero, NewCorruptError(c.tag, src, err)

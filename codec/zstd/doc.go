@@ -1,9 +1,9 @@
 // Package zstd compresses payloads: [Wrap] makes a codec out of another, whose tag has "+zstd" after it.
 //
 // It is a package of its own so that only programs that compress link the compressor. It pays where payloads are
-// kilobytes of text; a frame adds 13 bytes or more, so it makes short binary payloads longer. Bigtable itself compresses
-// whole blocks of a table, rows with their neighbours, which serves many small and similar payloads better than
-// compressing each by itself can.
+// kilobytes of text; a frame adds 13 bytes or more, so it makes short binary payloads longer. Bigtable itself
+// compresses whole blocks of a table, rows with their neighbours, which serves many small and similar payloads better
+// than compressing each by itself can.
 //
 // To compress what is written from now on and still read what is there:
 //

@@ -50,7 +50,7 @@ func (o Options) level() int {
 	return o.Level
 }
 
-// Wrap returns a codec that compresses each payload of c by itself. It stores, for each tag of c, the tag with [Suffix].
+// Wrap returns a codec that compresses each payload of c by itself. For each tag of c it reads that tag with [Suffix].
 // It does not read what c stored uncompressed; put both into a [codec.Fallback] for that, with the one that is to be
 // written first.
 //
