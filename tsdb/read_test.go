@@ -1,0 +1,268 @@
+package tsdb_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// key returns the row key of a point of acme's readings, unsalted, in nanoseconds.
+func key(e tsdb.Entity, at time.Time) string {
+	return fmt.Sprintf("acme#readings#%s#%019d", e, (1<<63-1)-at.UnixNano())
+}
+
+// TestOneCorruptCell: the bad one is an error in its place, its neighbours are returned.
+func TestOneCorruptCell(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for n := range 5 {
+		if err := repo.Put(t.Context(), roof, start.Add(time.Duration(n)*time.Second), reading{float64(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := func(n int, qualifier, value string) {
+		m := bigtable.NewMutation()
+		m.DeleteRow()
+		m.Set("keep", qualifier, bigtable.Time(start), []byte(value))
+		apply(t, table, key(roof, start.Add(time.Duration(n)*time.Second)), m)
+	}
+	set(1, "p:json", `{"temp_c":`)
+	set(3, "p:pb9", "from a newer program")
+	wantErr := []error{nil, codec.ErrUnknownTag, nil, codec.ErrCorrupt, nil} // newest first
+	check := func(call string, i int, p tsdb.Point[reading], err error) {
+		t.Helper()
+		n := 4 - i
+		if !errors.Is(err, wantErr[i]) || !p.Time.Equal(start.Add(time.Duration(n)*time.Second)) || p.Entity != roof {
+			t.Errorf("%s: place %d is %v, %v; want error %v", call, i, p, err, wantErr[i])
+		}
+		var pe *tsdb.PointError
+		if wantErr[i] != nil && (!errors.As(err, &pe) || pe.Entity != roof || !pe.Time.Equal(p.Time)) {
+			t.Errorf("%s: place %d: %v does not say which point", call, i, err)
+		}
+		if wantErr[i] == nil && p.Value.TempC != float64(n) {
+			t.Errorf("%s: place %d is %v", call, i, p)
+		}
+	}
+	i := 0
+	for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
+		check("Range", i, p, err)
+		i++
+	}
+	if i != 5 {
+		t.Errorf("Range yields %d of 5 points", i)
+	}
+	points, err := repo.LatestN(t.Context(), roof, 5)
+	var bad tsdb.PointErrors
+	if !errors.As(err, &bad) || len(bad) != 2 || len(points) != 5 {
+		t.Fatalf("LatestN = %v, %v", points, err)
+	}
+	check("LatestN", 0, points[0], nil)
+	check("LatestN", 1, points[1], bad[0])
+	check("LatestN", 2, points[2], nil)
+	check("LatestN", 3, points[3], bad[1])
+	p, err := repo.AsOf(t.Context(), roof, start.Add(3*time.Second))
+	check("AsOf", 1, p, err)
+	p, err = repo.Get(t.Context(), roof, start.Add(time.Second))
+	check("Get", 3, p, err)
+}
+
+// TestForeignRowsAreIgnored: what other programs keep in the same table, even between a store's own rows, is passed over and
+// does not use up a limit.
+func TestForeignRowsAreIgnored(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	if err := errors.Join(repo.Put(t.Context(), roof, start, reading{1}), repo.Put(t.Context(), roof, start.Add(time.Second), reading{2})); err != nil {
+		t.Fatal(err)
+	}
+	foreign := []string{
+		"acme#readings#berlin#roof-7#", "acme#readings#berlin#roof-7#5", "acme#readings#berlin#roof-7#0000000000000000000x",
+		"acme#readings#berlin#roof-7#0000000000000000000#x", key(roof, start) + "#x", key(roof, start)[:40] + "x",
+		"acme#readings", "acme", "acme#readings#berlin", "zzz", "acme#readings!head#berlin#roof-7#",
+	}
+	for _, k := range foreign {
+		m := bigtable.NewMutation()
+		m.Set("keep", "p:json", bigtable.Time(start), []byte(`{"temp_c":99}`))
+		apply(t, table, k, m)
+	}
+	m := bigtable.NewMutation()
+	m.Set("keep", "other", bigtable.Time(start), []byte("x"))
+	apply(t, table, key(roof, start.Add(2*time.Second)), m) // a point's key without a payload
+	points, err := repo.LatestN(t.Context(), roof, 2)
+	if err != nil || len(points) != 2 || points[0].Value.TempC != 2 || points[1].Value.TempC != 1 {
+		t.Errorf("LatestN = %v, %v", points, err)
+	}
+	var first tsdb.Point[reading]
+	for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, tsdb.Limit(1)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = p
+	}
+	if first.Value.TempC != 1 {
+		t.Errorf("the oldest point is %v", first)
+	}
+	if _, err := repo.DeletePrefix(t.Context(), tsdb.AllEntities()); err != nil {
+		t.Fatal(err)
+	}
+	left := rows(t, table)
+	for _, k := range foreign {
+		if left[k] == nil {
+			t.Errorf("DeletePrefix deleted %q, which is no point", k)
+		}
+	}
+}
+
+// TestReadsEqualAModel compares every read with a slice of the same points, over random histories.
+func TestReadsEqualAModel(t *testing.T) {
+	for _, opts := range []tsdb.SchemaOptions{{}, {Precision: tsdb.Milliseconds, Salts: 5}, {Precision: tsdb.Microseconds}} {
+		s := readings(t, opts)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		repo := s.For(store, acme)
+		rnd := rand.New(rand.NewPCG(1, uint64(opts.Precision)))
+		at := func() time.Time { return start.Add(time.Duration(rnd.IntN(100)) * time.Millisecond) }
+		model := map[time.Time]float64{}
+		for n := range 60 {
+			when := at()
+			model[when] = float64(n)
+			if err := repo.Put(t.Context(), roof, when, reading{float64(n)}); err != nil {
+				t.Fatal(err)
+			}
+			if n%7 == 0 {
+				when = at()
+				delete(model, when)
+				if err := repo.Delete(t.Context(), roof, when); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var all []tsdb.Point[reading]
+		for when, v := range model {
+			all = append(all, tsdb.Point[reading]{Entity: roof, Time: when, Value: reading{v}})
+		}
+		slices.SortFunc(all, func(a, b tsdb.Point[reading]) int { return b.Time.Compare(a.Time) })
+		for range 200 {
+			from, to := at().Add(-time.Duration(rnd.IntN(2))), at().Add(time.Duration(rnd.IntN(2)))
+			in := []tsdb.Interval{
+				tsdb.Between(from, to), tsdb.Between(from, to).ClosedEnd(), tsdb.Between(from, to).OpenStart(), tsdb.Since(from),
+				tsdb.Since(from).OpenStart(), tsdb.Until(to), tsdb.Until(to).ClosedEnd(), tsdb.AllTime(), tsdb.Since(time.Time{}),
+				tsdb.Until(time.Date(250000, 1, 1, 0, 0, 0, 0, time.UTC)), tsdb.Between(to, from).OpenStart().ClosedEnd(),
+			}[rnd.IntN(11)]
+			limit, oldestFirst := rnd.IntN(80), rnd.IntN(2) == 0
+			want := slices.DeleteFunc(slices.Clone(all), func(p tsdb.Point[reading]) bool { return !in.Contains(p.Time) })
+			rangeOpts := []tsdb.RangeOption{tsdb.Limit(limit)}
+			if oldestFirst {
+				slices.Reverse(want)
+				rangeOpts = append(rangeOpts, tsdb.OldestFirst)
+			}
+			want = want[:min(limit, len(want))]
+			var got []tsdb.Point[reading]
+			for p, err := range repo.Range(t.Context(), roof, in, rangeOpts...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, p)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("Range(%+v, limit %d, oldest first %v) = %v, want %v", in, limit, oldestFirst, got, want)
+			}
+			asOf, err := repo.AsOf(t.Context(), roof, to)
+			i := slices.IndexFunc(all, func(p tsdb.Point[reading]) bool { return !p.Time.After(to) })
+			if i < 0 != errors.Is(err, tsdb.ErrNotFound) || i >= 0 && asOf != all[i] {
+				t.Fatalf("AsOf(%v) = %v, %v", to, asOf, err)
+			}
+		}
+		if got := must[[]tsdb.Point[reading]](t)(repo.LatestN(t.Context(), roof, 10)); !slices.Equal(got, all[:10]) {
+			t.Fatalf("LatestN = %v", got)
+		}
+		n := must[int](t)(repo.DeleteRange(t.Context(), roof, tsdb.Between(all[20].Time, all[10].Time)))
+		if got := must[[]tsdb.Point[reading]](t)(repo.LatestN(t.Context(), roof, 100)); n != 10 || !slices.Equal(got, slices.Concat(all[:11], all[21:])) {
+			t.Fatalf("after DeleteRange of %d: %v", n, got)
+		}
+	}
+}
+
+func TestRangeSurvivesCutStreamsAndStopsEarly(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	var points []tsdb.Point[reading]
+	for n := range 500 {
+		points = append(points, tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(n) * time.Second), Value: reading{float64(n)}})
+	}
+	if _, err := repo.PutMany(t.Context(), points); err != nil {
+		t.Fatal(err)
+	}
+	for _, opts := range [][]tsdb.RangeOption{nil, {tsdb.OldestFirst}, {tsdb.Limit(300)}} {
+		conn.Clear()
+		conn.Inject(tsdbtest.CutStream(100, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))
+		var got []tsdb.Point[reading]
+		for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime(), opts...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, p)
+		}
+		if want := 500; len(opts) == 1 && opts[0] == tsdb.Limit(300) && len(got) != 300 || opts == nil && len(got) != want {
+			t.Errorf("%v: %d points over a stream that was cut twice", opts, len(got))
+		}
+		if !slices.IsSortedFunc(got, func(a, b tsdb.Point[reading]) int { return cmp.Compare(b.Value.TempC, a.Value.TempC) }) && (opts == nil || opts[0] != tsdb.OldestFirst) {
+			t.Errorf("%v: out of order or twice", opts)
+		}
+	}
+	conn.Clear()
+	for range repo.Range(t.Context(), roof, tsdb.AllTime()) {
+		break // goleak tells whether the stream is gone
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	var last error
+	for _, err := range repo.Range(ctx, roof, tsdb.AllTime()) {
+		if last = err; err == nil {
+			n++
+		}
+		if n == 3 {
+			cancel()
+		}
+	}
+	if n != 3 || !errors.Is(last, context.Canceled) {
+		t.Errorf("after the context was cancelled at the third point: %d points, then %v", n, last)
+	}
+}
+
+func TestReadFailures(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 200 * time.Millisecond, Scan: 200 * time.Millisecond}}, s)
+	repo := s.For(store, acme)
+	for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.PermissionDenied), tsdbtest.Fail(codes.Unavailable), tsdbtest.Delay(time.Hour)} {
+		conn.Clear()
+		conn.Inject(f)
+		if _, err := repo.Latest(t.Context(), roof); err == nil || errors.Is(err, tsdb.ErrNotFound) {
+			t.Errorf("Latest under a fault: %v, which is taken for an answer", err)
+		}
+		n := 0
+		for _, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
+			n++
+			if err == nil {
+				t.Error("Range under a fault yields a point")
+			}
+		}
+		if n != 1 {
+			t.Errorf("Range under a fault yields %d pairs, want the error alone", n)
+		}
+	}
+}
