@@ -68,12 +68,12 @@
 // in ascending order, compared as bytes, and none comes twice. A payload that breaks any of this is corrupt. So every
 // record has exactly one encoding, and equal records are equal bytes.
 //
-// For example, {n=-3i ok=true temp=21.5} is these 21 bytes:
+// For example, {n=-3i ok=true temp=21.5} is these 23 bytes:
 //
-//	03                                        3 fields
-//	01 6e 69 05                               "n"    int  -3
-//	02 6f 6b 54                               "ok"   true
-//	04 74 65 6d 70 66 4035800000000000        "temp" float 21.5
+//	03                                         3 fields
+//	01 6e 69 05                                "n"    int  -3
+//	02 6f 6b 54                                "ok"   true
+//	04 74 65 6d 70 66 40 35 80 00 00 00 00 00  "temp" float 21.5
 //
 // It is binary rather than JSON because JSON has neither NaN nor infinities, most readers of it round integers above
 // 2^53, and it cannot tell an int from a uint or from a float that happens to be whole; JSON that says the types costs
