@@ -76,6 +76,6 @@
 //	04 74 65 6d 70 66 40 35 80 00 00 00 00 00  "temp" float 21.5
 //
 // It is binary rather than JSON because JSON has neither NaN nor infinities, most readers of it round integers above
-// 2^53, and it cannot tell an int from a uint or from a float that happens to be whole; JSON that says the types costs
-// about twice the bytes and several times the work. It has no version byte, because the tag is the version.
+// 2^53, and it cannot tell an int from a uint or from a float that happens to be whole; JSON that spells
+// the types out is longer and slower to read. It has no version byte, because the tag is the version.
 package codec
