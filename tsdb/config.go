@@ -1,6 +1,7 @@
 package tsdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -27,21 +28,24 @@ type Timeouts struct {
 	Scan time.Duration
 }
 
-func (t Timeouts) resolve() (bt.Timeouts, error) {
-	out := bt.Timeouts{Read: 10 * time.Second, Write: 10 * time.Second, Scan: 5 * time.Minute}
+func (t Timeouts) check() error {
 	for _, f := range []struct {
 		name string
-		in   time.Duration
-		out  *time.Duration
-	}{{"Read", t.Read, &out.Read}, {"Write", t.Write, &out.Write}, {"Scan", t.Scan, &out.Scan}} {
-		if f.in < 0 {
-			return out, invalid.New(ErrInvalid, "timeout "+f.name, f.in.String(), "0 for the default, or more")
-		}
-		if f.in > 0 {
-			*f.out = f.in
+		d    time.Duration
+	}{{"Read", t.Read}, {"Write", t.Write}, {"Scan", t.Scan}} {
+		if f.d < 0 {
+			return invalid.New(ErrInvalid, "timeout "+f.name, f.d.String(), "0 for the default, or more")
 		}
 	}
-	return out, nil
+	return nil
+}
+
+func (t Timeouts) resolve() bt.Timeouts {
+	return bt.Timeouts{
+		Read:  cmp.Or(t.Read, 10*time.Second),
+		Write: cmp.Or(t.Write, 10*time.Second),
+		Scan:  cmp.Or(t.Scan, 5*time.Minute),
+	}
 }
 
 // Config says which Cloud Bigtable table a store is, and how to reach it.
@@ -56,6 +60,9 @@ type Config struct {
 	// ClientOptions are passed on to the official clients: credentials, endpoint, connection pool. A connection given with
 	// option.WithGRPCConn must have been dialled with DialOptions.
 	ClientOptions []option.ClientOption
+	// MetricsProvider takes the official client's own metrics. Nil sends them to Cloud Monitoring;
+	// bigtable.NoopMetricsProvider{} drops them.
+	MetricsProvider bigtable.MetricsProvider
 	// Timeouts bound every call. Zero fields mean the defaults.
 	Timeouts Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
@@ -124,15 +131,19 @@ func checkTable(name string) error {
 	return nil
 }
 
-// Open opens a store on Cloud Bigtable, or on an emulator where BIGTABLE_EMULATOR_HOST is set. It makes connections in the
-// background and sends nothing: use Ping to find out whether the table can be reached, Ensure or Verify to check it.
-// Close the store when done.
+// Open opens a store on Cloud Bigtable, or on an emulator where BIGTABLE_EMULATOR_HOST is set. The official client warms
+// its connections up before Open returns, so Open fails where the service cannot be reached (an emulator is dialled by the
+// first call). Use Ping to find out whether the table can be read, Ensure or Verify to check it. Close the store when done.
 //
 // In emulator mode the official client dials a connection of its own beside the store's, and never closes it: see
 // https://github.com/googleapis/google-cloud-go, bigtable v1.58.0, internal/option.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Project == "" || c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "project and instance", fmt.Sprintf("%q and %q", c.Project, c.Instance), "both names")
+	}
+	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock}
+	if err := opts.check(c.Table); err != nil {
+		return nil, err
 	}
 	clientOpts, closeConn, err := c.connection()
 	if err != nil {
@@ -149,7 +160,6 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return fail(err)
 	}
 	opened = append(opened, client.Close)
-	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock}
 	if c.ConditionalAppProfile != "" && c.ConditionalAppProfile != c.AppProfile {
 		if opts.Conditional, err = c.client(ctx, c.ConditionalAppProfile, clientOpts); err != nil {
 			return fail(err)
@@ -188,7 +198,7 @@ func (c Config) connection() ([]option.ClientOption, func() error, error) {
 
 func (c Config) client(ctx context.Context, profile string, opts []option.ClientOption) (*bigtable.Client, error) {
 	conf := ClientConfig()
-	conf.AppProfile = profile
+	conf.AppProfile, conf.MetricsProvider = profile, c.MetricsProvider
 	client, err := bigtable.NewClientWithConfig(ctx, c.Project, c.Instance, conf, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("tsdb: open %s/%s: %w", c.Project, c.Instance, err)

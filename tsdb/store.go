@@ -53,11 +53,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if client == nil {
 		return nil, invalid.New(ErrInvalid, "client", "nil", "a *bigtable.Client")
 	}
-	if err := checkTable(table); err != nil {
-		return nil, err
-	}
-	timeouts, err := opts.Timeouts.resolve()
-	if err != nil {
+	if err := opts.check(table); err != nil {
 		return nil, err
 	}
 	conditional := opts.Conditional
@@ -65,7 +61,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		conditional = client
 	}
 	s := &Store{
-		table: bt.New(client.OpenTable(table), conditional.OpenTable(table), timeouts),
+		table: bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
 		name:  table,
 		clock: opts.Clock,
 	}
@@ -80,6 +76,14 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		s.closers = closers{opts.OnClose}
 	}
 	return s, nil
+}
+
+// check refuses what no store can be made of.
+func (o Options) check(table string) error {
+	if err := checkTable(table); err != nil {
+		return err
+	}
+	return o.Timeouts.check()
 }
 
 // Ping reads one row of the store's own, which may be missing, and so finds out whether the table can be reached and read.

@@ -1,0 +1,170 @@
+package tsdb_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/bttest"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+func status(err error) codes.Code { return grpcstatus.Code(err) }
+
+// listen serves a Bigtable on loopback.
+func listen(t *testing.T) (addr string) {
+	t.Helper()
+	srv, err := bttest.NewServer("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv.Addr
+}
+
+// use writes and reads, and provokes a refusal with a store whose table does not exist: it is known to be a refusal only
+// where the guard is on the connection.
+func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
+	t.Helper()
+	s := readings(t, tsdb.SchemaOptions{Retention: d90})
+	if err := store.Ensure(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Ping(t.Context()); err != nil {
+		t.Errorf("Ping: %v", err)
+	}
+	repo := s.For(store, acme)
+	now := time.Now()
+	if err := repo.Put(t.Context(), roof, now, reading{1}); err != nil {
+		t.Errorf("Put: %v", err)
+	}
+	if _, err := repo.PutMany(t.Context(), []tsdb.Point[reading]{{roof, now.Add(1), reading{2}}}); err != nil {
+		t.Errorf("PutMany: %v", err)
+	}
+	if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value.TempC != 2 {
+		t.Errorf("Latest = %v, %v", p, err)
+	}
+	err := s.For(missing, acme).Put(t.Context(), roof, now, reading{})
+	_, errMany := s.For(missing, acme).PutMany(t.Context(), []tsdb.Point[reading]{{roof, now, reading{}}})
+	for call, err := range map[string]error{"Put": err, "PutMany": errMany} {
+		if guarded && (!errors.Is(err, tsdb.ErrRejected) || errors.Is(err, tsdb.ErrUnguardedClient)) {
+			t.Errorf("%s that the service refuses: %v, want ErrRejected", call, err)
+		}
+		if !guarded && (!errors.Is(err, tsdb.ErrUnknown) || !errors.Is(err, tsdb.ErrUnguardedClient)) {
+			t.Errorf("%s over an unguarded client: %v, want ErrUnknown and ErrUnguardedClient", call, err)
+		}
+	}
+}
+
+// TestOpenDials goes through the client's own dial, as on Cloud Bigtable.
+func TestOpenDials(t *testing.T) {
+	c := tsdb.Config{
+		Project: "p", Instance: "i", Table: "t", ConditionalAppProfile: "single", MetricsProvider: bigtable.NoopMetricsProvider{},
+		ClientOptions: []option.ClientOption{
+			option.WithEndpoint(listen(t)), option.WithoutAuthentication(),
+			option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
+		},
+	}
+	store := must[*tsdb.Store](t)(tsdb.Open(t.Context(), c))
+	defer store.Close()
+	c.Table = "missing"
+	missing := must[*tsdb.Store](t)(tsdb.Open(t.Context(), c))
+	defer missing.Close()
+	use(t, store, missing, true)
+}
+
+func TestNewOverACallersClient(t *testing.T) {
+	for _, guarded := range []bool{true, false} {
+		opts := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+		if guarded {
+			opts = append(opts, tsdb.DialOptions()...)
+		}
+		conn, err := grpc.NewClient(listen(t), opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conf := tsdb.ClientConfig()
+		conf.MetricsProvider = bigtable.NoopMetricsProvider{}
+		client, err := bigtable.NewClientWithConfig(t.Context(), "p", "i", conf, option.WithGRPCConn(conn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		admin, err := bigtable.NewAdminClient(t.Context(), "p", "i", option.WithGRPCConn(conn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := tsdb.New(client, "t", tsdb.Options{Admin: admin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing, err := tsdb.New(client, "missing", tsdb.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(t, store, missing, guarded)
+		if err := missing.Ensure(t.Context()); !errors.Is(err, tsdb.ErrNoAdmin) {
+			t.Errorf("Ensure without an admin client: %v", err)
+		}
+		if err := store.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		c    tsdb.Config
+		want string
+	}{
+		{tsdb.Config{Instance: "i", Table: "t"}, "project and instance"},
+		{tsdb.Config{Project: "p", Instance: "i"}, "table is empty"},
+		{tsdb.Config{Project: "p", Instance: "i", Table: "a/b"}, `table is "a/b"`},
+		{tsdb.Config{Project: "p", Instance: "i", Table: "t", Timeouts: tsdb.Timeouts{Read: -1}}, "timeout Read is -1ns"},
+	} {
+		tt.c.ClientOptions = []option.ClientOption{option.WithoutAuthentication()}
+		store, err := tsdb.Open(t.Context(), tt.c)
+		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Open(%+v) = %v, %v, want %q", tt.c, store, err, tt.want)
+		}
+	}
+	if _, err := tsdb.New(nil, "t", tsdb.Options{}); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("New(nil) = %v", err)
+	}
+}
+
+func TestConfigFromEnv(t *testing.T) {
+	set := func(env map[string]string) {
+		for _, name := range []string{"TIDEMARK_PROJECT", "GOOGLE_CLOUD_PROJECT", "TIDEMARK_INSTANCE", "TIDEMARK_TABLE", "TIDEMARK_APP_PROFILE",
+			"TIDEMARK_CONDITIONAL_APP_PROFILE", "TIDEMARK_READ_TIMEOUT", "TIDEMARK_WRITE_TIMEOUT", "TIDEMARK_SCAN_TIMEOUT"} {
+			t.Setenv(name, env[name])
+		}
+	}
+	set(map[string]string{"GOOGLE_CLOUD_PROJECT": "p", "TIDEMARK_INSTANCE": "i", "TIDEMARK_TABLE": "t", "TIDEMARK_READ_TIMEOUT": "3s"})
+	c, err := tsdb.ConfigFromEnv()
+	if err != nil || c.Project != "p" || c.Instance != "i" || c.Table != "t" || c.Timeouts.Read != 3*time.Second {
+		t.Errorf("ConfigFromEnv = %+v, %v", c, err)
+	}
+	for _, tt := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"TIDEMARK_INSTANCE": "i", "TIDEMARK_TABLE": "t"}, "TIDEMARK_PROJECT"},
+		{map[string]string{"TIDEMARK_PROJECT": "p", "TIDEMARK_TABLE": "t"}, "TIDEMARK_INSTANCE"},
+		{map[string]string{"TIDEMARK_PROJECT": "p", "TIDEMARK_INSTANCE": "i"}, "TIDEMARK_TABLE"},
+		{map[string]string{"TIDEMARK_PROJECT": "p", "TIDEMARK_INSTANCE": "i", "TIDEMARK_TABLE": "t", "TIDEMARK_SCAN_TIMEOUT": "5"}, "TIDEMARK_SCAN_TIMEOUT"},
+	} {
+		set(tt.env)
+		if _, err := tsdb.ConfigFromEnv(); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, want it to name %s", tt.env, err, tt.want)
+		}
+	}
+}
