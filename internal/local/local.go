@@ -1,56 +1,45 @@
-// Package local runs a Bigtable in this process and dials it.
+// Package local runs a Bigtable in this process, on the engine, and dials it.
 package local
 
 import (
 	"context"
-	"net"
 
 	"cloud.google.com/go/bigtable"
-	"cloud.google.com/go/bigtable/bttest"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/inproc"
 )
 
-// Project and Instance name what an Instance serves. Any name would do.
+// Project and Instance are the names under which a Server is reached. Any would do.
 const (
 	Project  = "local"
 	Instance = "local"
 )
 
 // Server is a Bigtable in this process.
-type Server struct {
-	lis *bufconn.Listener
-	srv *bttest.Server
-}
+type Server struct{ engine *engine.Engine }
 
-// Open starts a Server that keeps everything in memory.
-func Open() (*Server, error) {
-	lis := bufconn.Listen(1 << 20)
-	srv, err := bttest.NewServerWithListener(lis)
+// Open opens the engine that opts describe.
+func Open(opts engine.Options) (*Server, error) {
+	e, err := engine.Open(opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{lis: lis, srv: srv}, nil
+	return &Server{engine: e}, nil
 }
+
+// Register makes s answer for the data API and the table admin API.
+func (s *Server) Register(r grpc.ServiceRegistrar) { s.engine.Register(r) }
 
 // Dial returns a connection to the server, through the interceptors in opts, the first one outermost.
 func (s *Server) Dial(opts ...grpc.DialOption) (*grpc.ClientConn, error) {
-	opts = append(opts,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.lis.DialContext(ctx) }),
-		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(1<<28), grpc.MaxCallRecvMsgSize(1<<28)),
-	)
-	return grpc.NewClient("passthrough:///local", opts...)
+	return inproc.Dial(s.engine, opts...)
 }
 
-// Close stops the server and forgets what it holds. Connections to it must be closed before.
-func (s *Server) Close() error {
-	err := s.lis.Close() // before the server, or its Close hangs
-	s.srv.Close()
-	return err
-}
+// Close stops the server, when the calls under way are done, and makes what it holds durable where it has a folder.
+func (s *Server) Close() error { return s.engine.Close() }
 
 // Clients returns the official clients over a connection that Dial returned. Closing the data client closes conn.
 func Clients(ctx context.Context, conn *grpc.ClientConn) (*bigtable.Client, *bigtable.AdminClient, error) {

@@ -1,23 +1,65 @@
-// Package embedded opens a store in this process: nothing to install, no port, no network.
+// Package embedded opens a store in this process: one folder, nothing to install, no port, no network. It is Bigtable's
+// API on an engine of the module's own, and behaves as Cloud Bigtable does; a program moves there by opening its store with
+// tsdb.Open instead.
+//
+//	store, err := embedded.Open(ctx, "./data")
+//
+// A write is answered when it is on disk: kill the process at any moment, and each answered write is there. Writers that
+// come at the same time share one sync. One process at a time may open a folder. Points that have expired are removed in
+// the background and their space is given back.
+//
+// It is for development, tests, edge boxes and small installations: it is bounded by one machine, and its only copy of the
+// data is the folder. Programs that run on Cloud Bigtable only need not import this package, and then link none of it.
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Options are what a store in this process may decide. The zero value is good.
+// The errors of opening a folder, to tell apart with errors.Is.
+var (
+	// ErrLocked: another process, or another store of this one, has the folder open.
+	ErrLocked = engine.ErrLocked
+	// ErrDamaged: what is on disk is not what was written. Nothing of it is served.
+	ErrDamaged = engine.ErrDamaged
+)
+
+// Options are what a store in this process may decide. The zero value is an empty store in memory.
 type Options struct {
+	// Dir is the folder that holds the data, made where it does not exist. Empty is in memory: the store then forgets
+	// everything when it is closed.
+	Dir string
 	// Table is the name of the table. Empty is "tidemark".
 	Table string
+	// NoSync answers writes before they are on disk, which makes small writes many times faster. A crash of the process
+	// then loses up to the last half second of answered writes, a crash of the machine more; never half a point.
+	NoSync bool
+	// CacheBytes is the memory for blocks read from disk. Zero is 64 MiB.
+	CacheBytes int64
+	// GCInterval is how often expired points are removed. Zero is a minute, negative is never. Reads never show them.
+	GCInterval time.Duration
 	// Timeouts bound every call. Zero fields mean the defaults.
 	Timeouts tsdb.Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
 	Clock func() time.Time
+	// Logger receives what the engine has to say. Nil drops it.
+	Logger *slog.Logger
+}
+
+// Open opens the store in a folder, or makes one there. Its error matches ErrLocked or ErrDamaged where that is the reason.
+func Open(ctx context.Context, dir string) (*tsdb.Store, error) {
+	if dir == "" {
+		return nil, errors.New("embedded: no folder given; OpenMemory opens a store in memory")
+	}
+	return New(ctx, Options{Dir: dir})
 }
 
 // OpenMemory opens an empty store in memory. It forgets everything when it is closed.
@@ -25,7 +67,7 @@ func OpenMemory(ctx context.Context) (*tsdb.Store, error) { return New(ctx, Opti
 
 // New opens a store as the options say.
 func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
-	server, err := local.Open()
+	server, err := local.Open(opts.engine())
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +76,10 @@ func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 		return nil, errors.Join(err, server.Close())
 	}
 	return store, nil
+}
+
+func (o Options) engine() engine.Options {
+	return engine.Options{Dir: o.Dir, NoSync: o.NoSync, Clock: o.Clock, GCInterval: o.GCInterval, CacheBytes: o.CacheBytes, Logger: o.Logger}
 }
 
 func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Store, error) {
@@ -45,11 +91,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	table := opts.Table
-	if table == "" {
-		table = "tidemark"
-	}
-	store, err := tsdb.New(client, table, tsdb.Options{
+	store, err := tsdb.New(client, cmp.Or(opts.Table, "tidemark"), tsdb.Options{
 		Admin:    admin,
 		Timeouts: opts.Timeouts,
 		Clock:    opts.Clock,

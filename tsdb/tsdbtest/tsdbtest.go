@@ -15,6 +15,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -49,7 +50,7 @@ func OpenTable(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Stor
 func open(t testing.TB, opts Options, datasets []tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
 	ctx := context.Background()
-	server, err := local.Open()
+	server, err := local.Open(engine.Options{Clock: opts.Clock, GCInterval: -1})
 	if err != nil {
 		t.Fatalf("tsdbtest: %v", err)
 	}
