@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,9 +58,8 @@ func FuzzRequests(f *testing.F) {
 		if proto.Unmarshal(b, req) != nil {
 			return
 		}
-		// Most requests are for a table that is there.
-		if field := req.ProtoReflect().Descriptor().Fields().ByName("table_name"); field != nil && n < 200 {
-			req.ProtoReflect().Set(field, protoreflect.ValueOfString(tableName("t")))
+		if n < 200 { // Most requests are for something that is there.
+			aim(m, req.ProtoReflect())
 		}
 		ctx, cancel := context.WithTimeout(e.ctx, 10*time.Second)
 		defer cancel()
@@ -73,4 +73,20 @@ func FuzzRequests(f *testing.F) {
 			t.Fatalf("after %s with %v, the table cannot be read: %v", m.Name(), req, err)
 		}
 	})
+}
+
+// aim points a request at the table, its view or its instance.
+func aim(m protoreflect.MethodDescriptor, req protoreflect.Message) {
+	to := map[protoreflect.Name]string{"table_name": tableName("t"), "name": tableName("t"), "parent": instanceName}
+	if strings.Contains(string(m.Name()), "AuthorizedView") {
+		to["name"], to["parent"] = tableName("t")+"/authorizedViews/v", tableName("t")
+	}
+	if m.Name() == "DeleteTable" {
+		to["name"] = tableName("none")
+	}
+	for name, value := range to {
+		if field := req.Descriptor().Fields().ByName(name); field != nil && field.Kind() == protoreflect.StringKind {
+			req.Set(field, protoreflect.ValueOfString(value))
+		}
+	}
 }
