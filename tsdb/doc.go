@@ -1,0 +1,61 @@
+// Package tsdb keeps typed points of many tenants in one Bigtable table.
+//
+// # A store, a schema, a repository
+//
+// A [Store] is one open table. Package tsdb/embedded opens one in a folder of this machine, [Open] opens one on Cloud
+// Bigtable; everything else is the same on both.
+//
+// A [Schema] is one kind of measurement: a dataset's name, the key fields that identify what is measured, a codec for its
+// Go type, and a retention class. It is usually a package variable:
+//
+//	var readings = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
+//		Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
+//	})
+//
+// [Store.Ensure] makes table, families and catalogue fit the schemas at start; [Store.Verify] only compares, for programs
+// without admin rights. A table that another version of a schema has written is refused, with what differs.
+//
+// A [Repository] is a schema bound to one tenant in one store. It does no I/O to make one, so it can be made for each
+// request:
+//
+//	repo := readings.For(store, acme)
+//
+// No call on it can reach another tenant's rows. That does not rest on call sites: keys are made in one place, from a
+// validated tenant.ID, and each row that comes back is checked before it is decoded.
+//
+// # Entities and time
+//
+// An [Entity] is what is measured: one value for each key field, in the order in which groups of them are read. Its points
+// lie together in the table, newest first, so that the latest ones are one short scan, whatever the history. A point is
+// identified by its entity and its time: writing it again replaces its value.
+//
+//	roof := tsdb.NewEntity("berlin", "roof-7")
+//	err = repo.Put(ctx, roof, time.Now(), Reading{TempC: 21.5})
+//
+// # Reading
+//
+// [Repository.Latest], [Repository.LatestN] and [Repository.AsOf] read the newest points, [Repository.Get] the one at a
+// time, and [Repository.Range] those of an [Interval] as a sequence, newest first or with [OldestFirst]:
+//
+//	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to)) { … }
+//
+// A point past its retention is invisible from the moment it expires, whether or not Bigtable has removed it yet, and a
+// dead history costs nothing to read over. A stored payload that does not decode is one [PointError], in its place.
+//
+// # Writing, and what became of it
+//
+// Each write ends [Stored], [Rejected] or [Unknown]. A failed call returns a [WriteError] that matches [ErrRejected] (it is
+// certainly not stored, and why) or [ErrUnknown] (an answer was lost; writing the point again is harmless).
+// [Repository.PutMany] reports one [Outcome] a point: a bad one never hides what became of the others.
+// [Repository.PutIfAbsent] and schemas with FirstWins keep the first value instead of the last.
+//
+// The official client retries without a bound and cannot tell which rows of a failed bulk write landed. So the store puts
+// interceptors on its own connection and does the retrying itself: within a timeout, and only of what is safe to repeat.
+// A program that brings its own *bigtable.Client gets the same with [ClientConfig] and [DialOptions].
+//
+// # Bounds
+//
+// Every call has a timeout ([Timeouts]) besides its context. Times, names, sizes and numbers of parts are checked before
+// anything is sent; an [InvalidError] names the field, the value and the limit. Nothing in the package panics on input
+// but [MustDefine], and nothing runs on after [Store.Close].
+package tsdb
