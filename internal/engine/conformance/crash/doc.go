@@ -1,0 +1,6 @@
+// Package crash holds the tests that take the engine's storage away: a writing process that is killed, a machine that
+// loses what was not synced, and files that are damaged. What was answered must be there afterwards, nothing may be
+// half there, and damage must be reported.
+//
+// -crash.rounds chooses how often the writing process is killed, -crash.seed when.
+package crash

@@ -1,0 +1,136 @@
+package crash
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+)
+
+var (
+	rounds = flag.Int("crash.rounds", 5, "how often the writing process is killed")
+	seed   = flag.Uint64("crash.seed", 1, "when it is killed")
+)
+
+// childDir and childStart make the test binary a writing process instead.
+const (
+	childDir   = "TIDEMARK_CRASH_DIR"
+	childStart = "TIDEMARK_CRASH_START"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		if err := child(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// options make the engine flush, compact and collect all the time.
+func options(dir string) engine.Options {
+	return engine.Options{Dir: dir, MemTableBytes: 256 << 10, GCInterval: 20 * time.Millisecond}
+}
+
+// child writes until it is killed.
+func child(dir string) error {
+	start, err := strconv.ParseUint(os.Getenv(childStart), 10, 64)
+	if err != nil {
+		return err
+	}
+	eng, err := engine.Open(options(dir))
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	tbl, _, err := connect(ctx, eng)
+	if err != nil {
+		return err
+	}
+	// One write a line: a pipe takes it whole, or not at all.
+	return write(ctx, tbl, start, func(format string, args ...any) {
+		fmt.Fprintf(os.Stdout, format+"\n", args...)
+	})
+}
+
+// A process that is killed at any moment loses no answered write and leaves no half row. It tests the log and the
+// recovery; what a machine that fails does to unsynced files is for TestPowerLoss.
+func TestKill(t *testing.T) {
+	if testing.Short() && *rounds == 5 {
+		*rounds = 2
+	}
+	dir, book := t.TempDir(), newLedger()
+	r := rand.New(rand.NewPCG(*seed, 3))
+	for n := range *rounds {
+		// Now and then in the middle of opening.
+		after := time.Duration(20+r.IntN(400)) * time.Millisecond
+		if r.IntN(8) == 0 {
+			after = time.Duration(r.IntN(30)) * time.Millisecond
+		}
+		killAfter(t, dir, uint64(n+1)*10_000_000, after, book)
+		verify(t, options(dir), book)
+		if t.Failed() {
+			t.Fatalf("round %d of -crash.seed=%d", n, *seed)
+		}
+	}
+	t.Logf("%d rounds: %d lines of report, %d rows, %d deletions, %d conditional inserts, %d sums", *rounds, book.lines,
+		len(book.rows), len(book.gone), len(book.first), len(book.added))
+}
+
+// killAfter runs a writing process for a while, kills it and enters what it reported.
+func killAfter(t *testing.T, dir string, start uint64, after time.Duration, book *ledger) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childStart, start))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if err := book.enter(lines.Text()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+		t.Fatalf("the writing process ended by itself: %v", err)
+	}
+}
+
+// verify opens the store and compares it with the ledger.
+func verify(t *testing.T, o engine.Options, book *ledger) {
+	t.Helper()
+	eng, err := engine.Open(o)
+	if err != nil {
+		t.Fatalf("the store cannot be opened after a crash: %v", err)
+	}
+	tbl, disconnect, err := connect(t.Context(), eng)
+	if err != nil {
+		t.Fatalf("the table cannot be opened after a crash: %v", err)
+	}
+	book.check(t, t.Context(), tbl)
+	disconnect()
+	if err := eng.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}

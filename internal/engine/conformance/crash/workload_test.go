@@ -1,0 +1,301 @@
+package crash
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/inproc"
+)
+
+// connect gives a client on an engine, and makes the table if it is not there.
+func connect(ctx context.Context, eng *engine.Engine) (*bigtable.Table, func(), error) {
+	conn, err := inproc.Dial(eng)
+	if err != nil {
+		return nil, nil, err
+	}
+	admin, err := bigtable.NewAdminClient(ctx, "p", "i", option.WithGRPCConn(conn))
+	if err != nil {
+		return nil, nil, err
+	}
+	err = admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: "t", ColumnFamilies: map[string]bigtable.Family{
+		"f":   {GCPolicy: bigtable.MaxVersionsPolicy(1)},
+		"sum": {ValueType: bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: bigtable.SumAggregator{}}},
+	}})
+	if err != nil && status.Code(err) != codes.AlreadyExists {
+		return nil, nil, err
+	}
+	client, err := bigtable.NewClientWithConfig(ctx, "p", "i", bigtable.ClientConfig{
+		MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true}, option.WithGRPCConn(conn))
+	if err != nil {
+		return nil, nil, err
+	}
+	return client.Open("t"), func() { client.Close(); admin.Close(); conn.Close() }, nil
+}
+
+// cells is a row that says whether it is whole: its version, two values that follow from it, and a checksum of all.
+func cells(version uint64, key string) *bigtable.Mutation {
+	v := binary.BigEndian.AppendUint64(nil, version)
+	r := rand.New(rand.NewPCG(version, uint64(crc32.ChecksumIEEE([]byte(key)))))
+	a, b := filler(r), filler(r)
+	m := bigtable.NewMutation()
+	m.DeleteCellsInFamily("f")
+	at := bigtable.Timestamp(version * 1000)
+	m.Set("f", "v", at, v)
+	m.Set("f", "a", at, a)
+	m.Set("f", "b", at, b)
+	m.Set("f", "crc", at, binary.BigEndian.AppendUint32(nil, checksum(key, v, a, b)))
+	return m
+}
+
+func filler(r *rand.Rand) []byte {
+	out := make([]byte, r.IntN(300))
+	for i := range out {
+		out[i] = byte(r.Uint32())
+	}
+	return out
+}
+
+func checksum(key string, parts ...[]byte) uint32 {
+	sum := crc32.ChecksumIEEE([]byte(key))
+	for _, p := range parts {
+		sum = crc32.Update(sum, crc32.IEEETable, binary.BigEndian.AppendUint32(nil, uint32(len(p))))
+		sum = crc32.Update(sum, crc32.IEEETable, p)
+	}
+	return sum
+}
+
+// version reads a row that cells made; it fails if the row is not whole.
+func version(r bigtable.Row) (uint64, error) {
+	got := map[string][]byte{}
+	for _, c := range r["f"] {
+		if _, twice := got[c.Column]; twice {
+			return 0, fmt.Errorf("row %q has two cells of %s", r.Key(), c.Column)
+		}
+		got[c.Column] = c.Value
+	}
+	crc := got["f:crc"]
+	if len(got) != 4 || len(crc) != 4 || len(got["f:v"]) != 8 ||
+		binary.BigEndian.Uint32(crc) != checksum(r.Key(), got["f:v"], got["f:a"], got["f:b"]) {
+		return 0, fmt.Errorf("row %q is half: %d cells", r.Key(), len(got))
+	}
+	return binary.BigEndian.Uint64(got["f:v"]), nil
+}
+
+// write writes until its context ends or a write fails, and reports what it is about to do ("try …") and what was
+// answered. start makes this run's rows its own.
+func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(format string, args ...any)) error {
+	jobs := []func(n uint64) error{
+		func(n uint64) error { // Rows of their own.
+			key := fmt.Sprintf("put/%d", n)
+			err := tbl.Apply(ctx, key, cells(n, key))
+			if err == nil {
+				report("row %s %d", key, n)
+			}
+			return err
+		},
+		func(n uint64) error { // The same few rows again and again.
+			key := fmt.Sprintf("over/%d", n%3)
+			report("try row %s %d", key, n)
+			err := tbl.Apply(ctx, key, cells(n, key))
+			if err == nil {
+				report("row %s %d", key, n)
+			}
+			return err
+		},
+		func(n uint64) error { // Many rows at once.
+			var keys []string
+			var muts []*bigtable.Mutation
+			for i := range 40 {
+				key := fmt.Sprintf("bulk/%d/%d", n, i)
+				keys, muts = append(keys, key), append(muts, cells(n, key))
+			}
+			errs, err := tbl.ApplyBulk(ctx, keys, muts)
+			if err == nil && errs == nil {
+				report("bulk %d %d", n, len(keys))
+			}
+			return err
+		},
+		func(n uint64) error { // Rows that come and go.
+			key := fmt.Sprintf("gone/%d", n)
+			if err := tbl.Apply(ctx, key, cells(n, key)); err != nil {
+				return err
+			}
+			report("try gone %s", key)
+			m := bigtable.NewMutation()
+			m.DeleteRow()
+			err := tbl.Apply(ctx, key, m)
+			if err == nil {
+				report("gone %s", key)
+			}
+			return err
+		},
+		add(ctx, tbl, report), add(ctx, tbl, report),
+		insert(ctx, tbl, "one", report), insert(ctx, tbl, "two", report),
+	}
+	var wg sync.WaitGroup
+	failed := make(chan error, len(jobs))
+	for _, job := range jobs {
+		wg.Go(func() {
+			for n := start; ctx.Err() == nil; n++ {
+				if err := job(n); err != nil && ctx.Err() == nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(failed)
+	return <-failed
+}
+
+// add counts in sums.
+func add(ctx context.Context, tbl *bigtable.Table, report func(string, ...any)) func(uint64) error {
+	return func(n uint64) error {
+		key := fmt.Sprintf("count/%d", n%4)
+		m := bigtable.NewMutation()
+		m.AddIntToCell("sum", "n", 0, 1)
+		report("try add %s", key)
+		err := tbl.Apply(ctx, key, m)
+		if err == nil {
+			report("add %s", key)
+		}
+		return err
+	}
+}
+
+// insert writes a row if it is not there; both writers try the same rows.
+func insert(ctx context.Context, tbl *bigtable.Table, who string, report func(string, ...any)) func(uint64) error {
+	return func(n uint64) error {
+		key := fmt.Sprintf("first/%d", n)
+		m := bigtable.NewMutation()
+		m.Set("f", "who", 1000, []byte(who))
+		m.Set("f", "again", 1000, []byte(who))
+		var there bool
+		err := tbl.Apply(ctx, key, bigtable.NewCondMutation(bigtable.PassAllFilter(), nil, m), bigtable.GetCondMutationResult(&there))
+		if err == nil && !there {
+			report("first %s %s", key, who)
+		}
+		return err
+	}
+}
+
+// ledger is what was answered, and what may have been done beyond that.
+type ledger struct {
+	rows  map[string]uint64 // answered version
+	maybe map[string]uint64 // newest version that was tried
+	gone  map[string]bool   // answered deletions
+	going map[string]bool   // deletions that were tried
+	added map[string]int64
+	tried map[string]int64
+	first map[string]string
+	lines int
+}
+
+func newLedger() *ledger {
+	return &ledger{rows: map[string]uint64{}, maybe: map[string]uint64{}, gone: map[string]bool{}, going: map[string]bool{},
+		added: map[string]int64{}, tried: map[string]int64{}, first: map[string]string{}}
+}
+
+// enter notes one line of a report.
+func (l *ledger) enter(line string) error {
+	var key, who string
+	var n uint64
+	var many int
+	scan := func(format string, to ...any) bool {
+		_, err := fmt.Sscanf(line, format, to...)
+		return err == nil
+	}
+	switch {
+	case scan("try row %s %d", &key, &n):
+		l.maybe[key] = max(l.maybe[key], n)
+	case scan("row %s %d", &key, &n):
+		l.rows[key] = max(l.rows[key], n)
+	case scan("bulk %d %d", &n, &many):
+		for i := range many {
+			l.rows[fmt.Sprintf("bulk/%d/%d", n, i)] = n
+		}
+	case scan("try gone %s", &key):
+		l.going[key] = true
+	case scan("gone %s", &key):
+		l.gone[key] = true
+	case scan("try add %s", &key):
+		l.tried[key]++
+	case scan("add %s", &key):
+		l.added[key]++
+	case scan("first %s %s", &key, &who):
+		if other, twice := l.first[key]; twice {
+			return fmt.Errorf("row %s was inserted by %s and by %s", key, other, who)
+		}
+		l.first[key] = who
+	default:
+		return fmt.Errorf("cannot read %q", line)
+	}
+	l.lines++
+	return nil
+}
+
+// check compares what is stored with what was answered.
+func (l *ledger) check(t *testing.T, ctx context.Context, tbl *bigtable.Table) {
+	t.Helper()
+	seen := map[string]bool{}
+	err := tbl.ReadRows(ctx, bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
+		key := r.Key()
+		seen[key] = true
+		if l.gone[key] {
+			t.Errorf("row %s is back after its deletion was answered", key)
+		}
+		if sum := r["sum"]; sum != nil {
+			if got := int64(binary.BigEndian.Uint64(sum[0].Value)); got < l.added[key] || got > l.tried[key] {
+				t.Errorf("sum %s is %d, with %d additions answered and %d tried", key, got, l.added[key], l.tried[key])
+			}
+			return true
+		}
+		if len(key) > 6 && key[:6] == "first/" {
+			if f := r["f"]; len(f) != 2 || string(f[0].Value) != string(f[1].Value) {
+				t.Errorf("row %s is half", key)
+			} else if who := l.first[key]; who != "" && who != string(f[0].Value) {
+				t.Errorf("row %s is of %s, answered to %s", key, f[0].Value, who)
+			}
+			return true
+		}
+		v, err := version(r)
+		if err != nil {
+			t.Error(err)
+		}
+		if v < l.rows[key] || l.maybe[key] > 0 && v > l.maybe[key] {
+			t.Errorf("row %s has version %d, with %d answered and %d tried", key, v, l.rows[key], l.maybe[key])
+		}
+		return true
+	})
+	if err != nil {
+		t.Errorf("reading back: %v", err)
+		return
+	}
+	for key := range l.rows {
+		if !seen[key] && !l.going[key] {
+			t.Errorf("row %s was answered as stored and is gone", key)
+		}
+	}
+	for key := range l.added {
+		if !seen[key] {
+			t.Errorf("sum %s was answered as stored and is gone", key)
+		}
+	}
+	for key := range l.first {
+		if !seen[key] {
+			t.Errorf("row %s was answered as inserted and is gone", key)
+		}
+	}
+}
