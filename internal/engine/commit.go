@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -14,6 +16,7 @@ const maxBatchBytes = 32 << 20
 func (e *Engine) apply(b *pebble.Batch) error {
 	return e.applyWith(b, func() error {
 		if e.noSync {
+			e.unsynced.Store(true)
 			return e.db.Apply(b, pebble.NoSync)
 		}
 		return e.db.ApplyNoSyncWait(b, pebble.Sync)
@@ -58,12 +61,41 @@ func (e *Engine) settle(b *pebble.Batch) error {
 	return b.Close()
 }
 
-// commit applies a batch and waits for it, for operations that hold no row's lock.
+// commit applies a batch and waits until it is on disk, whatever the options say: changes of tables are rare.
 func (e *Engine) commit(b *pebble.Batch) error {
-	if err := e.apply(b); err != nil {
+	if err := e.applyWith(b, func() error { return e.db.Apply(b, pebble.Sync) }); err != nil {
 		return err
 	}
-	return e.settle(b)
+	return b.Close()
+}
+
+// syncInterval is how long a write without a sync of its own waits for one.
+const syncInterval = 500 * time.Millisecond
+
+// syncForever syncs the log for writes that did not.
+func (e *Engine) syncForever(ctx context.Context) {
+	ticker := time.NewTicker(syncInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if !e.unsynced.Swap(false) || e.enterWrite(ctx) != nil {
+			continue
+		}
+		b := e.db.NewBatch()
+		err := b.LogData(nil, nil)
+		if err == nil {
+			err = e.commit(b)
+		}
+		if err != nil {
+			e.log.Error("sync", "error", err)
+			e.fault.raise(storageError(err))
+		}
+		e.leave()
+	}
 }
 
 // readError classifies an error that came up while reading. Damage also ends writing: what is damaged cannot be compacted,

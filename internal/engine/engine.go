@@ -27,8 +27,11 @@ type Engine struct {
 	log    *slog.Logger
 	fault  *fault
 	noSync bool
-	seed   maphash.Seed
-	rows   rowLocks
+	// unsynced says that there are writes since the last sync. Only with noSync.
+	unsynced atomic.Bool
+
+	seed maphash.Seed
+	rows rowLocks
 
 	// gate is held shared by each operation while it uses db; Close takes it.
 	gate   sync.RWMutex
@@ -62,6 +65,9 @@ func Open(o Options) (*Engine, error) {
 	e.stop = stop
 	if interval := o.gcInterval(); interval > 0 {
 		e.background.Go(func() { e.collectForever(ctx, interval) })
+	}
+	if e.noSync {
+		e.background.Go(func() { e.syncForever(ctx) })
 	}
 	return e, nil
 }

@@ -15,8 +15,9 @@ type Options struct {
 	// FS is the file system that holds Dir. Nil means the operating system's, or a fresh one in memory where Dir is
 	// empty. Tests hand in one to reopen it or to break it.
 	FS vfs.FS
-	// NoSync answers writes before they are on disk. A crash of the process loses up to the last half second of them,
-	// a crash of the machine possibly more; never half a row.
+	// NoSync answers writes before they are on disk; they get there about half a second later at most, and with Close. A
+	// crash of the machine loses those of that time, one of the process the last few; never half a row. Changes of tables
+	// are synced all the same.
 	NoSync bool
 	// Clock gives server timestamps and the age of cells. Nil means time.Now.
 	Clock func() time.Time

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -59,7 +60,7 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault) (
 			return nil, err
 		}
 	default:
-		if err := checkManifest(fs, desc.ManifestFilename); err != nil {
+		if err := checkLogs(fs, dir, desc.ManifestFilename); err != nil {
 			return nil, err
 		}
 	}
@@ -82,10 +83,18 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault) (
 	return db, nil
 }
 
-// openError classifies why a database did not open. A file that the database names and the folder does not hold is
-// damage as much as a wrong checksum is.
+// openError classifies why a database did not open. What the system did not refuse, and what is not Pebble's version, is
+// about what the files hold: a missing file, or one of another size, is damage as much as a wrong checksum is.
 func openError(err error, existed bool) error {
-	if pebble.IsCorruptionError(err) || existed && errors.Is(err, os.ErrNotExist) {
+	var path *os.PathError
+	var errno syscall.Errno
+	system := (errors.As(err, &path) || errors.As(err, &errno)) && !errors.Is(err, os.ErrNotExist)
+	switch {
+	case pebble.IsCorruptionError(err):
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case strings.Contains(err.Error(), "format major version"):
+		return fmt.Errorf("%w: %w", ErrVersion, err)
+	case existed && !system:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return fmt.Errorf("engine: opening: %w", err)
@@ -199,8 +208,8 @@ func writeMarker(fs vfs.FS, dir string) (err error) {
 
 func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault) *pebble.Options {
 	log := o.logger()
-	p := &pebble.Options{
-		FS:                          fs,
+	return &pebble.Options{
+		FS:                          unrecycled{fs},
 		Lock:                        lock,
 		FormatMajorVersion:          pebble.FormatNewest, // checks the middle of the log
 		CacheSize:                   o.cacheBytes(),
@@ -223,11 +232,6 @@ func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault) *pebble.Op
 			},
 		},
 	}
-	if o.NoSync {
-		p.WALMinSyncInterval = func() time.Duration { return 500 * time.Millisecond }
-		p.WALBytesPerSync = 1 << 20
-	}
-	return p
 }
 
 // pebbleLogger passes Pebble's messages on. Pebble expects Fatalf not to return, and to end the process; a library must

@@ -1,0 +1,4 @@
+package engine
+
+// OpenReaders counts the reads in progress.
+func (e *Engine) OpenReaders() int { return e.readers.open() }

@@ -1,0 +1,155 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+)
+
+func view(t *testing.T, r *rig, id string, prefixes []string, families map[string]bigtable.FamilySubset) {
+	t.Helper()
+	conf := &bigtable.SubsetViewConf{FamilySubsets: families}
+	for _, p := range prefixes {
+		conf.AddRowPrefix([]byte(p))
+	}
+	err := r.admin.CreateAuthorizedView(r.ctx, &bigtable.AuthorizedViewConf{TableID: tableID, AuthorizedViewID: id, AuthorizedView: conf})
+	if err != nil {
+		t.Fatalf("CreateAuthorizedView: %v", err)
+	}
+}
+
+func everything() bigtable.FamilySubset {
+	return bigtable.FamilySubset{QualifierPrefixes: [][]byte{{}}}
+}
+
+func TestViewReads(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.create(t)
+	for _, key := range []string{"acme#1", "acme2#1", "other"} {
+		m := bigtable.NewMutation()
+		m.Set("f", "open", 1000, []byte("1"))
+		m.Set("f", "secret", 1000, []byte("2"))
+		m.Set("f", "pub/x", 1000, []byte("3"))
+		m.Set("g", "q", 1000, []byte("4"))
+		apply(t, r, key, m)
+	}
+	view(t, r, "v", []string{"acme#"}, map[string]bigtable.FamilySubset{
+		"f": {Qualifiers: [][]byte{[]byte("open")}, QualifierPrefixes: [][]byte{[]byte("pub/")}},
+	})
+	v := r.data.OpenAuthorizedView(tableID, "v")
+	want := []string{"acme#1 f:open@1000=1", "acme#1 f:pub/x@1000=3"}
+	for name, set := range map[string]bigtable.RowSet{
+		"all": bigtable.InfiniteRange(""), "prefix": bigtable.PrefixRange("a"), "keys": bigtable.RowList{"acme#1", "acme2#1", "other"},
+	} {
+		for _, opt := range []bigtable.ReadOption{bigtable.LimitRows(9), bigtable.ReverseScan(), bigtable.RowFilter(bigtable.PassAllFilter())} {
+			if got, err := read(r, v, set, opt); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: read %q (%v), want %q", name, got, err, want)
+			}
+		}
+	}
+	if got, err := read(r, v, bigtable.SingleRow("other")); err != nil || len(got) != 0 {
+		t.Errorf("a row outside: %q (%v), want it to look absent", got, err)
+	}
+}
+
+func TestViewWrites(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.create(t)
+	apply(t, r, "acme#1", set("f", "secret", 1000, "s"))
+	view(t, r, "v", []string{"acme#"}, map[string]bigtable.FamilySubset{
+		"f": {QualifierPrefixes: [][]byte{[]byte("pub/")}}, "g": everything(),
+	})
+	name := fullName + "/authorizedViews/v"
+	for _, tt := range []struct {
+		name string
+		row  string
+		mut  *bigtablepb.Mutation
+		want codes.Code
+	}{
+		{"inside", "acme#1", setCell("f", "pub/x", 0, "v"), codes.OK},
+		{"row outside", "acme2#1", setCell("f", "pub/x", 0, "v"), codes.PermissionDenied},
+		{"column outside", "acme#1", setCell("f", "secret", 0, "v"), codes.PermissionDenied},
+		{"family outside", "acme#1", addCell("sum", "n", 0, 1), codes.PermissionDenied},
+		{"delete column outside", "acme#1", deleteColumn("f", "secret", 0, 0), codes.PermissionDenied},
+		{"delete partly covered family", "acme#1", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: "f"}}}, codes.PermissionDenied},
+		{"delete covered family", "acme#1", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: "g"}}}, codes.OK},
+		{"delete row", "acme#1", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{}}, codes.PermissionDenied},
+	} {
+		muts := []*bigtablepb.Mutation{tt.mut}
+		_, err := r.MutateRow(r.ctx, &bigtablepb.MutateRowRequest{AuthorizedViewName: name, RowKey: []byte(tt.row), Mutations: muts})
+		if status.Code(err) != tt.want {
+			t.Errorf("%s: MutateRow answered %v, want %v", tt.name, err, tt.want)
+		}
+		resp, err := r.MutateRowsAll(r.ctx, &bigtablepb.MutateRowsRequest{AuthorizedViewName: name, Entries: []*bigtablepb.MutateRowsRequest_Entry{{RowKey: []byte(tt.row), Mutations: muts}}})
+		if err != nil || codes.Code(resp.Entries[0].Status.Code) != tt.want {
+			t.Errorf("%s: MutateRows answered %v %v, want %v", tt.name, resp, err, tt.want)
+		}
+		_, err = r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{AuthorizedViewName: name, RowKey: []byte(tt.row), FalseMutations: muts})
+		if status.Code(err) != tt.want {
+			t.Errorf("%s: CheckAndMutateRow answered %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	// A predicate sees no more than a read does.
+	resp, err := r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{AuthorizedViewName: name, RowKey: []byte("acme#1"),
+		PredicateFilter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ColumnQualifierRegexFilter{ColumnQualifierRegexFilter: []byte("secret")}},
+		TrueMutations:   []*bigtablepb.Mutation{setCell("g", "leak", 0, "")}})
+	if err != nil || resp.PredicateMatched {
+		t.Errorf("a predicate through a view sees a hidden column: %v %v", resp, err)
+	}
+	_, err = r.ReadModifyWriteRow(r.ctx, &bigtablepb.ReadModifyWriteRowRequest{AuthorizedViewName: name, RowKey: []byte("acme#1"),
+		Rules: []*bigtablepb.ReadModifyWriteRule{{FamilyName: "f", ColumnQualifier: []byte("secret"), Rule: &bigtablepb.ReadModifyWriteRule_AppendValue{}}}})
+	if status.Code(err) != codes.PermissionDenied {
+		t.Errorf("ReadModifyWriteRow outside: %v, want PermissionDenied", err)
+	}
+	want := []string{"acme#1 f:pub/x@0=v", "acme#1 f:secret@1000=s"}
+	if got := dump(t, r, bigtable.InfiniteRange("")); !slices.Equal(got, want) {
+		t.Errorf("the table holds %q, want %q", got, want)
+	}
+}
+
+func TestViewAdmin(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, engine.Options{Dir: dir})
+	r.create(t)
+	view(t, r, "b", []string{"x"}, nil)
+	view(t, r, "a", []string{"acme#"}, map[string]bigtable.FamilySubset{"f": everything()})
+	if got, err := r.admin.AuthorizedViews(r.ctx, tableID); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("views are %q (%v), want a, b", got, err)
+	}
+	err := r.admin.CreateAuthorizedView(r.ctx, &bigtable.AuthorizedViewConf{TableID: tableID, AuthorizedViewID: "a", AuthorizedView: &bigtable.SubsetViewConf{}})
+	if status.Code(err) != codes.AlreadyExists {
+		t.Errorf("creating a view twice: %v, want AlreadyExists", err)
+	}
+	err = r.admin.UpdateAuthorizedView(r.ctx, bigtable.UpdateAuthorizedViewConf{AuthorizedViewConf: bigtable.AuthorizedViewConf{
+		TableID: tableID, AuthorizedViewID: "a", DeletionProtection: bigtable.Protected}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.admin.DeleteAuthorizedView(r.ctx, tableID, "a"); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("deleting a protected view: %v, want FailedPrecondition", err)
+	}
+	if err := r.admin.DeleteTable(r.ctx, tableID); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("deleting the table of a protected view: %v, want FailedPrecondition", err)
+	}
+	r = reopen(t, r, engine.Options{Dir: dir})
+	info, err := r.admin.AuthorizedViewInfo(r.ctx, tableID, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subset, ok := info.AuthorizedView.(*bigtable.SubsetViewInfo)
+	if !ok || len(subset.RowPrefixes) != 1 || string(subset.RowPrefixes[0]) != "acme#" || info.DeletionProtection != bigtable.Protected {
+		t.Errorf("after reopening, the view is %+v", info)
+	}
+	if err := r.admin.DeleteAuthorizedView(r.ctx, tableID, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.admin.AuthorizedViewInfo(r.ctx, tableID, "b"); status.Code(err) != codes.NotFound {
+		t.Errorf("info of a deleted view: %v, want NotFound", err)
+	}
+}
