@@ -2,17 +2,11 @@ package tsdb
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strconv"
-	"strings"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
-	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
 // Get returns the point of an entity at exactly that time, cut off to the schema's precision. Where there is none, or it
@@ -66,7 +60,7 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) ([]Point[T
 	}
 	points := make([]Point[T], 0, min(n, 64))
 	var bad PointErrors
-	err := r.scan(ctx, scan{entity: e, newest: r.schema.precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
+	err := r.scan(ctx, span{entity: e, newest: r.schema.precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
 		points = append(points, p)
 		if err != nil {
 			bad = append(bad, err)
@@ -99,7 +93,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 		if !ok || o.limited && o.limit == 0 {
 			return
 		}
-		s := scan{entity: e, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
+		s := span{entity: e, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
 		stopped := false
 		err = r.scan(ctx, s, func(p Point[T], bad *PointError) bool {
 			if bad != nil {
@@ -135,7 +129,7 @@ func (r *Repository[T]) rangeOptions(ctx context.Context, e Entity, opts []Range
 func (r *Repository[T]) newest(ctx context.Context, e Entity, oldest, newest int64) (point Point[T], err error) {
 	found := false
 	var bad *PointError
-	err = r.scan(ctx, scan{entity: e, oldest: oldest, newest: newest, limit: 1}, func(p Point[T], perr *PointError) bool {
+	err = r.scan(ctx, span{entity: e, oldest: oldest, newest: newest, limit: 1}, func(p Point[T], perr *PointError) bool {
 		point, bad, found = p, perr, true
 		return true
 	})
@@ -148,75 +142,4 @@ func (r *Repository[T]) newest(ctx context.Context, e Entity, oldest, newest int
 		return Point[T]{}, ErrNotFound
 	}
 	return point, nil
-}
-
-// scan is a read of one entity's points between two times in units, both included.
-type scan struct {
-	entity         Entity
-	oldest, newest int64
-	limit          int // 0 for none
-	reverse        bool
-	long           bool
-}
-
-// scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
-// a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
-// among the points are passed over, and made up for where they used up the limit.
-func (r *Repository[T]) scan(ctx context.Context, s scan, visit func(Point[T], *PointError) bool) error {
-	h := r.horizon()
-	oldest := max(s.oldest, h.oldest())
-	if oldest > s.newest {
-		return ctx.Err()
-	}
-	rng := r.space.Entity(s.entity.path, oldest, s.newest)
-	prefix := rng.Start[:len(rng.Start)-rowkey.ReverseLen]
-	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
-	for {
-		var foreign error
-		returned, points, last := 0, 0, ""
-		stopped := false
-		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
-		err := r.store.table.Read(ctx, read, func(row bigtable.Row) bool {
-			last = row.Key()
-			returned++
-			if !strings.HasPrefix(last, prefix) {
-				foreign = fmt.Errorf("%w: %s", ErrForeignRow, r.schema.name)
-				return false
-			}
-			units, ok := rowkey.PointTime(last, prefix)
-			if !ok {
-				return true
-			}
-			item, tag, err := h.payload(row)
-			if item == nil {
-				return true
-			}
-			points++
-			p := Point[T]{Entity: s.entity, Time: r.schema.precision.Time(units)}
-			if err == nil {
-				p.Value, err = r.schema.decoders[tag](item.Value)
-			}
-			if err != nil {
-				stopped = !visit(p, &PointError{Entity: p.Entity, Time: p.Time, Err: err})
-			} else {
-				stopped = !visit(p, nil)
-			}
-			return !stopped
-		})
-		if foreign != nil {
-			return foreign
-		}
-		if err != nil || stopped || s.limit == 0 || int64(returned) < read.Limit || points == returned {
-			return err
-		}
-		read.Limit -= int64(points)
-		if s.reverse {
-			rng = rng.Before(last)
-		} else {
-			rng = rng.After(last)
-		}
-		if rng.Empty() {
-			return nil
-		}
-	}
 }

@@ -1,0 +1,94 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"go.uber.org/goleak"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// A client over the network finds the folder's rows, and finds them again after the server was stopped and started.
+func TestServe(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	for _, first := range []bool{true, false} {
+		server, err := embedded.NewServer(embedded.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, embedded.ErrLocked) {
+			t.Errorf("the folder of a server is opened by another: %v", err)
+		}
+		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error)
+		go func() { served <- server.Serve(ctx, lis) }()
+
+		conn, err := grpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		admin, err := bigtable.NewAdminClient(ctx, embedded.Project, embedded.Instance, option.WithGRPCConn(conn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := bigtable.NewClientWithConfig(ctx, embedded.Project, embedded.Instance, bigtable.ClientConfig{
+			MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true}, option.WithGRPCConn(conn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := client.Open("t")
+		if first {
+			if err := admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: "t",
+				ColumnFamilies: map[string]bigtable.Family{"f": {}}}); err != nil {
+				t.Fatal(err)
+			}
+			m := bigtable.NewMutation()
+			m.Set("f", "q", 1000, []byte("kept"))
+			if err := table.Apply(ctx, "row", m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		row, err := table.ReadRow(ctx, "row")
+		if err != nil || len(row["f"]) != 1 || string(row["f"][0].Value) != "kept" {
+			t.Errorf("the row reads as %v, %v", row, err)
+		}
+		admin.Close()
+		client.Close()
+		conn.Close()
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("a server that is told to stop returns %v", err)
+		}
+		if err := server.Close(); err != nil {
+			t.Errorf("closing a stopped server: %v", err)
+		}
+	}
+}
+
+// A server that cannot accept clients says so, where its program would otherwise end without a word.
+func TestServeReportsItsListener(t *testing.T) {
+	server, err := embedded.NewServer(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis.Close()
+	if err := server.Serve(t.Context(), lis); err == nil {
+		t.Error("a server whose listener is closed says that it served")
+	}
+}

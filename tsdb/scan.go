@@ -1,0 +1,96 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// span is what to read of one entity: the points between two times in units, both included.
+type span struct {
+	entity         Entity
+	oldest, newest int64
+	limit          int // 0 for none
+	reverse        bool
+	long           bool // bounded by the timeout of scans
+}
+
+// scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
+// a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
+// among the points are passed over, and made up for where they used up the limit.
+func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
+	h := r.horizon()
+	oldest := max(s.oldest, h.oldest())
+	if oldest > s.newest {
+		return ctx.Err()
+	}
+	rng := r.space.Entity(s.entity.path, oldest, s.newest)
+	sc := scanner[T]{repo: r, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], visit: visit}
+	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
+	for !rng.Empty() {
+		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
+		sc.rows, sc.points = 0, 0
+		err := r.store.table.Read(ctx, read, sc.row)
+		if sc.foreign != nil {
+			return sc.foreign
+		}
+		if err != nil || sc.stopped || s.limit == 0 || sc.rows < read.Limit || sc.points == sc.rows {
+			return err
+		}
+		read.Limit -= sc.points
+		if s.reverse {
+			rng = rng.Before(sc.last)
+		} else {
+			rng = rng.After(sc.last)
+		}
+	}
+	return nil
+}
+
+// scanner turns the rows of one entity into points.
+type scanner[T any] struct {
+	repo    *Repository[T]
+	horizon horizon
+	entity  Entity
+	prefix  string // of the row keys of the entity's points
+	visit   func(Point[T], *PointError) bool
+
+	rows, points int64  // of one request
+	last         string // row key
+	stopped      bool   // by visit
+	foreign      error
+}
+
+// row visits the point in a row. A row that is not in the range that was asked for ends the scan before it is decoded.
+func (sc *scanner[T]) row(row bigtable.Row) bool {
+	sc.last = row.Key()
+	sc.rows++
+	if !strings.HasPrefix(sc.last, sc.prefix) {
+		sc.foreign = fmt.Errorf("%w: dataset %s", ErrForeignRow, sc.repo.schema.name)
+		return false
+	}
+	units, ok := rowkey.PointTime(sc.last, sc.prefix)
+	if !ok {
+		return true
+	}
+	item, tag, err := sc.horizon.payload(row)
+	if item == nil {
+		return true
+	}
+	sc.points++
+	p := Point[T]{Entity: sc.entity, Time: sc.repo.schema.precision.Time(units)}
+	if err == nil {
+		p.Value, err = sc.repo.schema.decoders[tag](item.Value)
+	}
+	var bad *PointError
+	if err != nil {
+		bad = &PointError{Entity: p.Entity, Time: p.Time, Err: err}
+	}
+	sc.stopped = !sc.visit(p, bad)
+	return !sc.stopped
+}
