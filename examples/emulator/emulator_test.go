@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("EMULATOR_TEST_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// program returns the program as a process of its own.
+func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "EMULATOR_TEST_MAIN=1")
+	cmd.Stderr = &stderr
+	return cmd, &stderr
+}
+
+// start runs the program on a folder and returns the address that it prints and a way to stop it.
+func start(t *testing.T, dir string) (addr string, stop func()) {
+	t.Helper()
+	cmd, stderr := program(t, "-dir", dir, "-addr", "127.0.0.1:0")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for addr == "" && lines.Scan() {
+		addr, _ = strings.CutPrefix(lines.Text(), "export BIGTABLE_EMULATOR_HOST=")
+		if addr == lines.Text() {
+			addr = ""
+		}
+	}
+	if addr == "" {
+		cmd.Wait()
+		t.Fatalf("the program ended without an address: %s", stderr)
+	}
+	return addr, func() {
+		t.Helper()
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for lines.Scan() {
+			last = lines.Text()
+		}
+		if err := cmd.Wait(); err != nil || last != "stopped" || stderr.Len() > 0 {
+			t.Errorf("after Ctrl-C: %v, last line %q, stderr %q", err, last, stderr)
+		}
+	}
+}
+
+// The official client, told of the emulator as its users tell it, writes; after a restart it reads; and so does a
+// store of package embedded.
+func TestOfficialClient(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted alone")
+	}
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for round := range 2 {
+		addr, stop := start(t, dir)
+		t.Setenv("BIGTABLE_EMULATOR_HOST", addr)
+		if round == 0 {
+			admin, err := bigtable.NewAdminClient(ctx, "p", "i")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: "t", ColumnFamilies: map[string]bigtable.Family{
+				"f": {}, "sum": {ValueType: bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: bigtable.SumAggregator{}}},
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			admin.Close()
+		}
+		client, err := bigtable.NewClientWithConfig(ctx, "p", "i", bigtable.ClientConfig{MetricsProvider: bigtable.NoopMetricsProvider{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := client.Open("t")
+		m := bigtable.NewMutation()
+		m.Set("f", fmt.Sprintf("round%d", round), 1000, []byte("here"))
+		m.AddIntToCell("sum", "n", 0, 1)
+		if err := table.Apply(ctx, "row", m); err != nil {
+			t.Fatal(err)
+		}
+		row, err := table.ReadRow(ctx, "row")
+		if err != nil || len(row["f"]) != round+1 || len(row["sum"]) != 1 || row["sum"][0].Value[7] != byte(round+1) {
+			t.Errorf("round %d reads %v, %v", round, row, err)
+		}
+		client.Close()
+		stop()
+	}
+	store, err := embedded.Open(ctx, dir)
+	if err != nil {
+		t.Fatalf("a folder that was served does not open as a store: %v", err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	locked := t.TempDir()
+	server, err := embedded.NewServer(embedded.Options{Dir: locked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	file := t.TempDir() + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args   string
+		code   int
+		stderr string
+	}{
+		{"-help", 0, ""},
+		{"extra", 2, "unexpected argument"},
+		{"-nonsense", 2, "-nonsense"},
+		{"-addr 8086", 2, "has to be host:port"},
+		{"-addr :8086", 2, "-allow-remote"},
+		{"-addr 0.0.0.0:8086", 2, "-allow-remote"},
+		{"-addr 127.0.0.1:0 -dir " + locked, 1, "another process has"},
+		{"-addr 127.0.0.1:0 -dir " + file, 1, "cannot open the folder"},
+		{"-addr " + busy.Addr().String(), 1, "another program listens"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			cmd, stderr := program(t, strings.Fields(test.args)...)
+			err := cmd.Run()
+			if cmd.ProcessState == nil {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != test.code {
+				t.Errorf("exit code %d, want %d; %s", got, test.code, stderr)
+			}
+			if got := stderr.String(); !strings.Contains(got, test.stderr) || (test.stderr == "") != (got == "") {
+				t.Errorf("stderr is %q, want %q in it", got, test.stderr)
+			}
+		})
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true,
+		"::ffff:127.0.0.1": true, "": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "example.com": false} {
+		if got := loopback(host); got != want {
+			t.Errorf("loopback(%q) = %v, want %v: the data is open to other machines, or nobody can reach it", host, got, want)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+)
+
+// options are what the command line says.
+type options struct {
+	dir, addr string
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	var remote bool
+	flags := flag.NewFlagSet("emulator", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "serve this `folder`, made where there is none")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8086", "listen on this `host:port`; port 0 takes any that is free")
+	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without any authentication")
+
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Serves a folder as a Bigtable to cbt and to Bigtable clients in any language.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, usageError{err}
+	}
+	host, _, err := net.SplitHostPort(o.addr)
+	switch {
+	case flags.NArg() > 0:
+		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	case o.dir == "":
+		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
+	case err != nil:
+		return o, usageError{fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)}
+	case !remote && !loopback(host):
+		return o, usageError{fmt.Errorf("-addr %s can be reached from other machines, and there is no authentication; "+
+			"-allow-remote takes that risk", o.addr)}
+	}
+	return o, nil
+}
+
+// loopback says whether only this machine reaches a host's address. An empty host is every address.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

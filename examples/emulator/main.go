@@ -1,0 +1,85 @@
+// Emulator serves a folder as a Bigtable over TCP, so that cbt and Bigtable clients in any language can read and write
+// it. It is for development and for looking into a store of package embedded while its program is not running.
+//
+//	go run ./examples/emulator -dir ./tidemark-data
+//
+// It prints the line that points clients to it; in another shell:
+//
+//	export BIGTABLE_EMULATOR_HOST=127.0.0.1:8086
+//	cbt -project local -instance local ls
+//	cbt -project local -instance local read tidemark count=3
+//
+// Stores of package embedded have their table, "tidemark", in the project and instance "local"; any other names work
+// too, each instance with tables of its own. Ctrl-C lets the calls under way finish and closes the folder; what was
+// answered is on disk in any case. One process at a time may have a folder open.
+//
+// There is no authentication: whoever reaches the port can read and delete everything. So it listens on this machine
+// only, unless -allow-remote is given.
+//
+// This file runs the server, flags.go is the command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stdout)
+	if err == nil {
+		err = run(ctx, o, os.Stdout)
+	}
+	var usage usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "emulator: %v; see -help\n", err)
+		os.Exit(2)
+	default:
+		fmt.Fprintf(os.Stderr, "emulator: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, o options, stdout io.Writer) error {
+	lis, err := net.Listen("tcp", o.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("another program listens on %s; choose another address with -addr: %w", o.addr, err)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", o.addr, err)
+	}
+	server, err := embedded.NewServer(embedded.Options{Dir: o.dir})
+	if err != nil {
+		return errors.Join(explain(o.dir, err), lis.Close())
+	}
+	fmt.Fprintf(stdout, "serving the folder %s; Ctrl-C stops\nexport BIGTABLE_EMULATOR_HOST=%s\n", o.dir, lis.Addr())
+	if err := server.Serve(ctx, lis); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "stopped")
+	return nil
+}
+
+// explain says what to do about a folder that does not open.
+func explain(dir string, err error) error {
+	switch {
+	case errors.Is(err, embedded.ErrLocked):
+		return fmt.Errorf("another process has %s open; stop it first, or serve another folder with -dir: %w", dir, err)
+	case errors.Is(err, embedded.ErrDamaged):
+		return fmt.Errorf("the files in %s are damaged, and nothing of them is served: %w", dir, err)
+	}
+	return fmt.Errorf("cannot open the folder %s: %w", dir, err)
+}
