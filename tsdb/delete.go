@@ -89,25 +89,19 @@ func (r *Repository[T]) deleteRows(ctx context.Context, rng rowkey.Range) (delet
 	for !rng.Empty() {
 		var entries []bt.Entry
 		returned, last := 0, ""
-		var foreign error
-		read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
-		err := r.store.table.Read(ctx, read, func(row bigtable.Row) bool {
+		page := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
+		for row, err := range r.store.table.Rows(ctx, page) {
+			if err != nil {
+				return deleted, err
+			}
 			last = row.Key()
 			returned++
 			if !strings.HasPrefix(last, r.space.TenantPrefix()) {
-				foreign = fmt.Errorf("%w: %s", ErrForeignRow, r.schema.name)
-				return false
+				return deleted, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
 			}
 			if _, _, ok := r.space.Split(last); ok {
 				entries = append(entries, bt.Entry{Key: last, Mutation: deletion(), Mutations: 1})
 			}
-			return true
-		})
-		if foreign != nil {
-			return deleted, foreign
-		}
-		if err != nil {
-			return deleted, err
 		}
 		outcomes := make([]Outcome, len(entries))
 		for i, out := range r.store.table.Bulk(ctx, entries) {

@@ -133,7 +133,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 		for name, op := range operations {
 			for _, s := range schemas[:2] {
 				for _, id := range []string{"a", "acme"} {
-					for _, parts := range hostileEntities[:4] {
+					for _, parts := range [][]string{hostileEntities[0], hostileEntities[2]} {
 						own := own(id, s.Name(), parts, slices.Contains(groups, name), salts)
 						seen, err := op(ctx, s.For(store, tenant.MustParse(id)), tsdb.NewEntity(parts...), start)
 						if err != nil {

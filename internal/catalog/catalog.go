@@ -68,21 +68,21 @@ func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
 		keys = append(keys, rowkey.DatasetRows+name)
 	}
 	st := State{Datasets: make(map[string]Entry, len(names))}
-	var bad error
-	err := t.Read(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)}, func(row bigtable.Row) bool {
-		if row.Key() == rowkey.FormatRow {
-			st.Format, bad = parseFormat(row)
-		} else {
-			var e Entry
-			e, bad = parseEntry(row)
-			st.Datasets[strings.TrimPrefix(row.Key(), rowkey.DatasetRows)] = e
+	for row, err := range t.Rows(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)}) {
+		if err != nil {
+			return st, err
 		}
-		return bad == nil
-	})
-	if err == nil {
-		err = bad
+		if row.Key() == rowkey.FormatRow {
+			if st.Format, err = parseFormat(row); err != nil {
+				return st, err
+			}
+			continue
+		}
+		if st.Datasets[strings.TrimPrefix(row.Key(), rowkey.DatasetRows)], err = parseEntry(row); err != nil {
+			return st, err
+		}
 	}
-	return st, err
+	return st, nil
 }
 
 func value(row bigtable.Row, column string) []byte {

@@ -1,0 +1,190 @@
+package bt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestWaves: no row is twice in a wave, and a row's entries keep their order over the waves.
+func TestWaves(t *testing.T) {
+	entries := make([]Entry, 0, 12)
+	for _, key := range strings.Split("abacabadabac", "") {
+		entries = append(entries, Entry{Key: key})
+	}
+	last := map[string]int{}
+	total := 0
+	for _, wave := range waves(entries) {
+		seen := map[string]bool{}
+		for _, i := range wave {
+			key := entries[i].Key
+			if seen[key] {
+				t.Errorf("row %s is twice in a wave: the service may apply either first", key)
+			}
+			if at, ok := last[key]; ok && at > i {
+				t.Errorf("row %s: entry %d comes after entry %d", key, i, at)
+			}
+			seen[key], last[key] = true, i
+			total++
+		}
+	}
+	if total != len(entries) {
+		t.Errorf("%d of %d entries are in a wave", total, len(entries))
+	}
+}
+
+func TestRequestsAreBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		entry Entry
+		n     int
+		want  int
+	}{
+		{"entries", Entry{Key: "k", Mutations: 1, Bytes: 10}, 30_000, maxEntries},
+		{"mutations", Entry{Key: "k", Mutations: 100, Bytes: 10}, 30_000, maxMutations / 100},
+		{"bytes", Entry{Key: "k", Mutations: 1, Bytes: 1<<20 - 1}, 100, maxBytes >> 20},
+		{"one that is over by itself", Entry{Key: "k", Mutations: 1, Bytes: 10 << 20}, 3, 1},
+		{"few", Entry{Key: "k", Mutations: 1, Bytes: 10}, 3, 3},
+	} {
+		b := bulk{entries: slices.Repeat([]Entry{tt.entry}, tt.n)}
+		todo := make([]int, tt.n)
+		for i := range todo {
+			todo[i] = i
+		}
+		if got := b.fit(todo); got != tt.want {
+			t.Errorf("%s: a request takes %d entries, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestDoubtIsNotCleared: a refusal after an attempt whose answer was lost says nothing about that attempt.
+func TestDoubtIsNotCleared(t *testing.T) {
+	lost, refused := status.Error(codes.Unavailable, "lost"), status.Error(codes.PermissionDenied, "refused")
+	throttled := status.Error(codes.ResourceExhausted, "throttled")
+	for _, tt := range []struct {
+		attempts []error
+		want     State
+	}{
+		{[]error{nil}, Stored},
+		{[]error{lost, nil}, Stored},
+		{[]error{refused}, Rejected},
+		{[]error{throttled, throttled}, Rejected},
+		{[]error{lost}, Unknown},
+		{[]error{lost, refused}, Unknown},
+		{[]error{throttled, lost, throttled}, Unknown},
+		{[]error{context.Canceled}, Unknown},
+		{[]error{errors.New("no status")}, Unknown},
+	} {
+		var tr tracker
+		for _, err := range tt.attempts {
+			tr.note(err)
+		}
+		if out := tr.outcome(); out.State != tt.want || out.Attempts != len(tt.attempts) {
+			t.Errorf("after %v: %+v, want state %d", tt.attempts, out, tt.want)
+		}
+	}
+}
+
+func TestOnlyRefusalsAreCertain(t *testing.T) {
+	certain := []codes.Code{
+		codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,
+		codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented, codes.ResourceExhausted,
+	}
+	for c := codes.OK; c <= codes.Unauthenticated; c++ {
+		if got := ambiguous(status.Error(c, "x")); got == slices.Contains(certain, c) {
+			t.Errorf("%v is ambiguous: %v", c, got)
+		}
+	}
+}
+
+func TestWaitHonoursWhatTheServiceAsksFor(t *testing.T) {
+	asks := func(d time.Duration) error {
+		st, err := status.New(codes.FailedPrecondition, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(d)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Err()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var p pauser
+		begin := time.Now()
+		if err := asks(5 * time.Second); !retryable(err) || !p.wait(ctx, err) || time.Since(begin) < 5*time.Second {
+			t.Errorf("waited %v, the service asked for 5s", time.Since(begin))
+		}
+		begin = time.Now()
+		if p.wait(ctx, asks(time.Hour)) || time.Since(begin) > 0 {
+			t.Errorf("a wait past the deadline took %v, want it given up at once", time.Since(begin))
+		}
+		for range 1000 {
+			begin = time.Now()
+			if !p.wait(t.Context(), status.Error(codes.Unavailable, "x")) || time.Since(begin) > longestGap*3/2 {
+				t.Fatalf("waited %v", time.Since(begin))
+			}
+		}
+	})
+}
+
+// slow is a table whose rows arrive after the context has ended, as the client delivers what it has received already.
+type slow struct {
+	bigtable.TableAPI
+	cancel context.CancelFunc
+}
+
+func (s slow) ReadRows(_ context.Context, _ bigtable.RowSet, f func(bigtable.Row) bool, _ ...bigtable.ReadOption) error {
+	for i := range 10 {
+		if i == 3 {
+			s.cancel()
+		}
+		if !f(bigtable.Row{"f": {{Row: fmt.Sprint(i)}}}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func TestRowsEndWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	table := New(slow{cancel: cancel}, nil, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
+	n := 0
+	var last error
+	for _, err := range table.Rows(ctx, Scan{Rows: bigtable.RowRangeList{}}) {
+		if last = err; err == nil {
+			n++
+		}
+	}
+	if n != 3 || !errors.Is(last, context.Canceled) {
+		t.Errorf("%d rows, then %v; want 3 and the context's error", n, last)
+	}
+}
+
+func TestWithinKeepsTheEarlierDeadline(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	in, done := within(ctx, time.Hour)
+	defer done()
+	if in != ctx {
+		t.Error("a context that ends earlier anyway gets a timer of its own")
+	}
+	in, done = within(ctx, time.Millisecond)
+	defer done()
+	if at, ok := in.Deadline(); !ok || time.Until(at) > time.Millisecond {
+		t.Errorf("the deadline is %v", at)
+	}
+}
