@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+)
+
+// options are what the command line says.
+type options struct {
+	cloud         bool
+	dir           string
+	length, every time.Duration
+}
+
+// where says where the points are.
+func (o options) where() string {
+	if o.cloud {
+		return "Cloud Bigtable"
+	}
+	return "the folder " + o.dir + ", embedded in this process"
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.BoolVar(&o.cloud, "cloud", false,
+		"keep the points on Cloud Bigtable: the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "keep the points in this `folder`, made where there is none")
+	flags.DurationVar(&o.length, "for", 5*time.Second, "how long to sample")
+	flags.DurationVar(&o.every, "every", 250*time.Millisecond, "how often to sample, 10ms or more")
+
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Samples this machine as devices of two tenants, then reads the points back.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, usageError{err}
+	}
+
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	switch {
+	case flags.NArg() > 0:
+		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	case o.cloud && given["dir"]:
+		return o, usageError{errors.New("-cloud and -dir exclude each other")}
+	case o.dir == "":
+		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
+	case o.length <= 0:
+		return o, usageError{fmt.Errorf("-for is %v, and has to be above 0", o.length)}
+	case o.every < 10*time.Millisecond:
+		return o, usageError{fmt.Errorf("-every is %v, and has to be 10ms or more", o.every)}
+	}
+	return o, nil
+}

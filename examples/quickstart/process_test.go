@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/bigtable/bttest"
+)
+
+// program returns the program as a process of its own, in an empty folder.
+func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "QUICKSTART_TEST_MAIN=1", "TIDEMARK_PROJECT=", "GOOGLE_CLOUD_PROJECT=")
+	cmd.Stderr = &stderr
+	return cmd, &stderr
+}
+
+func TestExitCode(t *testing.T) {
+	for _, test := range []struct {
+		args   string
+		code   int
+		stderr string
+	}{
+		{"-for 100ms -every 50ms", 0, ""},
+		{"-help", 0, ""},
+		{"extra", 2, "unexpected argument"},
+		{"-for", 2, "-for"},
+		{"-cloud", 1, "TIDEMARK_PROJECT"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			cmd, stderr := program(t, strings.Fields(test.args)...)
+			err := cmd.Run()
+			if cmd.ProcessState == nil {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != test.code {
+				t.Errorf("exit code %d, want %d; %s", got, test.code, stderr)
+			}
+			if got := stderr.String(); !strings.Contains(got, test.stderr) || (test.stderr == "") != (got == "") {
+				t.Errorf("stderr is %q, want %q in it", got, test.stderr)
+			}
+		})
+	}
+}
+
+func TestCtrlC(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted alone")
+	}
+	cmd, stderr := program(t, "-for", "1h", "-every", "10ms")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		out.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "Sampling") {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("Ctrl-C while sampling: %v, want exit code 0; %s", err, stderr)
+	}
+	checkReport(t, out.String())
+}
+
+// The same program against a server that speaks Bigtable's protocol, through the official client.
+func TestCloud(t *testing.T) {
+	server, err := bttest.NewServer("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	cmd, stderr := program(t, "-cloud", "-for", "250ms", "-every", "50ms")
+	cmd.Env = append(cmd.Env, "BIGTABLE_EMULATOR_HOST="+server.Addr,
+		"TIDEMARK_PROJECT=p", "TIDEMARK_INSTANCE=i", "TIDEMARK_TABLE=t")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	checkReport(t, string(out))
+	if entries, err := os.ReadDir(cmd.Dir); err != nil || len(entries) > 0 {
+		t.Errorf("-cloud left %v (%v) in the current folder, want nothing", entries, err)
+	}
+}
