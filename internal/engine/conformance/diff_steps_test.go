@@ -12,7 +12,13 @@ import (
 
 // step makes the next step.
 func (g *generator) step() step {
-	switch n := g.r.IntN(100); {
+	kinds := 100
+	if g.view {
+		kinds = 98
+	}
+	switch n := g.r.IntN(kinds); {
+	case g.view && g.r.IntN(5) == 0:
+		return g.noiseStep()
 	case n < 30:
 		return g.applyStep()
 	case n < 40:
@@ -25,12 +31,12 @@ func (g *generator) step() step {
 		return g.readStep()
 	case n < 99:
 		prefix := pick(g, []string{"a", "a#", "a#2", "b\xff", "\xff", "zz"})
-		return step{fmt.Sprintf("drop rows %q", prefix), func(e *env, tbl *bigtable.Table) string {
+		return step{fmt.Sprintf("drop rows %q", prefix), func(e *env, tbl bigtable.TableAPI) string {
 			err := e.admin.DropRowRange(e.ctx, "t", prefix)
 			return outcome(err) + read(e, tbl, bigtable.InfiniteRange(""))
 		}}
 	}
-	return step{"delete and create family b", func(e *env, tbl *bigtable.Table) string {
+	return step{"delete and create family b", func(e *env, tbl bigtable.TableAPI) string {
 		out := outcome(e.admin.DeleteColumnFamily(e.ctx, "t", "b"))
 		return out + outcome(e.admin.CreateColumnFamily(e.ctx, "t", "b")) + read(e, tbl, bigtable.InfiniteRange(""))
 	}}
@@ -39,7 +45,7 @@ func (g *generator) step() step {
 func (g *generator) applyStep() step {
 	row := g.row()
 	m, what := g.mutation()
-	return step{fmt.Sprintf("row %q:%s", row, what), func(e *env, tbl *bigtable.Table) string {
+	return step{fmt.Sprintf("row %q:%s", row, what), func(e *env, tbl bigtable.TableAPI) string {
 		return outcome(tbl.Apply(e.ctx, row, m)) + read(e, tbl, bigtable.SingleRow(row))
 	}}
 }
@@ -52,7 +58,7 @@ func (g *generator) bulkStep() step {
 		m, what := g.mutation()
 		rows, muts, whats = append(rows, row), append(muts, m), append(whats, fmt.Sprintf("row %q:%s", row, what))
 	}
-	return step{"bulk\n " + strings.Join(whats, "\n "), func(e *env, tbl *bigtable.Table) string {
+	return step{"bulk\n " + strings.Join(whats, "\n "), func(e *env, tbl bigtable.TableAPI) string {
 		errs, err := tbl.ApplyBulk(e.ctx, rows, muts)
 		return fmt.Sprint(errs, outcome(err)) + read(e, tbl, bigtable.RowList(rows))
 	}}
@@ -64,7 +70,7 @@ func (g *generator) conditionalStep() step {
 	then, whatThen := g.mutation()
 	other, whatOther := g.mutation()
 	m := bigtable.NewCondMutation(f, then, other)
-	return step{fmt.Sprintf("row %q: if %v\n then%s\n else%s", row, f, whatThen, whatOther), func(e *env, tbl *bigtable.Table) string {
+	return step{fmt.Sprintf("row %q: if %v\n then%s\n else%s", row, f, whatThen, whatOther), func(e *env, tbl bigtable.TableAPI) string {
 		var matched bool
 		err := tbl.Apply(e.ctx, row, m, bigtable.GetCondMutationResult(&matched))
 		return fmt.Sprint(outcome(err), matched) + read(e, tbl, bigtable.SingleRow(row))
@@ -88,7 +94,7 @@ func (g *generator) modifyStep() step {
 			what += fmt.Sprintf(" t+%q", v)
 		}
 	}
-	return step{fmt.Sprintf("row %q: modify%s", row, what), func(e *env, tbl *bigtable.Table) string {
+	return step{fmt.Sprintf("row %q: modify%s", row, what), func(e *env, tbl bigtable.TableAPI) string {
 		fresh := bigtable.NewCondMutation(bigtable.FamilyFilter("r"), nil, first(future))
 		out := outcome(tbl.Apply(e.ctx, row, fresh))
 		r, err := tbl.ApplyReadModifyWrite(e.ctx, row, m)
@@ -117,7 +123,7 @@ func (g *generator) readStep() step {
 	if g.r.IntN(3) == 0 {
 		opts, what = append(opts, bigtable.ReverseScan()), what+" reversed"
 	}
-	return step{"read " + what, func(e *env, tbl *bigtable.Table) string { return read(e, tbl, rows, opts...) }}
+	return step{"read " + what, func(e *env, tbl bigtable.TableAPI) string { return read(e, tbl, rows, opts...) }}
 }
 
 // rows makes a random set of rows.
@@ -165,7 +171,7 @@ func (g *generator) rows() (bigtable.RowSet, string) {
 	return out, what
 }
 
-func read(e *env, tbl *bigtable.Table, rows bigtable.RowSet, opts ...bigtable.ReadOption) string {
+func read(e *env, tbl bigtable.TableAPI, rows bigtable.RowSet, opts ...bigtable.ReadOption) string {
 	var out []string
 	err := tbl.ReadRows(e.ctx, rows, func(r bigtable.Row) bool {
 		out = append(out, render(r))

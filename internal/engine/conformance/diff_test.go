@@ -25,7 +25,7 @@ var (
 // step is one thing that is done to both stores; what it returns must be the same.
 type step struct {
 	what string
-	do   func(e *env, tbl *bigtable.Table) string
+	do   func(e *env, tbl bigtable.TableAPI) string
 }
 
 // A random stream of requests has the same outcome on the engine and on the official fake, for all that the fake does
@@ -33,11 +33,24 @@ type step struct {
 func TestEngineIsTheFake(t *testing.T) {
 	for i := range *diffRuns {
 		seed := *diffSeed + uint64(i)
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { diff(t, seed, *diffSteps) })
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { diff(t, newGenerator(seed), seed, *diffSteps) })
 	}
 }
 
-func diff(t *testing.T, seed uint64, steps int) {
+// The same through an authorized view of a table that holds other rows and columns too, compared with a fake that holds
+// nothing else.
+func TestViewIsTheFake(t *testing.T) {
+	for i := range (*diffRuns + 1) / 2 {
+		seed := *diffSeed + uint64(i)
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			g := newGenerator(seed)
+			g.view, g.rowKeys = true, viewRows
+			diff(t, g, seed, *diffSteps)
+		})
+	}
+}
+
+func diff(t *testing.T, g *generator, seed uint64, steps int) {
 	fs := vfs.NewMem()
 	dial := func(t testing.TB, c *clock) server {
 		eng, err := engine.Open(engine.Options{Dir: "data", FS: fs, Clock: c.now, GCInterval: -1, MemTableBytes: 64 << 10})
@@ -58,9 +71,11 @@ func diff(t *testing.T, seed uint64, steps int) {
 	defer cancel()
 	mine.ctx, theirs.ctx = ctx, ctx
 
-	g := newGenerator(seed)
 	for _, e := range []*env{mine, theirs} {
 		g.create(e)
+	}
+	if g.view {
+		g.createView(mine)
 	}
 	for n := range steps {
 		if n%400 == 399 {
@@ -72,7 +87,7 @@ func diff(t *testing.T, seed uint64, steps int) {
 			}
 		}
 		s := g.step()
-		got, want := s.do(mine, mine.client.Open("t")), s.do(theirs, theirs.client.Open("t"))
+		got, want := s.do(mine, g.open(mine)), s.do(theirs, theirs.client.Open("t"))
 		if got != want {
 			t.Fatalf("step %d differs (again with -diff.seed=%d -diff.runs=1 -diff.steps=%d):\n%s\nengine %s\n  fake %s",
 				n, seed, n+1, s.what, from(got, want), from(want, got))
@@ -113,13 +128,16 @@ func outcome(err error) string {
 
 // generator makes random steps.
 type generator struct {
-	r      *rand.Rand
-	micros bool
+	r       *rand.Rand
+	micros  bool
+	rowKeys []string
+	// view says that requests of the engine go through a view, and keeps to what it covers.
+	view bool
 }
 
 func newGenerator(seed uint64) *generator {
 	r := rand.New(rand.NewPCG(seed, 7))
-	return &generator{r: r, micros: r.IntN(3) == 0}
+	return &generator{r: r, micros: r.IntN(3) == 0, rowKeys: diffRows}
 }
 
 func (g *generator) create(e *env) {
@@ -143,7 +161,7 @@ var (
 	diffValues = []string{"", "x", "xx", "y", "z\n", "\xff\x00", "some longer value that is the same each time"}
 )
 
-func (g *generator) row() string { return pick(g, diffRows) }
+func (g *generator) row() string { return pick(g, g.rowKeys) }
 
 func (g *generator) time() bigtable.Timestamp {
 	n := g.r.Int64N(8)
@@ -158,7 +176,11 @@ func (g *generator) mutation() (*bigtable.Mutation, string) {
 	m, what := bigtable.NewMutation(), ""
 	for range 1 + g.r.IntN(5) {
 		fam, q := pick(g, []string{"a", "b"}), pick(g, diffQuals)
-		switch n := g.r.IntN(20); {
+		kinds := 20
+		if g.view { // It covers only some columns of family b, and so no whole row.
+			q, kinds = pick(g, viewQuals), 18
+		}
+		switch n := g.r.IntN(kinds); {
 		case n < 11:
 			ts, v := g.time(), pick(g, diffValues)
 			m.Set(fam, q, ts, []byte(v))
