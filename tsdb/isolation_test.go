@@ -23,8 +23,16 @@ var (
 	hostileTenants  = []string{"a", "ab", "a.", "a-", "acme", "acme2", "acme.readings", "0"}
 	hostileDatasets = []string{"r", "r2", "r.", "readings", "acme"}
 	hostileEntities = [][]string{
-		{"berlin", "roof"}, {"berlin", "roof-7"}, {"berlin#roof", "x"}, {"berlin", "roof#9223372036854775807"},
-		{"9223372036854775807", "9223372036854775807"}, {"ber", "lin"}, {"b", "#"}, {"#", "b"}, {"\x00", "%00"}, {"東", "京"},
+		{"berlin", "roof"},
+		{"berlin", "roof-7"},
+		{"berlin#roof", "x"},
+		{"berlin", "roof#9223372036854775807"},
+		{"9223372036854775807", "9223372036854775807"},
+		{"ber", "lin"},
+		{"b", "#"},
+		{"#", "b"},
+		{"\x00", "%00"},
+		{"東", "京"},
 	}
 )
 
