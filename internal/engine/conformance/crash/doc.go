@@ -2,5 +2,5 @@
 // loses what was not synced, and files that are damaged. What was answered must be there afterwards, nothing may be
 // half there, and damage must be reported.
 //
-// -crash.rounds chooses how often the writing process is killed, -crash.seed when.
+// -crash.rounds chooses how often that happens, -crash.seed when.
 package crash

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	rounds = flag.Int("crash.rounds", 5, "how often the writing process is killed")
-	seed   = flag.Uint64("crash.seed", 1, "when it is killed")
+	rounds = flag.Int("crash.rounds", 5, "how often the writing process is killed, and how often the machine fails")
+	seed   = flag.Uint64("crash.seed", 1, "when that is, and what is damaged")
 )
 
 // childDir and childStart make the test binary a writing process instead.

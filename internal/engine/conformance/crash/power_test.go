@@ -16,10 +16,9 @@ import (
 
 // A machine that fails loses what was not synced, or part of it. Answered writes were.
 func TestPowerLoss(t *testing.T) {
-	const rounds = 6
 	r := rand.New(rand.NewPCG(*seed, 5))
 	fs, book := vfs.NewCrashableMem(), newLedger()
-	for n := range rounds {
+	for n := range *rounds {
 		o := options("data")
 		o.FS = fs
 		eng, err := engine.Open(o)
