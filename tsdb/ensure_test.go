@@ -164,16 +164,15 @@ func TestNewerFormatIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
-	for row, value := range map[string]string{"!format": "x", "!dataset#readings": "{"} {
+	for _, tt := range []struct{ row, column, value string }{{"!format", "v", "x"}, {"!dataset#readings", "json", "{"}} {
 		m := bigtable.NewMutation()
 		m.Set("_sys", "v", 0, []byte("1"))
 		apply(t, table, "!format", m)
 		m = bigtable.NewMutation()
-		column := map[string]string{"!format": "v", "!dataset#readings": "json"}[row]
-		m.Set("_sys", column, 0, []byte(value))
-		apply(t, table, row, m)
-		if err := store.Verify(t.Context(), s); err == nil || !strings.Contains(err.Error(), row) {
-			t.Errorf("a damaged row %s: %v", row, err)
+		m.Set("_sys", tt.column, 0, []byte(tt.value))
+		apply(t, table, tt.row, m)
+		if err := store.Verify(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.row) {
+			t.Errorf("a damaged row %s: %v", tt.row, err)
 		}
 	}
 }

@@ -7,6 +7,11 @@ import (
 	"log"
 	"time"
 
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -221,6 +226,27 @@ func ExampleConfig() {
 	_, err := tsdb.Open(context.Background(), tsdb.Config{Project: "my-project", Instance: "iot", Table: "bad/name"})
 	fmt.Println(err)
 	// Output: tsdb: invalid input: table is "bad/name"; want 1 to 50 bytes of A-Z a-z 0-9 _ . -, the first one of A-Z a-z 0-9 _
+}
+
+// A program that has a client already hands it over. Dialled with DialOptions, it tells how every write ended.
+func ExampleOptions() {
+	ctx := context.Background()
+	conn, err := grpc.NewClient("localhost:8086", append(tsdb.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := bigtable.NewClientWithConfig(ctx, "my-project", "my-instance", tsdb.ClientConfig(), option.WithGRPCConn(conn))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	store, err := tsdb.New(client, "iot", tsdb.Options{Timeouts: tsdb.Timeouts{Write: 2 * time.Second}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	fmt.Println(store.Ensure(ctx, weather))
+	// Output: tsdb: the store has no admin client
 }
 
 func ExampleTimeouts() {

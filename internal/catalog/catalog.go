@@ -98,7 +98,7 @@ func parseFormat(row bigtable.Row) (int, error) {
 	text := value(row, columnVersion)
 	v, err := strconv.Atoi(string(text))
 	if err != nil || v < 1 {
-		return 0, fmt.Errorf("tsdb: the catalogue's row %s holds the version %q, which is no number above 0", row.Key(), text)
+		return 0, fmt.Errorf("the catalogue's row %s holds the version %q, which is no number above 0", row.Key(), text)
 	}
 	return v, nil
 }
@@ -107,11 +107,11 @@ func parseEntry(row bigtable.Row) (Entry, error) {
 	doc := value(row, columnDocument)
 	var e Entry
 	if err := json.Unmarshal(doc, &e.Dataset); err != nil {
-		return e, fmt.Errorf("tsdb: the catalogue's row %s does not decode: %w", row.Key(), err)
+		return e, fmt.Errorf("the catalogue's row %s does not decode: %w", row.Key(), err)
 	}
 	gen, err := strconv.ParseUint(string(value(row, columnGeneration)), 10, 64)
 	if err != nil {
-		return e, fmt.Errorf("tsdb: the catalogue's row %s has no generation: %w", row.Key(), err)
+		return e, fmt.Errorf("the catalogue's row %s has no generation: %w", row.Key(), err)
 	}
 	e.generation, e.document = gen, doc
 	return e, nil
@@ -156,7 +156,7 @@ func merge(old []byte, d Dataset) ([]byte, error) {
 	}
 	var all, mine map[string]json.RawMessage
 	if err := json.Unmarshal(old, &all); err != nil {
-		return nil, fmt.Errorf("tsdb: the catalogue's entry of %s does not decode: %w", d.Name, err)
+		return nil, fmt.Errorf("the catalogue's entry of %s does not decode: %w", d.Name, err)
 	}
 	if err := json.Unmarshal(doc, &mine); err != nil {
 		return nil, err

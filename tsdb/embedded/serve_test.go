@@ -44,14 +44,17 @@ func TestServe(t *testing.T) {
 			t.Fatal(err)
 		}
 		client, err := bigtable.NewClientWithConfig(ctx, embedded.Project, embedded.Instance, bigtable.ClientConfig{
-			MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true}, option.WithGRPCConn(conn))
+			MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true,
+		}, option.WithGRPCConn(conn))
 		if err != nil {
 			t.Fatal(err)
 		}
 		table := client.Open("t")
 		if first {
-			if err := admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: "t",
-				ColumnFamilies: map[string]bigtable.Family{"f": {}}}); err != nil {
+			if err := admin.CreateTableFromConf(ctx, &bigtable.TableConf{
+				TableID:        "t",
+				ColumnFamilies: map[string]bigtable.Family{"f": {}},
+			}); err != nil {
 				t.Fatal(err)
 			}
 			m := bigtable.NewMutation()
