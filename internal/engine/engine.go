@@ -37,7 +37,8 @@ type Engine struct {
 	gate   sync.RWMutex
 	closed bool // under gate
 
-	readers readerSet
+	readers  readerSet
+	pressure *pressure
 
 	// admin serializes changes of tables; lookups read the maps without it.
 	admin     sync.Mutex
@@ -52,8 +53,8 @@ type Engine struct {
 // Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion and
 // ErrForeign, or come from the file system.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), noSync: o.NoSync, seed: maphash.MakeSeed()}
-	db, lock, err := openStorage(o, e.fault)
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, noSync: o.NoSync, seed: maphash.MakeSeed()}
+	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +134,9 @@ func (e *Engine) enter(ctx context.Context) error {
 
 // enterWrite begins an operation that changes the store.
 func (e *Engine) enterWrite(ctx context.Context) error {
+	if err := e.makeRoom(ctx); err != nil {
+		return err
+	}
 	if err := e.enter(ctx); err != nil {
 		return err
 	}

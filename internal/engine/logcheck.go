@@ -20,7 +20,7 @@ import (
 // are walked here first. A crash leaves a chunk that is cut short by the end of the file, or one with pages that were never
 // written and read as zeros. A chunk that is there in full, with a wrong checksum, is damage.
 //
-// That holds because the engine never writes a log over an older one (see unrecycled), where a torn chunk would end in
+// That holds because the engine never writes a log over an older one (see logFS), where a torn chunk would end in
 // old bytes.
 //
 // A log is made of blocks of 32 KiB, and these of chunks: checksum of what follows the length (4), length of the payload
@@ -203,18 +203,3 @@ func allZero(b []byte) bool {
 	}
 	return true
 }
-
-// unrecycled is a file system on which Pebble begins each log in a new file. It would rather write over one that it has no
-// more use for, which saves the system a little and makes the end of a log impossible to tell.
-type unrecycled struct{ vfs.FS }
-
-// ReuseForWrite makes a new file.
-func (fs unrecycled) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := fs.Remove(oldName); err != nil {
-		return nil, err
-	}
-	return fs.Create(newName, category)
-}
-
-// Unwrap lets Pebble find the file system below.
-func (fs unrecycled) Unwrap() vfs.FS { return fs.FS }

@@ -21,7 +21,7 @@ import (
 const markerName = "TIDEMARK"
 
 // openStorage locks the folder, checks what is in it and opens the database.
-func openStorage(o Options, f *fault) (*pebble.DB, *pebble.Lock, error) {
+func openStorage(o Options, f *fault, w *pressure) (*pebble.DB, *pebble.Lock, error) {
 	fs, dir := o.fs(), o.dir()
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("engine: making the folder: %w", err)
@@ -33,14 +33,14 @@ func openStorage(o Options, f *fault) (*pebble.DB, *pebble.Lock, error) {
 		}
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrLocked, dir, err)
 	}
-	db, err := openLocked(o, fs, dir, lock, f)
+	db, err := openLocked(o, fs, dir, lock, f, w)
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Close())
 	}
 	return db, lock, nil
 }
 
-func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault) (db *pebble.DB, err error) {
+func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w *pressure) (db *pebble.DB, err error) {
 	version, marked, err := readMarker(fs, dir)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault) (
 			db, err = nil, fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r)
 		}
 	}()
-	db, err = pebble.Open(dir, pebbleOptions(o, fs, lock, f))
+	db, err = pebble.Open(dir, pebbleOptions(o, fs, lock, f, w))
 	if err != nil {
 		return nil, openError(err, desc.Exists)
 	}
@@ -206,22 +206,23 @@ func writeMarker(fs vfs.FS, dir string) (err error) {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault) *pebble.Options {
+func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault, w *pressure) *pebble.Options {
 	log := o.logger()
 	return &pebble.Options{
-		FS:                          unrecycled{fs},
+		FS:                          logFS{FS: fs, fault: f},
 		Lock:                        lock,
 		FormatMajorVersion:          pebble.FormatNewest, // checks the middle of the log
 		CacheSize:                   o.cacheBytes(),
 		MemTableSize:                o.memTableBytes(),
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: pebbleNoLimit,
 		L0CompactionThreshold:       2,
-		L0StopWritesThreshold:       1000,
+		L0StopWritesThreshold:       pebbleNoLimit,
 		LBaseMaxBytes:               64 << 20,
 		FlushDelayDeleteRange:       10 * time.Second, // what a dropped table held comes back without further writes
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{log: log, fault: f},
 		EventListener: &pebble.EventListener{
+			WALCreated: func(pebble.WALCreateInfo) { w.changed.Store(true) },
 			BackgroundError: func(err error) {
 				log.Error("storage background error", "error", err)
 				f.raise(storageError(err))

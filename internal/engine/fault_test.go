@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+)
+
+// A disk that refuses writes must not be answered with success, must not end the process, and must not hang later writers.
+func TestDiskRefusesWrites(t *testing.T) {
+	for _, suffix := range []string{".log", ".sst", "MANIFEST"} {
+		for _, noSync := range []bool{false, true} {
+			t.Run(fmt.Sprint(suffix, noSync), func(t *testing.T) {
+				mem := vfs.NewCrashableMem()
+				var failing atomic.Bool
+				fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if failing.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.Contains(op.Path, suffix) {
+						return errors.New("no more writes")
+					}
+					return nil
+				}))
+				e, err := engine.Open(engine.Options{Dir: "db", FS: fs, GCInterval: -1, NoSync: noSync, MemTableBytes: 64 << 10})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := dial(t, e)
+				r.create(t)
+				apply(t, r, "before", set("f", "q", 1000, "v"))
+				failing.Store(true)
+				var stored sync.Map
+				var wg sync.WaitGroup
+				for w := range 4 {
+					wg.Go(func() {
+						for i := range 200 {
+							key := fmt.Sprintf("row%d-%03d", w, i)
+							err := r.data.Open(tableID).Apply(r.ctx, key, set("f", "q", 1000, strings.Repeat("x", 2000)))
+							if err == nil {
+								stored.Store(key, true)
+							} else if c := status.Code(err); c != codes.Internal && c != codes.DataLoss {
+								t.Errorf("refused write: %v, want Internal", err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				if e.Err() == nil && suffix != "MANIFEST" {
+					t.Error("Err is nil after writes failed")
+				}
+				r.disconnect(t)
+				_ = e.Close() // reports the failure
+				if noSync {
+					return
+				}
+				failing.Store(false)
+				after := open(t, engine.Options{Dir: "db", FS: mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})})
+				left := make(map[string]bool)
+				for _, key := range rowKeys(dump(t, after, bigtable.InfiniteRange(""))) {
+					left[key] = true
+				}
+				if !left["before"] {
+					t.Error("a row from before the failure is gone")
+				}
+				stored.Range(func(key, _ any) bool {
+					if !left[key.(string)] {
+						t.Errorf("row %v was answered and is gone", key)
+					}
+					return true
+				})
+			})
+		}
+	}
+}
