@@ -264,10 +264,10 @@ func (r *Reader) finish(err error) error {
 	}
 	if it := r.scan.it; it != nil {
 		r.scan.it = nil
-		r.e.readers.remove(r)
 		if cerr := it.Close(); cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))
 		}
+		r.e.readers.remove(r) // not before: Close of the engine waits for those it finds
 	}
 	return r.done
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/inproc"
 )
 
 var (
@@ -57,14 +56,13 @@ func diff(t *testing.T, g *generator, seed uint64, steps int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := inproc.Dial(eng)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return server{conn: conn, collect: func() error { return eng.RunGC(context.Background()) }, stop: sync.OnceFunc(func() {
-			conn.Close()
+		s := serverOf(t, eng)
+		disconnect := s.stop
+		s.stop = sync.OnceFunc(func() {
+			disconnect()
 			closeEngine(t, eng)
-		})}
+		})
+		return s
 	}
 	mine, theirs := open(t, backend{name: "engine", dial: dial}), open(t, fake)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -33,14 +33,23 @@ func closeEngine(t testing.TB, eng *engine.Engine) {
 
 func dialInProcess(t testing.TB, c *clock) server {
 	eng := openEngine(t, c)
+	s := serverOf(t, eng)
+	disconnect := s.stop
+	s.stop = func() {
+		disconnect()
+		closeEngine(t, eng)
+	}
+	return s
+}
+
+// serverOf connects to an engine in process, which stop does not close.
+func serverOf(t testing.TB, eng *engine.Engine) server {
+	t.Helper()
 	conn, err := inproc.Dial(eng)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return server{conn: conn, collect: func() error { return eng.RunGC(context.Background()) }, stop: func() {
-		conn.Close()
-		closeEngine(t, eng)
-	}}
+	return server{conn: conn, collect: func() error { return eng.RunGC(context.Background()) }, stop: func() { conn.Close() }}
 }
 
 func dialTCP(t testing.TB, c *clock) server {
