@@ -73,7 +73,7 @@ func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsReque
 
 // run applies the entries, in batches that are as large as they may be, and waits for all of them at the end.
 func (k *bulk) run() error {
-	s, err := k.at.table.hold()
+	s, err := k.at.hold()
 	if err != nil {
 		return err
 	}

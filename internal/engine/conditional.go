@@ -31,7 +31,7 @@ func (e *Engine) checkAndMutate(ctx context.Context, req *bigtablepb.CheckAndMut
 	if err != nil {
 		return false, err
 	}
-	s, err := at.table.hold()
+	s, err := at.hold()
 	if err != nil {
 		return false, err
 	}
@@ -120,7 +120,7 @@ func (e *Engine) readModifyWrite(ctx context.Context, req *bigtablepb.ReadModify
 	if err != nil {
 		return nil, err
 	}
-	s, err := at.table.hold()
+	s, err := at.hold()
 	if err != nil {
 		return nil, err
 	}

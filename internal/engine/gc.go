@@ -139,7 +139,8 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) error {
 		return err
 	}
 	defer c.e.leave()
-	s, err := c.t.hold()
+	at := target{table: c.t}
+	s, err := at.hold()
 	if err != nil {
 		return nil // the table is gone, and its cells with it
 	}

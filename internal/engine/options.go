@@ -26,8 +26,8 @@ type Options struct {
 	GCInterval time.Duration
 	// CacheBytes is the memory for blocks read from disk. 0 means 64 MiB.
 	CacheBytes int64
-	// MemTableBytes is the memory for writes that are in the log but not in a table file yet; up to four of them can be
-	// in use. 0 means 32 MiB on disk and 4 MiB in memory.
+	// MemTableBytes is the memory for writes that are in the log but not in a table file yet; one is in use, and up to
+	// five under heavy writing. 0 means 16 MiB on disk and 4 MiB in memory.
 	MemTableBytes uint64
 	// Logger receives what the storage has to say. Nil means nothing is logged.
 	Logger *slog.Logger
@@ -36,7 +36,7 @@ type Options struct {
 const (
 	defaultGCInterval       = time.Minute
 	defaultCacheBytes       = 64 << 20
-	defaultDiskMemTable     = 32 << 20
+	defaultDiskMemTable     = 16 << 20
 	defaultInMemoryMemTable = 4 << 20
 )
 

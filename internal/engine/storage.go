@@ -211,8 +211,8 @@ func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault, w *pressur
 	return &pebble.Options{
 		FS:                          logFS{FS: fs, fault: f},
 		Lock:                        lock,
-		FormatMajorVersion:          pebble.FormatNewest, // checks the middle of the log
-		CacheSize:                   o.cacheBytes(),
+		FormatMajorVersion:          pebble.FormatNewest,                         // checks the middle of the log
+		CacheSize:                   o.cacheBytes() + 2*int64(o.memTableBytes()), // Pebble takes memtables out of it
 		MemTableSize:                o.memTableBytes(),
 		MemTableStopWritesThreshold: pebbleNoLimit,
 		L0CompactionThreshold:       2,

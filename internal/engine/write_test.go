@@ -411,3 +411,24 @@ func TestRequestsAreNotKept(t *testing.T) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }
+
+// A request larger than one batch of the storage is applied in several, and answered as one.
+func TestLargeBulk(t *testing.T) {
+	r := open(t, engine.Options{})
+	tbl := r.create(t)
+	var keys []string
+	var muts []*bigtable.Mutation
+	for i := range 6 {
+		keys = append(keys, fmt.Sprint("row", i))
+		muts = append(muts, set("f", "q", 1000, strings.Repeat(fmt.Sprint(i), 12<<20)))
+	}
+	if errs, err := tbl.ApplyBulk(r.ctx, keys, muts); err != nil || errs != nil {
+		t.Fatal(err, errs)
+	}
+	for i, key := range keys {
+		row, err := tbl.ReadRow(r.ctx, key)
+		if err != nil || len(row["f"]) != 1 || len(row["f"][0].Value) != 12<<20 || row["f"][0].Value[0] != byte('0'+i) {
+			t.Errorf("row %d is not what was written (%v)", i, err)
+		}
+	}
+}

@@ -7,12 +7,21 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// hold takes a table's gate shared and returns its schema. On success, the caller releases the gate.
-func (t *table) hold() (*schema, error) {
+// hold takes a table's gate shared and returns its schema. The view is looked up again: what was changed before the gate was
+// taken counts. On success, the caller releases the gate.
+func (at *target) hold() (*schema, error) {
+	t := at.table
 	t.gate.RLock()
 	if t.dropped {
 		t.gate.RUnlock()
 		return nil, notFoundf("table %q not found", t.name)
+	}
+	if at.view != nil {
+		name := at.view.message.GetName()
+		if at.view = (*t.views.Load())[at.view.id()]; at.view == nil {
+			t.gate.RUnlock()
+			return nil, notFoundf("authorized view %q not found", name)
+		}
 	}
 	return t.schema.Load(), nil
 }
@@ -37,7 +46,7 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 	if err := checkCount(len(req.GetMutations())); err != nil {
 		return err
 	}
-	s, err := at.table.hold()
+	s, err := at.hold()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"testing"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// A write that was begun through a view which is deleted before the write takes its locks must not land.
+func TestHoldLooksAgain(t *testing.T) {
+	e, err := Open(Options{GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const parent = "projects/p/instances/i"
+	if _, err := e.CreateTable(t.Context(), &adminpb.CreateTableRequest{Parent: parent, TableId: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	name := parent + "/tables/t"
+	create := func(prefix string) {
+		t.Helper()
+		_, err := e.CreateAuthorizedView(t.Context(), &adminpb.CreateAuthorizedViewRequest{Parent: name, AuthorizedViewId: "v",
+			AuthorizedView: &adminpb.AuthorizedView{AuthorizedView: &adminpb.AuthorizedView_SubsetView_{
+				SubsetView: &adminpb.AuthorizedView_SubsetView{RowPrefixes: [][]byte{[]byte(prefix)}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func() {
+		t.Helper()
+		if _, err := e.DeleteAuthorizedView(t.Context(), &adminpb.DeleteAuthorizedViewRequest{Name: name + viewsPart + "v"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("a")
+	at, err := e.target("", name+viewsPart+"v", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	if _, err := at.hold(); status.Code(err) != codes.NotFound {
+		t.Fatalf("holding with a deleted view: %v, want NotFound", err)
+	}
+	create("a")
+	if at, err = e.target("", name+viewsPart+"v", ""); err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	create("b")
+	if _, err := at.hold(); err != nil {
+		t.Fatal(err)
+	}
+	at.table.gate.RUnlock()
+	if at.view.hasRow([]byte("a")) || !at.view.hasRow([]byte("b")) {
+		t.Error("a write keeps to the view as it was before it took its locks")
+	}
+	if _, err := e.DeleteTable(t.Context(), &adminpb.DeleteTableRequest{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.hold(); status.Code(err) != codes.NotFound {
+		t.Errorf("holding a deleted table: %v, want NotFound", err)
+	}
+}
