@@ -22,9 +22,10 @@ import (
 type Timeouts struct {
 	// Read bounds a read of one point or the newest few. Zero is 10 seconds.
 	Read time.Duration
-	// Write bounds one write with its retries, or one request's worth of a bulk write or deletion. Zero is 10 seconds.
+	// Write bounds one request that writes, with its retries. Zero is 10 seconds.
 	Write time.Duration
-	// Scan bounds one range, together with the time that its consumer takes. Zero is 5 minutes.
+	// Scan bounds the calls whose work grows with the data: one range, together with the time that its consumer takes, one
+	// PutMany, one deletion of many points, one Ensure. Zero is 5 minutes.
 	Scan time.Duration
 }
 
@@ -85,7 +86,7 @@ const (
 // ConfigFromEnv returns a Config from the environment: TIDEMARK_PROJECT (or else GOOGLE_CLOUD_PROJECT),
 // TIDEMARK_INSTANCE and TIDEMARK_TABLE, which are required; TIDEMARK_APP_PROFILE, TIDEMARK_CONDITIONAL_APP_PROFILE, and the
 // durations TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT ("5s"), which are not. Its error
-// matches ErrInvalid and names the variable.
+// matches ErrInvalid and names the variable. (BIGTABLE_EMULATOR_HOST is read by Open.)
 func ConfigFromEnv() (Config, error) {
 	c := Config{
 		Project:               os.Getenv(envProject),
@@ -138,8 +139,11 @@ func checkTable(name string) error {
 // In emulator mode the official client dials a connection of its own beside the store's, and never closes it: see
 // https://github.com/googleapis/google-cloud-go, bigtable v1.58.0, internal/option.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	if c.Project == "" || c.Instance == "" {
-		return nil, invalid.New(ErrInvalid, "project and instance", fmt.Sprintf("%q and %q", c.Project, c.Instance), "both names")
+	if c.Project == "" {
+		return nil, invalid.New(ErrInvalid, "project", "empty", "a name")
+	}
+	if c.Instance == "" {
+		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
 	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock}
 	if err := opts.check(c.Table); err != nil {
@@ -159,12 +163,12 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	opened = append(opened, client.Close)
+	opened = append(opened, closeOnce(client))
 	if c.ConditionalAppProfile != "" && c.ConditionalAppProfile != c.AppProfile {
 		if opts.Conditional, err = c.client(ctx, c.ConditionalAppProfile, clientOpts); err != nil {
 			return fail(err)
 		}
-		opened = append(opened, opts.Conditional.Close)
+		opened = append(opened, closeOnce(opts.Conditional))
 	}
 	s, err := New(client, c.Table, opts)
 	if err != nil {

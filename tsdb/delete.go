@@ -3,7 +3,6 @@ package tsdb
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -13,8 +12,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
-// deletePage is how many rows are read and then deleted at once.
-const deletePage = 5000
+const (
+	deletePage  = 5000  // rows that are read and then deleted at once
+	maxFailures = 10000 // rows that could not be deleted, after which a deletion gives up
+)
 
 // Delete deletes the point of an entity at exactly that time, cut off to the schema's precision. Deleting a point that is
 // not there is no error, so a Delete may be repeated. Errors are a *WriteError, as for Put. It costs one request.
@@ -26,15 +27,16 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 	if err != nil {
 		return rejected(err).err()
 	}
-	return fromBT(r.store.table.Apply(ctx, r.key(e, units), deletion())).err()
+	return r.store.outcome(r.store.table.Apply(ctx, r.key(e, units), deletion())).err()
 }
 
 // DeleteRange deletes the points of an entity in an interval, expired ones too, and returns how many. Points written while
-// it runs may stay.
+// it runs may stay. It may be repeated.
 //
-// It reads the keys and deletes them page by page (two requests for 5,000 points), so its cost grows with the points. An
-// error leaves the pages before it deleted; the count says how many. Rows that could not be deleted are in a *BatchError.
-// It may be repeated.
+// It reads the keys and deletes them page by page (two requests for 5,000 points), so its cost grows with the points; the
+// timeout of scans bounds the whole call. A point that cannot be deleted does not hinder the others, and is reported in a
+// *BatchError. After a page of which nothing, or 10,000 points that could not be deleted, it gives up. Any other error ends
+// it too; the count then says how many were deleted before.
 func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) (deleted int, err error) {
 	if err := r.admitEntity(ctx, e); err != nil {
 		return 0, err
@@ -63,14 +65,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	if err := r.space.CheckPrefix(p.path); err != nil {
 		return 0, err
 	}
-	for _, rng := range r.space.Under(p.path) {
-		n, err := r.deleteRows(ctx, rng)
-		deleted += n
-		if err != nil {
-			return deleted, err
-		}
-	}
-	return deleted, nil
+	return r.deleteRows(ctx, r.space.Under(p.path)...)
 }
 
 func deletion() *bigtable.Mutation {
@@ -84,39 +79,66 @@ func keysOnly() bigtable.Filter {
 	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 }
 
-// deleteRows deletes the rows of rng that are points of this repository's space, and no other.
-func (r *Repository[T]) deleteRows(ctx context.Context, rng rowkey.Range) (deleted int, err error) {
-	for !rng.Empty() {
-		var entries []bt.Entry
-		returned, last := 0, ""
-		page := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
-		for row, err := range r.store.table.Rows(ctx, page) {
+// deleteRows deletes the rows of the ranges that are points of this repository's space, and no other.
+func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) (deleted int, err error) {
+	ctx, cancel := r.store.table.Bound(ctx, true)
+	defer cancel()
+	report := BatchError{}
+	for _, rng := range ranges {
+		for !rng.Empty() {
+			page, next, err := r.page(ctx, rng)
 			if err != nil {
 				return deleted, err
 			}
-			last = row.Key()
-			returned++
-			if !strings.HasPrefix(last, r.space.TenantPrefix()) {
-				return deleted, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
+			n := r.deletePage(ctx, page, &report)
+			deleted += n
+			if n == 0 && len(page) > 0 || len(report.Failed) >= maxFailures {
+				return deleted, &report
 			}
-			if _, _, ok := r.space.Split(last); ok {
-				entries = append(entries, bt.Entry{Key: last, Mutation: deletion(), Mutations: 1})
-			}
+			rng = next
 		}
-		outcomes := make([]Outcome, len(entries))
-		for i, out := range r.store.table.Bulk(ctx, entries) {
-			outcomes[i] = fromBT(out)
-			if out.State == bt.Stored {
-				deleted++
-			}
-		}
-		if err := batchError(outcomes); err != nil {
-			return deleted, err
-		}
-		if returned < deletePage {
-			return deleted, nil
-		}
-		rng = rng.After(last)
+	}
+	if len(report.Failed) > 0 {
+		return deleted, &report
 	}
 	return deleted, nil
+}
+
+// page reads the keys of the first points in rng, and returns what is left of it.
+func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (entries []bt.Entry, next rowkey.Range, err error) {
+	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
+	rows, last := 0, ""
+	for row, err := range r.store.table.Rows(ctx, read) {
+		if err != nil {
+			return nil, next, r.store.explain(err)
+		}
+		last = row.Key()
+		rows++
+		if last < rng.Start || last >= rng.Limit {
+			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
+		}
+		if _, _, ok := r.space.Split(last); ok {
+			entries = append(entries, bt.Entry{Key: last, Mutation: deletion(), Mutations: 1})
+		}
+	}
+	if rows == deletePage {
+		next = rng.After(last)
+	}
+	return entries, next, nil
+}
+
+// deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
+func (r *Repository[T]) deletePage(ctx context.Context, page []bt.Entry, report *BatchError) (deleted int) {
+	for i, out := range r.store.table.Bulk(ctx, page) {
+		if out.State == bt.Stored {
+			deleted++
+			continue
+		}
+		o := r.store.outcome(out)
+		path, units, _ := r.space.Split(page[i].Key)
+		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.precision.Time(units), Err: o.Err}
+		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Outcome: o})
+	}
+	report.Total += len(page)
+	return deleted
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// attempts bounds how often Ensure starts again because another process was faster.
-const attempts = 5
-
 // Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
 // entries in the catalogue, where those are missing, and compares the others. It is safe to call from many processes at
 // once and at every start; where nothing is missing it writes nothing. A codec tag or a class that a schema has newly
@@ -28,16 +25,14 @@ const attempts = 5
 // that differs. A family's policy is never changed: that may delete data. Nothing is ever removed.
 //
 // It needs the admin rights to read the table and, only where something is missing, to change it, and a profile for
-// conditional writes. It is bounded by one minute.
+// conditional writes. What fails and may succeed later is tried again, within the timeout of scans.
 func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
-	if s.closed.Load() {
-		return ErrClosed
+	if err := s.admit(); err != nil {
+		return err
 	}
 	if s.admin == nil {
 		return ErrNoAdmin
 	}
-	ctx, cancel := context.WithTimeout(ctx, catalog.Timeout)
-	defer cancel()
 	shapes, err := shapes(datasets)
 	if err != nil {
 		return err
@@ -49,13 +44,7 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
 	if !s.keep {
 		defer admin.Close()
 	}
-	for range attempts {
-		done, err := s.ensureOnce(ctx, admin, shapes)
-		if done || err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("tsdb: other processes changed the catalogue %d times while it was being written", attempts)
+	return s.table.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
 }
 
 // ensureOnce compares everything, then creates what is missing. It reports false where another process got in between.
@@ -100,23 +89,29 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 	return s.writeCatalog(ctx, shapes, st)
 }
 
+// createFamilies creates the families; again says that another process was faster with one of them.
 func (s *Store) createFamilies(ctx context.Context, admin *bigtable.AdminClient, missing map[string]bigtable.Family) (again bool, err error) {
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		err := admin.CreateColumnFamilyWithConfig(ctx, s.name, name, missing[name])
 		if status.Code(err) == codes.AlreadyExists {
-			return true, nil
+			again = true
+			continue
 		}
 		if err != nil {
 			return false, fmt.Errorf("tsdb: create family %s in table %s: %w", name, s.name, err)
 		}
 	}
-	return false, nil
+	return again, nil
 }
 
 func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.State) (done bool, err error) {
 	if st.Format == 0 {
-		if err := catalog.WriteFormat(ctx, s.table); err != nil {
+		written, err := catalog.WriteFormat(ctx, s.table)
+		if err != nil {
 			return false, catalogError(s.name, err)
+		}
+		if !written {
+			return false, nil // it may be of another version
 		}
 	}
 	done = true
@@ -145,8 +140,8 @@ func catalogError(table string, err error) error {
 // Whatever differs, or is missing because Ensure never ran with these schemas, comes back in a *ConflictError. It does not
 // see the families' policies, which only admin rights show.
 func (s *Store) Verify(ctx context.Context, datasets ...Dataset) error {
-	if s.closed.Load() {
-		return ErrClosed
+	if err := s.admit(); err != nil {
+		return err
 	}
 	shapes, err := shapes(datasets)
 	if err != nil {
@@ -154,7 +149,7 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) error {
 	}
 	st, err := catalog.Load(ctx, s.table, names(shapes))
 	if err != nil {
-		return fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
+		return fmt.Errorf("tsdb: read the catalogue: %w", s.explain(err))
 	}
 	diffs := compareFormat(st, true)
 	for _, d := range shapes {
@@ -179,6 +174,9 @@ func shapes(datasets []Dataset) ([]*dataset, error) {
 			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "nil", "a schema from Define")
 		}
 		shape := d.shape()
+		if shape == nil {
+			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "zero", "a schema from Define")
+		}
 		for _, other := range out {
 			if other.name == shape.name {
 				return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(shape.name), "each name once")

@@ -34,11 +34,13 @@ var (
 	// ErrNoTenant: a tenant was to be taken from a context that carries none.
 	ErrNoTenant = errors.New("tsdb: the context carries no tenant")
 	// ErrForeignRow: the service returned a row outside of the range that was asked for. It was not decoded.
-	ErrForeignRow = errors.New("tsdb: the service returned a row of another range")
+	ErrForeignRow = bt.ErrForeignRow
+	// ErrNoTable: the table, or the column family of the schema's class, does not exist. Store.Ensure creates them.
+	ErrNoTable = errors.New("tsdb: no such table or family (Ensure creates them)")
 	// ErrSchemaConflict is matched by a ConflictError.
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
-	// ErrUnguardedClient: the store's client came without the store's interceptors (see ClientConfig and DialOptions), so
-	// the outcome of a failed write cannot be known.
+	// ErrUnguardedClient: a write failed that did not pass the store's interceptors, as the client was made without them
+	// (see ClientConfig and DialOptions), so its outcome cannot be known.
 	ErrUnguardedClient = bt.ErrUnguarded
 	// ErrNoAdmin: Ensure was called on a store that was given no admin client.
 	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
@@ -46,8 +48,9 @@ var (
 	ErrClosed = errors.New("tsdb: store is closed")
 )
 
-// InvalidError says which argument was refused, its value, and the limit that it broke. It unwraps to the sentinel of the
-// check that refused it: ErrInvalid, ErrLate, ErrEarly, ErrExpired, tenant.ErrInvalid.
+// InvalidError says which argument was refused and why. Its fields Field, Value and Limit are strings: the name by which
+// the caller knows the argument, its value, and what would have been accepted. Its field Err is the sentinel that it
+// unwraps to: ErrInvalid, ErrLate, ErrEarly, ErrExpired, tenant.ErrInvalid.
 type InvalidError = invalid.Error
 
 // ConflictError says how the table differs from what the schemas declare. It matches ErrSchemaConflict. Whatever was

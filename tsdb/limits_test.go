@@ -2,6 +2,7 @@ package tsdb_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -150,12 +151,13 @@ func TestDefineRefuses(t *testing.T) {
 		{"nine fields", define("r", tsdb.Key("1", "2", "3", "4", "5", "6", "7", "8", "9"), tsdb.SchemaOptions{}), tsdb.ErrInvalid, "9 fields"},
 		{"a field twice", define("r", tsdb.Key("a", "a"), tsdb.SchemaOptions{}), tsdb.ErrInvalid, "a name of its own"},
 		{"salts", define("r", k, tsdb.SchemaOptions{Salts: 101}), tsdb.ErrInvalid, "salts is 101"},
-		{"precision", define("r", k, tsdb.SchemaOptions{Precision: 7}), tsdb.ErrInvalid, "precision is Precision(7)"},
+		{"precision", define("r", k, tsdb.SchemaOptions{Precision: 7}), tsdb.ErrInvalid, "Precision is Precision(7)"},
 		{"negative lateness", define("r", k, tsdb.SchemaOptions{MaxLate: -1}), tsdb.ErrInvalid, "MaxLate"},
 		{"versions", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "v", Policy: gc.MaxVersions(2)}}), gc.ErrVersions, "maxversions=2"},
 		{"class name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "_sys", Policy: week}}), gc.ErrInvalid, "_sys"},
 		{"class without a name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Policy: week}}), gc.ErrInvalid, "class is empty"},
 		{"fraction of a second", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "x", Policy: gc.MaxAge(time.Millisecond)}}), gc.ErrInvalid, "second"},
+		{"too many places", define("r", k, tsdb.SchemaOptions{Older: manyClasses(64)}), tsdb.ErrInvalid, "65 times 1; want at most 64"},
 		{"class twice", define("r", k, tsdb.SchemaOptions{Retention: d90, Older: []gc.Class{d90}}), tsdb.ErrInvalid, "each class once"},
 	} {
 		if !errors.Is(tt.err, tt.is) || !strings.Contains(tt.err.Error(), tt.want) {
@@ -204,4 +206,11 @@ func TestKeyHelpers(t *testing.T) {
 	if got := tsdb.ReverseLabels("maps.example.com"); got != "com.example.maps" || tsdb.ReverseLabels(got) != "maps.example.com" {
 		t.Errorf("ReverseLabels = %q", got)
 	}
+}
+
+func manyClasses(n int) (out []gc.Class) {
+	for i := range n {
+		out = append(out, gc.Class{Name: fmt.Sprintf("c%d", i), Policy: gc.Never()})
+	}
+	return out
 }

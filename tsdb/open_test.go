@@ -126,7 +126,8 @@ func TestOpenRefuses(t *testing.T) {
 		c    tsdb.Config
 		want string
 	}{
-		{tsdb.Config{Instance: "i", Table: "t"}, "project and instance"},
+		{tsdb.Config{Instance: "i", Table: "t"}, "project is empty"},
+		{tsdb.Config{Project: "p", Table: "t"}, "instance is empty"},
 		{tsdb.Config{Project: "p", Instance: "i"}, "table is empty"},
 		{tsdb.Config{Project: "p", Instance: "i", Table: "a/b"}, `table is "a/b"`},
 		{tsdb.Config{Project: "p", Instance: "i", Table: "t", Timeouts: tsdb.Timeouts{Read: -1}}, "timeout Read is -1ns"},

@@ -41,8 +41,9 @@ type Outcome struct {
 	Err error
 }
 
-func fromBT(o bt.Outcome) Outcome {
-	return Outcome{State: State(o.State), Attempts: o.Attempts, Err: o.Err}
+// outcome turns what became of a write in the store's table into an Outcome.
+func (s *Store) outcome(o bt.Outcome) Outcome {
+	return Outcome{State: State(o.State), Attempts: o.Attempts, Err: s.explain(o.Err)}
 }
 
 func rejected(err error) Outcome { return Outcome{State: Rejected, Err: err} }
@@ -61,8 +62,11 @@ type WriteError struct{ Outcome Outcome }
 
 // Error implements error.
 func (e *WriteError) Error() string {
-	if e.Outcome.Attempts == 0 {
+	switch e.Outcome.Attempts {
+	case 0:
 		return fmt.Sprintf("tsdb: write %s before it was sent: %v", e.Outcome.State, e.Outcome.Err)
+	case 1:
+		return fmt.Sprintf("tsdb: write %s: %v", e.Outcome.State, e.Outcome.Err)
 	}
 	return fmt.Sprintf("tsdb: write %s after %d attempts: %v", e.Outcome.State, e.Outcome.Attempts, e.Outcome.Err)
 }
@@ -79,7 +83,8 @@ func (e *WriteError) Unwrap() error { return e.Outcome.Err }
 type BatchError struct {
 	// Total is how many rows the call was about.
 	Total int
-	// Failed lists the rows that were rejected or are unknown, by their index in the call.
+	// Failed lists the rows that were rejected or are unknown, by their index in the call: in the slice of PutMany, in the
+	// order of deletion of DeleteRange, DeleteEntity and DeletePrefix, whose causes are a *PointError that names the point.
 	Failed []Failure
 }
 
@@ -95,7 +100,7 @@ func (e *BatchError) Error() string {
 		return fmt.Sprintf("tsdb: 0 of %d writes not stored", e.Total)
 	}
 	f := e.Failed[0]
-	return fmt.Sprintf("tsdb: %d of %d writes not stored; number %d is %s: %v", len(e.Failed), e.Total, f.Index, f.Outcome.State, f.Outcome.Err)
+	return fmt.Sprintf("tsdb: %d of %d writes not stored; the one at index %d is %s: %v", len(e.Failed), e.Total, f.Index, f.Outcome.State, f.Outcome.Err)
 }
 
 // Unwrap returns a *WriteError for each failure, in their order.

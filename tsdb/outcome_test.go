@@ -27,11 +27,14 @@ var faults = []struct {
 	{"error before, once", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Fail(codes.Unavailable).On(m).Times(1) }, tsdb.Stored},
 	{"error before, always", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Fail(codes.Unavailable).On(m) }, tsdb.Unknown},
 	{"refused", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Fail(codes.PermissionDenied).On(m) }, tsdb.Rejected},
-	{"throttled always", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Fail(codes.ResourceExhausted).On(m) }, tsdb.Rejected},
+	{"throttled always", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Fail(codes.ResourceExhausted).On(m) }, tsdb.Unknown},
 	{"response lost, once", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.LoseResponse(codes.Unavailable).On(m).Times(1) }, tsdb.Stored},
 	{"response lost, twice", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.LoseResponse(codes.Internal).On(m).Times(2) }, tsdb.Stored},
 	{"response lost, always", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.LoseResponse(codes.Unavailable).On(m) }, tsdb.Unknown},
 	{"response lost with a code that is not retried", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.LoseResponse(codes.Unknown).On(m) }, tsdb.Unknown},
+	{"response lost with a cancelled call", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.LoseResponse(codes.Canceled).On(m) }, tsdb.Unknown},
+	{"response lost with a conflict, always", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.LoseResponse(codes.Aborted).On(m) }, tsdb.Unknown},
+	{"response too large for the connection", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.LoseResponse(codes.ResourceExhausted).On(m) }, tsdb.Unknown},
 	{"response lost, then refused", nil, tsdb.Unknown},
 	{"slow", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Delay(20 * time.Millisecond).On(m) }, tsdb.Stored},
 	{"never answers", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Delay(time.Hour).On(m) }, tsdb.Unknown},
@@ -77,6 +80,10 @@ func confirm(t *testing.T, what string, got, want tsdb.State, there bool) {
 }
 
 func TestSingleWritesReportWhatTheTableConfirms(t *testing.T) {
+	synctest.Test(t, singleWrites)
+}
+
+func singleWrites(t *testing.T) {
 	calls := []struct {
 		name   string
 		method tsdbtest.Method
@@ -99,7 +106,7 @@ func TestSingleWritesReportWhatTheTableConfirms(t *testing.T) {
 	}
 	for _, call := range calls {
 		s := readings(t, call.opts)
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 300 * time.Millisecond}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 10 * time.Second}}, s)
 		repo := s.For(store, acme)
 		for i, f := range faults {
 			at := start.Add(time.Duration(i) * time.Second)
@@ -117,6 +124,10 @@ func TestSingleWritesReportWhatTheTableConfirms(t *testing.T) {
 }
 
 func TestPutManyReportsEachPointAsTheTableConfirms(t *testing.T) {
+	synctest.Test(t, manyWrites)
+}
+
+func manyWrites(t *testing.T) {
 	all := append(faults[:len(faults):len(faults)], []struct {
 		name  string
 		fault func(m tsdbtest.Method) tsdbtest.Fault
@@ -131,7 +142,7 @@ func TestPutManyReportsEachPointAsTheTableConfirms(t *testing.T) {
 		}, tsdb.Stored},
 	}...)
 	s := readings(t, tsdb.SchemaOptions{})
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 300 * time.Millisecond}}, s)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 10 * time.Second}}, s)
 	repo := s.For(store, acme)
 	for i, f := range all {
 		at := start.Add(time.Duration(i) * time.Second)
@@ -158,9 +169,13 @@ func TestPutManyReportsEachPointAsTheTableConfirms(t *testing.T) {
 
 // TestOneBadPointDoesNotHinderTheOthers mixes what is refused here, refused by the service, lost, and stored.
 func TestOneBadPointDoesNotHinderTheOthers(t *testing.T) {
+	synctest.Test(t, oneBadPoint)
+}
+
+func oneBadPoint(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		s := readings(t, tsdb.SchemaOptions{FirstWins: first})
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 300 * time.Millisecond}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 10 * time.Second}}, s)
 		repo := s.For(store, acme)
 		e := func(d string) tsdb.Entity { return tsdb.NewEntity("berlin", d) }
 		points := []tsdb.Point[reading]{
@@ -222,10 +237,10 @@ func TestPutIfAbsentKeepsTheFirst(t *testing.T) {
 	if put(repo.PutIfAbsent(t.Context(), roof, start, reading{2})) || put(repo.PutIfAbsent(t.Context(), roof, start, reading{1})) {
 		t.Error("a second write says that it was the first")
 	}
-	// A lost answer to a write that found another's point must not be taken for its own.
+	// A lost answer to a write that found another's point must not be taken for its own: the other may have replaced it.
 	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
-	if put(repo.PutIfAbsent(t.Context(), roof, start, reading{3})) {
-		t.Error("after a lost answer another's point is taken for one's own")
+	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{3}); stored || !errors.Is(err, tsdb.ErrUnknown) {
+		t.Errorf("after a lost answer and another's point: %v, %v, want ErrUnknown", stored, err)
 	}
 	if p := must[tsdb.Point[reading]](t)(repo.Latest(t.Context(), roof)); p.Value.TempC != 1 {
 		t.Errorf("stored is %v, want the first", p.Value)

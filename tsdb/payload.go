@@ -90,10 +90,11 @@ func (h horizon) classFilter(c *class) bigtable.Filter {
 	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(h.cutoff(c), 0))
 }
 
-// payload returns the cell that holds a row's payload and the index of its tag. Where there are several, the dataset's
-// order of classes and then of tags decides. It returns a nil item for a row without any visible payload, and an error
-// for one whose only payloads have tags that the schema does not read.
-func (h horizon) payload(row bigtable.Row) (*bigtable.ReadItem, int, error) {
+// payload returns the cell that holds the payload of the point in a row, and the index of its tag. Where there are several,
+// the dataset's order of classes and then of tags decides, and in one column the cell that carries the point's own time. It
+// returns a nil item for a row without any visible payload, and an error for one whose only payloads have tags that the
+// schema does not read.
+func (h horizon) payload(row bigtable.Row, cell bigtable.Timestamp) (*bigtable.ReadItem, int, error) {
 	family, items, cutoff, visible := "", []bigtable.ReadItem(nil), bigtable.Timestamp(0), false
 	for i := range h.d.columns {
 		col := &h.d.columns[i]
@@ -101,14 +102,18 @@ func (h horizon) payload(row bigtable.Row) (*bigtable.ReadItem, int, error) {
 			family, items = col.family, row[col.family]
 			cutoff = h.cutoff(&h.d.classes[i/len(h.d.tags)])
 		}
+		var found *bigtable.ReadItem
 		for j := range items {
 			if items[j].Timestamp < cutoff {
 				continue
 			}
-			if items[j].Column == col.name {
-				return &items[j], col.tag, nil
-			}
 			visible = true
+			if items[j].Column == col.name && (found == nil || items[j].Timestamp == cell) {
+				found = &items[j]
+			}
+		}
+		if found != nil {
+			return found, col.tag, nil
 		}
 	}
 	if !visible {
@@ -120,11 +125,10 @@ func (h horizon) payload(row bigtable.Row) (*bigtable.ReadItem, int, error) {
 // unknownTag names the payload of a row that has one, in no format that the schema reads.
 func (h horizon) unknownTag(row bigtable.Row) (*bigtable.ReadItem, int, error) {
 	for i := range h.d.classes {
-		c := &h.d.classes[i]
-		for j, item := range row[c.Name] {
-			tag, ok := strings.CutPrefix(item.Column, c.Name+":"+slot)
-			if ok && item.Timestamp >= h.cutoff(c) {
-				return &row[c.Name][j], 0, invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(h.d.tags, ", "))
+		family := h.d.classes[i].Name
+		for j, item := range row[family] {
+			if tag, ok := strings.CutPrefix(item.Column, family+":"+slot); ok {
+				return &row[family][j], 0, invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(h.d.tags, ", "))
 			}
 		}
 	}
@@ -133,12 +137,12 @@ func (h horizon) unknownTag(row bigtable.Row) (*bigtable.ReadItem, int, error) {
 
 // write sets the payload in the class and tag that are written, and clears every other place where an older one may
 // stand, in one atomic mutation. It returns the number of mutations too.
-func (d *dataset) write(cell int64, payload []byte) (*bigtable.Mutation, int) {
+func (d *dataset) write(cell bigtable.Timestamp, payload []byte) (*bigtable.Mutation, int) {
 	m := bigtable.NewMutation()
 	for i := range d.columns[1:] {
 		c := &d.columns[i+1]
 		m.DeleteCellsInColumn(c.family, c.qualifier)
 	}
-	m.Set(d.columns[0].family, d.columns[0].qualifier, bigtable.Timestamp(cell), payload)
+	m.Set(d.columns[0].family, d.columns[0].qualifier, cell, payload)
 	return m, len(d.columns)
 }

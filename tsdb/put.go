@@ -21,9 +21,9 @@ const insertWidth = 16
 
 // Put stores one point. Storing it again replaces its value, so a Put may be repeated. It costs one request.
 //
-// In a schema with FirstWins it stores the point only where none is visible yet: a repeated Put of an equal value is
-// stored too, another value is rejected with ErrExists. It then costs one conditional request, and a read where a point is
-// there.
+// In a schema with FirstWins it stores the point only where none is visible yet: a repeated Put whose payload is equal byte
+// for byte is stored too, another is rejected with ErrExists. It then costs one conditional request, and a read where a
+// point is there.
 //
 // A failure is a *WriteError: it matches ErrRejected where the point is certainly not stored (ErrInvalid, ErrLate,
 // ErrEarly, ErrExpired, codec.ErrEncode, or the service's refusal), and ErrUnknown where that cannot be known.
@@ -38,16 +38,17 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 	if r.schema.firstWins {
 		return r.insertOutcome(r.store.table.Insert(ctx, r.insertion(w, true))).err()
 	}
-	if out := r.store.table.Apply(ctx, w.key, w.mutation); out.State != bt.Stored {
-		return fromBT(out).err()
-	}
-	return nil
+	return r.store.outcome(r.store.table.Apply(ctx, w.key, w.mutation)).err()
 }
 
 // PutIfAbsent stores one point where none is visible at that entity and time yet, and reports whether it did; an expired
-// point counts as absent. An answer that was lost is asked for again: where the retry finds the very payload that the
-// first attempt wrote, it reports true. (So does, in that case only, an equal payload that another writer was faster with:
-// what is stored is what was asked for.)
+// point counts as absent.
+//
+// An attempt whose answer was lost is made again. Where that finds a point with the very payload that was to be written, it
+// is taken for the first attempt's, and PutIfAbsent reports true; so two callers that race with equal payloads over a bad
+// connection may both be told so. To have one winner, let payloads differ by caller. Where the retry finds another payload,
+// which may have replaced the first attempt's, the error matches ErrUnknown; in a schema with FirstWins nothing is ever
+// replaced, and it reports false.
 //
 // It costs one conditional request, which Bigtable takes only through a profile with single-cluster routing. Errors are
 // those of Put, without ErrExists.
@@ -61,24 +62,25 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	}
 	found, out := r.store.table.Insert(ctx, r.insertion(w, false))
 	if out.State != bt.Stored {
-		return false, fromBT(out).err()
+		return false, r.store.outcome(out).err()
 	}
 	return found == bt.Fresh, nil
 }
 
 // PutMany stores the points and returns one outcome for each, in order; the error is nil where all are stored, and else a
-// *BatchError. A point that cannot be stored does not hinder the others. Points may be in any order; of two at the same
-// entity and time the later one in the slice wins.
+// *BatchError, or a *WriteError where the call as a whole was refused. A point that cannot be stored does not hinder the
+// others. Points may be in any order; of two at the same entity and time the later one in the slice is stored.
 //
 // It costs one request for every 8 MiB or 10,000 points, and memory for all of them at once. In a schema with FirstWins it
-// costs one conditional request a point, 16 at a time. The timeout of writes bounds the whole call.
+// costs one conditional request a point, 16 at a time, and the earlier of two is stored. Each request is bounded by the
+// timeout of writes, the whole call by that of scans.
 func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(points))
 	if err := r.admit(ctx); err != nil {
 		for i := range outcomes {
 			outcomes[i] = rejected(err)
 		}
-		return outcomes, batchError(outcomes)
+		return outcomes, rejected(err).err()
 	}
 	now := r.store.clock()
 	writes := make([]write, 0, len(points))
@@ -108,7 +110,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 		entries[n] = bt.Entry{Key: w.key, Mutation: w.mutation, Mutations: w.mutations, Bytes: len(w.payload)}
 	}
 	for n, out := range r.store.table.Bulk(ctx, entries) {
-		outcomes[index[n]] = fromBT(out)
+		outcomes[index[n]] = r.store.outcome(out)
 	}
 	return outcomes, batchError(outcomes)
 }
@@ -116,6 +118,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 // write is a point that is ready to be sent.
 type write struct {
 	key       string
+	cell      bigtable.Timestamp
 	mutation  *bigtable.Mutation
 	mutations int
 	payload   []byte
@@ -137,21 +140,21 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if len(payload) > maxPayload {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", maxPayload))
 	}
-	w := write{key: r.key(e, units), payload: payload}
-	w.mutation, w.mutations = r.schema.write(r.schema.precision.CellMicros(units), payload)
+	w := write{key: r.key(e, units), cell: bigtable.Timestamp(r.schema.precision.CellMicros(units)), payload: payload}
+	w.mutation, w.mutations = r.schema.write(w.cell, payload)
 	return w, nil
 }
 
 // insertion returns the conditional write of w. With tell it can tell an equal point from another one.
 func (r *Repository[T]) insertion(w write, tell bool) bt.Insertion {
-	h := r.horizon()
 	return bt.Insertion{
 		Key:      w.key,
-		Exists:   h.filter(),
+		Exists:   func() bigtable.Filter { return r.horizon().filter() },
 		Mutation: w.mutation,
 		Tell:     tell,
+		Final:    r.schema.firstWins,
 		Mine: func(row bigtable.Row) bool {
-			item, _, err := h.payload(row)
+			item, _, err := r.horizon().payload(row, w.cell)
 			return err == nil && item != nil && item.Column == r.schema.columns[0].name && bytes.Equal(item.Value, w.payload)
 		},
 	}
@@ -161,5 +164,5 @@ func (r *Repository[T]) insertOutcome(found bt.Inserted, out bt.Outcome) Outcome
 	if out.State == bt.Stored && found == bt.Other {
 		return Outcome{State: Rejected, Attempts: out.Attempts, Err: ErrExists}
 	}
-	return fromBT(out)
+	return r.store.outcome(out)
 }

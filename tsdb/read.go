@@ -80,7 +80,8 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) ([]Point[T
 // request is made when the sequence is run, and again each time that it is run. It streams: memory does not grow with the
 // number of points, and leaving the loop ends the request.
 //
-// A point whose payload does not decode is yielded with its entity, its time and a *PointError, and the sequence goes on.
+// What is visible is decided when the sequence is run: a point that expires while it runs is still yielded. A point whose
+// payload does not decode is yielded with its entity, its time and a *PointError, and the sequence goes on.
 // Any other error is the last pair.
 func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...RangeOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {

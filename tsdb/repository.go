@@ -34,11 +34,14 @@ func (r *Repository[T]) Schema() *Schema[T] { return r.schema }
 
 // admit refuses a call that cannot or must not be made.
 func (r *Repository[T]) admit(ctx context.Context) error {
-	if r.err != nil {
+	switch {
+	case r == nil || r.schema == nil:
+		return invalid.New(ErrInvalid, "repository", "zero", "one from Schema.For")
+	case r.err != nil:
 		return r.err
 	}
-	if r.store.closed.Load() {
-		return ErrClosed
+	if err := r.store.admit(); err != nil {
+		return err
 	}
 	if id, ok := tenant.FromContext(ctx); ok && id != r.tenant {
 		return fmt.Errorf("%w: %s, the repository is of %s", ErrTenantMismatch, invalid.Quote(id.String()), r.tenant)

@@ -30,19 +30,21 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 		return ctx.Err()
 	}
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
-	sc := scanner[T]{repo: r, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], visit: visit}
+	ctx, cancel := r.store.table.Bound(ctx, s.long)
+	defer cancel()
+	sc := scanner[T]{repo: r, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit}
 	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
-		sc.rows, sc.points = 0, 0
+		sc.rows = 0
 		err := r.store.table.Read(ctx, read, sc.row)
 		if sc.foreign != nil {
 			return sc.foreign
 		}
-		if err != nil || sc.stopped || s.limit == 0 || sc.rows < read.Limit || sc.points == sc.rows {
-			return err
+		if err != nil || sc.stopped || s.limit == 0 || sc.rows < read.Limit || sc.points == s.limit {
+			return r.store.explain(err)
 		}
-		read.Limit -= sc.points
+		read.Limit, sc.makeUp = max(read.Limit, makeUp), true
 		if s.reverse {
 			rng = rng.Before(sc.last)
 		} else {
@@ -52,18 +54,24 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	return nil
 }
 
+// makeUp is how many rows are asked for at least where those of other programs have used up the limit.
+const makeUp = 100
+
 // scanner turns the rows of one entity into points.
 type scanner[T any] struct {
 	repo    *Repository[T]
 	horizon horizon
 	entity  Entity
 	prefix  string // of the row keys of the entity's points
+	limit   int    // of points; 0 for none
+	makeUp  bool   // more rows were asked for than points are wanted
 	visit   func(Point[T], *PointError) bool
 
-	rows, points int64  // of one request
-	last         string // row key
-	stopped      bool   // by visit
-	foreign      error
+	rows    int64 // of one request
+	points  int
+	last    string // row key
+	stopped bool   // by visit
+	foreign error
 }
 
 // row visits the point in a row. A row that is not in the range that was asked for ends the scan before it is decoded.
@@ -78,12 +86,13 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 	if !ok {
 		return true
 	}
-	item, tag, err := sc.horizon.payload(row)
+	precision := sc.repo.schema.precision
+	item, tag, err := sc.horizon.payload(row, bigtable.Timestamp(precision.CellMicros(units)))
 	if item == nil {
 		return true
 	}
 	sc.points++
-	p := Point[T]{Entity: sc.entity, Time: sc.repo.schema.precision.Time(units)}
+	p := Point[T]{Entity: sc.entity, Time: precision.Time(units)}
 	if err == nil {
 		p.Value, err = sc.repo.schema.decoders[tag](item.Value)
 	}
@@ -92,5 +101,5 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 		bad = &PointError{Entity: p.Entity, Time: p.Time, Err: err}
 	}
 	sc.stopped = !sc.visit(p, bad)
-	return !sc.stopped
+	return !sc.stopped && !(sc.makeUp && sc.points == sc.limit)
 }

@@ -25,19 +25,22 @@ func Key(names ...string) KeyFields { return KeyFields{names: slices.Clone(names
 
 // Precision is the unit in which row keys count time. It is part of the stored format and cannot change. Times are cut off
 // to a whole unit; two points of one entity in the same unit are one.
-type Precision = rowkey.Precision
+type Precision uint8
 
 // The precisions. Times before 1970 cannot be stored in any.
 const (
 	// Nanoseconds, the default, hold times up to 2262-04-11.
-	Nanoseconds Precision = rowkey.Nanoseconds
+	Nanoseconds = Precision(rowkey.Nanoseconds)
 	// Microseconds hold times up to the year 294247.
-	Microseconds Precision = rowkey.Microseconds
+	Microseconds = Precision(rowkey.Microseconds)
 	// Milliseconds hold times up to the year 294247. Use them to match tables that other programs write.
-	Milliseconds Precision = rowkey.Milliseconds
+	Milliseconds = Precision(rowkey.Milliseconds)
 )
 
-// DefaultClass is the retention class of a schema that names none: its points are kept until they are deleted.
+// String returns the name by which the catalogue knows p: ns, us or ms.
+func (p Precision) String() string { return rowkey.Precision(p).String() }
+
+// defaultClass is the retention class of a schema that names none.
 var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 
 // SchemaOptions are what a schema may decide. The zero value keeps points for ever, in nanoseconds, unsalted, the last
@@ -90,7 +93,7 @@ type dataset struct {
 	tags      []string // the one that is written first
 	classes   []class  // the one that is written first
 	columns   []column // in the order in which a payload is looked for
-	precision Precision
+	precision rowkey.Precision
 	salts     int
 	firstWins bool
 	maxLate   time.Duration
@@ -128,11 +131,14 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err := errors.Join(rowkey.CheckDataset(name), rowkey.CheckFields(key.names, opts.Salts), codec.Check(c)); err != nil {
 		return nil, err
 	}
-	if !opts.Precision.Valid() {
-		return nil, invalid.New(ErrInvalid, "precision", opts.Precision.String(), "Nanoseconds, Microseconds or Milliseconds")
+	if !rowkey.Precision(opts.Precision).Valid() {
+		return nil, invalid.New(ErrInvalid, "Precision", opts.Precision.String(), "Nanoseconds, Microseconds or Milliseconds")
 	}
-	if opts.MaxLate < 0 || opts.MaxEarly < 0 {
-		return nil, invalid.New(ErrInvalid, "MaxLate and MaxEarly", fmt.Sprintf("%v and %v", opts.MaxLate, opts.MaxEarly), "0 for none, or more")
+	if opts.MaxLate < 0 {
+		return nil, invalid.New(ErrInvalid, "MaxLate", opts.MaxLate.String(), "0 for none, or more")
+	}
+	if opts.MaxEarly < 0 {
+		return nil, invalid.New(ErrInvalid, "MaxEarly", opts.MaxEarly.String(), "0 for none, or more")
 	}
 	classes, err := reduce(opts.classes())
 	if err != nil {
@@ -142,7 +148,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		name:      name,
 		fields:    key.names,
 		classes:   classes,
-		precision: opts.Precision,
+		precision: rowkey.Precision(opts.Precision),
 		salts:     opts.Salts,
 		firstWins: opts.FirstWins,
 		maxLate:   opts.MaxLate,
@@ -152,9 +158,17 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.tags = append(s.tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
+	if n := len(s.classes) * len(s.tags); n > maxColumns {
+		return nil, invalid.New(ErrInvalid, "retention classes times codec tags", fmt.Sprintf("%d times %d", len(s.classes), len(s.tags)),
+			fmt.Sprintf("at most %d", maxColumns))
+	}
 	s.columns = columns(s.classes, s.tags)
 	return s, nil
 }
+
+// maxColumns is how many places a payload may stand in. Each write clears all but one of them and each read filters by
+// the classes, so the mutations of a row and the filter stay far below what Bigtable takes.
+const maxColumns = 64
 
 // classes returns the classes in the order in which payloads are looked for.
 func (o SchemaOptions) classes() []gc.Class {
@@ -188,16 +202,29 @@ func reduce(classes []gc.Class) ([]class, error) {
 // Name returns the dataset's name.
 func (s *Schema[T]) Name() string { return s.name }
 
-func (s *Schema[T]) shape() *dataset { return &s.dataset }
+// KeyFields returns the names of the key fields.
+func (s *Schema[T]) KeyFields() []string { return slices.Clone(s.fields) }
+
+// Retention returns the class that points are written in.
+func (s *Schema[T]) Retention() gc.Class { return s.classes[0].Class }
+
+// shape returns nil where s was not made by Define.
+func (s *Schema[T]) shape() *dataset {
+	if s == nil || s.name == "" {
+		return nil
+	}
+	return &s.dataset
+}
 
 // For returns the repository of this schema for one tenant in one store. It does no I/O, costs little, and cannot fail: a
 // nil store or the zero tenant is reported by each call on the repository.
 func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r := &Repository[T]{schema: s, store: store, tenant: id}
-	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
-	if store == nil {
-		r.err = invalid.New(ErrInvalid, "store", "nil", "an open store")
+	if s.shape() == nil {
+		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
+		return r
 	}
+	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
 	return r
 }
 

@@ -86,17 +86,39 @@ func (o Options) check(table string) error {
 	return o.Timeouts.check()
 }
 
+// Table returns the name of the store's table.
+func (s *Store) Table() string { return s.name }
+
 // Ping reads one row of the store's own, which may be missing, and so finds out whether the table can be reached and read.
-// Its error says what cannot: no such table, no permission, no connection within the timeout of reads.
+// Its error says what cannot: ErrNoTable, no permission, no connection within the timeout of reads.
 func (s *Store) Ping(ctx context.Context) error {
-	if s.closed.Load() {
-		return ErrClosed
+	if err := s.admit(); err != nil {
+		return err
 	}
 	_, err := s.table.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
-	if status.Code(err) == codes.NotFound {
-		return fmt.Errorf("tsdb: table %s does not exist (Ensure creates it): %w", s.name, err)
+	return s.explain(err)
+}
+
+// admit refuses calls on a store that is closed, or was never opened.
+func (s *Store) admit() error {
+	switch {
+	case s == nil || s.table == nil:
+		return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
+	case s.closed.Load():
+		return ErrClosed
 	}
-	return err
+	return nil
+}
+
+// explain adds the table, and what is missing where something is, to what the service answered.
+func (s *Store) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case status.Code(err) == codes.NotFound:
+		return fmt.Errorf("%w: table %s: %w", ErrNoTable, s.name, err)
+	}
+	return fmt.Errorf("tsdb: table %s: %w", s.name, err)
 }
 
 // Close makes every later call fail with ErrClosed and closes the connections that Open made. Calls under way fail with
@@ -122,9 +144,10 @@ func (c closers) close() error {
 // closeOnce closes c for a connection that its user may have closed already: a client closes the one that it was given.
 func closeOnce(c io.Closer) func() error {
 	return func() error {
-		if err := c.Close(); status.Code(err) != codes.Canceled {
-			return err
+		err := c.Close()
+		if status.Code(err) == codes.Canceled {
+			return nil
 		}
-		return nil
+		return err
 	}
 }

@@ -24,9 +24,9 @@ func (t *Table) Apply(ctx context.Context, key string, mut *bigtable.Mutation) O
 		var rec record
 		err := t.data.Apply(withRecord(ctx, &rec), key, mut)
 		if !rec.seen {
-			return unguarded(err)
+			return unguarded(ended(ctx, err))
 		}
-		tr.note(rec.err)
+		tr.note(ended(ctx, rec.err), !refused(rec.err))
 		if rec.err == nil || !retryable(rec.err) || !pause.wait(ctx, rec.err) {
 			return tr.outcome()
 		}
@@ -41,8 +41,13 @@ func (t *Table) Conditional(ctx context.Context, key string, cond bigtable.Filte
 	if ctx.Err() != nil {
 		return false, notSent(ctx)
 	}
+	var rec record
 	var tr tracker
-	tr.note(t.cond.Apply(ctx, key, bigtable.NewCondMutation(cond, then, otherwise), bigtable.GetCondMutationResult(&matched)))
+	err := t.cond.Apply(withRecord(ctx, &rec), key, bigtable.NewCondMutation(cond, then, otherwise), bigtable.GetCondMutationResult(&matched))
+	if rec.seen { // the client strips what the service says of when to try again, and never retries these
+		err = rec.err
+	}
+	tr.note(ended(ctx, err), !refused(err))
 	return matched, tr.outcome()
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,33 +18,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestWaves: no row is twice in a wave, and a row's entries keep their order over the waves.
-func TestWaves(t *testing.T) {
-	entries := make([]Entry, 0, 12)
-	for _, key := range strings.Split("abacabadabac", "") {
-		entries = append(entries, Entry{Key: key})
-	}
-	last := map[string]int{}
-	total := 0
-	for _, wave := range waves(entries) {
-		seen := map[string]bool{}
-		for _, i := range wave {
-			key := entries[i].Key
-			if seen[key] {
-				t.Errorf("row %s is twice in a wave: the service may apply either first", key)
-			}
-			if at, ok := last[key]; ok && at > i {
-				t.Errorf("row %s: entry %d comes after entry %d", key, i, at)
-			}
-			seen[key], last[key] = true, i
-			total++
-		}
-	}
-	if total != len(entries) {
-		t.Errorf("%d of %d entries are in a wave", total, len(entries))
-	}
-}
 
 func TestRequestsAreBounded(t *testing.T) {
 	for _, tt := range []struct {
@@ -73,25 +45,24 @@ func TestRequestsAreBounded(t *testing.T) {
 
 // TestDoubtIsNotCleared: a refusal after an attempt whose answer was lost says nothing about that attempt.
 func TestDoubtIsNotCleared(t *testing.T) {
-	lost, refused := status.Error(codes.Unavailable, "lost"), status.Error(codes.PermissionDenied, "refused")
-	throttled := status.Error(codes.ResourceExhausted, "throttled")
+	lost, refusal := status.Error(codes.Unavailable, "lost"), status.Error(codes.PermissionDenied, "refused")
 	for _, tt := range []struct {
 		attempts []error
 		want     State
 	}{
 		{[]error{nil}, Stored},
 		{[]error{lost, nil}, Stored},
-		{[]error{refused}, Rejected},
-		{[]error{throttled, throttled}, Rejected},
+		{[]error{refusal}, Rejected},
+		{[]error{refusal, refusal}, Rejected},
 		{[]error{lost}, Unknown},
-		{[]error{lost, refused}, Unknown},
-		{[]error{throttled, lost, throttled}, Unknown},
+		{[]error{lost, refusal}, Unknown},
+		{[]error{refusal, lost, refusal}, Unknown},
 		{[]error{context.Canceled}, Unknown},
 		{[]error{errors.New("no status")}, Unknown},
 	} {
 		var tr tracker
 		for _, err := range tt.attempts {
-			tr.note(err)
+			tr.note(err, !refused(err))
 		}
 		if out := tr.outcome(); out.State != tt.want || out.Attempts != len(tt.attempts) {
 			t.Errorf("after %v: %+v, want state %d", tt.attempts, out, tt.want)
@@ -102,11 +73,35 @@ func TestDoubtIsNotCleared(t *testing.T) {
 func TestOnlyRefusalsAreCertain(t *testing.T) {
 	certain := []codes.Code{
 		codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,
-		codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented, codes.ResourceExhausted,
+		codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented,
 	}
 	for c := codes.OK; c <= codes.Unauthenticated; c++ {
-		if got := ambiguous(status.Error(c, "x")); got == slices.Contains(certain, c) {
-			t.Errorf("%v is ambiguous: %v", c, got)
+		if got := refused(status.Error(c, "x")); got != slices.Contains(certain, c) {
+			t.Errorf("%v is a refusal: %v", c, got)
+		}
+	}
+}
+
+// TestVerdict: what an entry without an answer of its own ended with depends on how far the stream had come.
+func TestVerdict(t *testing.T) {
+	denied := status.Error(codes.PermissionDenied, "x")
+	throttled := status.Error(codes.ResourceExhausted, "x")
+	for _, tt := range []struct {
+		name  string
+		rec   record
+		err   error
+		doubt bool
+	}{
+		{"stored", record{answers: []entryState{{answered: true}}}, nil, false},
+		{"refused by itself", record{answers: []entryState{{answered: true, err: denied}}}, denied, false},
+		{"throttled by itself", record{answers: []entryState{{answered: true, err: throttled}}}, throttled, false},
+		{"refused with the whole request", record{err: denied, answers: make([]entryState, 1)}, denied, false},
+		{"throttled with the whole request", record{err: throttled, answers: make([]entryState, 1)}, throttled, true},
+		{"left over by a stream that was under way", record{err: denied, answered: true, answers: make([]entryState, 1)}, denied, true},
+		{"left out by a stream that ended well", record{answered: true, answers: make([]entryState, 1)}, errNoAnswer, true},
+	} {
+		if err, doubt := tt.rec.verdict(0); err != tt.err || err != nil && doubt != tt.doubt {
+			t.Errorf("%s: %v, in doubt %v; want %v, %v", tt.name, err, doubt, tt.err, tt.doubt)
 		}
 	}
 }

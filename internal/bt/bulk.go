@@ -2,7 +2,6 @@ package bt
 
 import (
 	"context"
-	"errors"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
@@ -17,7 +16,8 @@ const (
 	maxBytes     = 8 << 20
 )
 
-// Entry is one row of a bulk write. Its mutation may be repeated without changing what ends up stored.
+// Entry is one row of a bulk write. Its mutation may be repeated without changing what ends up stored, and replaces
+// whatever an earlier entry for the same row has set.
 type Entry struct {
 	Key       string
 	Mutation  *bigtable.Mutation
@@ -27,33 +27,34 @@ type Entry struct {
 
 var errNoAnswer = status.Error(codes.Unknown, "tsdb: the service did not answer for this row")
 
-// Bulk writes all entries and returns one outcome for each, in order. Rows that occur more than once are written in the
-// order of the entries: the service may reorder within a request, so never two are in one. It retries what may still
-// succeed within the timeout of writes, which bounds the whole call.
+// Bulk writes all entries and returns one outcome for each, in order. Of several entries for one row only the last is
+// sent, and its outcome is that of all of them: the service may reorder the entries of a request. Each request with its
+// retries is bounded by the timeout of writes, the whole call by that of scans.
 func (t *Table) Bulk(ctx context.Context, entries []Entry) []Outcome {
-	ctx, cancel := within(ctx, t.timeouts.Write)
+	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()
+	last := make(map[string]int, len(entries))
+	for i := range entries {
+		last[entries[i].Key] = i
+	}
 	b := bulk{t: t, entries: entries, tracks: make([]tracker, len(entries)), out: make([]Outcome, len(entries))}
-	for _, wave := range waves(entries) {
-		b.write(ctx, wave)
+	todo := make([]int, 0, len(last))
+	for i := range entries {
+		if last[entries[i].Key] == i {
+			todo = append(todo, i)
+		}
+	}
+	for len(todo) > 0 {
+		n := b.fit(todo)
+		b.write(ctx, todo[:n])
+		todo = todo[n:]
+	}
+	if len(last) < len(entries) {
+		for i := range entries {
+			b.out[i] = b.out[last[entries[i].Key]]
+		}
 	}
 	return b.out
-}
-
-// waves splits the entries' indexes so that no row is twice in a wave, and each row's entries are in order over them.
-func waves(entries []Entry) [][]int {
-	count := make(map[string]int, len(entries))
-	first := make([]int, 0, len(entries))
-	out := [][]int{first}
-	for i, e := range entries {
-		n := count[e.Key]
-		count[e.Key] = n + 1
-		if n == len(out) {
-			out = append(out, nil)
-		}
-		out[n] = append(out[n], i)
-	}
-	return out
 }
 
 // bulk is one bulk write under way.
@@ -62,24 +63,6 @@ type bulk struct {
 	entries []Entry
 	tracks  []tracker
 	out     []Outcome
-}
-
-// write writes the entries at the given indexes, request by request, and again what may still succeed.
-func (b *bulk) write(ctx context.Context, todo []int) {
-	var pause pauser
-	for len(todo) > 0 {
-		var again []int
-		var last error
-		for len(todo) > 0 {
-			n := b.fit(todo)
-			again = append(again, b.send(ctx, todo[:n], &last)...)
-			todo = todo[n:]
-		}
-		if len(again) == 0 || !pause.wait(ctx, last) {
-			return
-		}
-		todo = again
-	}
 }
 
 // fit returns how many of the entries go into one request.
@@ -96,16 +79,31 @@ func (b *bulk) fit(todo []int) int {
 	return len(todo)
 }
 
-// send makes one attempt at one request, sets the outcomes, and returns the entries that may be tried again.
-func (b *bulk) send(ctx context.Context, part []int, last *error) (again []int) {
-	if ctx.Err() != nil {
-		for _, i := range part {
-			if b.tracks[i].attempts == 0 {
-				b.out[i] = notSent(ctx)
+// write sends the entries in one request, and again those that may still succeed.
+func (b *bulk) write(ctx context.Context, todo []int) {
+	ctx, cancel := within(ctx, b.t.timeouts.Write)
+	defer cancel()
+	var pause pauser
+	for {
+		if ctx.Err() != nil {
+			for _, i := range todo {
+				if b.tracks[i].attempts == 0 {
+					b.out[i] = notSent(ctx)
+				}
 			}
+			return
 		}
-		return nil
+		again, cause := b.send(ctx, todo)
+		if len(again) == 0 || !pause.wait(ctx, cause) {
+			return
+		}
+		todo = again
 	}
+}
+
+// send makes one attempt at one request, sets the outcomes, and returns the entries that may be tried again, with the
+// cause that asks for the longest wait.
+func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) {
 	keys := make([]string, len(part))
 	muts := make([]*bigtable.Mutation, len(part))
 	for n, i := range part {
@@ -115,31 +113,34 @@ func (b *bulk) send(ctx context.Context, part []int, last *error) (again []int) 
 	errs, err := b.t.data.ApplyBulk(withRecord(ctx, &rec), keys, muts)
 	if !rec.seen {
 		for n, i := range part {
-			switch {
-			case err != nil:
-				b.out[i] = unguarded(err)
-			case errs != nil:
-				b.out[i] = unguarded(errs[n])
-			default:
-				b.out[i] = unguarded(nil)
+			entryErr := err
+			if err == nil && errs != nil {
+				entryErr = errs[n]
 			}
+			b.out[i] = unguarded(ended(ctx, entryErr))
 		}
-		return nil
+		return nil, nil
 	}
 	for n, i := range part {
-		entryErr := rec.answers[n].err
-		if !rec.answers[n].answered {
-			entryErr = rec.err
-			if entryErr == nil || errors.Is(entryErr, errHandled) {
-				entryErr = errNoAnswer
-			}
-		}
-		b.tracks[i].note(entryErr)
+		entryErr, doubt := rec.verdict(n)
+		b.tracks[i].note(ended(ctx, entryErr), doubt)
 		b.out[i] = b.tracks[i].outcome()
 		if entryErr != nil && (retryable(entryErr) || entryErr == errNoAnswer) {
 			again = append(again, i)
-			*last = entryErr
+			cause = longer(cause, entryErr)
 		}
 	}
-	return again
+	return again, cause
+}
+
+// verdict returns how entry n ended, and whether it may have been applied all the same. A stream that broke after a
+// response was under way: what it had not answered yet is in doubt whatever it broke with.
+func (r *record) verdict(n int) (err error, doubt bool) {
+	switch a := r.answers[n]; {
+	case a.answered:
+		return a.err, !refused(a.err) && status.Code(a.err) != codes.ResourceExhausted
+	case r.err == nil:
+		return errNoAnswer, true
+	}
+	return r.err, r.answered || !refused(r.err)
 }

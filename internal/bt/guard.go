@@ -24,9 +24,10 @@ var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the serv
 
 // record is what the guard noted of one guarded call. It travels in the context and is read when the call has returned.
 type record struct {
-	seen    bool         // the call came by
-	err     error        // how the call ended
-	answers []entryState // of a bulk write, by entry
+	seen     bool         // the call came by
+	err      error        // how the call ended
+	answered bool         // by at least one response, of a bulk write
+	answers  []entryState // of a bulk write, by entry
 }
 
 type entryState struct {
@@ -42,7 +43,7 @@ func withRecord(ctx context.Context, r *record) context.Context {
 
 func guardUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	rec, ok := ctx.Value(recordKey{}).(*record)
-	if !ok {
+	if !ok || rec.seen { // seen by a guard further out, where a connection has two
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 	rec.seen = true
@@ -55,7 +56,7 @@ func guardUnary(ctx context.Context, method string, req, reply any, cc *grpc.Cli
 
 func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	rec, ok := ctx.Value(recordKey{}).(*record)
-	if !ok {
+	if !ok || rec.seen {
 		return streamer(ctx, desc, cc, method, opts...)
 	}
 	rec.seen = true
@@ -90,6 +91,7 @@ func (s *guardedStream) RecvMsg(m any) error {
 		}
 		return io.EOF
 	}
+	s.rec.answered = true
 	res, ok := m.(*btpb.MutateRowsResponse)
 	if !ok {
 		return nil

@@ -2,6 +2,7 @@ package bt
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"cloud.google.com/go/bigtable"
@@ -10,13 +11,16 @@ import (
 // Insertion is a row that is written only where nothing that Exists passes is there yet.
 type Insertion struct {
 	Key      string
-	Exists   bigtable.Filter
+	Exists   func() bigtable.Filter // asked before each attempt
 	Mutation *bigtable.Mutation
 	// Mine reports whether a row that Exists passed is the one that Mutation writes.
 	Mine func(bigtable.Row) bool
 	// Tell asks to tell Same from Other always, at the cost of a read where the row is there. Without it the row is read
 	// only where an answer was lost, and Other is any row.
 	Tell bool
+	// Final says that a row which is there stays as it is, as all its writers insert. Without it, a row that is found to be
+	// another's after an answer was lost may have replaced this insertion's, and the outcome is unknown.
+	Final bool
 }
 
 // Inserted says how an insertion whose outcome is Stored found the row.
@@ -37,48 +41,59 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	var tr tracker
 	var pause pauser
 	for {
-		matched, out := t.Conditional(ctx, in.Key, in.Exists, nil, in.Mutation)
+		exists := in.Exists()
+		matched, out := t.Conditional(ctx, in.Key, exists, nil, in.Mutation)
 		if out.Attempts == 0 {
 			if tr.attempts == 0 {
 				return 0, out
 			}
 			return 0, tr.outcome()
 		}
-		doubt := tr.doubt
-		tr.note(out.Err)
-		switch {
-		case out.Err == nil && !matched:
-			return Fresh, tr.outcome()
-		case out.Err == nil:
-			return t.found(ctx, in, doubt, &tr)
-		case !retryable(out.Err) || !pause.wait(ctx, out.Err):
+		tr.note(out.Err, out.State == Unknown)
+		if out.Err == nil {
+			if !matched {
+				return Fresh, tr.outcome()
+			}
+			if found, out, ok := t.found(ctx, in, exists, &tr); ok {
+				return found, out
+			}
+		} else if !retryable(out.Err) {
 			return 0, tr.outcome()
+		}
+		if !pause.wait(ctx, out.Err) {
+			return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: ended(ctx, tr.err)}
 		}
 	}
 }
 
-// found tells a row that is there already from the insertion's own.
-func (t *Table) found(ctx context.Context, in Insertion, doubt bool, tr *tracker) (Inserted, Outcome) {
-	if !doubt && !in.Tell {
-		return Other, tr.outcome()
+// found tells a row that is there already from the insertion's own. It reports false where the row is gone again.
+func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, tr *tracker) (Inserted, Outcome, bool) {
+	if !tr.doubt && !in.Tell {
+		return Other, tr.outcome(), true
 	}
-	row, err := t.Row(ctx, in.Key, in.Exists)
+	row, err := t.Row(ctx, in.Key, exists)
 	switch {
-	case err != nil && doubt:
-		return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: err}
 	case err != nil:
-		return 0, Outcome{State: Rejected, Attempts: tr.attempts, Err: err}
-	case !in.Mine(row):
-		return Other, tr.outcome()
-	case doubt:
-		return Fresh, tr.outcome()
+		return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: err}, true
+	case row == nil:
+		return 0, Outcome{}, false
+	case in.Mine(row) && tr.doubt:
+		return Fresh, tr.outcome(), true
+	case in.Mine(row):
+		return Same, tr.outcome(), true
+	case tr.doubt && !in.Final:
+		return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: errReplaced}, true
 	}
-	return Same, tr.outcome()
+	return Other, tr.outcome(), true
 }
 
+var errReplaced = errors.New("tsdb: an answer was lost, and the row now holds what another has written")
+
 // InsertMany makes the insertions, at most width at a time, and returns what each found, in order. Insertions of one row
-// are made in their order.
+// are made in their order. Each is bounded by the timeout of writes, the whole call by that of scans.
 func (t *Table) InsertMany(ctx context.Context, ins []Insertion, width int) ([]Inserted, []Outcome) {
+	ctx, cancel := within(ctx, t.timeouts.Scan)
+	defer cancel()
 	found, out := make([]Inserted, len(ins)), make([]Outcome, len(ins))
 	order := make(map[string][]int, len(ins))
 	var keys []string

@@ -3,6 +3,7 @@ package bt
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,19 +29,18 @@ type Outcome struct {
 	Err      error
 }
 
-// ErrUnguarded is wrapped by the error of a write whose outcome could not be known because its connection does not carry
-// the guard.
-var ErrUnguarded = errors.New("tsdb: the client's connection does not carry the store's interceptors")
+// ErrUnguarded is wrapped by the error of a write whose outcome could not be known because it did not pass the guard.
+var ErrUnguarded = errors.New("tsdb: the call did not pass the store's interceptors")
 
-// ambiguous reports whether a call that ended with err may have been applied all the same. Only statuses by which the
-// service refuses before it applies anything are certain.
-func ambiguous(err error) bool {
+// refused reports whether err is a status by which the service refuses before it applies anything. ResourceExhausted is
+// one only as the status of an entry: for a call as a whole, connections and proxies make it too, after the fact.
+func refused(err error) bool {
 	switch status.Code(err) {
 	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied,
-		codes.Unauthenticated, codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented, codes.ResourceExhausted:
-		return false
+		codes.Unauthenticated, codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented:
+		return true
 	}
-	return true
+	return false
 }
 
 // tracker gathers the attempts at one write. An earlier attempt whose answer was lost leaves a doubt that a later refusal
@@ -48,17 +48,16 @@ func ambiguous(err error) bool {
 type tracker struct {
 	attempts int
 	doubt    bool
-	err      error
 	stored   bool
+	err      error
 }
 
-func (t *tracker) note(err error) {
+// note adds an attempt that ended with err; doubt says that it may have been applied all the same.
+func (t *tracker) note(err error, doubt bool) {
 	t.attempts++
 	t.err = err
 	t.stored = err == nil
-	if err != nil && ambiguous(err) {
-		t.doubt = true
-	}
+	t.doubt = t.doubt || err != nil && doubt
 }
 
 func (t *tracker) outcome() Outcome {
@@ -74,4 +73,13 @@ func (t *tracker) outcome() Outcome {
 // notSent is the outcome of a write for which there was no time left to try.
 func notSent(ctx context.Context) Outcome {
 	return Outcome{State: Rejected, Err: context.Cause(ctx)}
+}
+
+// ended adds to the error of a call why its context has ended, where it has: the status alone does not match the
+// context's errors.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }

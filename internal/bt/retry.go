@@ -2,6 +2,7 @@ package bt
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -35,6 +36,36 @@ func retryInfo(err error) (time.Duration, bool) {
 		}
 	}
 	return 0, false
+}
+
+// longer returns the one of two causes after which the service wants the longer wait.
+func longer(a, b error) error {
+	wantA, _ := retryInfo(a)
+	wantB, _ := retryInfo(b)
+	if a == nil || wantB > wantA {
+		return b
+	}
+	return a
+}
+
+// Retry calls try until it is done or fails for good, with waits in between, within the timeout of scans. It starts again
+// where try is not done or fails with an error after which it may succeed, so try must be safe to repeat.
+func (t *Table) Retry(ctx context.Context, try func(context.Context) (done bool, err error)) error {
+	ctx, cancel := within(ctx, t.timeouts.Scan)
+	defer cancel()
+	var pause pauser
+	for {
+		done, err := try(ctx)
+		if done && err == nil || err != nil && !retryable(err) {
+			return ended(ctx, err)
+		}
+		if !pause.wait(ctx, err) {
+			if err == nil {
+				err = errors.New("tsdb: others were faster each time")
+			}
+			return ended(ctx, err)
+		}
+	}
 }
 
 // pauser waits between attempts. The zero pauser is ready.

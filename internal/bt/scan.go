@@ -2,6 +2,7 @@ package bt
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"cloud.google.com/go/bigtable"
@@ -18,11 +19,7 @@ type Scan struct {
 
 // Read calls visit for each row in order until it returns false. Rows that arrive after ctx has ended are not visited.
 func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool) error {
-	timeout := t.timeouts.Read
-	if s.Long {
-		timeout = t.timeouts.Scan
-	}
-	ctx, cancel := within(ctx, timeout)
+	ctx, cancel := t.Bound(ctx, s.Long)
 	defer cancel()
 	opts := make([]bigtable.ReadOption, 0, 3)
 	if s.Filter != nil {
@@ -45,7 +42,7 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 	if err == nil && !stopped {
 		err = ctx.Err()
 	}
-	return err
+	return ended(ctx, err)
 }
 
 // Rows is Read as a sequence; an error is the last pair. No goroutine runs behind it.
@@ -62,13 +59,22 @@ func (t *Table) Rows(ctx context.Context, s Scan) iter.Seq2[bigtable.Row, error]
 	}
 }
 
+// ErrForeignRow is wrapped by the error of a read that the service answered with a row that was not asked for.
+var ErrForeignRow = errors.New("tsdb: the service returned a row of another range")
+
 // Row returns the row of that key, or nil where there is none that passes the filter.
 func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (row bigtable.Row, err error) {
+	foreign := false
 	err = t.Read(ctx, Scan{Rows: bigtable.RowList{key}, Filter: filter, Limit: 1}, func(r bigtable.Row) bool {
-		row = r
-		return true
+		if foreign = r.Key() != key; !foreign {
+			row = r
+		}
+		return !foreign
 	})
-	if err != nil {
+	switch {
+	case foreign:
+		return nil, ErrForeignRow
+	case err != nil:
 		return nil, err
 	}
 	return row, nil

@@ -10,8 +10,8 @@ import (
 // Timeouts bound every call; each also ends with the caller's own context, whichever is earlier.
 type Timeouts struct {
 	Read  time.Duration // one row, or the newest few
-	Write time.Duration // one write or one bulk write, with its retries
-	Scan  time.Duration // one scan, with what its consumer takes
+	Write time.Duration // one request that writes, with its retries
+	Scan  time.Duration // one scan, with what its consumer takes, or one call that writes many rows
 }
 
 // Table is one table, or one authorized view of it, and how it is spoken to. It is safe for concurrent use.
@@ -24,6 +24,15 @@ type Table struct {
 // New returns a Table over data. Conditional writes go through cond, which may be the same.
 func New(data, cond bigtable.TableAPI, timeouts Timeouts) *Table {
 	return &Table{data: data, cond: cond, timeouts: timeouts}
+}
+
+// Bound returns ctx bounded by the timeout of scans where long is set, and of reads where it is not. A call of several
+// requests bounds them together.
+func (t *Table) Bound(ctx context.Context, long bool) (context.Context, context.CancelFunc) {
+	if long {
+		return within(ctx, t.timeouts.Scan)
+	}
+	return within(ctx, t.timeouts.Read)
 }
 
 // within returns ctx bounded by d, without a timer of its own where ctx ends earlier anyway.

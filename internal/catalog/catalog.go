@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"cloud.google.com/go/bigtable"
 
@@ -72,6 +71,9 @@ func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
 		if err != nil {
 			return st, err
 		}
+		if !slices.Contains(keys, row.Key()) {
+			return st, bt.ErrForeignRow
+		}
 		if row.Key() == rowkey.FormatRow {
 			if st.Format, err = parseFormat(row); err != nil {
 				return st, err
@@ -117,12 +119,12 @@ func parseEntry(row bigtable.Row) (Entry, error) {
 	return e, nil
 }
 
-// WriteFormat writes the format's version where the table has none.
-func WriteFormat(ctx context.Context, t *bt.Table) error {
+// WriteFormat writes the format's version where the table has none. It reports false where there is one.
+func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 	mut := bigtable.NewMutation()
 	mut.Set(Family, columnVersion, 0, []byte(strconv.Itoa(FormatVersion)))
-	_, out := t.Conditional(ctx, rowkey.FormatRow, bigtable.ColumnFilter(columnVersion), nil, mut)
-	return out.Err
+	exists, out := t.Conditional(ctx, rowkey.FormatRow, bigtable.ColumnFilter(columnVersion), nil, mut)
+	return !exists && out.Err == nil, out.Err
 }
 
 // Write stores d where the catalogue still holds what old says: nothing for the zero Entry. It reports false, and changes
@@ -224,6 +226,3 @@ func names(classes []Class) []string {
 	}
 	return out
 }
-
-// Timeout bounds one round of reading or writing the catalogue and the table's families.
-const Timeout = 60 * time.Second

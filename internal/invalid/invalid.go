@@ -11,7 +11,7 @@ import (
 // maxValue is how many bytes of a refused value an error repeats.
 const maxValue = 64
 
-// Error says which input was refused and why. It unwraps to the sentinel of the package that refused it.
+// Error says which input was refused and why.
 type Error struct {
 	// Field names the input, as the caller knows it: "tenant", "part 2", "time".
 	Field string
@@ -19,22 +19,22 @@ type Error struct {
 	Value string
 	// Limit says what would have been accepted.
 	Limit string
-
-	sentinel error
+	// Err is the sentinel of the package that refused it.
+	Err error
 }
 
 // New returns an Error that unwraps to sentinel. The sentinel's text leads the message, so it carries its package's name.
 func New(sentinel error, field, value, limit string) *Error {
-	return &Error{Field: field, Value: value, Limit: limit, sentinel: sentinel}
+	return &Error{Field: field, Value: value, Limit: limit, Err: sentinel}
 }
 
 // Error implements error.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%v: %s is %s; want %s", e.sentinel, e.Field, e.Value, e.Limit)
+	return fmt.Sprintf("%v: %s is %s; want %s", e.Err, e.Field, e.Value, e.Limit)
 }
 
 // Unwrap returns the sentinel.
-func (e *Error) Unwrap() error { return e.sentinel }
+func (e *Error) Unwrap() error { return e.Err }
 
 // Quote renders text from outside for an Error: quoted, control bytes escaped, and shortened to 64 bytes with its full
 // length noted.

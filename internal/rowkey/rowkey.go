@@ -21,10 +21,11 @@ import (
 
 // Limits of the grammar. MaxKey is Cloud Bigtable's own limit for a row key.
 const (
-	MaxKey     = 4096
-	MaxDataset = 32
-	MaxParts   = 8
-	MaxSalts   = 100
+	MaxKey = 4096
+
+	maxDataset = 32
+	maxParts   = 8
+	maxSalts   = 100
 )
 
 const (
@@ -47,7 +48,7 @@ type Space struct {
 }
 
 // NewSpace returns the space of a tenant's dataset whose keys have the given key fields and salts (0 for none). Its error
-// wraps tenant.ErrInvalid for the zero tenant; dataset, fields and salts must have passed CheckDataset and CheckFields.
+// wraps tenant.ErrInvalid for the zero tenant. Dataset, fields and salts must have passed CheckDataset and CheckFields.
 func NewSpace(id tenant.ID, dataset string, fields []string, salts int) (Space, error) {
 	if id.IsZero() {
 		return Space{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
@@ -135,7 +136,11 @@ func (s Space) CheckPrefix(path string) error {
 	if err := checkParts(path, s.fields); err != nil {
 		return err
 	}
-	if n := len(s.prefix) + len(path) + saltLen + 1; n > MaxKey {
+	n := len(s.prefix) + len(path) + 1
+	if s.salts > 0 {
+		n += saltLen
+	}
+	if n > MaxKey {
 		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for prefix %s", n, invalid.Quote(path)),
 			fmt.Sprintf("at most %d bytes", MaxKey))
 	}
@@ -159,7 +164,7 @@ func checkParts(path string, fields []string) error {
 // CheckDataset reports what is wrong with a dataset's name: 1 to 32 bytes of A-Z a-z 0-9 . _ - and neither "." nor "..".
 func CheckDataset(name string) error {
 	const want = "1 to 32 bytes of A-Z a-z 0-9 . _ -, not \".\" or \"..\""
-	if name == "" || len(name) > MaxDataset || name == "." || name == ".." {
+	if name == "" || len(name) > maxDataset || name == "." || name == ".." {
 		return invalid.New(ErrInvalid, "dataset", invalid.Quote(name), want)
 	}
 	for i := range len(name) {
@@ -172,7 +177,7 @@ func CheckDataset(name string) error {
 
 // CheckFields reports what is wrong with a dataset's key fields and number of salts.
 func CheckFields(fields []string, salts int) error {
-	if len(fields) < 1 || len(fields) > MaxParts {
+	if len(fields) < 1 || len(fields) > maxParts {
 		return invalid.New(ErrInvalid, "key", fmt.Sprintf("%d fields", len(fields)), "1 to 8 fields")
 	}
 	for i, f := range fields {
@@ -185,7 +190,7 @@ func CheckFields(fields []string, salts int) error {
 			}
 		}
 	}
-	if salts < 0 || salts == 1 || salts > MaxSalts {
+	if salts < 0 || salts == 1 || salts > maxSalts {
 		return invalid.New(ErrInvalid, "salts", fmt.Sprint(salts), "0 for none, or 2 to 100")
 	}
 	return nil
