@@ -105,7 +105,7 @@ func checkLogBlock(b []byte, number *uint32) (at int, v logVerdict) {
 		if sum == 0 && size == 0 && encoding == 0 {
 			switch {
 			case !allZero(b[at:]):
-				return at, logDamaged
+				return at, torn(b, at, len(b), true)
 			case logBlock-at < offsetHeader:
 				return at, logGoesOn // the padding of a block
 			}
@@ -165,14 +165,18 @@ func torn(b []byte, at, end int, damaged bool) logVerdict {
 	return logDamaged
 }
 
-// hasUnwrittenPage says whether one of the pages that a chunk goes on to is zeros, as far as the chunk goes. Blocks begin
-// at a page. A few zeros at the beginning of a page say nothing.
+// hasUnwrittenPage says whether one of the pages that a chunk goes on to is zeros, or the rest of the one that it begins in:
+// what was synced of a page ends where the chunk begins, and pages behind it may have been written without it. Blocks
+// begin at a page. A few zeros at the beginning of a page that the file ends in say nothing.
 func hasUnwrittenPage(b []byte, at, end int) bool {
 	const least = 16
-	for page := (at/pageSize + 1) * pageSize; page+least <= end; page += pageSize {
-		if allZero(b[page:min(page+pageSize, end)]) {
+	for page := at; page < end; {
+		next := (page/pageSize + 1) * pageSize
+		part := b[page:min(next, len(b))]
+		if (page == at || len(part) >= least) && allZero(part) {
 			return true
 		}
+		page = next
 	}
 	return false
 }
