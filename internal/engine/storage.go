@@ -70,7 +70,11 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 			db, err = nil, fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r)
 		}
 	}()
-	db, err = pebble.Open(dir, pebbleOptions(o, fs, lock, f, w))
+	logs, err := openLogList(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	db, err = pebble.Open(dir, pebbleOptions(o, logs, lock, f, w))
 	if err != nil {
 		return nil, openError(err, desc.Exists)
 	}
