@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -19,8 +18,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -28,27 +25,7 @@ import (
 // through opens a store whose connection passes the interceptors in opts, behind the store's own.
 func through(t *testing.T, timeouts tsdb.Timeouts, datasets []tsdb.Dataset, opts ...grpc.DialOption) *tsdb.Store {
 	t.Helper()
-	server, err := local.Open(engine.Options{GCInterval: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	conn, err := server.Dial(append(tsdb.DialOptions(), opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, admin, err := local.Clients(context.Background(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := tsdb.New(client, "t", tsdb.Options{Admin: admin, Timeouts: timeouts, OnClose: client.Close})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	if err := store.Ensure(context.Background(), datasets...); err != nil {
-		t.Fatal(err)
-	}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Timeouts: timeouts, DialOptions: opts}, datasets...)
 	return store
 }
 
@@ -145,7 +122,7 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 
 // TestEntryWithoutAnAnswer: the service leaves one entry of a bulk write out of its answer.
 func TestEntryWithoutAnAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		left := 0
 		store := through(t, tsdb.Timeouts{}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
@@ -190,7 +167,7 @@ func TestStreamThatBreaksWithARefusal(t *testing.T) {
 // TestTheEndOfTimeInTheMiddle: points whose request was tried before the time was over are in doubt, those whose was not
 // are rejected.
 func TestTheEndOfTimeInTheMiddle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		points := make([]tsdb.Point[reading], 20_001)
@@ -221,7 +198,7 @@ func TestTheEndOfTimeInTheMiddle(t *testing.T) {
 
 // TestTheContextsErrorsShow: callers look for their own cancellation.
 func TestTheContextsErrorsShow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
@@ -265,7 +242,7 @@ func TestTheContextsErrorsShow(t *testing.T) {
 
 // TestServiceSaysWhen: what the service asks for is honoured by plain and by conditional writes, whatever its code.
 func TestServiceSaysWhen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		st, err := grpcstatus.New(codes.FailedPrecondition, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)})
 		if err != nil {
 			t.Fatal(err)
@@ -311,7 +288,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 
 // TestTimeoutsAreTold: ranges have the timeout of scans, other reads that of reads.
 func TestTimeoutsAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Minute}}, s)
 		conn.Inject(tsdbtest.Delay(10 * time.Second).On(tsdbtest.ReadRows))
@@ -404,7 +381,7 @@ func (s *spied) SendMsg(m any) error {
 
 // TestOnePoisonedRowDoesNotDelayTheOthers.
 func TestOnePoisonedRowDoesNotDelayTheOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "poison") }))

@@ -2,6 +2,8 @@ package tsdb_test
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +171,31 @@ func TestConfigFromEnv(t *testing.T) {
 		set(tt.env)
 		if _, err := tsdb.ConfigFromEnv(); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: %v, want it to name %s", tt.env, err, tt.want)
+		}
+	}
+}
+
+// emulatorChild is set in the process that plays a program with an emulator.
+const emulatorChild = "TIDEMARK_TEST_EMULATOR_CHILD"
+
+// TestEmulator: with BIGTABLE_EMULATOR_HOST set the connection is guarded all the same, and closes well.
+func TestEmulator(t *testing.T) {
+	if os.Getenv(emulatorChild) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEmulator$", "-test.v")
+		cmd.Env = append(os.Environ(), emulatorChild+"=1", "BIGTABLE_EMULATOR_HOST=http://"+listen(t))
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestEmulator") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	for _, conditional := range []string{"", "single"} {
+		c := tsdb.Config{Project: "p", Instance: "i", Table: "t" + conditional, ConditionalAppProfile: conditional}
+		store := must[*tsdb.Store](t)(tsdb.Open(t.Context(), c))
+		c.Table = "missing"
+		missing := must[*tsdb.Store](t)(tsdb.Open(t.Context(), c))
+		use(t, store, missing, true)
+		if err := errors.Join(store.Close(), missing.Close()); err != nil {
+			t.Errorf("Close: %v", err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -80,7 +79,7 @@ func confirm(t *testing.T, what string, got, want tsdb.State, there bool) {
 }
 
 func TestSingleWritesReportWhatTheTableConfirms(t *testing.T) {
-	synctest.Test(t, singleWrites)
+	bubble(t, singleWrites)
 }
 
 func singleWrites(t *testing.T) {
@@ -124,7 +123,7 @@ func singleWrites(t *testing.T) {
 }
 
 func TestPutManyReportsEachPointAsTheTableConfirms(t *testing.T) {
-	synctest.Test(t, manyWrites)
+	bubble(t, manyWrites)
 }
 
 func manyWrites(t *testing.T) {
@@ -169,7 +168,7 @@ func manyWrites(t *testing.T) {
 
 // TestOneBadPointDoesNotHinderTheOthers mixes what is refused here, refused by the service, lost, and stored.
 func TestOneBadPointDoesNotHinderTheOthers(t *testing.T) {
-	synctest.Test(t, oneBadPoint)
+	bubble(t, oneBadPoint)
 }
 
 func oneBadPoint(t *testing.T) {
@@ -311,7 +310,7 @@ func TestOfficialClientCountsTwice(t *testing.T) {
 
 // TestAnHourOfOutage: retries stop at the deadline, however long the outage, and cost no real time to test.
 func TestAnHourOfOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,9 @@ package tsdb_test
 
 import (
 	"context"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -14,7 +16,21 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(emulatorChild) != "" {
+		os.Exit(m.Run()) // the official client leaks in emulator mode
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// bubble runs a test on a clock of its own, which does not work over a real network.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		t.Skip("runs on a clock of its own, in process")
+	}
+	synctest.Test(t, f)
+}
 
 type reading struct {
 	TempC float64 `json:"temp_c"`

@@ -3,7 +3,6 @@ package tsdbtest
 import (
 	"context"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,20 +11,18 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/tidemark-go/tidemark/internal/local"
 )
 
 // Conn is the connection between a store under test and its engine. It counts what passes and does what the faults say.
 // It stands where the network would: behind the store's own interceptors, so that the store sees a fault as it would see
 // the network's. It is safe for concurrent use.
 type Conn struct {
-	server *local.Server
+	backend
 
-	mu     sync.Mutex
-	faults []*active
-	outage bool
-	counts Counts
+	mu      sync.Mutex
+	faults  []*active
+	outages int
+	counts  Counts
 }
 
 // Counts are what passed a Conn.
@@ -48,23 +45,24 @@ func (c *Conn) Inject(f Fault) {
 	c.faults = append(c.faults, &active{Fault: f})
 }
 
-// Clear takes all faults off the connection, and ends an outage.
+// Clear takes all faults off the connection, and ends all outages.
 func (c *Conn) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.faults, c.outage = nil, false
+	c.faults, c.outages = nil, 0
 }
 
-// Outage makes every call fail with Unavailable, before it reaches the engine, until the returned function is called.
+// Outage makes every call fail with Unavailable, before it reaches the engine, until the returned function is called, or
+// Clear. Of several outages at once, each must end.
 func (c *Conn) Outage() (end func()) {
-	c.set(true)
-	return func() { c.set(false) }
-}
-
-func (c *Conn) set(outage bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.outage = outage
+	c.outages++
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.outages = max(0, c.outages-1)
+	})
 }
 
 // Counts returns what passed since the start or the last Reset.
@@ -88,27 +86,35 @@ const dataService = "/google.bigtable.v2.Bigtable/"
 
 // begin counts a call and returns what goes wrong with it.
 func (c *Conn) begin(m Method) plan {
+	var p plan
+	faults, outage := c.due(m)
+	for _, f := range faults {
+		p.add(f)
+	}
+	if outage {
+		p.before = fault(codes.Unavailable, "before")
+	}
+	return p
+}
+
+// due counts a call and returns the faults whose turn it is.
+func (c *Conn) due(m Method) (faults []Fault, outage bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.counts.Calls == nil {
 		c.counts.Calls = map[Method]int{}
 	}
 	c.counts.Calls[m]++
-	var p plan
-	for _, f := range slices.Clone(c.faults) {
+	for _, f := range c.faults {
 		if f.method != "" && f.method != m {
 			continue
 		}
 		f.seen++
-		if f.seen <= f.skip || f.times > 0 && f.seen > f.skip+f.times {
-			continue
+		if f.seen > f.skip && (f.times == 0 || f.seen <= f.skip+f.times) {
+			faults = append(faults, f.Fault)
 		}
-		p.add(f.Fault)
 	}
-	if c.outage {
-		p.before = fault(codes.Unavailable, "before")
-	}
-	return p
+	return faults, c.outages > 0
 }
 
 func (c *Conn) countRows(stats *btpb.RequestStats) {

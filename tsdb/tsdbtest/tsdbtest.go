@@ -9,6 +9,8 @@ package tsdbtest
 
 import (
 	"context"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,72 +31,73 @@ type Options struct {
 	Timeouts tsdb.Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
 	Clock func() time.Time
+	// DialOptions are put on the connection between the store's interceptors and the faults.
+	DialOptions []grpc.DialOption
+	// TCP serves the engine on the loopback interface and lets the official client dial it, as it dials Cloud Bigtable. It is
+	// slower, and does not work in a bubble of testing/synctest. By default the engine is called in process. Setting the
+	// variable TIDEMARK_TEST_TCP makes it so for all stores of this package.
+	TCP bool
 }
 
 // Open returns a new store that holds the datasets, and the connection that it works through. Both end with the test.
 // Whatever fails ends the test at once.
 func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
-	return open(t, opts, datasets)
+	ctx := context.Background()
+	server, err := local.Open(engine.Options{Clock: opts.Clock, GCInterval: -1})
+	fatal(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	conn := &Conn{backend: backend{server: server}}
+	if opts.TCP || os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		stop, err := conn.serve()
+		fatal(t, err)
+		t.Cleanup(stop)
+	}
+	client, admin, err := conn.dial(ctx, slices.Concat(tsdb.DialOptions(), opts.DialOptions, conn.dialOptions()))
+	fatal(t, err)
+	store, err := tsdb.New(client, Table, tsdb.Options{Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, OnClose: client.Close})
+	fatal(t, err)
+	t.Cleanup(func() {
+		_ = store.Close()
+		_ = admin.Close()
+	})
+	if len(datasets) > 0 {
+		fatal(t, store.Ensure(ctx, datasets...))
+	}
+	conn.Reset()
+	return store, conn
 }
 
 // OpenTable is Open with a client beside the store that sees the same table without any faults, for tests that look at
 // what is really stored.
 func OpenTable(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn, *bigtable.Table) {
 	t.Helper()
-	store, conn := open(t, opts, datasets)
-	client, _ := clients(t, conn.server)
+	store, conn := Open(t, opts, datasets...)
+	client, _ := clients(t, conn, nil)
 	return store, conn, client.Open(Table)
-}
-
-func open(t testing.TB, opts Options, datasets []tsdb.Dataset) (*tsdb.Store, *Conn) {
-	t.Helper()
-	ctx := context.Background()
-	server, err := local.Open(engine.Options{Clock: opts.Clock, GCInterval: -1})
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	conn := &Conn{server: server}
-	cc, err := server.Dial(append(tsdb.DialOptions(), conn.dialOptions()...)...)
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	client, admin, err := local.Clients(ctx, cc)
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	store, err := tsdb.New(client, Table, tsdb.Options{Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, OnClose: client.Close})
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	if len(datasets) > 0 {
-		if err := store.Ensure(ctx, datasets...); err != nil {
-			t.Fatalf("tsdbtest: %v", err)
-		}
-	}
-	conn.Reset()
-	return store, conn
 }
 
 // Clients returns the official clients over the same engine as the store of conn, through the same faults but without the
 // store's interceptors: what a program that writes by hand would see.
 func Clients(t testing.TB, conn *Conn) (*bigtable.Client, *bigtable.AdminClient) {
 	t.Helper()
-	return clients(t, conn.server, conn.dialOptions()...)
+	return clients(t, conn, conn.dialOptions())
 }
 
-func clients(t testing.TB, server *local.Server, opts ...grpc.DialOption) (*bigtable.Client, *bigtable.AdminClient) {
+func clients(t testing.TB, conn *Conn, opts []grpc.DialOption) (*bigtable.Client, *bigtable.AdminClient) {
 	t.Helper()
-	cc, err := server.Dial(opts...)
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	client, admin, err := local.Clients(context.Background(), cc)
-	if err != nil {
-		t.Fatalf("tsdbtest: %v", err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
+	client, admin, err := conn.dial(context.Background(), opts)
+	fatal(t, err)
+	t.Cleanup(func() {
+		_ = client.Close()
+		_ = admin.Close()
+	})
 	return client, admin
+}
+
+func fatal(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("tsdbtest: %v", err)
+	}
 }

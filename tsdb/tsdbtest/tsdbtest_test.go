@@ -166,3 +166,37 @@ func TestLatencyHasTheQuantilesItNames(t *testing.T) {
 		}
 	}
 }
+
+func TestLatencyOfNothing(t *testing.T) {
+	for _, l := range []tsdbtest.Latency{{}, {P50: -1}, {P99: time.Second}} {
+		if d := l.Draw()(); d != 0 {
+			t.Errorf("%+v draws %v", l, d)
+		}
+	}
+	if d := (tsdbtest.Latency{P50: time.Second}).Draw()(); d.Round(time.Millisecond) != time.Second {
+		t.Errorf("without a tail a median of 1s draws %v", d)
+	}
+}
+
+func TestOutagesOverlap(t *testing.T) {
+	tbl, conn := hand(t)
+	first, second := conn.Outage(), conn.Outage()
+	first()
+	first()
+	if err := tbl.Apply(short(t), "row", set("x")); err == nil {
+		t.Error("the end of one outage ends another")
+	}
+	second()
+	if err := tbl.Apply(short(t), "row", set("x")); err != nil {
+		t.Errorf("after all outages: %v", err)
+	}
+}
+
+// TestDelayMayAskTheConnection: a draw is called without the connection's lock.
+func TestDelayMayAskTheConnection(t *testing.T) {
+	tbl, conn := hand(t)
+	conn.Inject(tsdbtest.DelayBy(func() time.Duration { return time.Duration(conn.Counts().Calls[tsdbtest.MutateRow]) }))
+	if err := tbl.Apply(short(t), "row", set("x")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,175 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestSlowReplicasEnsureManyClasses: eight replicas start at once with twelve new classes, on calls of uneven length.
+func TestSlowReplicasEnsureManyClasses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{Older: manyClasses(12)})
+		jitter := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond)
+			return invoker(ctx, method, req, reply, cc, opts...)
+		}
+		store := through(t, tsdb.Timeouts{}, nil, grpc.WithChainUnaryInterceptor(jitter))
+		var wg sync.WaitGroup
+		errs := make([]error, 8)
+		for i := range errs {
+			wg.Go(func() { errs[i] = store.Ensure(t.Context(), s) })
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+		if err := store.Verify(t.Context(), s); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestReplicasAddDifferentTags: what one replica adds between another's look and its write is not lost.
+func TestReplicasAddDifferentTags(t *testing.T) {
+	v := func(tags ...string) *tsdb.Schema[reading] {
+		var old []codec.Codec[reading]
+		for _, tag := range tags {
+			old = append(old, codec.Tagged(tag, codec.JSON[reading]()))
+		}
+		return tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Fallback(codec.JSON[reading](), old...), tsdb.SchemaOptions{})
+	}
+	for _, tt := range []struct {
+		slow, fast *tsdb.Schema[reading]
+		want       error
+	}{{v("a"), v("b"), tsdb.ErrSchemaConflict}, {v("a", "b"), v("b"), nil}} {
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, v())
+		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+			if err := store.Ensure(t.Context(), tt.fast); err != nil {
+				t.Error(err)
+			}
+			return 0
+		}).On(tsdbtest.CheckAndMutateRow).Times(1))
+		if err := store.Ensure(t.Context(), tt.slow); !errors.Is(err, tt.want) {
+			t.Errorf("Ensure of a replica that was overtaken: %v, want %v", err, tt.want)
+		}
+		conn.Clear()
+		all := tt.fast
+		if tt.want == nil {
+			all = tt.slow
+		}
+		if err := store.Verify(t.Context(), all); err != nil {
+			t.Errorf("the catalogue lost what was added: %v", err)
+		}
+	}
+}
+
+// TestAnotherVersionInBetween: a program of a newer format makes the table its own while Ensure is under way.
+func TestAnotherVersionInBetween(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	m := bigtable.NewMutation()
+	m.DeleteRow()
+	apply(t, table, "!format", m)
+	apply(t, table, "!dataset#readings", m)
+	conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+		m := bigtable.NewMutation()
+		m.Set("_sys", "v", 0, []byte("2"))
+		apply(t, table, "!format", m)
+		return 0
+	}).On(tsdbtest.CheckAndMutateRow).Times(1))
+	if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		t.Errorf("Ensure: %v, want a conflict", err)
+	}
+	row, err := table.ReadRow(t.Context(), "!dataset#readings")
+	if err != nil || row != nil {
+		t.Errorf("the newer program's table now holds %v, %v", row, err)
+	}
+}
+
+// TestEnsureTriesAgain: one lost call does not fail a start.
+func TestEnsureTriesAgain(t *testing.T) {
+	for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.Unavailable), tsdbtest.LoseResponse(codes.Unavailable)} {
+		s := readings(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "x", Policy: gc.Never()}})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{})
+		for _, m := range []tsdbtest.Method{tsdbtest.ReadRows, tsdbtest.CheckAndMutateRow} {
+			conn.Inject(f.On(m).Times(1))
+		}
+		if err := store.Ensure(t.Context(), s); err != nil {
+			t.Errorf("Ensure: %v", err)
+		}
+		if err := store.Verify(t.Context(), s); err != nil {
+			t.Errorf("Verify: %v", err)
+		}
+	}
+}
+
+// TestWhatANewerProgramNotedIsKept: Ensure adds to the catalogue and drops nothing that it does not know.
+func TestWhatANewerProgramNotedIsKept(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	row, err := table.ReadRow(t.Context(), "!dataset#readings", bigtable.RowFilter(bigtable.ColumnFilter("json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := bigtable.NewMutation()
+	m.Set("_sys", "json", 0, append([]byte(`{"rollups":["hourly"],`), row["_sys"][0].Value[1:]...))
+	apply(t, table, "!dataset#readings", m)
+	more := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Fallback(codec.JSON[reading](), codec.Tagged("a", codec.JSON[reading]())), tsdb.SchemaOptions{})
+	if err := store.Ensure(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
+	row, err = table.ReadRow(t.Context(), "!dataset#readings", bigtable.RowFilter(bigtable.ColumnFilter("json")))
+	if err != nil || !strings.Contains(string(row["_sys"][0].Value), `"rollups":["hourly"]`) || !strings.Contains(string(row["_sys"][0].Value), `"json","a"`) {
+		t.Errorf("the entry is now %s, %v", row["_sys"][0].Value, err)
+	}
+}
+
+// TestConditionalWritesTakeTheirOwnClient.
+func TestConditionalWritesTakeTheirOwnClient(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	_, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	_, other, _ := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	data, _ := tsdbtest.Clients(t, conn)
+	conditional, _ := tsdbtest.Clients(t, other)
+	store, err := tsdb.New(data, tsdbtest.Table, tsdb.Options{Conditional: conditional})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.For(store, acme).PutIfAbsent(t.Context(), roof, start, reading{}); err != nil {
+		t.Fatal(err)
+	}
+	if here, there := conn.Counts().Calls[tsdbtest.CheckAndMutateRow], other.Counts().Calls[tsdbtest.CheckAndMutateRow]; here != 0 || there != 1 {
+		t.Errorf("%d conditional writes went by the data client, %d by the other", here, there)
+	}
+}
+
+// TestLargePointsAreSplit: requests are bounded in bytes.
+func TestLargePointsAreSplit(t *testing.T) {
+	s := tsdb.MustDefine("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	var points []tsdb.Point[[]byte]
+	for i := range 3 {
+		points = append(points, tsdb.Point[[]byte]{Entity: tsdb.NewEntity(fmt.Sprint(i)), Time: start, Value: make([]byte, 5<<20)})
+	}
+	if _, err := s.For(store, acme).PutMany(t.Context(), points); err != nil {
+		t.Fatal(err)
+	}
+	if n := conn.Counts().Calls[tsdbtest.MutateRows]; n != 3 {
+		t.Errorf("15 MiB went in %d requests, want 3", n)
+	}
+}
