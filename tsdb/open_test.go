@@ -68,7 +68,6 @@ func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
 
 // TestOpenDials goes through the client's own dial, as on Cloud Bigtable.
 func TestOpenDials(t *testing.T) {
-	t.Setenv("CBT_ENABLE_DIRECTPATH", "false") // or the client asks the machine's metadata server, and keeps that connection
 	c := tsdb.Config{
 		Project: "p", Instance: "i", Table: "t", ConditionalAppProfile: "single", MetricsProvider: bigtable.NoopMetricsProvider{},
 		ClientOptions: []option.ClientOption{

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(emulatorChild) != "" {
 		os.Exit(m.Run()) // the official client leaks in emulator mode
 	}
-	goleak.VerifyTestMain(m)
+	// The official client that dials by itself asks the machine's metadata server, once, and keeps that connection.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
 // bubble runs a test on a clock of its own, which does not work over a real network.

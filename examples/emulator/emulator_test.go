@@ -177,8 +177,10 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestLoopback(t *testing.T) {
-	for host, want := range map[string]bool{"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true,
-		"::ffff:127.0.0.1": true, "": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "example.com": false} {
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true,
+		"::ffff:127.0.0.1": true, "": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "example.com": false,
+	} {
 		if got := loopback(host); got != want {
 			t.Errorf("loopback(%q) = %v, want %v: the data is open to other machines, or nobody can reach it", host, got, want)
 		}

@@ -127,9 +127,11 @@ func TestModifyFamiliesIsAtomic(t *testing.T) {
 		return &adminpb.ModifyColumnFamiliesRequest_Modification{Id: id, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: cf}, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths}}
 	}
 	sum := &adminpb.Type{Kind: &adminpb.Type_AggregateType{AggregateType: &adminpb.Type_Aggregate{
-		InputType: &adminpb.Type{Kind: &adminpb.Type_Int64Type{Int64Type: &adminpb.Type_Int64{}}}, Aggregator: &adminpb.Type_Aggregate_Sum_{}}}}
+		InputType: &adminpb.Type{Kind: &adminpb.Type_Int64Type{Int64Type: &adminpb.Type_Int64{}}}, Aggregator: &adminpb.Type_Aggregate_Sum_{},
+	}}}
 	hll := &adminpb.Type{Kind: &adminpb.Type_AggregateType{AggregateType: &adminpb.Type_Aggregate{
-		InputType: &adminpb.Type{Kind: &adminpb.Type_BytesType{}}, Aggregator: &adminpb.Type_Aggregate_HllppUniqueCount{}}}}
+		InputType: &adminpb.Type{Kind: &adminpb.Type_BytesType{}}, Aggregator: &adminpb.Type_Aggregate_HllppUniqueCount{},
+	}}}
 	age := func(d time.Duration) *adminpb.GcRule {
 		return &adminpb.GcRule{Rule: &adminpb.GcRule_MaxAge{MaxAge: durationpb.New(d)}}
 	}

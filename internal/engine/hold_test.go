@@ -22,9 +22,12 @@ func TestHoldLooksAgain(t *testing.T) {
 	name := parent + "/tables/t"
 	create := func(prefix string) {
 		t.Helper()
-		_, err := e.CreateAuthorizedView(t.Context(), &adminpb.CreateAuthorizedViewRequest{Parent: name, AuthorizedViewId: "v",
+		_, err := e.CreateAuthorizedView(t.Context(), &adminpb.CreateAuthorizedViewRequest{
+			Parent: name, AuthorizedViewId: "v",
 			AuthorizedView: &adminpb.AuthorizedView{AuthorizedView: &adminpb.AuthorizedView_SubsetView_{
-				SubsetView: &adminpb.AuthorizedView_SubsetView{RowPrefixes: [][]byte{[]byte(prefix)}}}}})
+				SubsetView: &adminpb.AuthorizedView_SubsetView{RowPrefixes: [][]byte{[]byte(prefix)}},
+			}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,19 +77,24 @@ func TestReadRowSets(t *testing.T) {
 		{"infinite reverse", bigtable.InfiniteReverseRange("r01"), nil, "r00 r01"},
 		{"keys, unsorted and twice", bigtable.RowList{"r07", "r02", "r07", "none"}, nil, "r02 r07"},
 		{
-			"overlapping ranges", bigtable.RowRangeList{bigtable.NewRange("r10", "r13"), bigtable.NewRange("r01", "r02"),
-				bigtable.NewRange("r12", "r14")}, nil, "r01 r10 r11 r12 r13",
+			"overlapping ranges", bigtable.RowRangeList{
+				bigtable.NewRange("r10", "r13"), bigtable.NewRange("r01", "r02"),
+				bigtable.NewRange("r12", "r14"),
+			}, nil, "r01 r10 r11 r12 r13",
 		},
 		{
-			"ranges in reverse", bigtable.RowRangeList{bigtable.NewRange("r10", "r13"), bigtable.NewRange("r01", "r02")},
-			[]bigtable.ReadOption{bigtable.ReverseScan()}, "r12 r11 r10 r01",
+			"ranges in reverse",
+			bigtable.RowRangeList{bigtable.NewRange("r10", "r13"), bigtable.NewRange("r01", "r02")},
+			[]bigtable.ReadOption{bigtable.ReverseScan()},
+			"r12 r11 r10 r01",
 		},
 		{"reverse", bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.ReverseScan(), bigtable.LimitRows(2)}, "r19 r18"},
 		{"prefix", bigtable.PrefixRange("r1"), []bigtable.ReadOption{bigtable.LimitRows(2)}, "r10 r11"},
 		{"nothing there", bigtable.PrefixRange("x"), nil, ""},
 		{
 			"limit counts what is returned", bigtable.InfiniteRange(""),
-			[]bigtable.ReadOption{bigtable.RowFilter(bigtable.ValueFilter("1[0-9]\\.2")), bigtable.LimitRows(2)}, "r10 r11",
+			[]bigtable.ReadOption{bigtable.RowFilter(bigtable.ValueFilter("1[0-9]\\.2")), bigtable.LimitRows(2)},
+			"r10 r11",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -255,7 +260,8 @@ func TestReadRefusals(t *testing.T) {
 		{"empty key", &bigtablepb.ReadRowsRequest{TableName: fullName, Rows: &bigtablepb.RowSet{RowKeys: [][]byte{{}}}}, codes.InvalidArgument},
 		{"large set", &bigtablepb.ReadRowsRequest{TableName: fullName, Rows: closed("a", strings.Repeat("b", 600<<10))}, codes.InvalidArgument},
 		{"bad filter", &bigtablepb.ReadRowsRequest{TableName: fullName, Filter: &bigtablepb.RowFilter{
-			Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("[")}}}, codes.InvalidArgument},
+			Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("[")},
+		}}, codes.InvalidArgument},
 		{"nil range", &bigtablepb.ReadRowsRequest{TableName: fullName, Rows: &bigtablepb.RowSet{RowRanges: []*bigtablepb.RowRange{nil}}}, codes.OK},
 		{"empty range", &bigtablepb.ReadRowsRequest{TableName: fullName, Rows: closed("a", "a")}, codes.OK},
 	} {
@@ -282,7 +288,8 @@ func TestReadCancelledWhileSilent(t *testing.T) {
 	fillRows(t, r, 20_000)
 	ctx, cancel := context.WithCancel(r.ctx)
 	req := &bigtablepb.ReadRowsRequest{TableName: fullName, Filter: &bigtablepb.RowFilter{
-		Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("never")}}}
+		Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("never")},
+	}}
 	rd, err := r.NewReader(ctx, req)
 	if err != nil {
 		t.Fatal(err)

@@ -96,14 +96,18 @@ func TestViewWrites(t *testing.T) {
 		}
 	}
 	// A predicate sees no more than a read does.
-	resp, err := r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{AuthorizedViewName: name, RowKey: []byte("acme#1"),
+	resp, err := r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{
+		AuthorizedViewName: name, RowKey: []byte("acme#1"),
 		PredicateFilter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ColumnQualifierRegexFilter{ColumnQualifierRegexFilter: []byte("secret")}},
-		TrueMutations:   []*bigtablepb.Mutation{setCell("g", "leak", 0, "")}})
+		TrueMutations:   []*bigtablepb.Mutation{setCell("g", "leak", 0, "")},
+	})
 	if err != nil || resp.PredicateMatched {
 		t.Errorf("a predicate through a view sees a hidden column: %v %v", resp, err)
 	}
-	_, err = r.ReadModifyWriteRow(r.ctx, &bigtablepb.ReadModifyWriteRowRequest{AuthorizedViewName: name, RowKey: []byte("acme#1"),
-		Rules: []*bigtablepb.ReadModifyWriteRule{{FamilyName: "f", ColumnQualifier: []byte("secret"), Rule: &bigtablepb.ReadModifyWriteRule_AppendValue{}}}})
+	_, err = r.ReadModifyWriteRow(r.ctx, &bigtablepb.ReadModifyWriteRowRequest{
+		AuthorizedViewName: name, RowKey: []byte("acme#1"),
+		Rules: []*bigtablepb.ReadModifyWriteRule{{FamilyName: "f", ColumnQualifier: []byte("secret"), Rule: &bigtablepb.ReadModifyWriteRule_AppendValue{}}},
+	})
 	if status.Code(err) != codes.PermissionDenied {
 		t.Errorf("ReadModifyWriteRow outside: %v, want PermissionDenied", err)
 	}
@@ -127,7 +131,8 @@ func TestViewAdmin(t *testing.T) {
 		t.Errorf("creating a view twice: %v, want AlreadyExists", err)
 	}
 	err = r.admin.UpdateAuthorizedView(r.ctx, bigtable.UpdateAuthorizedViewConf{AuthorizedViewConf: bigtable.AuthorizedViewConf{
-		TableID: tableID, AuthorizedViewID: "a", DeletionProtection: bigtable.Protected}})
+		TableID: tableID, AuthorizedViewID: "a", DeletionProtection: bigtable.Protected,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

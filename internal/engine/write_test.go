@@ -22,7 +22,8 @@ func be(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint6
 
 func setCell(family, column string, micros int64, value string) *bigtablepb.Mutation {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
-		FamilyName: family, ColumnQualifier: []byte(column), TimestampMicros: micros, Value: []byte(value)}}}
+		FamilyName: family, ColumnQualifier: []byte(column), TimestampMicros: micros, Value: []byte(value),
+	}}}
 }
 
 func addCell(family, column string, micros, n int64) *bigtablepb.Mutation {
@@ -45,8 +46,11 @@ func mergeCell(family, column string, micros int64, raw string) *bigtablepb.Muta
 
 func deleteColumn(family, column string, start, end int64) *bigtablepb.Mutation {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{
-		DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{FamilyName: family, ColumnQualifier: []byte(column),
-			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: start, EndTimestampMicros: end}}}}
+		DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
+			FamilyName: family, ColumnQualifier: []byte(column),
+			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: start, EndTimestampMicros: end},
+		},
+	}}
 }
 
 func (r *rig) mutate(row string, muts ...*bigtablepb.Mutation) error {
@@ -88,7 +92,8 @@ func TestMutationRefusals(t *testing.T) {
 		{"set of nil", "r", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{}}, codes.NotFound},
 		{"add of nil", "r", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{}}, codes.NotFound},
 		{"add without values", "r", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{
-			AddToCell: &bigtablepb.Mutation_AddToCell{FamilyName: "sum"}}}, codes.InvalidArgument},
+			AddToCell: &bigtablepb.Mutation_AddToCell{FamilyName: "sum"},
+		}}, codes.InvalidArgument},
 		{"delete of nil", "r", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{}}, codes.NotFound},
 		{"delete family of nil", "r", &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{}}, codes.NotFound},
 	} {
@@ -98,7 +103,8 @@ func TestMutationRefusals(t *testing.T) {
 				t.Errorf("answered %v (%v), want %v", got, err, tt.want)
 			}
 			resp, err := r.MutateRowsAll(r.ctx, &bigtablepb.MutateRowsRequest{TableName: fullName, Entries: []*bigtablepb.MutateRowsRequest_Entry{
-				{RowKey: []byte(tt.row), Mutations: []*bigtablepb.Mutation{setCell("f", "before", 0, "v"), tt.mut}}}})
+				{RowKey: []byte(tt.row), Mutations: []*bigtablepb.Mutation{setCell("f", "before", 0, "v"), tt.mut}},
+			}})
 			if err != nil {
 				t.Fatalf("in bulk: %v", err)
 			}
@@ -274,8 +280,10 @@ func TestCheckAndMutate(t *testing.T) {
 	}
 	// No predicate: whether the row has any cell.
 	for row, want := range map[string]bool{"r": true, "none": false} {
-		resp, err := r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{TableName: fullName, RowKey: []byte(row),
-			TrueMutations: []*bigtablepb.Mutation{setCell("g", "q", 0, "")}})
+		resp, err := r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{
+			TableName: fullName, RowKey: []byte(row),
+			TrueMutations: []*bigtablepb.Mutation{setCell("g", "q", 0, "")},
+		})
 		if err != nil || resp.PredicateMatched != want {
 			t.Errorf("row %q without a predicate: %v %v, want %v", row, resp, err, want)
 		}

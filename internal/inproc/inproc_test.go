@@ -49,8 +49,10 @@ func start(t *testing.T, opts ...grpc.DialOption) *grpc.ClientConn {
 			t.Error(err)
 		}
 	})
-	_, err = e.CreateTable(t.Context(), &adminpb.CreateTableRequest{Parent: parent, TableId: "t",
-		Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}}})
+	_, err = e.CreateTable(t.Context(), &adminpb.CreateTableRequest{
+		Parent: parent, TableId: "t",
+		Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +261,8 @@ func TestSynctest(t *testing.T) {
 		}
 		ctx := t.Context()
 		_, err = e.CreateTable(ctx, &adminpb.CreateTableRequest{Parent: parent, TableId: "t", Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{
-			"f": {GcRule: &adminpb.GcRule{Rule: &adminpb.GcRule_MaxNumVersions{MaxNumVersions: 1}}}}}})
+			"f": {GcRule: &adminpb.GcRule{Rule: &adminpb.GcRule_MaxNumVersions{MaxNumVersions: 1}}},
+		}}})
 		if err != nil {
 			t.Fatal(err)
 		}

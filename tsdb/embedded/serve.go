@@ -37,7 +37,7 @@ type Server struct {
 func NewServer(opts Options) (*Server, error) {
 	server, err := local.Open(opts.engine())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	s := &Server{server: server, grpc: grpc.NewServer(grpc.MaxRecvMsgSize(maxRequest), grpc.MaxSendMsgSize(maxRequest))}
 	server.Register(s.grpc)

@@ -58,8 +58,10 @@ func TestTableNames(t *testing.T) {
 			wantCode(t, err, codes.InvalidArgument, fmt.Sprintf("a table may be named %q", id))
 		}
 		for _, family := range []string{"", "a b", "a:b", strings.Repeat("x", 65)} {
-			_, err := e.tables.CreateTable(e.ctx, &adminpb.CreateTableRequest{Parent: instanceName, TableId: "t",
-				Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{family: {}}}})
+			_, err := e.tables.CreateTable(e.ctx, &adminpb.CreateTableRequest{
+				Parent: instanceName, TableId: "t",
+				Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{family: {}}},
+			})
 			wantCode(t, err, codes.InvalidArgument, fmt.Sprintf("a family may be named %q", family))
 		}
 		_, err := e.tables.CreateTable(e.ctx, &adminpb.CreateTableRequest{Parent: "p/i", TableId: "t"})
@@ -179,9 +181,13 @@ func TestRulesOfFamilies(t *testing.T) {
 			"negative age": {Rule: &adminpb.GcRule_MaxAge{MaxAge: durationpb.New(-time.Second)}},
 			"too long":     longRule(),
 		} {
-			_, err := e.tables.ModifyColumnFamilies(e.ctx, &adminpb.ModifyColumnFamiliesRequest{Name: tableName("t"),
-				Modifications: []*adminpb.ModifyColumnFamiliesRequest_Modification{{Id: "f",
-					Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: &adminpb.ColumnFamily{GcRule: rule}}}}})
+			_, err := e.tables.ModifyColumnFamilies(e.ctx, &adminpb.ModifyColumnFamiliesRequest{
+				Name: tableName("t"),
+				Modifications: []*adminpb.ModifyColumnFamiliesRequest_Modification{{
+					Id:  "f",
+					Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: &adminpb.ColumnFamily{GcRule: rule}},
+				}},
+			})
 			wantCode(t, err, codes.InvalidArgument, name+": a bad rule is taken")
 		}
 	})
@@ -199,8 +205,10 @@ func longRule() *adminpb.GcRule {
 // A protected table keeps its rows' table and families until the protection is lifted.
 func TestDeletionProtection(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
-		if err := e.admin.CreateTableFromConf(e.ctx, &bigtable.TableConf{TableID: "t",
-			ColumnFamilies: map[string]bigtable.Family{"f": {}}, DeletionProtection: bigtable.Protected}); err != nil {
+		if err := e.admin.CreateTableFromConf(e.ctx, &bigtable.TableConf{
+			TableID:        "t",
+			ColumnFamilies: map[string]bigtable.Family{"f": {}}, DeletionProtection: bigtable.Protected,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		info, err := e.admin.TableInfo(e.ctx, "t")

@@ -189,8 +189,10 @@ func TestAggregatesRefuse(t *testing.T) {
 			each(t, func(t *testing.T, e *env) {
 				e.needs(faultAggregates, faultCodes)
 				tbl := e.aggregates("t")
-				req := &bigtablepb.MutateRowRequest{TableName: tableName("t"), RowKey: []byte("r"),
-					Mutations: []*bigtablepb.Mutation{addToCell("sum", "good", 1000, 1), tt.m}}
+				req := &bigtablepb.MutateRowRequest{
+					TableName: tableName("t"), RowKey: []byte("r"),
+					Mutations: []*bigtablepb.Mutation{addToCell("sum", "good", 1000, 1), tt.m},
+				}
 				_, err := e.data.MutateRow(e.ctx, req)
 				wantCode(t, err, tt.want, "a wrong aggregate is taken")
 				want(t, e.all(tbl), "", "half of a refused mutation was stored")

@@ -177,8 +177,10 @@ func open(t testing.TB, b backend) *env {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { admin.Close() })
-	return &env{TB: t, server: s, backend: b, clock: c, ctx: ctx, client: client, admin: admin,
-		data: bigtablepb.NewBigtableClient(s.conn), tables: adminpb.NewBigtableTableAdminClient(s.conn)}
+	return &env{
+		TB: t, server: s, backend: b, clock: c, ctx: ctx, client: client, admin: admin,
+		data: bigtablepb.NewBigtableClient(s.conn), tables: adminpb.NewBigtableTableAdminClient(s.conn),
+	}
 }
 
 // each runs a test against every backend, each time on a fresh one.

@@ -44,8 +44,10 @@ func TestBulkStatuses(t *testing.T) {
 			nil,
 			entry("last", setCell("a", "q", 1000, "v")),
 		}})
-		wantCodes := []codes.Code{codes.OK, codes.InvalidArgument, codes.NotFound, codes.InvalidArgument,
-			codes.InvalidArgument, codes.InvalidArgument, codes.InvalidArgument, codes.OK}
+		wantCodes := []codes.Code{
+			codes.OK, codes.InvalidArgument, codes.NotFound, codes.InvalidArgument,
+			codes.InvalidArgument, codes.InvalidArgument, codes.InvalidArgument, codes.OK,
+		}
 		want(t, fmt.Sprint(got), fmt.Sprint(wantCodes), "an entry's outcome is not its own")
 		want(t, e.all(tbl), "good a:q@1=v; last a:q@1=v", "the good rows are not stored as written")
 	})

@@ -26,8 +26,10 @@ func TestConditionalMutation(t *testing.T) {
 			{"a row that is not there", "n", bigtable.PassAllFilter(), nil, set("a:p@1=first"), false, "n a:p@1=first"},
 			{"and then is", "n", bigtable.PassAllFilter(), set("a:p@2=second"), set("a:p@1=again"), true, "n a:p@2=second a:p@1=first"},
 			{"by value", "r", bigtable.ValueFilter("x"), set("b:p@1=yes"), set("b:p@1=no"), true, "r a:p@2=x a:p@1=old b:p@1=yes"},
-			{"by the latest value", "r", bigtable.ChainFilters(bigtable.LatestNFilter(1), bigtable.ValueFilter("old")),
-				set("b:p@1=wrong"), set("b:p@2=right"), false, "r a:p@2=x a:p@1=old b:p@2=right b:p@1=yes"},
+			{
+				"by the latest value", "r", bigtable.ChainFilters(bigtable.LatestNFilter(1), bigtable.ValueFilter("old")),
+				set("b:p@1=wrong"), set("b:p@2=right"), false, "r a:p@2=x a:p@1=old b:p@2=right b:p@1=yes",
+			},
 			{"nothing to do", "r", bigtable.BlockAllFilter(), set("b:p@1=wrong"), nil, false, "r a:p@2=x a:p@1=old b:p@2=right b:p@1=yes"},
 		} {
 			var matched bool
@@ -49,7 +51,8 @@ func TestConditionalWithoutPredicate(t *testing.T) {
 		for _, wantMatch := range []bool{false, true} {
 			resp, err := e.data.CheckAndMutateRow(e.ctx, &bigtablepb.CheckAndMutateRowRequest{
 				TableName: tableName("t"), RowKey: []byte("r"),
-				TrueMutations: []*bigtablepb.Mutation{setCell("a", "q", 2000, "there")}, FalseMutations: []*bigtablepb.Mutation{setCell("a", "q", 1000, "new")}})
+				TrueMutations: []*bigtablepb.Mutation{setCell("a", "q", 2000, "there")}, FalseMutations: []*bigtablepb.Mutation{setCell("a", "q", 1000, "new")},
+			})
 			if err != nil || resp.PredicateMatched != wantMatch {
 				t.Fatalf("got %v, %v, want %v: no predicate means: is the row there", resp, err, wantMatch)
 			}

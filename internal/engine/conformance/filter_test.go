@@ -40,16 +40,26 @@ func TestFilters(t *testing.T) {
 			bigtable.LatestNFilter(1)), "r a:p@2=y b:p@2=xx; s a:p@1=other", nil},
 		{"a range of the latest", bigtable.ChainFilters(bigtable.LatestNFilter(1), bigtable.TimestampRangeFilter(at(0), at(3)),
 			bigtable.ColumnFilter("p")), "r b:p@2=xx; s a:p@1=other", nil},
-		{"interleave", bigtable.InterleaveFilters(bigtable.ValueFilter("x"), bigtable.FamilyFilter("a")),
-			"r a:p@3=x a:p@3=x a:p@2=y a:q@1=z; s a:p@1=other", nil},
-		{"a row through neither part", bigtable.InterleaveFilters(bigtable.ValueFilter("none"), bigtable.FamilyFilter("b")),
-			"r b:p@2=xx b:s@1=", nil},
-		{"condition", bigtable.ConditionFilter(bigtable.FamilyFilter("b"), bigtable.ColumnFilter("q"), bigtable.LabelFilter("no-b")),
-			"r a:q@1=z; s a:p@1=other/no-b", nil},
-		{"condition without an else", bigtable.ConditionFilter(bigtable.FamilyFilter("b"), bigtable.PassAllFilter(), nil),
-			"r a:p@3=x a:p@2=y a:q@1=z b:p@2=xx b:s@1=", nil},
-		{"condition without a then", bigtable.ConditionFilter(bigtable.FamilyFilter("b"), nil, bigtable.PassAllFilter()),
-			"s a:p@1=other", nil},
+		{
+			"interleave", bigtable.InterleaveFilters(bigtable.ValueFilter("x"), bigtable.FamilyFilter("a")),
+			"r a:p@3=x a:p@3=x a:p@2=y a:q@1=z; s a:p@1=other", nil,
+		},
+		{
+			"a row through neither part", bigtable.InterleaveFilters(bigtable.ValueFilter("none"), bigtable.FamilyFilter("b")),
+			"r b:p@2=xx b:s@1=", nil,
+		},
+		{
+			"condition", bigtable.ConditionFilter(bigtable.FamilyFilter("b"), bigtable.ColumnFilter("q"), bigtable.LabelFilter("no-b")),
+			"r a:q@1=z; s a:p@1=other/no-b", nil,
+		},
+		{
+			"condition without an else", bigtable.ConditionFilter(bigtable.FamilyFilter("b"), bigtable.PassAllFilter(), nil),
+			"r a:p@3=x a:p@2=y a:q@1=z b:p@2=xx b:s@1=", nil,
+		},
+		{
+			"condition without a then", bigtable.ConditionFilter(bigtable.FamilyFilter("b"), nil, bigtable.PassAllFilter()),
+			"s a:p@1=other", nil,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			each(t, func(t *testing.T, e *env) {
@@ -75,10 +85,14 @@ func TestRawFilters(t *testing.T) {
 			want   int
 		}{
 			{"bits", &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueBitmaskFilter{
-				ValueBitmaskFilter: &bigtablepb.ValueBitmask{Mask: []byte{2}}}}, 1},
+				ValueBitmaskFilter: &bigtablepb.ValueBitmask{Mask: []byte{2}},
+			}}, 1},
 			{"sink", &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Chain_{Chain: &bigtablepb.RowFilter_Chain{
-				Filters: []*bigtablepb.RowFilter{{Filter: &bigtablepb.RowFilter_Sink{Sink: true}},
-					{Filter: &bigtablepb.RowFilter_BlockAllFilter{BlockAllFilter: true}}}}}}, 2},
+				Filters: []*bigtablepb.RowFilter{
+					{Filter: &bigtablepb.RowFilter_Sink{Sink: true}},
+					{Filter: &bigtablepb.RowFilter_BlockAllFilter{BlockAllFilter: true}},
+				},
+			}}}, 2},
 			{"unset", &bigtablepb.RowFilter{}, 2},
 		} {
 			stream, err := e.data.ReadRows(e.ctx, &bigtablepb.ReadRowsRequest{TableName: tableName("t"), Filter: tt.filter})

@@ -34,7 +34,8 @@ func TestGarbageCollection(t *testing.T) {
 			each(t, func(t *testing.T, e *env) {
 				e.needs(faultGC)
 				conf := &bigtable.TableConf{TableID: "t", ColumnFamilies: map[string]bigtable.Family{
-					"f": {GCPolicy: tt.policy}, "keep": {}}}
+					"f": {GCPolicy: tt.policy}, "keep": {},
+				}}
 				if err := e.admin.CreateTableFromConf(e.ctx, conf); err != nil {
 					t.Fatal(err)
 				}
@@ -126,8 +127,10 @@ func TestGarbageCollectionOfSums(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultGC)
 		if err := e.admin.CreateTableFromConf(e.ctx, &bigtable.TableConf{TableID: "t", ColumnFamilies: map[string]bigtable.Family{
-			"sum": {GCPolicy: bigtable.MaxAgePolicy(time.Hour),
-				ValueType: bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: bigtable.SumAggregator{}}},
+			"sum": {
+				GCPolicy:  bigtable.MaxAgePolicy(time.Hour),
+				ValueType: bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: bigtable.SumAggregator{}},
+			},
 		}}); err != nil {
 			t.Fatal(err)
 		}

@@ -75,8 +75,10 @@ func TestMutationCountLimit(t *testing.T) {
 			_, err = stream.Recv()
 		}
 		wantCode(t, err, codes.InvalidArgument, "a bulk request over the limit is taken")
-		_, err = e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{TableName: tableName("t"), RowKey: []byte("c"),
-			Mutations: repeat(setCell("f", "q", 1000, "v"), most+1)})
+		_, err = e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{
+			TableName: tableName("t"), RowKey: []byte("c"),
+			Mutations: repeat(setCell("f", "q", 1000, "v"), most+1),
+		})
 		wantCode(t, err, codes.InvalidArgument, "a row mutation over the limit is taken")
 		want(t, e.all(tbl), "a f:q@1=v; b f:q@1=v", "a refused request was stored, or a taken one was not")
 	})
@@ -123,7 +125,8 @@ func TestRefusedReads(t *testing.T) {
 		closed := func(start, end string) *bigtablepb.RowSet {
 			return &bigtablepb.RowSet{RowRanges: []*bigtablepb.RowRange{{
 				StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(start)},
-				EndKey:   &bigtablepb.RowRange_EndKeyClosed{EndKeyClosed: []byte(end)}}}}
+				EndKey:   &bigtablepb.RowRange_EndKeyClosed{EndKeyClosed: []byte(end)},
+			}}}
 		}
 		for name, req := range map[string]*bigtablepb.ReadRowsRequest{
 			"a range that ends before it starts": {Rows: closed("b", "a")},

@@ -29,12 +29,18 @@ func TestMutations(t *testing.T) {
 		{"of two values of one cell, the last", set("a:q@1=n", "a:q@1=m"), "r a:p@3=x a:p@2=y a:p@1=z a:q@1=m b:p@1=w"},
 		{"delete a column", mutation(func(m *bigtable.Mutation) { m.DeleteCellsInColumn("a", "p") }), "r a:q@1=v b:p@1=w"},
 		{"delete a column that is not there", mutation(func(m *bigtable.Mutation) { m.DeleteCellsInColumn("a", "none") }), before},
-		{"delete a time range", mutation(func(m *bigtable.Mutation) { m.DeleteTimestampRange("a", "p", ms(2), ms(3)) }),
-			"r a:p@3=x a:p@1=z a:q@1=v b:p@1=w"},
-		{"delete from a time on", mutation(func(m *bigtable.Mutation) { m.DeleteTimestampRange("a", "p", ms(2), 0) }),
-			"r a:p@1=z a:q@1=v b:p@1=w"},
-		{"delete up to a time", mutation(func(m *bigtable.Mutation) { m.DeleteTimestampRange("a", "p", 0, ms(3)) }),
-			"r a:p@3=x a:q@1=v b:p@1=w"},
+		{
+			"delete a time range", mutation(func(m *bigtable.Mutation) { m.DeleteTimestampRange("a", "p", ms(2), ms(3)) }),
+			"r a:p@3=x a:p@1=z a:q@1=v b:p@1=w",
+		},
+		{
+			"delete from a time on", mutation(func(m *bigtable.Mutation) { m.DeleteTimestampRange("a", "p", ms(2), 0) }),
+			"r a:p@1=z a:q@1=v b:p@1=w",
+		},
+		{
+			"delete up to a time", mutation(func(m *bigtable.Mutation) { m.DeleteTimestampRange("a", "p", 0, ms(3)) }),
+			"r a:p@3=x a:q@1=v b:p@1=w",
+		},
 		{"delete a family", mutation(func(m *bigtable.Mutation) { m.DeleteCellsInFamily("a") }), "r b:p@1=w"},
 		{"delete the row", mutation((*bigtable.Mutation).DeleteRow), ""},
 		{"delete and set, in order", mutation(func(m *bigtable.Mutation) {
@@ -91,13 +97,15 @@ func TestFailedMutationAppliesNothing(t *testing.T) {
 				}
 				for _, row := range []string{"r", "fresh"} {
 					_, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{
-						TableName: tableName("t"), RowKey: []byte(row), Mutations: muts})
+						TableName: tableName("t"), RowKey: []byte(row), Mutations: muts,
+					})
 					if err == nil {
 						t.Errorf("a bad mutation of row %q is answered as stored", row)
 					}
 				}
 				_, err := e.data.CheckAndMutateRow(e.ctx, &bigtablepb.CheckAndMutateRowRequest{
-					TableName: tableName("t"), RowKey: []byte("r"), TrueMutations: muts})
+					TableName: tableName("t"), RowKey: []byte("r"), TrueMutations: muts,
+				})
 				if err == nil {
 					t.Error("a bad conditional mutation is answered as stored")
 				}
@@ -118,7 +126,8 @@ func TestRefusedWritesHaveCodes(t *testing.T) {
 		{"empty row key", "", []*bigtablepb.Mutation{setCell("a", "q", 0, "")}, codes.InvalidArgument},
 		{"unknown family", "r", []*bigtablepb.Mutation{setCell("x", "q", 0, "")}, codes.NotFound},
 		{"delete in an unknown family", "r", []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{
-			DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{FamilyName: "x"}}}}, codes.NotFound},
+			DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{FamilyName: "x"},
+		}}}, codes.NotFound},
 		{"fine timestamp", "r", []*bigtablepb.Mutation{setCell("a", "q", 1001, "")}, codes.InvalidArgument},
 		{"negative timestamp", "r", []*bigtablepb.Mutation{setCell("a", "q", -1000, "")}, codes.InvalidArgument},
 		{"unset mutation", "r", []*bigtablepb.Mutation{{}}, codes.InvalidArgument},
@@ -129,7 +138,8 @@ func TestRefusedWritesHaveCodes(t *testing.T) {
 				e.needs(faultCodes)
 				e.create("t", "a")
 				_, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{
-					TableName: tableName("t"), RowKey: []byte(tt.row), Mutations: tt.m})
+					TableName: tableName("t"), RowKey: []byte(tt.row), Mutations: tt.m,
+				})
 				wantCode(t, err, tt.want, "a caller cannot tell what was wrong")
 			})
 		})
@@ -138,24 +148,28 @@ func TestRefusedWritesHaveCodes(t *testing.T) {
 
 func setCell(fam, q string, micros int64, v string) *bigtablepb.Mutation {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
-		FamilyName: fam, ColumnQualifier: []byte(q), TimestampMicros: micros, Value: []byte(v)}}}
+		FamilyName: fam, ColumnQualifier: []byte(q), TimestampMicros: micros, Value: []byte(v),
+	}}}
 }
 
 func deleteRange(fam, q string, start, end int64) *bigtablepb.Mutation {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
 		FamilyName: fam, ColumnQualifier: []byte(q),
-		TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: start, EndTimestampMicros: end}}}}
+		TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: start, EndTimestampMicros: end},
+	}}}
 }
 
 func addToCell(fam, q string, micros, n int64) *bigtablepb.Mutation {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
 		FamilyName: fam, ColumnQualifier: rawValue(q), Timestamp: rawTime(micros),
-		Input: &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}}}}}
+		Input: &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}},
+	}}}
 }
 
 func mergeToCell(fam, q string, micros int64, raw string) *bigtablepb.Mutation {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_MergeToCell_{MergeToCell: &bigtablepb.Mutation_MergeToCell{
-		FamilyName: fam, ColumnQualifier: rawValue(q), Timestamp: rawTime(micros), Input: rawValue(raw)}}}
+		FamilyName: fam, ColumnQualifier: rawValue(q), Timestamp: rawTime(micros), Input: rawValue(raw),
+	}}}
 }
 
 func rawValue(s string) *bigtablepb.Value {

@@ -55,8 +55,10 @@ func TestRanges(t *testing.T) {
 			{"one key", bigtable.SingleRow("d"), "d"},
 			{"one key that is not there", bigtable.SingleRow("dd"), ""},
 			{"keys, unsorted and twice", bigtable.RowList{"d", "a", "zz", "d", "b"}, "abd"},
-			{"ranges, unsorted and overlapping", bigtable.RowRangeList{bigtable.NewRange("g", "i"), bigtable.NewRange("a", "c"),
-				bigtable.NewRange("b", "d")}, "abcc\x00gh"},
+			{"ranges, unsorted and overlapping", bigtable.RowRangeList{
+				bigtable.NewRange("g", "i"), bigtable.NewRange("a", "c"),
+				bigtable.NewRange("b", "d"),
+			}, "abcc\x00gh"},
 			{"touching ranges", bigtable.RowRangeList{bigtable.NewRange("a", "b"), bigtable.NewClosedRange("b", "b")}, "ab"},
 		} {
 			want(t, e.keys(tbl, tt.rows), tt.want, tt.name+": a read returns the wrong rows")
@@ -76,10 +78,14 @@ func TestRangesWithKeys(t *testing.T) {
 		req := &bigtablepb.ReadRowsRequest{TableName: tableName("t"), Rows: &bigtablepb.RowSet{
 			RowKeys: [][]byte{[]byte("i"), []byte("b"), []byte("c"), []byte("i")},
 			RowRanges: []*bigtablepb.RowRange{
-				{StartKey: &bigtablepb.RowRange_StartKeyOpen{StartKeyOpen: []byte("b")},
-					EndKey: &bigtablepb.RowRange_EndKeyClosed{EndKeyClosed: []byte("e")}},
-				{StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte("d")},
-					EndKey: &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte("f")}},
+				{
+					StartKey: &bigtablepb.RowRange_StartKeyOpen{StartKeyOpen: []byte("b")},
+					EndKey:   &bigtablepb.RowRange_EndKeyClosed{EndKeyClosed: []byte("e")},
+				},
+				{
+					StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte("d")},
+					EndKey:   &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte("f")},
+				},
 			},
 		}}
 		want(t, e.rawKeys(req), "bcdei", "a read returns the wrong rows")

@@ -123,12 +123,17 @@ func TestEveryMethodAnswers(t *testing.T) {
 func TestHollowRequests(t *testing.T) {
 	name, row := tableName("t"), []byte("r")
 	hollow := []*bigtablepb.Mutation{
-		{}, {Mutation: &bigtablepb.Mutation_SetCell_{}}, {Mutation: &bigtablepb.Mutation_AddToCell_{}},
-		{Mutation: &bigtablepb.Mutation_MergeToCell_{}}, {Mutation: &bigtablepb.Mutation_DeleteFromColumn_{}},
+		{},
+		{Mutation: &bigtablepb.Mutation_SetCell_{}},
+		{Mutation: &bigtablepb.Mutation_AddToCell_{}},
+		{Mutation: &bigtablepb.Mutation_MergeToCell_{}},
+		{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{}},
 		{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{}},
 		{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{FamilyName: "sum"}}},
-		{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{FamilyName: "sum",
-			ColumnQualifier: &bigtablepb.Value{}, Timestamp: &bigtablepb.Value{}, Input: &bigtablepb.Value{}}}},
+		{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
+			FamilyName:      "sum",
+			ColumnQualifier: &bigtablepb.Value{}, Timestamp: &bigtablepb.Value{}, Input: &bigtablepb.Value{},
+		}}},
 		nil,
 	}
 	each(t, func(t *testing.T, e *env) {
@@ -148,20 +153,29 @@ func TestHollowRequests(t *testing.T) {
 				t.Errorf("hollow mutation %d is stored by a condition", i)
 			}
 			e.bulk(&bigtablepb.MutateRowsRequest{TableName: name, Entries: []*bigtablepb.MutateRowsRequest_Entry{
-				{RowKey: row, Mutations: muts}, {}}})
+				{RowKey: row, Mutations: muts}, {},
+			}})
 		}
-		_, err := e.data.ReadModifyWriteRow(e.ctx, &bigtablepb.ReadModifyWriteRowRequest{TableName: name, RowKey: row,
-			Rules: []*bigtablepb.ReadModifyWriteRule{{FamilyName: "plain"}}})
+		_, err := e.data.ReadModifyWriteRow(e.ctx, &bigtablepb.ReadModifyWriteRowRequest{
+			TableName: name, RowKey: row,
+			Rules: []*bigtablepb.ReadModifyWriteRule{{FamilyName: "plain"}},
+		})
 		wantCode(t, err, codes.InvalidArgument, "a rule that says nothing is taken")
-		err = e.readError(&bigtablepb.ReadRowsRequest{TableName: name, Rows: &bigtablepb.RowSet{RowRanges: []*bigtablepb.RowRange{{
-			StartKey: &bigtablepb.RowRange_StartKeyOpen{}, EndKey: &bigtablepb.RowRange_EndKeyClosed{}}}},
-			Filter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Condition_{}}})
+		err = e.readError(&bigtablepb.ReadRowsRequest{
+			TableName: name, Rows: &bigtablepb.RowSet{RowRanges: []*bigtablepb.RowRange{{
+				StartKey: &bigtablepb.RowRange_StartKeyOpen{}, EndKey: &bigtablepb.RowRange_EndKeyClosed{},
+			}}},
+			Filter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Condition_{}},
+		})
 		wantCode(t, err, codes.InvalidArgument, "a condition that says nothing is taken")
-		_, err = e.tables.ModifyColumnFamilies(e.ctx, &adminpb.ModifyColumnFamiliesRequest{Name: name,
-			Modifications: []*adminpb.ModifyColumnFamiliesRequest_Modification{{Id: "x"}}})
+		_, err = e.tables.ModifyColumnFamilies(e.ctx, &adminpb.ModifyColumnFamiliesRequest{
+			Name:          name,
+			Modifications: []*adminpb.ModifyColumnFamiliesRequest_Modification{{Id: "x"}},
+		})
 		wantCode(t, err, codes.InvalidArgument, "a modification that says nothing is taken")
 		_, err = e.tables.CreateTable(e.ctx, &adminpb.CreateTableRequest{Parent: instanceName, TableId: "u", Table: &adminpb.Table{
-			ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {ValueType: &adminpb.Type{Kind: &adminpb.Type_AggregateType{}}}}}})
+			ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {ValueType: &adminpb.Type{Kind: &adminpb.Type_AggregateType{}}}},
+		}})
 		wantCode(t, err, codes.InvalidArgument, "an aggregate of nothing is taken")
 		want(t, e.all(tbl), "", "a hollow request changed something")
 	})

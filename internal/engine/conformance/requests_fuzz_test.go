@@ -36,17 +36,26 @@ func FuzzRequests(f *testing.F) {
 			}
 		}
 	}
-	muts := []*bigtablepb.Mutation{setCell("plain", "q", 1000, "v"), addToCell("sum", "n", 1000, 5), mergeToCell("max", "n", 0, encode(3)),
-		deleteRange("plain", "q", 0, 5000)}
+	muts := []*bigtablepb.Mutation{
+		setCell("plain", "q", 1000, "v"), addToCell("sum", "n", 1000, 5), mergeToCell("max", "n", 0, encode(3)),
+		deleteRange("plain", "q", 0, 5000),
+	}
 	seed("MutateRow", &bigtablepb.MutateRowRequest{RowKey: []byte("r"), Mutations: muts})
 	seed("MutateRows", &bigtablepb.MutateRowsRequest{Entries: []*bigtablepb.MutateRowsRequest_Entry{{RowKey: []byte("r"), Mutations: muts}, {}}})
-	seed("CheckAndMutateRow", &bigtablepb.CheckAndMutateRowRequest{RowKey: []byte("r"), TrueMutations: muts,
-		PredicateFilter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte(`v\C*`)}}})
+	seed("CheckAndMutateRow", &bigtablepb.CheckAndMutateRowRequest{
+		RowKey: []byte("r"), TrueMutations: muts,
+		PredicateFilter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte(`v\C*`)}},
+	})
 	seed("ReadModifyWriteRow", &bigtablepb.ReadModifyWriteRowRequest{RowKey: []byte("r"), Rules: []*bigtablepb.ReadModifyWriteRule{
-		{FamilyName: "plain", ColumnQualifier: []byte("q"), Rule: &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: []byte("x")}}}})
-	seed("ReadRows", &bigtablepb.ReadRowsRequest{RowsLimit: 2, Reversed: true, Rows: &bigtablepb.RowSet{RowKeys: [][]byte{[]byte("r")},
-		RowRanges: []*bigtablepb.RowRange{{StartKey: &bigtablepb.RowRange_StartKeyOpen{StartKeyOpen: []byte("a")}}}},
-		Filter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_CellsPerColumnLimitFilter{CellsPerColumnLimitFilter: 1}}})
+		{FamilyName: "plain", ColumnQualifier: []byte("q"), Rule: &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: []byte("x")}},
+	}})
+	seed("ReadRows", &bigtablepb.ReadRowsRequest{
+		RowsLimit: 2, Reversed: true, Rows: &bigtablepb.RowSet{
+			RowKeys:   [][]byte{[]byte("r")},
+			RowRanges: []*bigtablepb.RowRange{{StartKey: &bigtablepb.RowRange_StartKeyOpen{StartKeyOpen: []byte("a")}}},
+		},
+		Filter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_CellsPerColumnLimitFilter{CellsPerColumnLimitFilter: 1}},
+	})
 
 	e := open(f, backend{name: "inproc", dial: dialInProcess})
 	e.ctx = context.Background()

@@ -16,8 +16,10 @@ func TestGranularity(t *testing.T) {
 		e.create("millis", "f")
 		e.createMicros("micros", "f")
 		write := func(table string, micros int64) error {
-			_, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{TableName: tableName(table), RowKey: []byte("r"),
-				Mutations: []*bigtablepb.Mutation{setCell("f", "q", micros, "v")}})
+			_, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{
+				TableName: tableName(table), RowKey: []byte("r"),
+				Mutations: []*bigtablepb.Mutation{setCell("f", "q", micros, "v")},
+			})
 			return err
 		}
 		for _, micros := range []int64{0, 1000, 253402300799999000} {
@@ -42,8 +44,10 @@ func TestAutomaticTimestampIsRounded(t *testing.T) {
 		tbl := e.create("t", "f")
 		m := setCell("f", "q", 1234567, "v")
 		m.TimestampOrigin = bigtablepb.Mutation_CLIENT_AUTO_GENERATED
-		if _, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{TableName: tableName("t"), RowKey: []byte("r"),
-			Mutations: []*bigtablepb.Mutation{m}}); err != nil {
+		if _, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{
+			TableName: tableName("t"), RowKey: []byte("r"),
+			Mutations: []*bigtablepb.Mutation{m},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		want(t, e.all(tbl), "r f:q@1234=v", "an automatic timestamp is not rounded to the table's granularity")

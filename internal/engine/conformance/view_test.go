@@ -50,16 +50,22 @@ func TestViewReads(t *testing.T) {
 			"a wider prefix": {bigtable.PrefixRange("acme"), nil, seen1 + "; " + seen2},
 			"reversed":       {bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.ReverseScan()}, seen2 + "; " + seen1},
 			"limited":        {bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.LimitRows(1)}, seen1},
-			"limited, reversed": {bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.LimitRows(1), bigtable.ReverseScan()},
-				seen2},
+			"limited, reversed": {
+				bigtable.InfiniteRange(""),
+				[]bigtable.ReadOption{bigtable.LimitRows(1), bigtable.ReverseScan()},
+				seen2,
+			},
 			"keys":          {bigtable.RowList{"acme", "acme#2", "acme2#1", "other"}, nil, seen2},
 			"another's row": {bigtable.SingleRow("acme2#1"), nil, ""},
 			"ranges":        {bigtable.RowRangeList{bigtable.NewRange("a", "acme#1\x00"), bigtable.NewRange("acme$", "z")}, nil, seen1},
 			"a hidden column": {bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.RowFilter(bigtable.ChainFilters(
 				bigtable.FamilyFilter("b"), bigtable.ColumnFilter("q")))}, ""},
 			"a hidden family": {bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.RowFilter(bigtable.FamilyFilter("c"))}, ""},
-			"an offset counts what is seen": {bigtable.SingleRow("acme#1"),
-				[]bigtable.ReadOption{bigtable.RowFilter(bigtable.CellsPerRowOffsetFilter(2))}, "acme#1 b:x1@1=4"},
+			"an offset counts what is seen": {
+				bigtable.SingleRow("acme#1"),
+				[]bigtable.ReadOption{bigtable.RowFilter(bigtable.CellsPerRowOffsetFilter(2))},
+				"acme#1 b:x1@1=4",
+			},
 			"a condition on what is hidden": {bigtable.SingleRow("acme#1"), []bigtable.ReadOption{bigtable.RowFilter(
 				bigtable.ConditionFilter(bigtable.ValueFilter("5"), bigtable.PassAllFilter(), nil))}, ""},
 		} {
@@ -179,7 +185,8 @@ func TestViewAdmin(t *testing.T) {
 		wider.AddRowPrefix([]byte("other"))
 		wider.AddFamilySubsetQualifier("c", []byte("p"))
 		if err := e.admin.UpdateAuthorizedView(e.ctx, bigtable.UpdateAuthorizedViewConf{AuthorizedViewConf: bigtable.AuthorizedViewConf{
-			TableID: "t", AuthorizedViewID: "v", AuthorizedView: wider}, IgnoreWarnings: true}); err != nil {
+			TableID: "t", AuthorizedViewID: "v", AuthorizedView: wider,
+		}, IgnoreWarnings: true}); err != nil {
 			t.Fatal(err)
 		}
 		want(t, e.scan(v, bigtable.InfiniteRange("")), "other c:p@1=5", "an updated view still shows what it did")
@@ -214,8 +221,10 @@ func TestEmptyViewShowsNothing(t *testing.T) {
 		e.needs(faultViews)
 		tbl := e.create("t", "a")
 		e.put(tbl, "r", "a:q@1=v")
-		if err := e.admin.CreateAuthorizedView(e.ctx, &bigtable.AuthorizedViewConf{TableID: "t", AuthorizedViewID: "v",
-			AuthorizedView: &bigtable.SubsetViewConf{}}); err != nil {
+		if err := e.admin.CreateAuthorizedView(e.ctx, &bigtable.AuthorizedViewConf{
+			TableID: "t", AuthorizedViewID: "v",
+			AuthorizedView: &bigtable.SubsetViewConf{},
+		}); err != nil {
 			t.Skipf("an empty view is refused: %v", err)
 		}
 		v := e.client.OpenAuthorizedView("t", "v")

@@ -21,7 +21,8 @@ func interleaveOf(fs ...*btpb.RowFilter) *btpb.RowFilter {
 
 func conditionOf(predicate, then, otherwise *btpb.RowFilter) *btpb.RowFilter {
 	return &btpb.RowFilter{Filter: &btpb.RowFilter_Condition_{Condition: &btpb.RowFilter_Condition{
-		PredicateFilter: predicate, TrueFilter: then, FalseFilter: otherwise}}}
+		PredicateFilter: predicate, TrueFilter: then, FalseFilter: otherwise,
+	}}}
 }
 
 func sinkAll(b bool) *btpb.RowFilter {
@@ -58,13 +59,16 @@ func value(p string) *btpb.RowFilter {
 
 func timestamps(start, end int64) *btpb.RowFilter {
 	return &btpb.RowFilter{Filter: &btpb.RowFilter_TimestampRangeFilter{TimestampRangeFilter: &btpb.TimestampRange{
-		StartTimestampMicros: start, EndTimestampMicros: end}}}
+		StartTimestampMicros: start, EndTimestampMicros: end,
+	}}}
 }
 
 // columns is the range of qualifiers from start to end; '[' and ']' in ends say whether each is part of it.
 func columns(fam, start, end, ends string) *btpb.RowFilter {
-	r := &btpb.ColumnRange{FamilyName: fam, StartQualifier: &btpb.ColumnRange_StartQualifierOpen{StartQualifierOpen: []byte(start)},
-		EndQualifier: &btpb.ColumnRange_EndQualifierOpen{EndQualifierOpen: []byte(end)}}
+	r := &btpb.ColumnRange{
+		FamilyName: fam, StartQualifier: &btpb.ColumnRange_StartQualifierOpen{StartQualifierOpen: []byte(start)},
+		EndQualifier: &btpb.ColumnRange_EndQualifierOpen{EndQualifierOpen: []byte(end)},
+	}
 	if ends[0] == '[' {
 		r.StartQualifier = &btpb.ColumnRange_StartQualifierClosed{StartQualifierClosed: []byte(start)}
 	}
@@ -75,8 +79,10 @@ func columns(fam, start, end, ends string) *btpb.RowFilter {
 }
 
 func values(start, end, ends string) *btpb.RowFilter {
-	r := &btpb.ValueRange{StartValue: &btpb.ValueRange_StartValueOpen{StartValueOpen: []byte(start)},
-		EndValue: &btpb.ValueRange_EndValueOpen{EndValueOpen: []byte(end)}}
+	r := &btpb.ValueRange{
+		StartValue: &btpb.ValueRange_StartValueOpen{StartValueOpen: []byte(start)},
+		EndValue:   &btpb.ValueRange_EndValueOpen{EndValueOpen: []byte(end)},
+	}
 	if ends[0] == '[' {
 		r.StartValue = &btpb.ValueRange_StartValueClosed{StartValueClosed: []byte(start)}
 	}

@@ -54,8 +54,10 @@ func shallow(f *btpb.RowFilter, depth int) bool {
 	case *btpb.RowFilter_Interleave_:
 		subs = t.Interleave.GetFilters()
 	case *btpb.RowFilter_Condition_:
-		for _, sub := range []*btpb.RowFilter{t.Condition.GetPredicateFilter(), t.Condition.GetTrueFilter(),
-			t.Condition.GetFalseFilter()} {
+		for _, sub := range []*btpb.RowFilter{
+			t.Condition.GetPredicateFilter(), t.Condition.GetTrueFilter(),
+			t.Condition.GetFalseFilter(),
+		} {
 			if sub != nil && !shallow(sub, depth-1) {
 				return false
 			}

@@ -54,26 +54,40 @@ func TestApply(t *testing.T) {
 		{"label", chainOf(rowLimit(1), label("l-1")), "A:a@3=x/l-1"},
 		{"a chain is in order: limit, range", chainOf(family("A"), columnLimit(1), timestamps(0, 3)), "A:b@2="},
 		{"a chain is in order: range, limit", chainOf(family("A"), timestamps(0, 3), columnLimit(1)), "A:a@2=y A:b@2="},
-		{"interleave merges in order and repeats cells",
+		{
+			"interleave merges in order and repeats cells",
 			interleaveOf(family("B"), columnLimit(1)),
-			"A:a@3=x A:b@2= B:a@9=x B:a@9=x B:c@8=yy B:c@8=yy B:c@7=q"},
-		{"interleave labels copies",
+			"A:a@3=x A:b@2= B:a@9=x B:a@9=x B:c@8=yy B:c@8=yy B:c@7=q",
+		},
+		{
+			"interleave labels copies",
 			chainOf(columns("B", "a", "a", "[]"), interleaveOf(label("one"), label("two"))),
-			"B:a@9=x/one B:a@9=x/two"},
-		{"limits count each copy", chainOf(interleaveOf(pass(true), pass(true)), columnLimit(2), family("A")),
-			"A:a@3=x A:a@3=x A:b@2= A:b@2="},
+			"B:a@9=x/one B:a@9=x/two",
+		},
+		{
+			"limits count each copy", chainOf(interleaveOf(pass(true), pass(true)), columnLimit(2), family("A")),
+			"A:a@3=x A:a@3=x A:b@2= A:b@2=",
+		},
 		{"condition true", conditionOf(value("q"), family("A"), family("B")), "A:a@3=x A:a@2=y A:a@1=z A:b@2="},
-		{"condition false", conditionOf(value("none"), family("A"), columnLimit(1)),
-			"A:a@3=x A:b@2= B:a@9=x B:c@8=yy"},
+		{
+			"condition false", conditionOf(value("none"), family("A"), columnLimit(1)),
+			"A:a@3=x A:b@2= B:a@9=x B:c@8=yy",
+		},
 		{"condition without an else", conditionOf(block(true), pass(true), nil), ""},
-		{"condition does not change its input", conditionOf(chainOf(strip(true), qualifier("c")), value("yy"), nil),
-			"B:c@8=yy"},
+		{
+			"condition does not change its input", conditionOf(chainOf(strip(true), qualifier("c")), value("yy"), nil),
+			"B:c@8=yy",
+		},
 		{"sink alone", sinkAll(true), whole},
-		{"nothing passes a sink", chainOf(family("A"), sinkAll(true), block(true)),
-			"A:a@3=x A:a@2=y A:a@1=z A:b@2="},
-		{"the documented example of a sink",
+		{
+			"nothing passes a sink", chainOf(family("A"), sinkAll(true), block(true)),
+			"A:a@3=x A:a@2=y A:a@1=z A:b@2=",
+		},
+		{
+			"the documented example of a sink",
 			chainOf(family("A"), interleaveOf(pass(true), chainOf(label("foo"), sinkAll(true))), qualifier("b")),
-			"A:a@3=x/foo A:a@2=y/foo A:a@1=z/foo A:b@2= A:b@2=/foo"},
+			"A:a@3=x/foo A:a@2=y/foo A:a@1=z/foo A:b@2= A:b@2=/foo",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := rowfilter.Compile(tt.filter)

@@ -17,8 +17,10 @@ func FuzzCompile(f *testing.F) {
 		chainOf(family("d90"), qualifier(`a\C*`), timestamps(1, 5), columnLimit(1)),
 		interleaveOf(chainOf(label("x"), sinkAll(true)), columns("A", "a", "b", "[]")),
 		conditionOf(values("a", "b", "()"), strip(true), rowOffset(2)),
-		{Filter: &btpb.RowFilter_Chain_{}}, {Filter: &btpb.RowFilter_TimestampRangeFilter{}},
-		{Filter: &btpb.RowFilter_ValueRangeFilter{}}, mask("\xff"), rowKey(`[[:alpha:]\Q]+`), sample(0.5),
+		{Filter: &btpb.RowFilter_Chain_{}},
+		{Filter: &btpb.RowFilter_TimestampRangeFilter{}},
+		{Filter: &btpb.RowFilter_ValueRangeFilter{}},
+		mask("\xff"), rowKey(`[[:alpha:]\Q]+`), sample(0.5),
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {
@@ -49,10 +51,16 @@ func FuzzCompile(f *testing.F) {
 // Messages that no wire format holds, but that a caller in the same process can hand over.
 func TestCompileSurvivesNil(t *testing.T) {
 	for _, m := range []*btpb.RowFilter{
-		nil, {}, chainOf(nil, nil), interleaveOf(nil, nil), conditionOf(nil, nil, nil),
-		{Filter: &btpb.RowFilter_Chain_{}}, {Filter: &btpb.RowFilter_Interleave_{}}, {Filter: &btpb.RowFilter_Condition_{}},
-		{Filter: &btpb.RowFilter_ColumnRangeFilter{}}, {Filter: &btpb.RowFilter_TimestampRangeFilter{}},
-		{Filter: &btpb.RowFilter_ValueRangeFilter{}}, {Filter: &btpb.RowFilter_ValueBitmaskFilter{}},
+		nil,
+		{},
+		chainOf(nil, nil), interleaveOf(nil, nil), conditionOf(nil, nil, nil),
+		{Filter: &btpb.RowFilter_Chain_{}},
+		{Filter: &btpb.RowFilter_Interleave_{}},
+		{Filter: &btpb.RowFilter_Condition_{}},
+		{Filter: &btpb.RowFilter_ColumnRangeFilter{}},
+		{Filter: &btpb.RowFilter_TimestampRangeFilter{}},
+		{Filter: &btpb.RowFilter_ValueRangeFilter{}},
+		{Filter: &btpb.RowFilter_ValueBitmaskFilter{}},
 	} {
 		if f, err := rowfilter.Compile(m); err == nil {
 			f.Apply([]byte("row"), sampleRow())

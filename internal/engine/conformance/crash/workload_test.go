@@ -36,7 +36,8 @@ func connect(ctx context.Context, eng *engine.Engine) (*bigtable.Table, func(), 
 		return nil, nil, err
 	}
 	client, err := bigtable.NewClientWithConfig(ctx, "p", "i", bigtable.ClientConfig{
-		MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true}, option.WithGRPCConn(conn))
+		MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true,
+	}, option.WithGRPCConn(conn))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,8 +205,10 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{rows: map[string]uint64{}, maybe: map[string]uint64{}, gone: map[string]bool{}, going: map[string]bool{},
-		added: map[string]int64{}, tried: map[string]int64{}, first: map[string]string{}}
+	return &ledger{
+		rows: map[string]uint64{}, maybe: map[string]uint64{}, gone: map[string]bool{}, going: map[string]bool{},
+		added: map[string]int64{}, tried: map[string]int64{}, first: map[string]string{},
+	}
 }
 
 // enter notes one line of a report.
