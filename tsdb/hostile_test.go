@@ -125,7 +125,7 @@ func TestEntryWithoutAnAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		left := 0
-		store := through(t, tsdb.Timeouts{}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
+		store := through(t, tsdb.Timeouts{Write: patience()}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
 			if left--; left >= 0 {
 				res := m.(*btpb.MutateRowsResponse)
 				res.Entries = res.Entries[:len(res.Entries)-1]
@@ -167,7 +167,7 @@ func TestStreamThatBreaksWithARefusal(t *testing.T) {
 // TestTheEndOfTimeInTheMiddle: points whose request was tried before the time was over are in doubt, those whose was not
 // are rejected.
 func TestTheEndOfTimeInTheMiddle(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		points := make([]tsdb.Point[reading], 20_001)
@@ -198,7 +198,7 @@ func TestTheEndOfTimeInTheMiddle(t *testing.T) {
 
 // TestTheContextsErrorsShow: callers look for their own cancellation.
 func TestTheContextsErrorsShow(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
@@ -288,7 +288,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 
 // TestTimeoutsAreTold: ranges have the timeout of scans, other reads that of reads.
 func TestTimeoutsAreTold(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Minute}}, s)
 		conn.Inject(tsdbtest.Delay(10 * time.Second).On(tsdbtest.ReadRows))
@@ -383,7 +383,7 @@ func (s *spied) SendMsg(m any) error {
 func TestOnePoisonedRowDoesNotDelayTheOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
 		conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "poison") }))
 		good, bad := tsdb.NewEntity("berlin", "good"), tsdb.NewEntity("berlin", "poison")
 		outcomes, _ := s.For(store, acme).PutMany(t.Context(), []tsdb.Point[reading]{{bad, start, reading{}}, {good, start, reading{1}}, {good, start, reading{2}}})

@@ -105,7 +105,7 @@ func singleWrites(t *testing.T) {
 	}
 	for _, call := range calls {
 		s := readings(t, call.opts)
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 10 * time.Second}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
 		repo := s.For(store, acme)
 		for i, f := range faults {
 			at := start.Add(time.Duration(i) * time.Second)
@@ -141,7 +141,7 @@ func manyWrites(t *testing.T) {
 		}, tsdb.Stored},
 	}...)
 	s := readings(t, tsdb.SchemaOptions{})
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 10 * time.Second}}, s)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
 	repo := s.For(store, acme)
 	for i, f := range all {
 		at := start.Add(time.Duration(i) * time.Second)
@@ -174,7 +174,7 @@ func TestOneBadPointDoesNotHinderTheOthers(t *testing.T) {
 func oneBadPoint(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		s := readings(t, tsdb.SchemaOptions{FirstWins: first})
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 10 * time.Second}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
 		repo := s.For(store, acme)
 		e := func(d string) tsdb.Entity { return tsdb.NewEntity("berlin", d) }
 		points := []tsdb.Point[reading]{
@@ -310,7 +310,7 @@ func TestOfficialClientCountsTwice(t *testing.T) {
 
 // TestAnHourOfOutage: retries stop at the deadline, however long the outage, and cost no real time to test.
 func TestAnHourOfOutage(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
 		if err != nil {
 			t.Fatal(err)

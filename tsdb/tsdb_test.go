@@ -24,13 +24,34 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// bubble runs a test on a clock of its own, which does not work over a real network.
+// overTCP says that the stores of this run are on the loopback interface.
+func overTCP() bool { return os.Getenv("TIDEMARK_TEST_TCP") != "" }
+
+// bubble runs a test on a clock of its own; over TCP, where that does not work, on the real one.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("runs on a clock of its own, in process")
+	if overTCP() {
+		f(t)
+		return
 	}
 	synctest.Test(t, f)
+}
+
+// longBubble is bubble for a test that would take minutes on the real clock, and is left out over TCP.
+func longBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if overTCP() {
+		t.Skip("takes minutes on the real clock; it runs in process")
+	}
+	synctest.Test(t, f)
+}
+
+// patience is the timeout of writes for tests of faults that last.
+func patience() time.Duration {
+	if overTCP() {
+		return time.Second
+	}
+	return 10 * time.Second
 }
 
 type reading struct {
