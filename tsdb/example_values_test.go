@@ -89,6 +89,12 @@ func ExampleRangeOption() {
 	// 12:06:00 26 <nil>
 }
 
+func ExampleOrder() {
+	options := []tsdb.RangeOption{tsdb.OldestFirst, tsdb.Limit(10)}
+	fmt.Println(options[0] == tsdb.OldestFirst, len(options))
+	// Output: true 2
+}
+
 func ExampleLimit() {
 	limit := tsdb.Limit(10)
 	var _ tsdb.RangeOption = limit

@@ -73,7 +73,7 @@ func (in Interval) units(p rowkey.Precision) (oldest, newest int64, ok bool) {
 	return oldest, newest, oldest <= newest
 }
 
-// RangeOption changes what Repository.Range reads: OldestFirst or Limit.
+// RangeOption changes what Repository.Range reads: an Order or a Limit.
 type RangeOption interface{ applyTo(*rangeOptions) }
 
 type rangeOptions struct {
@@ -82,15 +82,20 @@ type rangeOptions struct {
 	limited     bool
 }
 
-type order uint8
+// Order is a RangeOption: the direction in which a range runs.
+type Order uint8
 
-// OldestFirst makes a range run from its oldest point to its newest. Bigtable reads in reverse for it, which costs more
-// than the default direction.
-const OldestFirst order = 1
+const (
+	// NewestFirst is the default.
+	NewestFirst Order = iota
+	// OldestFirst makes a range run from its oldest point to its newest. Bigtable reads in reverse for it, which costs more.
+	OldestFirst
+)
 
-func (o order) applyTo(r *rangeOptions) { r.oldestFirst = o == OldestFirst }
+func (o Order) applyTo(r *rangeOptions) { r.oldestFirst = o == OldestFirst }
 
-// Limit ends a range after that many points. Limit(0) reads nothing; a negative limit is refused with ErrInvalid.
+// Limit is a RangeOption: it ends a range after that many points. Limit(0) reads nothing; a negative limit is refused with
+// ErrInvalid.
 type Limit int
 
 func (l Limit) applyTo(r *rangeOptions) { r.limit, r.limited = int(l), true }
