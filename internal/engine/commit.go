@@ -16,8 +16,9 @@ const maxBatchBytes = 32 << 20
 func (e *Engine) apply(b *pebble.Batch) error {
 	return e.applyWith(b, func() error {
 		if e.noSync {
-			e.unsynced.Store(true)
-			return e.db.Apply(b, pebble.NoSync)
+			err := e.db.Apply(b, pebble.NoSync)
+			e.unsynced.Store(true) // not before: a sync in between would take it for its own
+			return err
 		}
 		return e.db.ApplyNoSyncWait(b, pebble.Sync)
 	})

@@ -35,7 +35,7 @@ func (e *Engine) checkAndMutate(ctx context.Context, req *bigtablepb.CheckAndMut
 	if err != nil {
 		return false, err
 	}
-	b, matched, err := e.checkAndApply(at, s, req)
+	b, matched, err := e.checkAndApply(ctx, at, s, req)
 	at.table.gate.RUnlock()
 	if err != nil {
 		return false, e.readError(err)
@@ -45,7 +45,7 @@ func (e *Engine) checkAndMutate(ctx context.Context, req *bigtablepb.CheckAndMut
 
 // checkAndApply checks the whole request before it looks at the row, so that what it says of the request does not depend
 // on what the row holds.
-func (e *Engine) checkAndApply(at target, s *schema, req *bigtablepb.CheckAndMutateRowRequest) (*pebble.Batch, bool, error) {
+func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *bigtablepb.CheckAndMutateRowRequest) (*pebble.Batch, bool, error) {
 	key := req.GetRowKey()
 	if err := checkRow(at, key); err != nil {
 		return nil, false, err
@@ -68,7 +68,7 @@ func (e *Engine) checkAndApply(at target, s *schema, req *bigtablepb.CheckAndMut
 	lock := &e.rows[e.stripe(at.table.id, key)]
 	lock.Lock()
 	defer lock.Unlock()
-	matched, err := e.matches(at, s, key, filter)
+	matched, err := e.matches(ctx, at, s, key, filter)
 	if err != nil {
 		return nil, false, err
 	}
@@ -85,7 +85,7 @@ func (e *Engine) checkAndApply(at target, s *schema, req *bigtablepb.CheckAndMut
 }
 
 // matches says whether a filter lets any cell of a row through.
-func (e *Engine) matches(at target, s *schema, key []byte, filter *rowfilter.Filter) (bool, error) {
+func (e *Engine) matches(ctx context.Context, at target, s *schema, key []byte, filter *rowfilter.Filter) (bool, error) {
 	row := rowSpan(at.table.id, key)
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: row.lower, UpperBound: row.upper})
 	if err != nil {
@@ -95,8 +95,8 @@ func (e *Engine) matches(at target, s *schema, key []byte, filter *rowfilter.Fil
 	if !it.First() {
 		return false, it.Error()
 	}
-	scan := rowScanner{it: it, schema: s, view: at.view, bounds: filter.Bounds()}
-	if err := scan.forward(); err != nil {
+	scan := rowScanner{e: e, it: it, schema: s, view: at.view, bounds: filter.Bounds()}
+	if err := scan.forward(ctx); err != nil {
 		return false, err
 	}
 	return len(filter.Apply(scan.rowKey, scan.cells)) > 0, nil
@@ -156,11 +156,14 @@ func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRow
 	w.row = appendRow(w.row[:0], at.table.id, key)
 	var result rowBuilder
 	for _, rule := range req.GetRules() {
-		value, ts, err := w.follow(rule)
-		if err != nil {
+		if err := w.follow(rule, &result); err != nil {
 			return nil, nil, err
 		}
-		result.set(rule.GetFamilyName(), rule.GetColumnQualifier(), ts, value)
+	}
+	for _, c := range result.cells {
+		if err := w.set(s.families[c.family], c.qualifier, c.timestamp, c.value); err != nil {
+			return nil, nil, err
+		}
 	}
 	return b, result.row(key), e.apply(b)
 }
@@ -182,33 +185,41 @@ func checkRule(at target, s *schema, rule *bigtablepb.ReadModifyWriteRule) error
 	return invalidf("rule is not set")
 }
 
-// follow applies one rule to the newest cell of its column. The result's timestamp is the server's, or the old cell's
-// where that is in the future, so that it is the newest.
-func (w *mutator) follow(rule *bigtablepb.ReadModifyWriteRule) (value []byte, ts int64, err error) {
+// follow applies one rule to the newest cell of its column: the one in result, where an earlier rule changed it. The new
+// cell's timestamp is the server's, or the old cell's where that is in the future, so that it is the newest.
+func (w *mutator) follow(rule *bigtablepb.ReadModifyWriteRule, result *rowBuilder) error {
 	f := w.schema.families[rule.GetFamilyName()]
-	old, ts, found, err := w.newest(f, rule.GetColumnQualifier())
-	if err != nil {
-		return nil, 0, err
+	c, found := result.cell(f.name, rule.GetColumnQualifier())
+	if !found {
+		var err error
+		if c.value, c.timestamp, found, err = w.newest(f, rule.GetColumnQualifier()); err != nil {
+			return err
+		}
+		c.timestamp = max(c.timestamp, w.now)
+		result.size += len(c.value)
 	}
-	ts = max(ts, w.now)
+	result.size -= len(c.value)
 	switch r := rule.GetRule().(type) {
 	case *bigtablepb.ReadModifyWriteRule_AppendValue:
-		value = append(old, r.AppendValue...)
-		if err := checkValue(value); err != nil {
-			return nil, 0, err
+		c.value = append(c.value, r.AppendValue...)
+		if err := checkValue(c.value); err != nil {
+			return err
 		}
 	case *bigtablepb.ReadModifyWriteRule_IncrementAmount:
 		var n int64
 		if found {
-			if len(old) != 8 {
-				return nil, 0, status.Errorf(codes.FailedPrecondition,
-					"increment of a cell that holds %d bytes, want a 64-bit big-endian integer", len(old))
+			if len(c.value) != 8 {
+				return status.Errorf(codes.FailedPrecondition,
+					"increment of a cell that holds %d bytes, want a 64-bit big-endian integer", len(c.value))
 			}
-			n = int64(binary.BigEndian.Uint64(old))
+			n = int64(binary.BigEndian.Uint64(c.value))
 		}
-		value = appendInt64(nil, n+r.IncrementAmount)
+		c.value = appendInt64(c.value[:0], n+r.IncrementAmount)
 	default:
-		return nil, 0, fmt.Errorf("engine: rule %T was not checked", r)
+		return fmt.Errorf("engine: rule %T was not checked", r)
 	}
-	return value, ts, w.set(f, rule.GetColumnQualifier(), ts, value)
+	if result.size += len(c.value); result.size > maxRowBytes {
+		return invalidf("the changed cells hold more than %d bytes, which is the most that can be read of a row", maxRowBytes)
+	}
+	return nil
 }

@@ -34,8 +34,9 @@ type Engine struct {
 	rows rowLocks
 
 	// gate is held shared by each operation while it uses db; Close takes it.
-	gate   sync.RWMutex
-	closed bool // under gate
+	gate    sync.RWMutex
+	closed  bool        // under gate
+	closing atomic.Bool // Close waits for gate: long operations end early
 
 	readers  readerSet
 	pressure *pressure
@@ -77,6 +78,7 @@ func Open(o Options) (*Engine, error) {
 // ErrClosed, as do all operations.
 func (e *Engine) Close() error {
 	e.stop()
+	e.closing.Store(true)
 	e.gate.Lock()
 	if e.closed {
 		e.gate.Unlock()
@@ -148,6 +150,14 @@ func (e *Engine) enterWrite(ctx context.Context) error {
 }
 
 func (e *Engine) leave() { e.gate.RUnlock() }
+
+// goOn says, in the middle of a long operation, whether anything ends it: its context, or Close, which waits for it.
+func (e *Engine) goOn(ctx context.Context) error {
+	if e.closing.Load() {
+		return ErrClosed
+	}
+	return ctx.Err()
+}
 
 // micros is the time in microseconds.
 func (e *Engine) micros() int64 { return max(e.clock().UnixMicro(), 0) }

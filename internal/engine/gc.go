@@ -13,6 +13,7 @@ import (
 const (
 	gcRowsPerBatch  = 64               // rows whose locks are held together
 	gcRowsPerScan   = 4096             // rows that one iterator walks over, so that it does not hold on to old files
+	gcBatchBytes    = 4 << 20          // a batch of deletions is applied when it gets larger
 	gcShare         = 20               // a pass of a second is followed by at least this many seconds of rest
 	compactMinCells = 10_000           // fewer deletions are left to Pebble's own compactions
 	compactMinBytes = 16 << 20         //
@@ -106,16 +107,19 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 	w := newSweep(s, c.e.micros())
 	c.rows = c.rows[:0]
 	found := false
+	cells := 0
 	for it.First(); it.Valid(); it.Next() {
+		if cells++; cells%workPerCheck == 0 {
+			if err := c.e.goOn(ctx); err != nil {
+				return nil, err
+			}
+		}
 		key := it.Key()
 		fresh, err := w.enter(key)
 		if err != nil {
 			return nil, err
 		}
 		if fresh {
-			if w.rows%256 == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
 			if w.rows > gcRowsPerScan {
 				return bytes.Clone(key), nil
 			}
@@ -159,8 +163,14 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) error {
 	defer it.Close()
 	b := c.e.db.NewBatch()
 	w := newSweep(s, c.e.micros())
+	cells := 0
 	for _, prefix := range rows {
 		for it.SeekGE(prefix); it.Valid() && bytes.HasPrefix(it.Key(), prefix); it.Next() {
+			if cells++; cells%workPerCheck == 0 {
+				if err := c.e.goOn(ctx); err != nil {
+					return err
+				}
+			}
 			if _, err := w.enter(it.Key()); err != nil {
 				return err
 			}
@@ -177,6 +187,13 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) error {
 			}
 			c.cells++
 			c.bytes += len(it.Key()) + lazy.Len()
+			if b.Len() < gcBatchBytes {
+				continue
+			}
+			if err := c.e.applyLazily(b); err != nil {
+				return err
+			}
+			b = c.e.db.NewBatch()
 		}
 	}
 	if err := it.Error(); err != nil {

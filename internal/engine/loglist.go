@@ -20,7 +20,8 @@ import (
 // whatever moment a crash comes. The file is one line, the names and a checksum of them, and is replaced as a whole.
 const logListName = "LOGS"
 
-// logList is the file system of a folder that keeps the list of its logs.
+// logList is the file system of a folder that keeps the list of its logs. It also makes a manifest durable before Pebble
+// points to it: Pebble leaves both to one sync of the folder, and a crash in between may keep the pointer alone.
 type logList struct {
 	vfs.FS
 	dir string
@@ -64,13 +65,21 @@ func logListText(names []string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %08x", joined, crc32.ChecksumIEEE([]byte(joined)))) + "\n"
 }
 
+func isManifest(name string) bool { return strings.HasPrefix(name, "MANIFEST-") }
+
 // Create makes a file, and lists it if it is a log.
 func (l *logList) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := l.FS.Create(name, category)
-	if err != nil || !isLog(name) {
-		return file, err
+	if err != nil {
+		return nil, err
 	}
-	if err := l.change(func(names []string) []string { return append(names, l.PathBase(name)) }); err != nil {
+	switch base := l.PathBase(name); {
+	case isLog(base):
+		err = l.change(func(names []string) []string { return append(names, base) })
+	case isManifest(base):
+		err = syncFolder(l.FS, l.dir)
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
@@ -102,12 +111,7 @@ func (l *logList) change(edit func([]string) []string) (err error) {
 			err = fmt.Errorf("engine: writing the list of logs: %w", err)
 		}
 	}()
-	folder, err := l.OpenDir(l.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	if err := folder.Sync(); err != nil {
+	if err := syncFolder(l.FS, l.dir); err != nil {
 		return err
 	}
 	next := slices.Compact(slices.Sorted(slices.Values(edit(slices.Clone(l.names)))))
@@ -124,5 +128,5 @@ func (l *logList) change(edit func([]string) []string) (err error) {
 		return err
 	}
 	l.names = next
-	return folder.Sync()
+	return syncFolder(l.FS, l.dir)
 }

@@ -17,8 +17,8 @@ const (
 	firstResponseRows = 8         // the first response is small, so that a short answer is quick
 	maxResponseRows   = 1024      // rows of a response
 	maxResponseBytes  = 256 << 10 // a response ends with the row that reaches it
-	silentRows        = 8192      // rows without an answer until the reader says how far it is
-	rowsPerCheck      = 128       // rows between two looks at the context
+	silentRows        = 8192      // rows that pass nothing until the reader answers with what it has, or how far it is
+	workPerCheck      = 4096      // rows, cells and pieces of 256 bytes between two looks at the context
 )
 
 // Reader is one ReadRows request that its caller pulls the answer of. It sees the state of the moment in which it was
@@ -89,7 +89,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	default:
 		return nil, invalidf("unknown request_stats_view %v", view)
 	}
-	r.scan.schema, r.scan.view = at.table.schema.Load(), at.view
+	r.scan.e, r.scan.schema, r.scan.view = e, at.table.schema.Load(), at.view
 	if len(spans) == 0 {
 		return r, nil
 	}
@@ -132,7 +132,7 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 
 // fill reads rows into dst and says whether there may be more.
 func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
-	size, rows, scanned := 0, 0, 0
+	size, rows, scanned, work := 0, 0, 0, 0
 	defer func() { dst.Chunks = r.out.take() }()
 	for r.limit != 0 {
 		ok, err := r.advance()
@@ -144,9 +144,9 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 		}
 		start := r.scan.slab.mark()
 		if r.reverse {
-			err = r.scan.backward()
+			err = r.scan.backward(r.ctx)
 		} else {
-			err = r.scan.forward()
+			err = r.scan.forward(r.ctx)
 		}
 		if err != nil {
 			return false, err
@@ -163,15 +163,20 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 				r.rows = min(r.rows*4, maxResponseRows)
 				return r.limit != 0 || r.stats != nil, nil
 			}
-		} else if scanned++; scanned >= silentRows && rows == 0 && r.progress {
-			dst.LastScannedRowKey = append([]byte{}, r.scan.rowKey...)
-			r.scan.slab.reset(start)
-			return true, nil
 		} else {
+			scanned++
+			silent := scanned >= silentRows && (rows > 0 || r.progress)
+			if silent && rows == 0 {
+				dst.LastScannedRowKey = append([]byte{}, r.scan.rowKey...)
+			}
 			r.scan.slab.reset(start)
+			if silent {
+				return true, nil
+			}
 		}
-		if (rows+scanned)%rowsPerCheck == 0 {
-			if err := r.ctx.Err(); err != nil {
+		if work += 1 + r.scan.seen + r.scan.size>>8; work >= workPerCheck {
+			work = 0
+			if err := r.e.goOn(r.ctx); err != nil {
 				return false, err
 			}
 		}

@@ -102,13 +102,14 @@ func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKey
 	}
 	slices.SortFunc(keys, bytes.Compare)
 	keys = slices.CompactFunc(keys, bytes.Equal)
-	keys = slices.DeleteFunc(keys, func(k []byte) bool { return len(k) == 0 })
-	var covered []span
+	covered := []span{{lower, upper}}
 	if at.view != nil {
 		covered = at.view.spans(at.table.id)
 	}
+	// Through a view, neither keys nor sizes show of what it does not cover.
+	keys = slices.DeleteFunc(keys, func(k []byte) bool { return len(k) == 0 || at.view != nil && !at.view.hasRow(k) })
 	out := make([]*bigtablepb.SampleRowKeysResponse, 0, len(keys)+1)
-	offset, from := int64(0), lower
+	offset := int64(0)
 	for i := 0; i <= len(keys); i++ {
 		sample := &bigtablepb.SampleRowKeysResponse{RowKey: []byte{}}
 		to := upper
@@ -116,24 +117,26 @@ func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKey
 			sample.RowKey = keys[i]
 			to = appendRow(nil, at.table.id, keys[i])
 		}
-		if offset, err = e.diskUsage(lower, to, offset); err != nil {
+		size, err := e.diskUsage(intersectSpans(covered, []span{{lower, to}}))
+		if err != nil {
 			return nil, err
 		}
+		offset = max(offset, size) // both are estimates
 		sample.OffsetBytes = offset
-		// A sample ends a part of the table; through a view, the parts that it has rows of.
-		if at.view == nil || len(intersectSpans(covered, []span{{from, to}})) > 0 {
-			out = append(out, sample)
-		}
-		from = to
+		out = append(out, sample)
 	}
 	return out, nil
 }
 
-// diskUsage estimates the bytes of a range, at least as many as in an earlier, smaller one.
-func (e *Engine) diskUsage(lower, upper []byte, atLeast int64) (int64, error) {
-	n, err := e.db.EstimateDiskUsage(lower, upper)
-	if err != nil {
-		return 0, e.readError(err)
+// diskUsage estimates the bytes of spans.
+func (e *Engine) diskUsage(spans []span) (int64, error) {
+	var sum uint64
+	for _, s := range spans {
+		n, err := e.db.EstimateDiskUsage(s.lower, s.upper)
+		if err != nil {
+			return 0, e.readError(err)
+		}
+		sum += n
 	}
-	return max(atLeast, int64(min(n, 1<<62))), nil
+	return int64(min(sum, 1<<62)), nil
 }

@@ -8,10 +8,11 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
-// rowBuilder gathers the newest cell of each column that a ReadModifyWriteRow changed.
+// rowBuilder gathers the newest cell of each column that a ReadModifyWriteRow changes.
 type rowBuilder struct {
-	cells []builtCell
-	at    map[string]int // in cells, by family and qualifier
+	cells []*builtCell
+	at    map[string]*builtCell // by family and qualifier
+	size  int                   // bytes of the values
 }
 
 type builtCell struct {
@@ -21,24 +22,24 @@ type builtCell struct {
 	value     []byte
 }
 
-// set adds a cell. A later one replaces an earlier one of the same column.
-func (b *rowBuilder) set(family string, qualifier []byte, ts int64, value []byte) {
-	c := builtCell{family, qualifier, ts, value}
+// cell returns the cell of a column, and whether it was there before.
+func (b *rowBuilder) cell(family string, qualifier []byte) (c *builtCell, found bool) {
 	column := family + ":" + string(qualifier) // a family's name has no colon
-	if i, ok := b.at[column]; ok {
-		b.cells[i] = c
-		return
+	if c := b.at[column]; c != nil {
+		return c, true
 	}
 	if b.at == nil {
-		b.at = make(map[string]int)
+		b.at = make(map[string]*builtCell)
 	}
-	b.at[column] = len(b.cells)
+	c = &builtCell{family: family, qualifier: qualifier}
+	b.at[column] = c
 	b.cells = append(b.cells, c)
+	return c, false
 }
 
 // row returns the message. It does not alias what was set but for the values.
 func (b *rowBuilder) row(key []byte) *bigtablepb.Row {
-	slices.SortFunc(b.cells, func(x, y builtCell) int {
+	slices.SortFunc(b.cells, func(x, y *builtCell) int {
 		if c := strings.Compare(x.family, y.family); c != 0 {
 			return c
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -27,6 +28,7 @@ const (
 // rowScanner gathers the cells of one row after the other from an iterator. Cells that the bounds, the view or the schema
 // rule out are passed over without being copied.
 type rowScanner struct {
+	e      *Engine
 	it     *pebble.Iterator
 	schema *schema
 	view   *view
@@ -62,7 +64,7 @@ func (s *rowScanner) begin() error {
 }
 
 // forward gathers the row that the iterator is at the beginning of, and leaves the iterator at the next row.
-func (s *rowScanner) forward() error {
+func (s *rowScanner) forward(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
@@ -87,7 +89,11 @@ func (s *rowScanner) forward() error {
 			inColumn, past = 0, s.outside(next)
 		}
 		col = next
-		s.seen++
+		if s.seen++; s.seen%workPerCheck == 0 {
+			if err := s.e.goOn(ctx); err != nil {
+				return err
+			}
+		}
 		if past == pastNothing {
 			var took bool
 			if took, past, err = s.take(col); err != nil {
@@ -145,7 +151,7 @@ func (s *rowScanner) after(e extent, col column) []byte {
 }
 
 // backward gathers the row that the iterator is at the end of, and leaves the iterator at the end of the row before.
-func (s *rowScanner) backward() error {
+func (s *rowScanner) backward(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
@@ -153,7 +159,7 @@ func (s *rowScanner) backward() error {
 	for s.it.Valid() && bytes.HasPrefix(s.it.Key(), s.prefix) {
 		if s.seen == backwardCells {
 			s.slab.reset(start)
-			return s.backwardLong()
+			return s.backwardLong(ctx)
 		}
 		s.seen++
 		rest := s.it.Key()[len(s.prefix):]
@@ -174,14 +180,14 @@ func (s *rowScanner) backward() error {
 }
 
 // backwardLong gathers a long row forwards and then goes to the row before it.
-func (s *rowScanner) backwardLong() error {
+func (s *rowScanner) backwardLong(ctx context.Context) error {
 	s.seek = append(s.seek[:0], s.prefix...)
 	row := bytes.Clone(s.prefix)
 	s.it.SeekGE(s.seek)
 	if err := s.it.Error(); err != nil {
 		return err
 	}
-	if err := s.forward(); err != nil {
+	if err := s.forward(ctx); err != nil {
 		return err
 	}
 	s.it.SeekLT(row)

@@ -28,7 +28,8 @@ func openStorage(o Options, f *fault, w *pressure) (*pebble.DB, *pebble.Lock, er
 	}
 	lock, err := pebble.LockDirectory(dir, fs)
 	if err != nil {
-		if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || vfs.IsNoSpaceError(err) {
+		// Opening the lock's file gives a path error; a lock that another holds gives none.
+		if _, ok := errors.AsType[*os.PathError](err); ok || vfs.IsNoSpaceError(err) {
 			return nil, nil, fmt.Errorf("engine: locking the folder: %w", err)
 		}
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrLocked, dir, err)
@@ -150,6 +151,9 @@ func refuseForeign(db *pebble.DB) error {
 	return nil
 }
 
+// firstManifest is what making a database begins with. Alone, it is what a crash at that moment leaves.
+const firstManifest = "MANIFEST-000001"
+
 // refuseLeftovers keeps a database from being made over the remains of one that has lost its manifest.
 func refuseLeftovers(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
@@ -157,7 +161,8 @@ func refuseLeftovers(fs vfs.FS, dir string) error {
 		return fmt.Errorf("engine: listing the folder: %w", err)
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, ".sst") || strings.HasPrefix(name, "MANIFEST-") {
+		manifest := isManifest(name) && name != firstManifest
+		if manifest || isLog(name) || strings.HasSuffix(name, ".sst") {
 			return fmt.Errorf("%w: %s holds %s but no database", ErrDamaged, dir, name)
 		}
 	}
@@ -203,6 +208,11 @@ func writeMarker(fs vfs.FS, dir string) (err error) {
 	if err := fs.Rename(temporary, fs.PathJoin(dir, markerName)); err != nil {
 		return err
 	}
+	return syncFolder(fs, dir)
+}
+
+// syncFolder makes the files of a folder durable: that they are there, not what they hold.
+func syncFolder(fs vfs.FS, dir string) error {
 	folder, err := fs.OpenDir(dir)
 	if err != nil {
 		return err

@@ -33,7 +33,8 @@ type clientStream struct {
 	method string
 	opts   []grpc.CallOption
 
-	err     error // found when sending, returned when receiving, as over the network
+	err     error                       // found when sending, returned when receiving, as over the network
+	read    *bigtablepb.ReadRowsRequest // not begun yet
 	reader  *engine.Reader
 	mutated *bigtablepb.MutateRowsResponse
 	samples []*bigtablepb.SampleRowKeysResponse
@@ -45,11 +46,12 @@ func (s *clientStream) Trailer() metadata.MD         { return metadata.MD{} }
 func (s *clientStream) CloseSend() error             { return nil }
 func (s *clientStream) Context() context.Context     { return s.ctx }
 
-// SendMsg makes the call. A read begins here and goes on with each message that is received.
+// SendMsg makes the call. A read only begins when the first message is received: a stream may be given up before that by
+// ending its context alone, and must not hold on to anything then.
 func (s *clientStream) SendMsg(m any) error {
 	switch req := m.(type) {
 	case *bigtablepb.ReadRowsRequest:
-		s.reader, s.err = s.engine.NewReader(s.ctx, req)
+		s.read = req
 	case *bigtablepb.MutateRowsRequest:
 		s.mutated, s.err = s.engine.MutateRowsAll(s.ctx, req)
 	case *bigtablepb.SampleRowKeysRequest:
@@ -75,6 +77,10 @@ func (s *clientStream) RecvMsg(m any) error {
 }
 
 func (s *clientStream) receive(m any) error {
+	if s.read != nil {
+		s.reader, s.err = s.engine.NewReader(s.ctx, s.read)
+		s.read = nil
+	}
 	switch {
 	case s.err != nil:
 		return s.err
