@@ -213,3 +213,25 @@ func TestCrashWhileMaking(t *testing.T) {
 		t.Errorf("%d cells after reopening, want 1", got)
 	}
 }
+
+// A row with more to delete than fits in one batch is cleaned whole.
+func TestGCOfALargeRow(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxVersionsPolicy(1)}})
+	column := strings.Repeat("q", 4000)
+	for range 2 {
+		req := &bigtablepb.MutateRowRequest{TableName: fullName, RowKey: []byte("row")}
+		for i := range 3000 {
+			req.Mutations = append(req.Mutations, setCell("f", column, int64(i+1)*1000, "v"))
+		}
+		if _, err := r.MutateRow(r.ctx, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.RunGC(r.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(t, r, bigtable.SingleRow("row")); len(got) != 1 || !strings.HasSuffix(got[0], "@3000000=v") {
+		t.Errorf("%d cells are left, want the newest only", len(got))
+	}
+}
