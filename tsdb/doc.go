@@ -25,7 +25,7 @@
 //
 // # Entities and time
 //
-// An [Entity] is what is measured: one value for each key field, in the order in which groups of them are read. Its points
+// An [Entity] is what is measured: one value for each key field, from the one by which they lie together. Its points
 // lie together in the table, newest first, so that the latest ones are one short scan, whatever the history. A point is
 // identified by its entity and its time: writing it again replaces its value.
 //

@@ -2,6 +2,7 @@ package tsdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,6 +37,9 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
 	shapes, err := shapes(datasets)
 	if err != nil {
 		return err
+	}
+	if err := s.Ping(ctx); err != nil && !errors.Is(err, ErrNoTable) {
+		return err // within the timeout of reads, not of everything below
 	}
 	admin, err := s.admin(ctx)
 	if err != nil {

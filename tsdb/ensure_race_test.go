@@ -173,3 +173,83 @@ func TestLargePointsAreSplit(t *testing.T) {
 		t.Errorf("15 MiB went in %d requests, want 3", n)
 	}
 }
+
+// TestCatalogueKeepsTheLastOrder: tools without a schema read by it.
+func TestCatalogueKeepsTheLastOrder(t *testing.T) {
+	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
+	v2 := codec.Tagged("json.v2", codec.JSON[reading]())
+	def := func(c codec.Codec[reading], a, b gc.Class) *tsdb.Schema[reading] {
+		return tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{Retention: a, Older: []gc.Class{b}})
+	}
+	doc := func(table *bigtable.Table) string {
+		row, err := table.ReadRow(t.Context(), "!dataset#readings")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range row["_sys"] {
+			if i.Column == "_sys:json" {
+				return string(i.Value)
+			}
+		}
+		return ""
+	}
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, def(codec.Fallback(codec.JSON[reading](), v2), d90, d30))
+	for want, s := range map[string]tsdb.Dataset{
+		`"tags":["json.v2","json"],"classes":[{"name":"d90"`: def(codec.Fallback(v2, codec.JSON[reading]()), d90, d30),
+		`"tags":["json","json.v2"],"classes":[{"name":"d30"`: def(codec.Fallback(codec.JSON[reading](), v2), d30, d90),
+	} {
+		if err := store.Ensure(t.Context(), def(codec.Fallback(codec.JSON[reading](), v2), d90, d30)); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Ensure(t.Context(), s); err != nil || !strings.Contains(strings.ReplaceAll(doc(table), " ", ""), strings.Split(want, ",\"classes\"")[0]) || !strings.Contains(doc(table), strings.SplitN(want, "],", 2)[1]) {
+			t.Errorf("%v: %s, want %s", err, doc(table), want)
+		}
+	}
+}
+
+// TestFamilyMadeInBetween: another program makes the family first, with another policy.
+func TestFamilyMadeInBetween(t *testing.T) {
+	other := tsdb.MustDefine("other", tsdb.Key("a"), codec.String(), tsdb.SchemaOptions{Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(time.Hour)}})
+	s := readings(t, tsdb.SchemaOptions{Retention: d90})
+	var store *tsdb.Store
+	armed := false
+	store = through(t, tsdb.Timeouts{}, []tsdb.Dataset{nothing()}, func() grpc.DialOption {
+		var once sync.Once
+		return grpc.WithChainUnaryInterceptor(func(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			if armed && strings.HasSuffix(name, "/ModifyColumnFamilies") {
+				once.Do(func() {
+					armed = false
+					if err := store.Ensure(t.Context(), other); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return invoker(ctx, name, req, reply, cc, opts...)
+		})
+	}())
+	armed = true
+	if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		t.Error("Ensure that another was faster than with the family, with another policy:", err)
+	}
+}
+
+// TestEntryMadeInBetween: another program makes the dataset first, of another shape.
+func TestEntryMadeInBetween(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	us := readings(t, tsdb.SchemaOptions{Precision: tsdb.Microseconds})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, nothing())
+	conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+		if err := store.Ensure(t.Context(), us); err != nil {
+			t.Error(err)
+		}
+		return 0
+	}).On(tsdbtest.CheckAndMutateRow).Times(1))
+	if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		t.Errorf("Ensure: %v, want a conflict", err)
+	}
+}
+
+// nothing is a dataset for tables that are to exist.
+func nothing() *tsdb.Schema[string] {
+	return tsdb.MustDefine("nothing", tsdb.Key("a"), codec.String(), tsdb.SchemaOptions{})
+}

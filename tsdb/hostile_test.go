@@ -115,6 +115,14 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 			}
 		}
 	}
+	other := key(roof, start.Add(time.Hour)) // of the same entity, at a time that is not asked for
+	lie.Store(&other)
+	if p, err := repo.Get(t.Context(), roof, start); !errors.Is(err, tsdb.ErrForeignRow) {
+		t.Errorf("Get that is answered with another time: %v, %v, want ErrForeignRow", p, err)
+	}
+	if n, err := repo.DeleteRange(t.Context(), roof, tsdb.Until(start.Add(1))); !errors.Is(err, tsdb.ErrForeignRow) {
+		t.Errorf("DeleteRange that is answered with another time: %d, %v, want ErrForeignRow", n, err)
+	}
 	if wrote.Load() > 0 {
 		t.Error("rows of another range were deleted")
 	}

@@ -1,6 +1,7 @@
 package tsdb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -74,5 +76,81 @@ func TestForeignRowsCostFewRequests(t *testing.T) {
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; !equal(got, tt.want) || n > 8 {
 			t.Errorf("%v: %v in %d requests, want %v", tt.opts, got, n, tt.want)
 		}
+	}
+}
+
+// TestForeignRowsWithoutEnd: an entity of which there are only other programs' rows is not found, in few requests.
+func TestForeignRowsWithoutEnd(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	for i := range 150 {
+		m := bigtable.NewMutation()
+		m.Set("keep", "p:json", 0, []byte("{}"))
+		if err := table.Apply(t.Context(), fmt.Sprintf("acme#readings#berlin#roof-7#7000000000000000000x%03d", i), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.Reset()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err := s.For(store, acme).Latest(ctx, roof)
+	if n := conn.Counts().Calls[tsdbtest.ReadRows]; !errors.Is(err, tsdb.ErrNotFound) || n != 3 {
+		t.Errorf("%v after %d requests, want ErrNotFound after 3", err, n)
+	}
+}
+
+// TestDeletionOverPages: foreign rows in a page do not end it, the timeout of scans bounds it, and failures are counted over
+// all of it.
+func TestDeletionOverPages(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 50 * time.Millisecond, Write: time.Minute}}, s)
+		r := s.For(store, acme)
+		m := bigtable.NewMutation()
+		m.Set("keep", "p:json", 0, []byte("{}"))
+		if err := table.Apply(t.Context(), "acme#readings#berlin#roof-7#0000000000000000000x", m); err != nil {
+			t.Fatal(err)
+		}
+		points := make([]tsdb.Point[reading], 5010)
+		for i := range points {
+			points[i] = tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(-i) * time.Second)}
+		}
+		if _, err := r.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
+		last := points[5009].Time
+		key := fmt.Sprintf("%019d", int64(1<<63-1)-last.UnixNano())
+		conn.Inject(tsdbtest.FailEntries(codes.PermissionDenied, func(k string) bool { return strings.HasSuffix(k, key) }))
+		n, err := r.DeleteEntity(t.Context(), roof)
+		var batch *tsdb.BatchError
+		if !errors.As(err, &batch) || n != 5009 || len(batch.Failed) != 1 || batch.Failed[0].Index != 5009 || batch.Total != 5010 {
+			t.Errorf("%d %v %+v", n, err, batch)
+		}
+	})
+}
+
+// TestDeletionGivesUp: where nothing of a page can be deleted, the next is not tried.
+func TestDeletionGivesUp(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	if _, err := repo.PutMany(t.Context(), points(5001)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Inject(tsdbtest.FailEntries(codes.PermissionDenied, func(string) bool { return true }))
+	n, err := repo.DeleteEntity(t.Context(), roof)
+	var batch *tsdb.BatchError
+	if !errors.As(err, &batch) || n != 0 || batch.Total != 5000 || len(batch.Failed) != 5000 {
+		t.Errorf("%d deleted, %v", n, err)
+	}
+}
+
+// TestLargestPayload: the limit itself is stored.
+func TestLargestPayload(t *testing.T) {
+	s := tsdb.MustDefine("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	if err := s.For(store, acme).Put(t.Context(), tsdb.NewEntity("x"), start, make([]byte, 10<<20)); err != nil {
+		t.Errorf("Put of 10 MiB: %v", err)
 	}
 }

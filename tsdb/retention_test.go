@@ -239,3 +239,41 @@ func apply(t testing.TB, table *bigtable.Table, key string, m *bigtable.Mutation
 		t.Fatal(err)
 	}
 }
+
+// TestOlderClassLivesLonger: the range of keys reaches back as far as the class that lives longest.
+func TestOlderClassLivesLonger(t *testing.T) {
+	d1 := gc.Class{Name: "d1", Policy: gc.MaxAge(24 * time.Hour)}
+	c := &clock{now: start}
+	old := readings(t, tsdb.SchemaOptions{Retention: d90})
+	s := readings(t, tsdb.SchemaOptions{Retention: d1, Older: []gc.Class{d90}})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	if err := old.For(store, acme).Put(t.Context(), roof, start.Add(-10*24*time.Hour), reading{1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.For(store, acme).Latest(t.Context(), roof); err != nil {
+		t.Errorf("Latest: %v", err)
+	}
+}
+
+// TestManyCellsInARow: the tag that is written first counts, and in its column the cell with the point's own time.
+func TestManyCellsInARow(t *testing.T) {
+	v2 := codec.Tagged("json.v2", codec.JSON[reading]())
+	s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Fallback(v2, codec.JSON[reading]()), tsdb.SchemaOptions{})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	r := s.For(store, acme)
+	if err := r.Put(t.Context(), roof, start, reading{1}); err != nil {
+		t.Fatal(err)
+	}
+	for key := range rows(t, table) {
+		m := bigtable.NewMutation()
+		m.Set("keep", "p:json", bigtable.Timestamp(start.UnixMicro()), []byte(`{"temp_c":2}`))
+		m.Set("keep", "p:json.v2", bigtable.Timestamp(start.UnixMicro()-1000), []byte(`{"temp_c":3}`))
+		m.Set("keep", "p:json.v2", bigtable.Timestamp(start.UnixMicro()+1000), []byte(`{"temp_c":4}`))
+		if err := table.Apply(t.Context(), key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := r.Latest(t.Context(), roof); err != nil || p.Value.TempC != 1 {
+		t.Errorf("Latest = %v, %v, want the value 1", p, err)
+	}
+}

@@ -3,7 +3,6 @@ package tsdb
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"cloud.google.com/go/bigtable"
 
@@ -32,7 +31,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
 	ctx, cancel := r.store.table.Bound(ctx, s.long)
 	defer cancel()
-	sc := scanner[T]{repo: r, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit}
+	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit}
 	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
@@ -50,6 +49,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 		} else {
 			rng = rng.After(sc.last)
 		}
+		sc.rng = rng
 	}
 	return nil
 }
@@ -62,9 +62,10 @@ type scanner[T any] struct {
 	repo    *Repository[T]
 	horizon horizon
 	entity  Entity
-	prefix  string // of the row keys of the entity's points
-	limit   int    // of points; 0 for none
-	makeUp  bool   // more rows were asked for than points are wanted
+	rng     rowkey.Range // that was asked for
+	prefix  string       // of the row keys of the entity's points
+	limit   int          // of points; 0 for none
+	makeUp  bool         // more rows were asked for than points are wanted
 	visit   func(Point[T], *PointError) bool
 
 	rows    int64 // of one request
@@ -78,7 +79,7 @@ type scanner[T any] struct {
 func (sc *scanner[T]) row(row bigtable.Row) bool {
 	sc.last = row.Key()
 	sc.rows++
-	if !strings.HasPrefix(sc.last, sc.prefix) {
+	if sc.last < sc.rng.Start || sc.last >= sc.rng.Limit {
 		sc.foreign = fmt.Errorf("%w: dataset %s", ErrForeignRow, sc.repo.schema.name)
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // KeyFields are the names of the fields that identify an entity, in the order in which they stand in row keys: from the
-// one by which groups are read to the one that tells entities apart. Make them with Key.
+// one by which entities lie together to the one that tells them apart. Make them with Key.
 type KeyFields struct{ names []string }
 
 // Key returns the key fields with those names: 1 to 8, each of 1 to 64 bytes, no two the same. Names are not stored in row
@@ -56,7 +56,7 @@ type SchemaOptions struct {
 	Precision Precision
 	// Salts spreads a tenant's entities over that many parts of the tenant's key range, 2 to 100, for a dataset that one
 	// tenant writes faster than one server takes (Bigtable splits a range by load, so most need none). Reads of one entity
-	// cost the same, reads below a prefix cost one request a salt. Zero is none. It is part of the stored format.
+	// cost the same, deletions below a prefix go over one range a salt. Zero is none. It is part of the stored format.
 	Salts int
 	// FirstWins makes the first write of a point final: Put of another value at the same entity and time is rejected with
 	// ErrExists. It costs a conditional write a point, which Bigtable takes through single-cluster routing only and not in

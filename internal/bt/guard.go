@@ -24,6 +24,7 @@ var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the serv
 
 // record is what the guard noted of one guarded call. It travels in the context and is read when the call has returned.
 type record struct {
+	reads    bool         // the call is a read, which the client may repeat: only err is noted
 	seen     bool         // the call came by
 	err      error        // how the call ended
 	answered bool         // by at least one response, of a bulk write
@@ -58,6 +59,13 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 	rec, ok := ctx.Value(recordKey{}).(*record)
 	if !ok || rec.seen {
 		return streamer(ctx, desc, cc, method, opts...)
+	}
+	if rec.reads {
+		stream, err := streamer(ctx, desc, cc, method, opts...)
+		if err != nil {
+			rec.err = err
+		}
+		return stream, err
 	}
 	rec.seen = true
 	stream, err := streamer(ctx, desc, cc, method, opts...)

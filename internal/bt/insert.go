@@ -61,7 +61,10 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 			return 0, tr.outcome()
 		}
 		if !pause.wait(ctx, out.Err) {
-			return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: ended(ctx, tr.err)}
+			if out.Err == nil {
+				tr.note(errGone, false)
+			}
+			return 0, tr.outcome()
 		}
 	}
 }
@@ -86,6 +89,8 @@ func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter,
 	}
 	return Other, tr.outcome(), true
 }
+
+var errGone = errors.New("tsdb: a row that was in the way is gone again, and no time is left to write")
 
 var errReplaced = errors.New("tsdb: an answer was lost, and the row now holds what another has written")
 

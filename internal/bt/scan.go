@@ -32,7 +32,8 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 		opts = append(opts, bigtable.ReverseScan())
 	}
 	stopped := false
-	err := t.data.ReadRows(ctx, s.Rows, func(row bigtable.Row) bool {
+	rec := record{reads: true}
+	err := t.data.ReadRows(withRecord(ctx, &rec), s.Rows, func(row bigtable.Row) bool {
 		if ctx.Err() != nil {
 			return false
 		}
@@ -41,6 +42,9 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 	}, opts...)
 	if err == nil && !stopped {
 		err = ctx.Err()
+	}
+	if err != nil && rec.err != nil && ctx.Err() != nil {
+		err = rec.err // why the client had to try until the time was over
 	}
 	return ended(ctx, err)
 }
