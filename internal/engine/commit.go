@@ -47,7 +47,7 @@ func (e *Engine) applyWith(b *pebble.Batch, apply func() error) (err error) {
 	return e.fault.err() // a fatal error of the commit is reported there, and by no return value
 }
 
-// settle waits until an applied batch is on disk, and closes it.
+// settle waits until an applied batch is on disk, and releases it.
 func (e *Engine) settle(b *pebble.Batch) error {
 	if !e.noSync && !b.Empty() {
 		if err := b.SyncWait(); err != nil {
@@ -59,6 +59,16 @@ func (e *Engine) settle(b *pebble.Batch) error {
 			return err
 		}
 	}
+	return e.release(b)
+}
+
+// release gives a batch that was applied back for reuse. That of an engine in memory is left to the garbage collector:
+// Pebble's pool is of the whole process, and a batch that has been waited for in one bubble of testing/synctest must not
+// come up in the next.
+func (e *Engine) release(b *pebble.Batch) error {
+	if e.memory {
+		return nil
+	}
 	return b.Close()
 }
 
@@ -67,7 +77,7 @@ func (e *Engine) commit(b *pebble.Batch) error {
 	if err := e.applyWith(b, func() error { return e.db.Apply(b, pebble.Sync) }); err != nil {
 		return err
 	}
-	return b.Close()
+	return e.release(b)
 }
 
 // syncInterval is how long a write without a sync of its own waits for one.
@@ -110,10 +120,10 @@ func (e *Engine) readError(err error) error {
 	return err
 }
 
-// applyLazily applies a batch that need not survive a crash, and closes it.
+// applyLazily applies a batch that need not survive a crash, and releases it.
 func (e *Engine) applyLazily(b *pebble.Batch) error {
 	if err := e.applyWith(b, func() error { return e.db.Apply(b, pebble.NoSync) }); err != nil {
 		return err
 	}
-	return b.Close()
+	return e.release(b)
 }

@@ -27,6 +27,8 @@ type Engine struct {
 	log    *slog.Logger
 	fault  *fault
 	noSync bool
+	// memory says that nothing is on disk.
+	memory bool
 	// unsynced says that there are writes since the last sync. Only with noSync.
 	unsynced atomic.Bool
 
@@ -54,7 +56,7 @@ type Engine struct {
 // Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion and
 // ErrForeign, or come from the file system.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, noSync: o.NoSync, seed: maphash.MakeSeed()}
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {
 		return nil, err

@@ -14,13 +14,13 @@ import (
 // Errors that Open returns, to be told apart with errors.Is.
 var (
 	// ErrLocked says that another process, or another engine of this one, has the folder open.
-	ErrLocked = errors.New("engine: folder is in use by another engine")
+	ErrLocked = errors.New("the folder is in use by another store or process")
 	// ErrDamaged says that what is on disk is not what was written. Nothing is served of it.
-	ErrDamaged = errors.New("engine: data on disk is damaged")
+	ErrDamaged = errors.New("the data on disk is damaged")
 	// ErrVersion says that a newer version of the engine wrote the folder.
-	ErrVersion = errors.New("engine: folder was written by a newer version")
+	ErrVersion = errors.New("a newer version wrote the folder")
 	// ErrForeign says that the folder holds a Pebble database that is not an engine's.
-	ErrForeign = errors.New("engine: folder holds something else")
+	ErrForeign = errors.New("the folder holds something else")
 	// ErrClosed says that the engine has been closed.
 	ErrClosed = errors.New("engine: closed")
 	// ErrStorage says that the disk refused a write, and no further ones are taken until the engine is opened again.

@@ -44,7 +44,7 @@ func checkLogs(fs vfs.FS, dir, manifest string) error {
 	}
 	names, err := fs.List(dir)
 	if err != nil {
-		return fmt.Errorf("engine: listing the folder: %w", err)
+		return fmt.Errorf("listing the folder: %w", err)
 	}
 	for _, name := range names {
 		base, ok := strings.CutSuffix(name, ".log")
@@ -71,14 +71,14 @@ func checkLog(fs vfs.FS, name string, number *uint32) error {
 		return fmt.Errorf("%w: %s is missing", ErrDamaged, path.Base(name))
 	}
 	if err != nil {
-		return fmt.Errorf("engine: reading a log: %w", err)
+		return fmt.Errorf("reading a log: %w", err)
 	}
 	defer file.Close()
 	block := make([]byte, logBlock)
 	for offset := int64(0); ; offset += logBlock {
 		n, err := io.ReadFull(file, block)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("engine: reading a log: %w", err)
+			return fmt.Errorf("reading a log: %w", err)
 		}
 		at, verdict := checkLogBlock(block[:n], number)
 		switch {

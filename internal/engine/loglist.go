@@ -38,11 +38,11 @@ func openLogList(fs vfs.FS, dir string) (*logList, error) {
 		return l, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("engine: reading the list of logs: %w", err)
+		return nil, fmt.Errorf("reading the list of logs: %w", err)
 	}
 	text, err := io.ReadAll(file)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("engine: reading the list of logs: %w", err)
+		return nil, fmt.Errorf("reading the list of logs: %w", err)
 	}
 	words := strings.Fields(string(text))
 	if len(words) == 0 || string(text) != logListText(words[:len(words)-1]) {
@@ -53,7 +53,7 @@ func openLogList(fs vfs.FS, dir string) (*logList, error) {
 		if _, err := fs.Stat(fs.PathJoin(dir, name)); errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%w: the log %s is missing", ErrDamaged, name)
 		} else if err != nil {
-			return nil, fmt.Errorf("engine: looking at a log: %w", err)
+			return nil, fmt.Errorf("looking at a log: %w", err)
 		}
 	}
 	return l, nil
@@ -108,7 +108,7 @@ func (l *logList) change(edit func([]string) []string) (err error) {
 	defer l.mu.Unlock()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("engine: writing the list of logs: %w", err)
+			err = fmt.Errorf("writing the list of logs: %w", err)
 		}
 	}()
 	if err := syncFolder(l.FS, l.dir); err != nil {

@@ -24,13 +24,13 @@ const markerName = "TIDEMARK"
 func openStorage(o Options, f *fault, w *pressure) (*pebble.DB, *pebble.Lock, error) {
 	fs, dir := o.fs(), o.dir()
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("engine: making the folder: %w", err)
+		return nil, nil, fmt.Errorf("making the folder: %w", err)
 	}
 	lock, err := pebble.LockDirectory(dir, fs)
 	if err != nil {
 		// Opening the lock's file gives a path error; a lock that another holds gives none.
 		if _, ok := errors.AsType[*os.PathError](err); ok || vfs.IsNoSpaceError(err) {
-			return nil, nil, fmt.Errorf("engine: locking the folder: %w", err)
+			return nil, nil, fmt.Errorf("locking the folder: %w", err)
 		}
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrLocked, dir, err)
 	}
@@ -51,7 +51,7 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 	}
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil {
-		return nil, fmt.Errorf("engine: looking at %s: %w", dir, err)
+		return nil, fmt.Errorf("looking at %s: %w", dir, err)
 	}
 	switch {
 	case marked && !desc.Exists:
@@ -102,7 +102,7 @@ func openError(err error, existed bool) error {
 	case existed && !system:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return fmt.Errorf("engine: opening: %w", err)
+	return fmt.Errorf("opening: %w", err)
 }
 
 // claim writes the version into a new database, or checks it in an old one.
@@ -158,7 +158,7 @@ const firstManifest = "MANIFEST-000001"
 func refuseLeftovers(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil {
-		return fmt.Errorf("engine: listing the folder: %w", err)
+		return fmt.Errorf("listing the folder: %w", err)
 	}
 	for _, name := range names {
 		manifest := isManifest(name) && name != firstManifest
@@ -175,12 +175,12 @@ func readMarker(fs vfs.FS, dir string) (version int, ok bool, err error) {
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("engine: reading the folder's marker: %w", err)
+		return 0, false, fmt.Errorf("reading the folder's marker: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, 64))
 	if err != nil {
-		return 0, false, fmt.Errorf("engine: reading the folder's marker: %w", err)
+		return 0, false, fmt.Errorf("reading the folder's marker: %w", err)
 	}
 	name, number, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	version, err = strconv.Atoi(number)
@@ -193,7 +193,7 @@ func readMarker(fs vfs.FS, dir string) (version int, ok bool, err error) {
 func writeMarker(fs vfs.FS, dir string) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("engine: writing the folder's marker: %w", err)
+			err = fmt.Errorf("writing the folder's marker: %w", err)
 		}
 	}()
 	temporary := fs.PathJoin(dir, markerName+".new")

@@ -41,7 +41,7 @@ type Options struct {
 	// Table is the name of the table. Empty is "tidemark".
 	Table string
 	// NoSync answers writes before they are on disk, which makes small writes many times faster. A crash of the process
-	// then loses up to the last half second of answered writes, a crash of the machine more; never half a point.
+	// or of the machine then loses up to about the last half second of answered writes; never half a point.
 	NoSync bool
 	// CacheBytes is the memory for blocks read from disk. Zero is 64 MiB.
 	CacheBytes int64

@@ -39,7 +39,33 @@ func (c *compiler) compile(f *btpb.RowFilter) (node, error) {
 	if n := proto.Size(f); n > maxBytes {
 		return nil, invalid("filter", "filter has %d bytes, at most %d are allowed", n, maxBytes)
 	}
+	if copies(f) > maxCopies {
+		return nil, invalid("interleave", "interleaves could return a cell more than %d times", maxCopies)
+	}
 	return c.filter(f)
+}
+
+// maxCopies is how often a filter may return one cell. Interleaves within interleaves multiply, and a filter of a few
+// hundred bytes could ask for more than memory holds.
+const maxCopies = 10_000
+
+// copies returns how often f may return a cell, or something above maxCopies.
+func copies(f *btpb.RowFilter) int {
+	n := 1
+	switch t := f.GetFilter().(type) {
+	case *btpb.RowFilter_Chain_:
+		for _, sub := range t.Chain.GetFilters() {
+			n = min(n*copies(sub), maxCopies+1)
+		}
+	case *btpb.RowFilter_Interleave_:
+		n = 0
+		for _, sub := range t.Interleave.GetFilters() {
+			n = min(n+copies(sub), maxCopies+1)
+		}
+	case *btpb.RowFilter_Condition_:
+		n = max(copies(t.Condition.GetTrueFilter()), copies(t.Condition.GetFalseFilter()))
+	}
+	return n
 }
 
 // shallow says whether the tree below f has at most depth levels.

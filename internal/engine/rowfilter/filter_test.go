@@ -2,6 +2,7 @@ package rowfilter_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,5 +250,24 @@ func BenchmarkApply(b *testing.B) {
 				f.Apply(key, scratch)
 			}
 		})
+	}
+}
+
+// TestInterleavesDoNotMultiply: a small filter must not ask for more than memory holds.
+func TestInterleavesDoNotMultiply(t *testing.T) {
+	pass := &btpb.RowFilter{Filter: &btpb.RowFilter_PassAllFilter{PassAllFilter: true}}
+	twice := &btpb.RowFilter{Filter: &btpb.RowFilter_Interleave_{Interleave: &btpb.RowFilter_Interleave{Filters: []*btpb.RowFilter{pass, pass}}}}
+	chain := func(n int) *btpb.RowFilter {
+		return &btpb.RowFilter{Filter: &btpb.RowFilter_Chain_{Chain: &btpb.RowFilter_Chain{Filters: slices.Repeat([]*btpb.RowFilter{twice}, n)}}}
+	}
+	if _, err := rowfilter.Compile(chain(20)); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a million copies of a cell: %v, want InvalidArgument", err)
+	}
+	f, err := rowfilter.Compile(chain(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Apply([]byte("r"), []rowfilter.Cell{{Family: "f", Value: []byte("v")}}); len(got) != 32 {
+		t.Errorf("%d copies of a cell, want 32", len(got))
 	}
 }
