@@ -39,55 +39,63 @@ func columns(classes []class, tags []string) []column {
 
 // horizon is what is visible at one moment: by class, the first cell timestamp that is not expired.
 type horizon struct {
-	d   *dataset
-	now time.Time
+	d     *dataset
+	now   time.Time
+	first bigtable.Timestamp // the cutoff of the class that is written
 }
 
-// cutoff returns the oldest cell timestamp that is visible in a class, 0 where all are.
-func (h horizon) cutoff(c *class) bigtable.Timestamp {
+func (d *dataset) horizon(now time.Time) horizon {
+	return horizon{d: d, now: now, first: d.classes[0].cutoff(now)}
+}
+
+// cutoff returns the oldest cell timestamp that is visible in the class at an index.
+func (h horizon) cutoff(class int) bigtable.Timestamp {
+	if class == 0 {
+		return h.first
+	}
+	return h.d.classes[class].cutoff(h.now)
+}
+
+// cutoff returns the oldest cell timestamp that is visible at a time, 0 where all are.
+func (c *class) cutoff(now time.Time) bigtable.Timestamp {
 	if !c.bounded {
 		return 0
 	}
-	return max(0, bigtable.Timestamp(gc.Cutoff(h.now, c.age).UnixMicro()))
+	return max(0, bigtable.Timestamp(gc.Cutoff(now, c.age).UnixMicro()))
 }
 
 // oldest returns the oldest time, in units of the dataset's precision, that a visible point can have in any class.
 func (h horizon) oldest() int64 {
-	var oldest int64
+	cutoff := h.first
 	for i := range h.d.classes {
-		c := &h.d.classes[i]
-		if !c.bounded {
-			return 0
-		}
-		units, ok := h.d.precision.AtOrAfter(gc.Cutoff(h.now, c.age))
-		if !ok {
-			units = h.d.precision.Max()
-		}
-		if i == 0 || units < oldest {
-			oldest = units
-		}
+		cutoff = min(cutoff, h.cutoff(i))
 	}
-	return oldest
+	units, ok := h.d.precision.AtOrAfter(cutoff.Time())
+	if !ok {
+		return h.d.precision.Max()
+	}
+	return units
 }
 
 // filter passes the visible payload cells of the dataset's points, in every class that it declares.
 func (h horizon) filter() bigtable.Filter {
 	if len(h.d.classes) == 1 {
-		return h.classFilter(&h.d.classes[0])
+		return h.classFilter(0)
 	}
 	filters := make([]bigtable.Filter, len(h.d.classes))
 	for i := range h.d.classes {
-		filters[i] = h.classFilter(&h.d.classes[i])
+		filters[i] = h.classFilter(i)
 	}
 	return bigtable.InterleaveFilters(filters...)
 }
 
-func (h horizon) classFilter(c *class) bigtable.Filter {
+func (h horizon) classFilter(class int) bigtable.Filter {
+	c := &h.d.classes[class]
 	payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
 	if !c.bounded {
 		return payload
 	}
-	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(h.cutoff(c), 0))
+	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(h.cutoff(class), 0))
 }
 
 // payload returns the cell that holds the payload of the point in a row, and the index of its tag. Where there are several,
@@ -95,12 +103,16 @@ func (h horizon) classFilter(c *class) bigtable.Filter {
 // returns a nil item for a row without any visible payload, and an error for one whose only payloads have tags that the
 // schema does not read.
 func (h horizon) payload(row bigtable.Row, cell bigtable.Timestamp) (*bigtable.ReadItem, int, error) {
+	written := &h.d.columns[0]
+	if items := row[written.family]; len(items) == 1 && items[0].Column == written.name && items[0].Timestamp >= h.first {
+		return &items[0], written.tag, nil // as nearly always
+	}
 	family, items, cutoff, visible := "", []bigtable.ReadItem(nil), bigtable.Timestamp(0), false
 	for i := range h.d.columns {
 		col := &h.d.columns[i]
 		if col.family != family {
 			family, items = col.family, row[col.family]
-			cutoff = h.cutoff(&h.d.classes[i/len(h.d.tags)])
+			cutoff = h.cutoff(i / len(h.d.tags))
 		}
 		var found *bigtable.ReadItem
 		for j := range items {

@@ -59,7 +59,7 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 
 // horizon returns what is visible now.
 func (r *Repository[T]) horizon() horizon {
-	return horizon{d: &r.schema.dataset, now: r.store.clock()}
+	return r.schema.horizon(r.store.clock())
 }
 
 // key returns the row key of a point.
@@ -74,8 +74,7 @@ func (d *dataset) arrival(t, now time.Time) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	h := horizon{d: d, now: now}
-	if c := &d.classes[0]; c.bounded && d.precision.CellMicros(units) < int64(h.cutoff(c)) {
+	if c := &d.classes[0]; c.bounded && d.precision.CellMicros(units) < int64(c.cutoff(now)) {
 		return 0, invalid.New(ErrExpired, "time", stamp(t), fmt.Sprintf("at most %v ago, the retention of class %s", c.age, c.Name))
 	}
 	if d.maxLate > 0 && t.Before(now.Add(-d.maxLate)) {
