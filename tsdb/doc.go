@@ -57,7 +57,7 @@
 //
 // Every call has a timeout ([Timeouts]) besides its context. Times, names, sizes and numbers of parts are checked before
 // anything is sent; an [InvalidError] names the field, the value and the limit. Nothing in the package panics on input
-// but [MustDefine], and nothing runs on after [Store.Close].
+// but [MustDefine], and nothing of the store runs on after [Store.Close].
 //
 // A program that is told to stop, and whose context has ended with it, makes its last writes under
 // context.WithoutCancel: the timeouts still bound them.

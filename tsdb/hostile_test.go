@@ -344,6 +344,9 @@ func TestGuardedTwice(t *testing.T) {
 	if err := s.For(store, acme).Put(t.Context(), roof, start, reading{}); err != nil {
 		t.Errorf("Put: %v, want it tried again", err)
 	}
+	if outcomes, err := s.For(store, acme).PutMany(t.Context(), points(3)); err != nil || outcomes[2].Attempts != 1 {
+		t.Errorf("PutMany: %v, %v", outcomes, err)
+	}
 }
 
 // TestRowIsNeverTwiceInARequest: the service may apply the entries of a request in any order.

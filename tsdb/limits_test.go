@@ -61,7 +61,7 @@ func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 		},
 		{
 			"too few parts", func() error { return ns.For(store, acme).Put(ctx, tsdb.NewEntity("berlin"), start, reading{}) },
-			[]string{`entity is "berlin" with 1 parts`, "exactly 2, one for each key field (site, device)"},
+			[]string{`entity is "berlin" with 1 part`, "exactly 2, one for each key field (site, device)"},
 		},
 		{"too many parts", func() error {
 			_, err := ns.For(store, acme).LatestN(ctx, tsdb.NewEntity("a", "b", "c"), 1)

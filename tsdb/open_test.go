@@ -94,6 +94,9 @@ func TestNewOverACallersClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		conf := tsdb.ClientConfig()
+		if !conf.DisableSession {
+			t.Error("calls of a caller's client may pass the interceptors by")
+		}
 		conf.MetricsProvider = bigtable.NoopMetricsProvider{}
 		client, err := bigtable.NewClientWithConfig(t.Context(), "p", "i", conf, option.WithGRPCConn(conn))
 		if err != nil {

@@ -75,7 +75,7 @@ func (d *dataset) arrival(t, now time.Time) (int64, error) {
 		return 0, err
 	}
 	if c := &d.classes[0]; c.bounded && d.precision.CellMicros(units) < int64(c.cutoff(now)) {
-		return 0, invalid.New(ErrExpired, "time", stamp(t), fmt.Sprintf("at most %v ago, the retention of class %s", c.age, c.Name))
+		return 0, invalid.New(ErrExpired, "time", stamp(t), fmt.Sprintf("what the retention class %s keeps", c.Class))
 	}
 	if d.maxLate > 0 && t.Before(now.Add(-d.maxLate)) {
 		return 0, invalid.New(ErrLate, "time", stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.maxLate))

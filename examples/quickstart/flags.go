@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"time"
 )
 
@@ -17,10 +18,14 @@ type options struct {
 
 // where says where the points are.
 func (o options) where() string {
-	if o.cloud {
-		return "Cloud Bigtable"
+	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
+	switch {
+	case !o.cloud:
+		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
+	case emulator != "":
+		return "the Bigtable emulator at " + emulator
 	}
-	return "the folder " + o.dir + ", embedded in this process"
+	return "Cloud Bigtable"
 }
 
 // usageError is a mistake on the command line.

@@ -95,6 +95,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) (err error) {
 
 	store, err := openStore(ctx, o)
 	if err != nil {
+		if errors.Is(err, embedded.ErrLocked) {
+			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
+		}
 		return fmt.Errorf("open the store: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()

@@ -107,7 +107,7 @@ func (s Space) Split(key string) (path string, units int64, ok bool) {
 // UTF-8, or a length whose keys are over MaxKey. It allocates nothing where nothing is wrong.
 func (s Space) CheckPath(path string) error {
 	if got := countParts(path); got != len(s.fields) {
-		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %d parts", invalid.Quote(path), got),
+		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %s", invalid.Quote(path), plural(got)),
 			fmt.Sprintf("exactly %d, one for each key field (%s)", len(s.fields), strings.Join(s.fields, ", ")))
 	}
 	if err := checkParts(path, s.fields); err != nil {
@@ -124,10 +124,17 @@ func (s Space) CheckPath(path string) error {
 	return nil
 }
 
+func plural(parts int) string {
+	if parts == 1 {
+		return "1 part"
+	}
+	return fmt.Sprintf("%d parts", parts)
+}
+
 // CheckPrefix is CheckPath for a prefix: fewer parts than the dataset has key fields.
 func (s Space) CheckPrefix(path string) error {
 	if got := countParts(path); got >= len(s.fields) {
-		return invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%s with %d parts", invalid.Quote(path), got),
+		return invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%s with %s", invalid.Quote(path), plural(got)),
 			fmt.Sprintf("fewer than the %d key fields (%s)", len(s.fields), strings.Join(s.fields, ", ")))
 	}
 	if path == "" {
