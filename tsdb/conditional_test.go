@@ -48,7 +48,7 @@ func TestEqualBytesOfAnotherClass(t *testing.T) {
 
 // TestManyConditionalWrites go side by side, and end with the timeout of scans.
 func TestManyConditionalWrites(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{FirstWins: true})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Minute, Scan: time.Second}}, s)
 		conn.Inject(tsdbtest.Delay(300 * time.Millisecond).On(tsdbtest.CheckAndMutateRow))

@@ -37,11 +37,11 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// longBubble is bubble for a test that would take minutes on the real clock, and is left out over TCP.
+// longBubble is bubble for a test that is exact about time or would take minutes, and is left out over TCP.
 func longBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if overTCP() {
-		t.Skip("takes minutes on the real clock; it runs in process")
+		t.Skip("needs a clock of its own; it runs in process")
 	}
 	synctest.Test(t, f)
 }
