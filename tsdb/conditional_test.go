@@ -140,3 +140,30 @@ func TestPredicateIsExact(t *testing.T) {
 		}
 	}
 }
+
+// TestRowThatIsGoneWhenTimeIsOver: a row that was in the way is gone, and the time is over before the next attempt: nothing
+// is written, and nothing must say so.
+func TestRowThatIsGoneWhenTimeIsOver(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{FirstWins: true})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		repo := s.For(store, acme)
+		if err := repo.Put(t.Context(), roof, start, reading{1}); err != nil {
+			t.Fatal(err)
+		}
+		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+			if err := repo.Delete(t.Context(), roof, start); err != nil {
+				t.Error(err)
+			}
+			return 0
+		}).On(tsdbtest.ReadRows).Times(1))
+		begin := time.Now()
+		ctx := late{t.Context(), func() bool { return time.Since(begin) > time.Millisecond }}
+		if err := repo.Put(ctx, roof, start, reading{2}); !errors.Is(err, tsdb.ErrRejected) {
+			t.Errorf("Put: %v, want ErrRejected", err)
+		}
+		if p, err := repo.Get(t.Context(), roof, start); !errors.Is(err, tsdb.ErrNotFound) {
+			t.Errorf("Get = %v, %v", p, err)
+		}
+	})
+}

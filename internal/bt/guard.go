@@ -105,10 +105,7 @@ func (s *guardedStream) RecvMsg(m any) error {
 		return nil
 	}
 	for _, e := range res.Entries {
-		if e.Index < 0 || e.Index >= int64(len(s.rec.answers)) {
-			continue
-		}
-		if e.Status == nil {
+		if e.Index < 0 || e.Index >= int64(len(s.rec.answers)) || e.Status == nil {
 			continue
 		}
 		s.rec.answers[e.Index] = entryState{answered: true, err: status.ErrorProto(e.Status)}

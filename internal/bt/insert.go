@@ -50,20 +50,18 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 			return 0, tr.outcome()
 		}
 		tr.note(out.Err, out.State == Unknown)
-		if out.Err == nil {
-			if !matched {
-				return Fresh, tr.outcome()
-			}
+		switch {
+		case out.Err == nil && !matched:
+			return Fresh, tr.outcome()
+		case out.Err == nil:
 			if found, out, ok := t.found(ctx, in, exists, &tr); ok {
 				return found, out
 			}
-		} else if !retryable(out.Err) {
+			tr.stored, tr.err = false, errGone // the answer was true, but no write came of it
+		case !retryable(out.Err):
 			return 0, tr.outcome()
 		}
-		if !pause.wait(ctx, out.Err) {
-			if out.Err == nil {
-				tr.note(errGone, false)
-			}
+		if !pause.wait(ctx, tr.err) {
 			return 0, tr.outcome()
 		}
 	}
