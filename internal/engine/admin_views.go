@@ -85,10 +85,7 @@ func (e *Engine) storeView(t *table, id string, m *adminpb.AuthorizedView) (*vie
 	if value, err = encodeView(m); err != nil {
 		return nil, err
 	}
-	v, err := newView(m)
-	if err != nil {
-		return nil, err
-	}
+	v := newView(m)
 	b := e.db.NewBatch()
 	if err := b.Set(keyView(t.id, id), value, nil); err != nil {
 		return nil, err

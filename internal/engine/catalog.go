@@ -54,8 +54,8 @@ func (e *Engine) loadTables() error {
 			if err != nil {
 				return err
 			}
-			views[name], err = newView(p)
-			return err
+			views[name] = newView(p)
+			return nil
 		})
 		if err != nil {
 			return err

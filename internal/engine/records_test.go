@@ -42,10 +42,7 @@ func FuzzViewRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v, err := newView(m)
-		if err != nil {
-			return
-		}
+		v := newView(m)
 		v.hasRow([]byte("row"))
 		v.hasColumn("f", []byte("q"))
 		v.hasFamily("f")

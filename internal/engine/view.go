@@ -21,14 +21,14 @@ type viewColumns struct {
 	prefixes   [][]byte
 }
 
-func newView(m *adminpb.AuthorizedView) (*view, error) {
+func newView(m *adminpb.AuthorizedView) *view {
 	v := &view{message: m, columns: make(map[string]viewColumns)}
 	s := m.GetSubsetView()
 	v.prefixes = s.GetRowPrefixes()
 	for name, f := range s.GetFamilySubsets() {
 		v.columns[name] = viewColumns{qualifiers: f.GetQualifiers(), prefixes: f.GetQualifierPrefixes()}
 	}
-	return v, nil
+	return v
 }
 
 // hasRow says whether the view covers a row.
