@@ -1,23 +1,11 @@
 package tsdb
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 )
-
-// maxPayload is the size up to which Bigtable wants a cell; it refuses 100 MiB.
-const maxPayload = 10 << 20
-
-// insertWidth is how many conditional writes of one PutMany are under way at once.
-const insertWidth = 16
 
 // Put stores one point. Storing it again replaces its value, so a Put may be repeated. It costs one request.
 //
@@ -35,10 +23,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 	if err != nil {
 		return rejected(err).err()
 	}
-	if r.schema.firstWins {
-		return r.insertOutcome(r.store.table.Insert(ctx, r.insertion(w, true))).err()
-	}
-	return r.store.outcome(r.store.table.Apply(ctx, w.key, w.mutation)).err()
+	return r.store.send(ctx, &w).err()
 }
 
 // PutIfAbsent stores one point where none is visible at that entity and time yet, and reports whether it did; an expired
@@ -60,7 +45,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err != nil {
 		return false, rejected(err).err()
 	}
-	found, out := r.store.table.Insert(ctx, r.insertion(w, false))
+	found, out := r.store.table.Insert(ctx, r.store.insertion(&w, false))
 	if out.State != bt.Stored {
 		return false, r.store.outcome(out).err()
 	}
@@ -83,7 +68,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 		return outcomes, rejected(err).err()
 	}
 	now := r.store.clock()
-	writes := make([]write, 0, len(points))
+	writes := make([]*write, 0, len(points))
 	index := make([]int, 0, len(points))
 	for i, p := range points {
 		w, err := r.prepare(p.Entity, p.Time, p.Value, now)
@@ -91,78 +76,11 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 			outcomes[i] = rejected(err)
 			continue
 		}
-		writes = append(writes, w)
+		writes = append(writes, &w)
 		index = append(index, i)
 	}
-	if r.schema.firstWins {
-		ins := make([]bt.Insertion, len(writes))
-		for n, w := range writes {
-			ins[n] = r.insertion(w, true)
-		}
-		found, outs := r.store.table.InsertMany(ctx, ins, insertWidth)
-		for n, i := range index {
-			outcomes[i] = r.insertOutcome(found[n], outs[n])
-		}
-		return outcomes, batchError(outcomes)
-	}
-	entries := make([]bt.Entry, len(writes))
-	for n, w := range writes {
-		entries[n] = bt.Entry{Key: w.key, Mutation: w.mutation, Mutations: w.mutations, Bytes: len(w.payload)}
-	}
-	for n, out := range r.store.table.Bulk(ctx, entries) {
-		outcomes[index[n]] = r.store.outcome(out)
+	for n, out := range r.store.sendMany(ctx, writes) {
+		outcomes[index[n]] = out
 	}
 	return outcomes, batchError(outcomes)
-}
-
-// write is a point that is ready to be sent.
-type write struct {
-	key       string
-	cell      bigtable.Timestamp
-	mutation  *bigtable.Mutation
-	mutations int
-	payload   []byte
-}
-
-// prepare checks a point against every limit and turns it into its row.
-func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (write, error) {
-	if err := r.space.CheckPath(e.path); err != nil {
-		return write{}, err
-	}
-	units, err := r.schema.arrival(t, now)
-	if err != nil {
-		return write{}, err
-	}
-	payload, err := codec.Append(r.schema.codec, nil, v)
-	if err != nil {
-		return write{}, err
-	}
-	if len(payload) > maxPayload {
-		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", maxPayload))
-	}
-	w := write{key: r.key(e, units), cell: bigtable.Timestamp(r.schema.precision.CellMicros(units)), payload: payload}
-	w.mutation, w.mutations = r.schema.write(w.cell, payload)
-	return w, nil
-}
-
-// insertion returns the conditional write of w. With tell it can tell an equal point from another one.
-func (r *Repository[T]) insertion(w write, tell bool) bt.Insertion {
-	return bt.Insertion{
-		Key:      w.key,
-		Exists:   func() bigtable.Filter { return r.horizon().filter() },
-		Mutation: w.mutation,
-		Tell:     tell,
-		Final:    r.schema.firstWins,
-		Mine: func(row bigtable.Row) bool {
-			item, _, err := r.horizon().payload(row, w.cell)
-			return err == nil && item != nil && item.Column == r.schema.columns[0].name && bytes.Equal(item.Value, w.payload)
-		},
-	}
-}
-
-func (r *Repository[T]) insertOutcome(found bt.Inserted, out bt.Outcome) Outcome {
-	if out.State == bt.Stored && found == bt.Other {
-		return Outcome{State: Rejected, Attempts: out.Attempts, Err: ErrExists}
-	}
-	return r.store.outcome(out)
 }
