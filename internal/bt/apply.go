@@ -12,23 +12,23 @@ import (
 func (t *Table) Apply(ctx context.Context, key string, mut *bigtable.Mutation) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
-	var tr tracker
+	var tr Tracker
 	var pause pauser
 	for {
 		if ctx.Err() != nil {
 			if tr.attempts == 0 {
 				return notSent(ctx)
 			}
-			return tr.outcome()
+			return tr.Outcome()
 		}
 		var rec record
 		err := t.data.Apply(withRecord(ctx, &rec), key, mut)
 		if !rec.seen {
 			return unguarded(ended(ctx, err))
 		}
-		tr.note(ended(ctx, rec.err), !refused(rec.err))
+		tr.Note(ended(ctx, rec.err), !refused(rec.err))
 		if rec.err == nil || !retryable(rec.err) || !pause.wait(ctx, rec.err) {
-			return tr.outcome()
+			return tr.Outcome()
 		}
 	}
 }
@@ -42,13 +42,13 @@ func (t *Table) Conditional(ctx context.Context, key string, cond bigtable.Filte
 		return false, notSent(ctx)
 	}
 	var rec record
-	var tr tracker
+	var tr Tracker
 	err := t.cond.Apply(withRecord(ctx, &rec), key, bigtable.NewCondMutation(cond, then, otherwise), bigtable.GetCondMutationResult(&matched))
 	if rec.seen { // the client strips what the service says of when to try again, and never retries these
 		err = rec.err
 	}
-	tr.note(ended(ctx, err), !refused(err))
-	return matched, tr.outcome()
+	tr.Note(ended(ctx, err), !refused(err))
+	return matched, tr.Outcome()
 }
 
 // unguarded is the outcome of a write that the client made, and perhaps repeated, by itself.

@@ -60,11 +60,11 @@ func TestDoubtIsNotCleared(t *testing.T) {
 		{[]error{context.Canceled}, Unknown},
 		{[]error{errors.New("no status")}, Unknown},
 	} {
-		var tr tracker
+		var tr Tracker
 		for _, err := range tt.attempts {
-			tr.note(err, !refused(err))
+			tr.Note(err, !refused(err))
 		}
-		if out := tr.outcome(); out.State != tt.want || out.Attempts != len(tt.attempts) {
+		if out := tr.Outcome(); out.State != tt.want || out.Attempts != len(tt.attempts) {
 			t.Errorf("after %v: %+v, want state %d", tt.attempts, out, tt.want)
 		}
 	}

@@ -37,7 +37,7 @@ func (t *Table) Bulk(ctx context.Context, entries []Entry) []Outcome {
 	for i := range entries {
 		last[entries[i].Key] = i
 	}
-	b := bulk{t: t, entries: entries, tracks: make([]tracker, len(entries)), out: make([]Outcome, len(entries))}
+	b := bulk{t: t, entries: entries, tracks: make([]Tracker, len(entries)), out: make([]Outcome, len(entries))}
 	todo := make([]int, 0, len(last))
 	for i := range entries {
 		if last[entries[i].Key] == i {
@@ -61,7 +61,7 @@ func (t *Table) Bulk(ctx context.Context, entries []Entry) []Outcome {
 type bulk struct {
 	t       *Table
 	entries []Entry
-	tracks  []tracker
+	tracks  []Tracker
 	out     []Outcome
 }
 
@@ -104,33 +104,62 @@ func (b *bulk) write(ctx context.Context, todo []int) {
 // send makes one attempt at one request, sets the outcomes, and returns the entries that may be tried again, with the
 // cause that asks for the longest wait.
 func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) {
-	keys := make([]string, len(part))
-	muts := make([]*bigtable.Mutation, len(part))
+	entries := make([]Entry, len(part))
 	for n, i := range part {
-		keys[n], muts[n] = b.entries[i].Key, b.entries[i].Mutation
+		entries[n] = b.entries[i]
 	}
-	rec := record{answers: make([]entryState, len(part))}
-	errs, err := b.t.data.ApplyBulk(withRecord(ctx, &rec), keys, muts)
+	for n, a := range b.t.Attempt(ctx, entries) {
+		i := part[n]
+		b.tracks[i].Note(a.Err, a.Doubt)
+		b.out[i] = b.tracks[i].Outcome()
+		if a.Again {
+			again = append(again, i)
+			cause = longer(cause, a.Err)
+		}
+	}
+	return again, cause
+}
+
+// Answer is how one attempt at one entry ended.
+type Answer struct {
+	Err   error // nil where it is stored
+	Doubt bool  // it may have been applied all the same
+	Again bool  // trying again is safe, and may succeed
+	Whole bool  // Err is how the request ended, not what the service said of this entry
+}
+
+// Attempt writes the entries, of which no two may have the same row, in one request, once, and returns how that ended for
+// each. It bounds nothing by itself: the caller keeps to the limits of a request and brings a deadline.
+func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
+	keys := make([]string, len(entries))
+	muts := make([]*bigtable.Mutation, len(entries))
+	for n := range entries {
+		keys[n], muts[n] = entries[n].Key, entries[n].Mutation
+	}
+	answers := make([]Answer, len(entries))
+	rec := record{answers: make([]entryState, len(entries))}
+	errs, err := t.data.ApplyBulk(withRecord(ctx, &rec), keys, muts)
 	if !rec.seen {
-		for n, i := range part {
+		for n := range answers {
 			entryErr := err
 			if err == nil && errs != nil {
 				entryErr = errs[n]
 			}
-			b.out[i] = unguarded(ended(ctx, entryErr))
+			answers[n] = Answer{Err: unguarded(ended(ctx, entryErr)).Err, Doubt: true}
 		}
-		return nil, nil
+		return answers
 	}
-	for n, i := range part {
-		entryErr, doubt := rec.verdict(n)
-		b.tracks[i].note(ended(ctx, entryErr), doubt)
-		b.out[i] = b.tracks[i].outcome()
-		if entryErr != nil && (retryable(entryErr) || entryErr == errNoAnswer) {
-			again = append(again, i)
-			cause = longer(cause, entryErr)
+	for n := range answers {
+		a := &answers[n]
+		a.Err, a.Doubt = rec.verdict(n)
+		if a.Err == nil {
+			continue
 		}
+		a.Again = retryable(a.Err) || a.Err == errNoAnswer
+		a.Whole = !rec.answers[n].answered
+		a.Err = ended(ctx, a.Err)
 	}
-	return again, cause
+	return answers
 }
 
 // verdict returns how entry n ended, and whether it may have been applied all the same. A stream that broke after a

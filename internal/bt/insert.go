@@ -38,7 +38,7 @@ const (
 func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
-	var tr tracker
+	var tr Tracker
 	var pause pauser
 	for {
 		exists := in.Exists()
@@ -47,30 +47,30 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 			if tr.attempts == 0 {
 				return 0, out
 			}
-			return 0, tr.outcome()
+			return 0, tr.Outcome()
 		}
-		tr.note(out.Err, out.State == Unknown)
+		tr.Note(out.Err, out.State == Unknown)
 		switch {
 		case out.Err == nil && !matched:
-			return Fresh, tr.outcome()
+			return Fresh, tr.Outcome()
 		case out.Err == nil:
 			if found, out, ok := t.found(ctx, in, exists, &tr); ok {
 				return found, out
 			}
 			tr.stored, tr.err = false, errGone // the answer was true, but no write came of it
 		case !retryable(out.Err):
-			return 0, tr.outcome()
+			return 0, tr.Outcome()
 		}
 		if !pause.wait(ctx, tr.err) {
-			return 0, tr.outcome()
+			return 0, tr.Outcome()
 		}
 	}
 }
 
 // found tells a row that is there already from the insertion's own. It reports false where the row is gone again.
-func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, tr *tracker) (Inserted, Outcome, bool) {
+func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, tr *Tracker) (Inserted, Outcome, bool) {
 	if !tr.doubt && !in.Tell {
-		return Other, tr.outcome(), true
+		return Other, tr.Outcome(), true
 	}
 	row, err := t.Row(ctx, in.Key, exists)
 	switch {
@@ -79,13 +79,13 @@ func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter,
 	case row == nil:
 		return 0, Outcome{}, false
 	case in.Mine(row) && tr.doubt:
-		return Fresh, tr.outcome(), true
+		return Fresh, tr.Outcome(), true
 	case in.Mine(row):
-		return Same, tr.outcome(), true
+		return Same, tr.Outcome(), true
 	case tr.doubt && !in.Final:
 		return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: errReplaced}, true
 	}
-	return Other, tr.outcome(), true
+	return Other, tr.Outcome(), true
 }
 
 var errGone = errors.New("tsdb: a row that was in the way is gone again, and no time is left to write")

@@ -43,24 +43,25 @@ func refused(err error) bool {
 	return false
 }
 
-// tracker gathers the attempts at one write. An earlier attempt whose answer was lost leaves a doubt that a later refusal
+// Tracker gathers the attempts at one write. An earlier attempt whose answer was lost leaves a doubt that a later refusal
 // cannot clear; a later success does.
-type tracker struct {
+type Tracker struct {
 	attempts int
 	doubt    bool
 	stored   bool
 	err      error
 }
 
-// note adds an attempt that ended with err; doubt says that it may have been applied all the same.
-func (t *tracker) note(err error, doubt bool) {
+// Note adds an attempt that ended with err; doubt says that it may have been applied all the same.
+func (t *Tracker) Note(err error, doubt bool) {
 	t.attempts++
 	t.err = err
 	t.stored = err == nil
 	t.doubt = t.doubt || err != nil && doubt
 }
 
-func (t *tracker) outcome() Outcome {
+// Outcome returns what became of the write so far.
+func (t *Tracker) Outcome() Outcome {
 	switch {
 	case t.stored:
 		return Outcome{State: Stored, Attempts: t.attempts}
@@ -82,4 +83,12 @@ func ended(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+}
+
+// Add adds what became of several attempts that were made at once.
+func (t *Tracker) Add(o Outcome) {
+	t.attempts += o.Attempts
+	t.err = o.Err
+	t.stored = o.State == Stored
+	t.doubt = t.doubt || o.State == Unknown
 }

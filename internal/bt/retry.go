@@ -38,6 +38,15 @@ func retryInfo(err error) (time.Duration, bool) {
 	return 0, false
 }
 
+// Retryable reports whether a call that ended with err may succeed when it is repeated, where that is harmless.
+func Retryable(err error) bool { return retryable(err) }
+
+// Delay returns the wait that the service asked for in err, 0 where it asked for none.
+func Delay(err error) time.Duration {
+	d, _ := retryInfo(err)
+	return d
+}
+
 // longer returns the one of two causes after which the service wants the longer wait.
 func longer(a, b error) error {
 	wantA, _ := retryInfo(a)

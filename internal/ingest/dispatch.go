@@ -1,0 +1,383 @@
+package ingest
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"time"
+)
+
+// window is how many batches of a long queue are sorted by row together. More make narrower ranges of the table, and let
+// the items wait longer.
+const window = 4
+
+// batch is the items of one request.
+type batch struct {
+	items []*Item
+	lanes []*lane // whose items they are, each once
+	tries int     // attempts that were made at all of them together
+}
+
+// dispatch forms batches and sends them, until the buffer is closed and empty.
+func (q *Buffer) dispatch() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		q.mu.Lock()
+		at := q.round(time.Now())
+		q.timerAt = at
+		q.mu.Unlock()
+		if at.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(at))
+		}
+		select {
+		case <-q.wake:
+		case <-timer.C:
+		case <-q.idle:
+			return
+		}
+	}
+}
+
+// round sends what can go now, and returns when to look again without being woken; zero for never.
+func (q *Buffer) round(now time.Time) time.Time {
+	if q.ctx.Err() != nil {
+		q.abandon()
+		return time.Time{}
+	}
+	q.expire(now)
+	for len(q.flights) < q.gov.slots() && !now.Before(q.gov.until) {
+		b := q.next(now)
+		if b == nil {
+			break
+		}
+		q.launch(b)
+	}
+	return q.alarm(now)
+}
+
+// alarm returns when something is due next. What is due already is kept back by its lane's share of the slots, and goes
+// when a batch ends, which wakes the dispatcher.
+func (q *Buffer) alarm(now time.Time) time.Time {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	sooner(q.expiry)
+	if len(q.flights) >= q.gov.slots() {
+		return at
+	}
+	if now.Before(q.gov.until) {
+		sooner(q.gov.until)
+		return at
+	}
+	if len(q.retries) > 0 {
+		sooner(q.retries[0].at)
+	}
+	l := q.ring.at
+	for range q.ring.n {
+		if it := l.peek(); it != nil {
+			sooner(it.arrived.Add(q.opts.Linger))
+		}
+		l = l.next
+	}
+	return at
+}
+
+// next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's.
+func (q *Buffer) next(now time.Time) *batch {
+	if b := q.repeat(now); b != nil {
+		return b
+	}
+	for range q.ring.n {
+		turn := q.ring.at
+		if turn == nil {
+			return nil
+		}
+		q.ring.at = turn.next
+		if !q.mayFly(turn) || !q.due(turn, now) {
+			continue
+		}
+		b := q.form(turn)
+		if turn.empty() {
+			q.ring.remove(turn)
+		}
+		if b != nil {
+			return b
+		}
+	}
+	return nil
+}
+
+// mayFly reports whether the lane may have one more batch in flight. Where there are several slots, one is left to others.
+func (q *Buffer) mayFly(l *lane) bool {
+	return l.inflight < max(1, q.gov.slots()-1)
+}
+
+// due reports whether the lane has something that need not wait any longer.
+func (q *Buffer) due(l *lane, now time.Time) bool {
+	if len(l.chunks) > 0 || q.full(l) || q.waiting >= q.opts.BatchEntries || q.closed {
+		return true
+	}
+	it := l.peek()
+	if it == nil {
+		return false
+	}
+	if len(q.flushes) > 0 && it.gen <= q.flushes[len(q.flushes)-1].gen {
+		return true
+	}
+	return !now.Before(it.arrived.Add(q.opts.Linger))
+}
+
+// form makes a batch of the lane's items: of a long queue a part that is next to each other in the table, of a short one
+// all, filled up with those of other short ones.
+func (q *Buffer) form(l *lane) *batch {
+	if len(l.chunks) == 0 && q.full(l) {
+		q.cut(l)
+	}
+	if len(l.chunks) > 0 {
+		items := l.chunks[0]
+		l.chunks[0] = nil
+		l.chunks = l.chunks[1:]
+		return newBatch(items, 0)
+	}
+	f := filling{limit: q.opts.BatchEntries, bytes: q.opts.BatchBytes, muts: q.opts.BatchMutations}
+	if l.id.alone {
+		f.limit = q.opts.AloneEntries
+	}
+	q.fill(&f, l)
+	for other, n := l.next, q.ring.n; n > 1 && !f.full; n-- {
+		turn := other
+		other = other.next
+		if turn != l && turn.id.alone == l.id.alone && len(turn.chunks) == 0 && !q.full(turn) && q.mayFly(turn) {
+			q.fill(&f, turn)
+			if turn.empty() {
+				q.ring.remove(turn)
+			}
+		}
+	}
+	if len(f.items) == 0 {
+		return nil
+	}
+	byRow(f.items)
+	return newBatch(f.items, 0)
+}
+
+// filling is a batch in the making.
+type filling struct {
+	items              []*Item
+	limit, bytes, muts int // that are left
+	full               bool
+}
+
+// add adds an item, and reports false where it is one too many.
+func (f *filling) fits(it *Item) bool {
+	f.full = len(f.items) > 0 && (len(f.items) == f.limit || it.Bytes > f.bytes || it.Mutations > f.muts)
+	return !f.full
+}
+
+func (q *Buffer) fill(f *filling, l *lane) {
+	for {
+		it := l.peek()
+		if it == nil || !f.fits(it) {
+			return
+		}
+		if it = q.pop(l); it == nil {
+			return
+		}
+		if !f.fits(it) { // another than the one that was looked at, whose row was taken
+			q.putBack(it)
+			return
+		}
+		f.items = append(f.items, it)
+		f.bytes -= it.Bytes
+		f.muts -= it.Mutations
+	}
+}
+
+// putBack undoes pop.
+func (q *Buffer) putBack(it *Item) {
+	l := it.lane
+	behind := q.rows[it.hash]
+	delete(q.rows, it.hash)
+	rest := l.front
+	l.front = list{}
+	q.push(l, it, true)
+	if behind != nil {
+		for next := behind.pop(); next != nil; next = behind.pop() {
+			q.push(l, next, true)
+		}
+	}
+	l.front.append(&rest)
+}
+
+// cut takes a window of the lane's items, sorts them by row, and cuts them into chunks, each within the limits of a batch.
+func (q *Buffer) cut(l *lane) {
+	limit := q.opts.BatchEntries
+	if l.id.alone {
+		limit = q.opts.AloneEntries
+	}
+	items := make([]*Item, 0, min(l.waiting, window*limit))
+	bytes := 0
+	for len(items) < window*limit && bytes < window*q.opts.BatchBytes {
+		it := q.pop(l)
+		if it == nil {
+			break
+		}
+		items = append(items, it)
+		bytes += it.Bytes
+	}
+	byRow(items)
+	f := filling{limit: limit, bytes: q.opts.BatchBytes, muts: q.opts.BatchMutations}
+	begin, left := 0, f
+	for i, it := range items {
+		left.items = items[begin:i]
+		if !left.fits(it) {
+			l.chunks = append(l.chunks, items[begin:i:i])
+			begin, left = i, f
+		}
+		left.bytes -= it.Bytes
+		left.muts -= it.Mutations
+	}
+	if begin < len(items) {
+		l.chunks = append(l.chunks, items[begin:])
+	}
+}
+
+func newBatch(items []*Item, tries int) *batch {
+	b := &batch{items: items, tries: tries}
+	for _, it := range items {
+		if n := len(b.lanes); n > 0 && b.lanes[n-1] == it.lane { // they are in the order of their rows, and so of tenants
+			continue
+		}
+		b.lanes = append(b.lanes, it.lane)
+	}
+	return b
+}
+
+// launch sends a batch.
+func (q *Buffer) launch(b *batch) {
+	q.flights[b] = struct{}{}
+	for _, l := range b.lanes {
+		l.inflight++
+	}
+	q.stats.Requests++
+	q.workers.Go(func() { q.attempt(b) })
+}
+
+// attempt makes one attempt at a batch, and ends its items or lets them wait for the next one.
+func (q *Buffer) attempt(b *batch) {
+	ctx, cancel := context.WithTimeout(q.ctx, q.opts.Request)
+	defer cancel()
+	for _, it := range b.items {
+		it.Again = false
+	}
+	begin := time.Now()
+	report := q.sender.Send(ctx, b.items)
+	now := time.Now()
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	busy := len(q.flights) >= q.gov.slots()
+	delete(q.flights, b)
+	for _, l := range b.lanes {
+		l.inflight--
+	}
+	q.gov.note(begin, now, report, busy)
+	over := make([]ending, 0, len(b.items))
+	var again []*Item
+	for _, it := range b.items {
+		if it.Again {
+			again = append(again, it)
+		} else {
+			over = append(over, ending{it, it.Track.Outcome()})
+		}
+	}
+	q.end(over)
+	if len(again) > 0 {
+		q.again(again, b.tries+1, now, report)
+	}
+	q.poke()
+}
+
+// expireBy notes when an item's time is over.
+func (q *Buffer) expireBy(it *Item) {
+	if q.opts.Delivery == 0 {
+		return
+	}
+	if at := it.arrived.Add(q.opts.Delivery); q.expiry.IsZero() || at.Before(q.expiry) {
+		q.expiry = at
+	}
+}
+
+// expire ends the items whose time is over, those in flight apart.
+func (q *Buffer) expire(now time.Time) {
+	if q.expiry.IsZero() || now.Before(q.expiry) {
+		return
+	}
+	q.expiry = time.Time{}
+	var over []ending
+	fresh := func(items []*Item) []*Item {
+		return slices.DeleteFunc(items, func(it *Item) bool {
+			if now.Before(it.arrived.Add(q.opts.Delivery)) {
+				q.expireBy(it)
+				return false
+			}
+			over = append(over, ending{it, q.late(it)})
+			return true
+		})
+	}
+	for _, l := range q.lanes {
+		for it := l.peek(); it != nil; it = l.peek() {
+			if now.Before(it.arrived.Add(q.opts.Delivery)) {
+				q.expireBy(it)
+				break
+			}
+			if it = q.pop(l); it != nil {
+				over = append(over, ending{it, q.late(it)})
+			}
+		}
+		for i := range l.chunks {
+			l.chunks[i] = fresh(l.chunks[i])
+		}
+		l.chunks = slices.DeleteFunc(l.chunks, func(c []*Item) bool { return len(c) == 0 })
+		if l.empty() {
+			q.ring.remove(l)
+		}
+	}
+	for _, g := range q.retries {
+		g.items = fresh(g.items) // an empty group is passed over when its turn comes
+	}
+	q.end(over)
+}
+
+// abandon ends everything that is not in flight, as the buffer is closed and nobody waits any longer.
+func (q *Buffer) abandon() {
+	var over []ending
+	leave := func(items []*Item) {
+		for _, it := range items {
+			over = append(over, ending{it, q.left(it)})
+		}
+	}
+	for len(q.retries) > 0 {
+		leave(heap.Pop(&q.retries).(*group).items)
+	}
+	for _, l := range q.lanes {
+		for _, c := range l.chunks {
+			leave(c)
+		}
+		l.chunks = nil
+		for it := q.pop(l); it != nil; it = q.pop(l) {
+			leave([]*Item{it})
+		}
+		q.ring.remove(l)
+	}
+	q.end(over)
+	if q.waiting > 0 {
+		q.poke() // items that had waited for the rows of those that ended
+	}
+}

@@ -1,0 +1,179 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+const (
+	// While the service is down, one request at a time asks whether it is back, after 25 ms at first, then after half as
+	// long again each time up to 5 s, each spread by half to either side.
+	firstProbe   = 25 * time.Millisecond
+	longestProbe = 5 * time.Second
+
+	// Repeated requests are paid from a budget that each request that succeeds fills by a fifth, so that repeats are at
+	// most a fifth of all once it is used up; one a second is always allowed, so that nothing stays for ever.
+	retryBudget = 20
+	retryRatio  = 0.2
+	retryPace   = time.Second
+
+	// Items that were refused for now, in a request that was served, wait 25 ms at first and 2 s at last.
+	firstRetry   = 25 * time.Millisecond
+	longestRetry = 2 * time.Second
+
+	// firstSlots is how many batches are in flight before anything is known of the service.
+	firstSlots = 4
+	// slowdown is how many times slower than usual an attempt is where the service counts as crowded, and crowdedFrom the
+	// least that an attempt then takes.
+	slowdown    = 3
+	crowdedFrom = 50 * time.Millisecond
+)
+
+// governor decides how many batches may be in flight, and when. Its zero value is not ready.
+type governor struct {
+	limit   float64
+	most    float64
+	usual   time.Duration // that an attempt at a batch takes
+	lowered time.Time     // when limit was lowered; attempts from before say nothing new
+
+	down    error // why the service is taken for down; nil where it is not
+	failed  time.Time
+	until   time.Time // before which nothing is sent
+	backoff *backoff.ExponentialBackOff
+
+	budget float64
+	paced  time.Time // of the last repeat that the budget did not pay
+}
+
+func newGovernor(inFlight int) governor {
+	return governor{
+		limit:   float64(min(firstSlots, inFlight)),
+		most:    float64(inFlight),
+		backoff: exponential(firstProbe, longestProbe),
+		budget:  retryBudget,
+	}
+}
+
+func exponential(first, longest time.Duration) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(first),
+		backoff.WithMaxInterval(longest),
+		backoff.WithMaxElapsedTime(0), // an item's own time is the bound
+	)
+}
+
+// slots is how many batches may be in flight.
+func (g *governor) slots() int {
+	if g.down != nil {
+		return 1
+	}
+	return int(g.limit)
+}
+
+// note learns from an attempt. Busy says that all slots were in use when it ended.
+func (g *governor) note(begin, now time.Time, r Report, busy bool) {
+	if r.Wait > 0 {
+		g.until = later(g.until, now.Add(r.Wait))
+	}
+	switch {
+	case r.Down:
+		g.lower(begin, now, 0.7)
+		if begin.After(g.failed) || g.down == nil {
+			g.failed = now
+			g.until = later(g.until, now.Add(g.backoff.NextBackOff()))
+		}
+		g.down = r.Err
+		if g.down == nil {
+			g.down = errDown
+		}
+		return
+	case r.Overload:
+		g.lower(begin, now, 0.7)
+	default:
+		g.learn(begin, now, busy)
+	}
+	g.down = nil
+	g.backoff.Reset()
+	g.budget = min(retryBudget, g.budget+retryRatio)
+}
+
+var errDown = errors.New("the service does not answer")
+
+// learn adapts to how long an attempt took: more in flight while that does not make attempts slower, less where it does.
+func (g *governor) learn(begin, now time.Time, busy bool) {
+	took := now.Sub(begin)
+	if g.usual == 0 {
+		g.usual = took
+	}
+	if took > crowdedFrom && took > slowdown*g.usual {
+		g.lower(begin, now, 0.9)
+	} else if busy {
+		g.limit = min(g.most, g.limit+1/g.limit)
+	}
+	// What is usual follows slowly upwards, so that a crowd does not become usual by itself, and fast downwards.
+	if took < g.usual {
+		g.usual -= (g.usual - took) / 4
+	} else {
+		g.usual += (min(took, slowdown*g.usual) - g.usual) / 64
+	}
+}
+
+func (g *governor) lower(begin, now time.Time, factor float64) {
+	if begin.Before(g.lowered) {
+		return
+	}
+	g.lowered = now
+	g.limit = max(1, g.limit*factor)
+}
+
+// repeat reports whether a repeated request may go now, and pays for it; where it may not, it returns when to ask again.
+func (g *governor) repeat(now time.Time) (bool, time.Time) {
+	if g.budget >= 1 {
+		g.budget--
+		return true, time.Time{}
+	}
+	if next := g.paced.Add(retryPace); now.Before(next) {
+		return false, next
+	}
+	g.paced = now
+	return true, time.Time{}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// late is the outcome of an item whose time is over, and left that of one that is still there when the buffer ends.
+func (q *Buffer) late(it *Item) bt.Outcome {
+	cause := ErrTimeout
+	if q.gov.down != nil {
+		cause = errors.Join(ErrTimeout, q.gov.down)
+	}
+	return over(it, cause)
+}
+
+func (q *Buffer) left(it *Item) bt.Outcome { return over(it, context.Cause(q.ctx)) }
+
+func over(it *Item, cause error) bt.Outcome {
+	out := it.Track.Outcome()
+	if out.Attempts == 0 || out.Err == nil {
+		out.Err = cause
+	} else if !errors.Is(out.Err, cause) {
+		out.Err = &overError{cause, out.Err}
+	}
+	return out
+}
+
+// overError is why an item was given up, and what its last attempt said.
+type overError struct{ why, last error }
+
+func (e *overError) Error() string   { return e.why.Error() + "; the last attempt: " + e.last.Error() }
+func (e *overError) Unwrap() []error { return []error{e.why, e.last} }

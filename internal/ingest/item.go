@@ -1,0 +1,97 @@
+// Package ingest is the writer's buffer: it takes writes of many tenants, forms batches, sends them through a Sender, and
+// sees each write to its end. It knows nothing of points, schemas or Bigtable's requests.
+//
+// Its promises: memory stays within the buffer's limits; each item ends exactly once; two items of one row are sent in the
+// order in which they came, never in one batch and never at the same time; a tenant that floods leaves room, and every
+// next slot, to the others; and in an outage the requests of all items together stay within one budget.
+package ingest
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// Item is one write on its way. The caller sets the exported fields and leaves the item alone until Done is called.
+type Item struct {
+	Tenant    string // whose share of the buffer it takes
+	Key       string // of its row
+	Bytes     int    // that it takes in memory
+	Mutations int    // that it takes in a request
+	Alone     bool   // it cannot go in a bulk request; a batch holds only such, or none
+	Work      any    // for the Sender
+	// Done is told how the write ended, exactly once, on one goroutine for all items of the buffer. Nil is for nobody.
+	Done func(*Item, bt.Outcome)
+
+	// For the Sender: what is known of the attempts so far, and whether the last one leaves another to be made.
+	Track bt.Tracker
+	Again bool
+
+	lane    *lane
+	next    *Item
+	hash    uint64
+	gen     uint64
+	arrived time.Time
+}
+
+// Sender makes attempts at batches.
+type Sender interface {
+	// Send makes one attempt at the items of a batch, which are in the order of their rows. It adds the attempt to each
+	// item's Track and sets its Again. It must end soon after ctx does.
+	Send(ctx context.Context, items []*Item) Report
+}
+
+// Report is what an attempt says of the service, apart from the single items.
+type Report struct {
+	// Down: the service did not serve the request at all. Its cause is Err.
+	Down bool
+	// Overload: the service asks for less.
+	Overload bool
+	// Suspect: the request was refused as a whole for what one of its items holds. Items that are then Again are sent again
+	// in halves.
+	Suspect bool
+	// Wait is how long the service asks to be left alone; 0 for no such wish.
+	Wait time.Duration
+	Err  error
+}
+
+// list is a queue of items linked by their next.
+type list struct{ head, tail *Item }
+
+func (l *list) push(it *Item) {
+	it.next = nil
+	if l.tail == nil {
+		l.head = it
+	} else {
+		l.tail.next = it
+	}
+	l.tail = it
+}
+
+func (l *list) pop() *Item {
+	it := l.head
+	if it == nil {
+		return nil
+	}
+	l.head = it.next
+	if l.head == nil {
+		l.tail = nil
+	}
+	it.next = nil
+	return it
+}
+
+// append moves all of o to the end of l.
+func (l *list) append(o *list) {
+	switch {
+	case o.head == nil:
+		return
+	case l.tail == nil:
+		*l = *o
+	default:
+		l.tail.next = o.head
+		l.tail = o.tail
+	}
+	*o = list{}
+}

@@ -1,0 +1,41 @@
+package ingest
+
+import (
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// Options are all required, and checked by the caller.
+type Options struct {
+	BatchEntries, BatchMutations, BatchBytes int
+	// AloneEntries is how many items that go alone make a batch.
+	AloneEntries int
+	Linger       time.Duration // that an item waits for others; 0 for none
+	// BufferEntries and BufferBytes bound what is held, from Put until Done has returned.
+	BufferEntries int
+	BufferBytes   int64
+	InFlight      int // batches at once, at most
+	// Request bounds one attempt.
+	Request time.Duration
+	// Delivery bounds an item's stay; 0 for no bound.
+	Delivery time.Duration
+	// Failed is told of each item that ended and is not stored, before its Done; nil for nobody.
+	Failed func(*Item, bt.Outcome)
+}
+
+// Stats is what a buffer holds and has done.
+type Stats struct {
+	Entries  int   // held
+	Bytes    int64 // held
+	Oldest   time.Duration
+	InFlight int // batches
+	Slots    int // batches that may be in flight now
+	Stored   uint64
+	Rejected uint64
+	Unknown  uint64
+	Requests uint64 // attempts at batches
+	Retries  uint64 // of them, repeated ones
+	Blocked  time.Duration
+	Down     error // why the service is taken for unreachable now; nil where it is not
+}
