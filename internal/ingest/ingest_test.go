@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,11 +272,11 @@ func TestPoisonIsRejectedAlone(t *testing.T) {
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		asked := 0
+		var asked atomic.Int64
 		s := &service{t: t, takes: time.Millisecond}
 		s.whole = func([]*Item) (Report, error) {
 			if time.Since(begin) < time.Hour {
-				asked++
+				asked.Add(1)
 				return Report{Down: true, Err: errBusy}, errBusy
 			}
 			return Report{}, nil
@@ -305,10 +306,10 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%d of %d items are stored", got, n)
 		}
 		// Half the longest probe is the shortest wait between two, once it is reached.
-		if most := int(time.Hour/(longestProbe/2)) + 50; asked > most || asked < 100 {
-			t.Errorf("%d requests in an hour in which none was served, want at most %d", asked, most)
+		if most := int64(time.Hour/(longestProbe/2)) + 50; asked.Load() > most || asked.Load() < 100 {
+			t.Errorf("%d requests in an hour in which none was served, want at most %d", asked.Load(), most)
 		}
-		t.Logf("%d items, %d requests in the outage", n, asked)
+		t.Logf("%d items, %d requests in the outage", n, asked.Load())
 	})
 }
 
