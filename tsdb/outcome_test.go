@@ -39,6 +39,21 @@ var faults = []struct {
 	{"never answers", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.Delay(time.Hour).On(m) }, tsdb.Unknown},
 }
 
+// bulkFaults are the faults of a write of several rows.
+var bulkFaults = append(faults[:len(faults):len(faults)], []struct {
+	name  string
+	fault func(m tsdbtest.Method) tsdbtest.Fault
+	want  tsdb.State
+}{
+	{"stream cut, once", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.CutStream(2, codes.Unavailable).On(m).Times(1) }, tsdb.Stored},
+	{"one entry fails once", func(tsdbtest.Method) tsdbtest.Fault {
+		return tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "d2#") }).Times(1)
+	}, tsdb.Stored},
+	{"all entries fail once", func(tsdbtest.Method) tsdbtest.Fault {
+		return tsdbtest.FailEntries(codes.Aborted, func(string) bool { return true }).Times(1)
+	}, tsdb.Stored},
+}...)
+
 func inject(conn *tsdbtest.Conn, m tsdbtest.Method, f func(tsdbtest.Method) tsdbtest.Fault) {
 	conn.Clear()
 	if f != nil {
@@ -127,23 +142,10 @@ func TestPutManyReportsEachPointAsTheTableConfirms(t *testing.T) {
 }
 
 func manyWrites(t *testing.T) {
-	all := append(faults[:len(faults):len(faults)], []struct {
-		name  string
-		fault func(m tsdbtest.Method) tsdbtest.Fault
-		want  tsdb.State
-	}{
-		{"stream cut, once", func(m tsdbtest.Method) tsdbtest.Fault { return tsdbtest.CutStream(2, codes.Unavailable).On(m).Times(1) }, tsdb.Stored},
-		{"one entry fails once", func(tsdbtest.Method) tsdbtest.Fault {
-			return tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "d2#") }).Times(1)
-		}, tsdb.Stored},
-		{"all entries fail once", func(tsdbtest.Method) tsdbtest.Fault {
-			return tsdbtest.FailEntries(codes.Aborted, func(string) bool { return true }).Times(1)
-		}, tsdb.Stored},
-	}...)
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
 	repo := s.For(store, acme)
-	for i, f := range all {
+	for i, f := range bulkFaults {
 		at := start.Add(time.Duration(i) * time.Second)
 		points := make([]tsdb.Point[reading], 5)
 		for n := range points {

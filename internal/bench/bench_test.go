@@ -46,6 +46,13 @@ var (
 // client's table over a connection of its own.
 func setup(b *testing.B, opts engine.Options) (*tsdb.Repository[reading], *bigtable.Table) {
 	b.Helper()
+	repo, tbl, _ := setupIngest(b, opts)
+	return repo, tbl
+}
+
+// setupIngest is setup, with the store of the repository.
+func setupIngest(b *testing.B, opts engine.Options) (*tsdb.Repository[reading], *bigtable.Table, *tsdb.Store) {
+	b.Helper()
 	server, err := local.Open(opts)
 	if err != nil {
 		b.Fatal(err)
@@ -70,7 +77,7 @@ func setup(b *testing.B, opts engine.Options) (*tsdb.Repository[reading], *bigta
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = client.Close() })
-	return readings.For(store, acme), client.Open(table)
+	return readings.For(store, acme), client.Open(table), store
 }
 
 func open(b *testing.B, server *local.Server, store func(*bigtable.Client, *bigtable.AdminClient) *tsdb.Store) *tsdb.Store {

@@ -26,9 +26,9 @@ func TestRequestsAreBounded(t *testing.T) {
 		n     int
 		want  int
 	}{
-		{"entries", Entry{Key: "k", Mutations: 1, Bytes: 10}, 30_000, maxEntries},
-		{"mutations", Entry{Key: "k", Mutations: 100, Bytes: 10}, 30_000, maxMutations / 100},
-		{"bytes", Entry{Key: "k", Mutations: 1, Bytes: 1<<20 - 1}, 100, maxBytes >> 20},
+		{"entries", Entry{Key: "k", Mutations: 1, Bytes: 10}, 30_000, MaxEntries},
+		{"mutations", Entry{Key: "k", Mutations: 100, Bytes: 10}, 30_000, MaxMutations / 100},
+		{"bytes", Entry{Key: "k", Mutations: 1, Bytes: 1<<20 - 1}, 100, MaxBytes >> 20},
 		{"one that is over by itself", Entry{Key: "k", Mutations: 1, Bytes: 10 << 20}, 3, 1},
 		{"few", Entry{Key: "k", Mutations: 1, Bytes: 10}, 3, 3},
 	} {

@@ -11,9 +11,9 @@ import (
 // Bounds of one MutateRows request. The service takes 100,000 mutations, and the client splits there, by count alone; a
 // request stays well below so that it is one stream, and is bounded in bytes too.
 const (
-	maxEntries   = 10_000
-	maxMutations = 50_000
-	maxBytes     = 8 << 20
+	MaxEntries   = 10_000
+	MaxMutations = 50_000
+	MaxBytes     = 8 << 20
 )
 
 // Entry is one row of a bulk write. Its mutation may be repeated without changing what ends up stored, and replaces
@@ -72,7 +72,7 @@ func (b *bulk) fit(todo []int) int {
 		e := &b.entries[i]
 		muts += e.Mutations
 		bytes += len(e.Key) + e.Bytes
-		if n > 0 && (n == maxEntries || muts > maxMutations || bytes > maxBytes) {
+		if n > 0 && (n == MaxEntries || muts > MaxMutations || bytes > MaxBytes) {
 			return n
 		}
 	}

@@ -21,6 +21,8 @@ type Insertion struct {
 	// Final says that a row which is there stays as it is, as all its writers insert. Without it, a row that is found to be
 	// another's after an answer was lost may have replaced this insertion's, and the outcome is unknown.
 	Final bool
+	// Once asks for a single attempt, for a caller that makes its own.
+	Once bool
 }
 
 // Inserted says how an insertion whose outcome is Stored found the row.
@@ -61,7 +63,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 		case !retryable(out.Err):
 			return 0, tr.Outcome()
 		}
-		if !pause.wait(ctx, tr.err) {
+		if in.Once || !pause.wait(ctx, tr.err) {
 			return 0, tr.Outcome()
 		}
 	}

@@ -92,3 +92,6 @@ func (t *Tracker) Add(o Outcome) {
 	t.stored = o.State == Stored
 	t.doubt = t.doubt || o.State == Unknown
 }
+
+// Refuse ends the doubt of earlier attempts: it is certain now that the write is not applied and will not be.
+func (t *Tracker) Refuse(err error) { t.stored, t.doubt, t.err = false, false, err }

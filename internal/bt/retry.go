@@ -39,7 +39,9 @@ func retryInfo(err error) (time.Duration, bool) {
 }
 
 // Retryable reports whether a call that ended with err may succeed when it is repeated, where that is harmless.
-func Retryable(err error) bool { return retryable(err) }
+func Retryable(err error) bool {
+	return retryable(err) || errors.Is(err, errGone) || errors.Is(err, errNoAnswer)
+}
 
 // Delay returns the wait that the service asked for in err, 0 where it asked for none.
 func Delay(err error) time.Duration {

@@ -42,3 +42,6 @@ func within(ctx context.Context, d time.Duration) (context.Context, context.Canc
 	}
 	return context.WithTimeout(ctx, d)
 }
+
+// Timeouts returns the bounds of the table's calls.
+func (t *Table) Timeouts() Timeouts { return t.timeouts }

@@ -1,0 +1,123 @@
+package tsdb
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest"
+)
+
+// delivery sends a writer's batches.
+type delivery struct {
+	store *Store
+	// keep says that points outlive the process, so that what an operator can mend (a missing table, a missing right) is
+	// waited for as an outage is.
+	keep bool
+}
+
+// Send implements ingest.Sender.
+func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report {
+	if items[0].Alone {
+		return d.sendAlone(ctx, items)
+	}
+	entries := make([]bt.Entry, len(items))
+	for i, it := range items {
+		entries[i] = it.Work.(*pending).write.entry()
+	}
+	answers := d.store.table.Attempt(ctx, entries)
+	var r ingest.Report
+	served := false
+	for i := range answers {
+		a := &answers[i]
+		if a.Err != nil {
+			d.read(&r, a.Err)
+		}
+		served = served || !a.Whole
+	}
+	if !served {
+		d.judge(&r, answers[0].Err, len(items))
+	}
+	for i, it := range items {
+		a := answers[i]
+		it.Track.Note(d.store.explain(a.Err), a.Doubt)
+		it.Again = a.Again || r.Suspect || !served && r.Down
+	}
+	return r
+}
+
+// sendAlone sends writes that depend on what their rows hold, one request each.
+func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Report {
+	ins := make([]bt.Insertion, len(items))
+	for i, it := range items {
+		ins[i] = d.store.insertion(&it.Work.(*pending).write, true)
+		ins[i].Once = true
+	}
+	found, outs := d.store.table.InsertMany(ctx, ins, insertWidth)
+	var r ingest.Report
+	down := true
+	for i, it := range items {
+		out := outs[i]
+		if out.State == bt.Stored && found[i] == bt.Other {
+			it.Track.Add(out)
+			it.Track.Refuse(ErrExists)
+			down = false
+			continue
+		}
+		switch {
+		case out.Attempts == 0: // the request's time was over before its turn came
+			it.Again = true
+		case out.Err != nil && bt.Retryable(out.Err):
+			d.read(&r, out.Err)
+			it.Again = true
+		default:
+			down = down && out.Err != nil && d.mendable(out.Err)
+		}
+		out.Err = d.store.explain(out.Err)
+		it.Track.Add(out)
+	}
+	if down {
+		d.judge(&r, outs[0].Err, 1)
+		for _, it := range items {
+			it.Again = r.Down
+		}
+	}
+	return r
+}
+
+// read takes from an error what the service says of itself.
+func (d delivery) read(r *ingest.Report, err error) {
+	r.Wait = max(r.Wait, bt.Delay(err))
+	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
+}
+
+// judge decides what it means that a request of n items was not served at all.
+func (d delivery) judge(r *ingest.Report, err error, n int) {
+	switch {
+	case status.Code(err) == codes.ResourceExhausted:
+	case bt.Retryable(err), d.mendable(err):
+		r.Down, r.Err = true, err
+	case n > 1 && ofContent(err):
+		r.Suspect = true
+	}
+}
+
+// mendable reports whether err is about the table or the caller's rights, not about what is written, and worth waiting for.
+func (d delivery) mendable(err error) bool {
+	switch status.Code(err) {
+	case codes.NotFound, codes.PermissionDenied, codes.Unauthenticated:
+		return d.keep
+	}
+	return false
+}
+
+// ofContent reports whether a request may have been refused for what one of its rows holds.
+func ofContent(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.OutOfRange, codes.FailedPrecondition, codes.NotFound:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package tsdb
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Sink is a repository's way in through a writer: the same types and the same walls, with points that are sent in batches.
+// Repository.Via makes one. It holds no resources, is safe for concurrent use, and may be made anew for each request.
+type Sink[T any] struct {
+	repo   *Repository[T]
+	writer *Writer
+}
+
+// Via returns the repository's way in through a writer of the same store. It does no I/O and cannot fail: what is wrong
+// with the repository or the writer is reported by each call on the sink.
+func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, writer: w} }
+
+// Put hands a point to the writer, and waits while the buffer is full, until ctx ends. That it returns nil says that the
+// point was taken, not that it is stored: what becomes of it later is told by the writer's OnFailure, its Stats and the
+// error of its Close.
+//
+// An error is a *WriteError that matches ErrRejected: the point was not taken, for one of Put's reasons, or ErrWriterClosed,
+// or what the writer's Admit says, or ctx's error.
+func (s *Sink[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
+	p, err := s.prepare(ctx, e, t, v, nil)
+	if err != nil {
+		return rejected(err).err()
+	}
+	return s.writer.take(ctx, p)
+}
+
+// TryPut is Put without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
+func (s *Sink[T]) TryPut(ctx context.Context, e Entity, t time.Time, v T) error {
+	p, err := s.prepare(ctx, e, t, v, nil)
+	if err != nil {
+		return rejected(err).err()
+	}
+	return s.writer.tryTake(p)
+}
+
+// PutFunc is Put, and calls told exactly once with what became of the point: stored, rejected or unknown. Where it returns
+// an error, told has been called with it, on the caller's goroutine; otherwise told is called later, on one goroutine of
+// the writer for all points, one after the other. A slow told holds up the others and, once the buffer is full, those who
+// put; it must not call Put, Flush or Close of the same writer.
+func (s *Sink[T]) PutFunc(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) error {
+	if told == nil {
+		return rejected(invalid.New(ErrInvalid, "told", "nil", "a function")).err()
+	}
+	p, err := s.prepare(ctx, e, t, v, told)
+	if err == nil {
+		err = s.writer.offer(ctx, p)
+	}
+	if err != nil {
+		out := rejected(err)
+		told(out)
+		return out.err()
+	}
+	return nil
+}
+
+// PutMany hands points to the writer as Put does, waits until all of them have ended, and returns one outcome for each, in
+// order; the error is nil where all are stored, and else a *BatchError. A point that cannot be stored does not hinder the
+// others. Where ctx ends before that, the points that have not ended are unknown, with ctx's error: the writer goes on with
+// those that it has taken.
+//
+// It takes up to Linger longer than Repository.PutMany, and shares its requests with everybody else's points.
+func (s *Sink[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
+	g := gathering{outcomes: make([]Outcome, len(points)), left: len(points), done: make(chan struct{})}
+	if len(points) == 0 {
+		return g.outcomes, nil
+	}
+	for i, pt := range points {
+		told := func(o Outcome) { g.tell(i, o) }
+		p, err := s.prepare(ctx, pt.Entity, pt.Time, pt.Value, told)
+		if err == nil {
+			err = s.writer.offer(ctx, p)
+		}
+		if err != nil {
+			told(rejected(err))
+		}
+	}
+	outcomes := g.wait(ctx)
+	return outcomes, batchError(outcomes)
+}
+
+// gathering collects the outcomes of one call.
+type gathering struct {
+	mu       sync.Mutex
+	outcomes []Outcome
+	left     int
+	gone     bool // nobody waits any longer
+	done     chan struct{}
+}
+
+func (g *gathering) tell(i int, o Outcome) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gone {
+		return
+	}
+	g.outcomes[i] = o
+	if g.left--; g.left == 0 {
+		close(g.done)
+	}
+}
+
+func (g *gathering) wait(ctx context.Context) []Outcome {
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gone = true
+	for i := range g.outcomes {
+		if g.outcomes[i].State == 0 {
+			g.outcomes[i] = Outcome{State: Unknown, Err: context.Cause(ctx)}
+		}
+	}
+	return g.outcomes
+}
+
+// prepare checks a point and makes it ready for the writer.
+func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) (*pending, error) {
+	if s == nil {
+		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
+	}
+	if err := s.repo.admit(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.writer.admit(); err != nil {
+		return nil, err
+	}
+	if s.writer.store != s.repo.store {
+		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
+	}
+	w, err := s.repo.prepare(e, t, v, s.repo.store.clock())
+	if err != nil {
+		return nil, err
+	}
+	p := newPending(s.repo.tenant, w, told)
+	if admit := s.writer.opts.Admit; admit != nil {
+		if err := admit(ctx, s.repo.tenant, p.item.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,255 @@
+package tsdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Writer takes points one by one and sends them in batches. A program has one for each store, shared by all its schemas and
+// tenants: Repository.Via gives each of them its way in. It is safe for concurrent use.
+//
+// A batch closes on its number of points or bytes, or when its first point has waited for Linger; several are under way
+// at once, each over a part of the table of its own. Two writes of one point are sent in their order, never at the same
+// time. Where the service refuses a point, that point is rejected and the others go on; where it cannot take points now,
+// they are sent again, with growing waits and within one budget for the whole writer, until DeliveryTimeout. Each tenant
+// has a share of the buffer and its turn, so that one that floods does not hold up the others.
+//
+// What the writer holds is bounded. While the buffer is full, Put waits and TryPut returns ErrBufferFull.
+type Writer struct {
+	store  *Store
+	opts   WriterOptions
+	buffer *ingest.Buffer
+
+	mu   sync.Mutex
+	lost UndeliveredError
+}
+
+// The errors of a writer, to tell apart with errors.Is.
+var (
+	// ErrBufferFull: the writer's buffer, or the tenant's share of it, has no room.
+	ErrBufferFull = ingest.ErrFull
+	// ErrWriterClosed: the writer is closed, or was closed before it could deliver the point.
+	ErrWriterClosed = ingest.ErrClosed
+	// ErrDeliveryTimeout: the point could not be delivered within the writer's DeliveryTimeout.
+	ErrDeliveryTimeout = ingest.ErrTimeout
+)
+
+// NewWriter returns a writer for the store. It runs two goroutines, and one for each request under way, until Writer.Close,
+// which must come before the store's. Its error matches ErrInvalid or ErrClosed.
+func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
+	if err := s.admit(); err != nil {
+		return nil, err
+	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	w := &Writer{store: s, opts: opts}
+	o := opts.buffer(s.table.Timeouts().Write)
+	o.Failed = w.failed
+	w.buffer = ingest.New(delivery{store: s}, o)
+	return w, nil
+}
+
+// Flush sends without delay what has been put before, and returns when all of it has ended and everybody was told. Its
+// error is ctx's. What became of the points is told by PutFunc, PutMany, OnFailure and Stats. It must not be called from a
+// function that the writer calls.
+func (w *Writer) Flush(ctx context.Context) error {
+	if err := w.admit(); err != nil {
+		return err
+	}
+	return w.buffer.Flush(ctx)
+}
+
+// Close takes no more points, sends what it holds, and returns when all of it has ended. Where ctx ends before that,
+// requests are broken off, and what is left ends as what is known of it: rejected if it was never sent, and else unknown,
+// with ErrWriterClosed. Whoever waits for such a point is still told, but Close does not wait for that.
+//
+// Its error is an *UndeliveredError where points that were put with Put or TryPut, for which nobody waits, did not end
+// stored, whenever that was. A second Close does the same. It must not be called from a function that the writer calls.
+func (w *Writer) Close(ctx context.Context) error {
+	if w == nil || w.buffer == nil {
+		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
+	}
+	err := w.buffer.Close(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost.Total > 0 {
+		lost := w.lost
+		lost.Points = slices.Clone(lost.Points)
+		return errors.Join(&lost, err)
+	}
+	return err
+}
+
+// WriterStats are what a writer holds and has done since it was made.
+type WriterStats struct {
+	// BufferedPoints and BufferedBytes are what it holds now; the bytes are those that points take in memory.
+	BufferedPoints int
+	BufferedBytes  int64
+	// OldestAge is how long ago the oldest of them was put.
+	OldestAge time.Duration
+	// InFlight is how many requests are under way, Slots how many may be now.
+	InFlight, Slots int
+	// Stored, Rejected and Unknown are the points that have ended so.
+	Stored, Rejected, Unknown uint64
+	// Requests are the requests made, Retries those of them that repeated one.
+	Requests, Retries uint64
+	// Blocked is how long callers have waited for room in the buffer, all together.
+	Blocked time.Duration
+	// Down is why the service is taken for unreachable now: one request at a time asks whether it is back. Nil where it is not.
+	Down error
+}
+
+// Stats returns what the writer holds and has done. It costs a look at every request under way: call it now and then, not
+// for each point.
+func (w *Writer) Stats() WriterStats {
+	if w == nil || w.buffer == nil {
+		return WriterStats{}
+	}
+	s := w.buffer.Stats()
+	return WriterStats{
+		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: s.Oldest,
+		InFlight: s.InFlight, Slots: s.Slots,
+		Stored: s.Stored, Rejected: s.Rejected, Unknown: s.Unknown,
+		Requests: s.Requests, Retries: s.Retries, Blocked: s.Blocked, Down: s.Down,
+	}
+}
+
+// admit refuses calls on a writer that cannot work.
+func (w *Writer) admit() error {
+	if w == nil || w.buffer == nil {
+		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
+	}
+	return w.store.admit()
+}
+
+// pending is a point on its way through a writer.
+type pending struct {
+	item  ingest.Item
+	write write
+	told  func(Outcome) // nil where nobody waits for it
+}
+
+// overhead is about what a writer keeps for a point beside its key and payload.
+const overhead = 384
+
+func newPending(id tenant.ID, w write, told func(Outcome)) *pending {
+	p := &pending{write: w, told: told}
+	p.item = ingest.Item{
+		Tenant:    id.String(),
+		Key:       w.key,
+		Bytes:     len(w.key) + len(w.payload) + overhead,
+		Mutations: len(w.d.columns),
+		Alone:     w.conditional(),
+		Work:      p,
+	}
+	if told != nil {
+		p.item.Done = tell
+	}
+	return p
+}
+
+// tell tells whoever waits for a point how it ended.
+func tell(it *ingest.Item, out bt.Outcome) {
+	p := it.Work.(*pending)
+	p.told(p.outcome(out))
+}
+
+func (p *pending) outcome(out bt.Outcome) Outcome {
+	return Outcome{State: State(out.State), Attempts: out.Attempts, Err: out.Err}
+}
+
+// Undelivered is a point that a writer took and did not store, or of which it does not know whether it is stored.
+type Undelivered struct {
+	Tenant  tenant.ID
+	Dataset string
+	Entity  Entity
+	Time    time.Time
+	Outcome Outcome
+}
+
+// UndeliveredError is the error of Writer.Close where points that nobody waited for were not stored.
+type UndeliveredError struct {
+	// Total is how many.
+	Total int
+	// Points are the first 1,000 of them.
+	Points []Undelivered
+}
+
+// mostListed is how many points an UndeliveredError names.
+const mostListed = 1000
+
+// Error implements error. It shows the first point.
+func (e *UndeliveredError) Error() string {
+	if len(e.Points) == 0 {
+		return fmt.Sprintf("tsdb: %d points not delivered", e.Total)
+	}
+	p := e.Points[0]
+	return fmt.Sprintf("tsdb: %d points not delivered; the one of %s at %s in dataset %s of tenant %s is %s: %v",
+		e.Total, p.Entity, stamp(p.Time), p.Dataset, p.Tenant, p.Outcome.State, p.Outcome.Err)
+}
+
+// Unwrap returns a *WriteError for each of Points, in their order.
+func (e *UndeliveredError) Unwrap() []error {
+	errs := make([]error, len(e.Points))
+	for i, p := range e.Points {
+		errs[i] = &WriteError{Outcome: p.Outcome}
+	}
+	return errs
+}
+
+// failed notes a point that ended without being stored.
+func (w *Writer) failed(it *ingest.Item, out bt.Outcome) {
+	p := it.Work.(*pending)
+	u := p.undelivered(out)
+	if p.told == nil {
+		w.mu.Lock()
+		if w.lost.Total++; len(w.lost.Points) < mostListed {
+			w.lost.Points = append(w.lost.Points, u)
+		}
+		w.mu.Unlock()
+	}
+	if w.opts.OnFailure != nil {
+		w.opts.OnFailure(u)
+	}
+}
+
+func (p *pending) undelivered(out bt.Outcome) Undelivered {
+	u := Undelivered{Dataset: p.write.d.name, Outcome: p.outcome(out)}
+	u.Tenant, _ = tenant.Parse(p.item.Tenant)
+	if space, err := rowkey.NewSpace(u.Tenant, p.write.d.name, p.write.d.fields, p.write.d.salts); err == nil {
+		if path, units, ok := space.Split(p.write.key); ok {
+			u.Entity, u.Time = Entity{path: path}, p.write.d.precision.Time(units)
+		}
+	}
+	return u
+}
+
+// offer takes a point whose told is called when it has ended.
+func (w *Writer) offer(ctx context.Context, p *pending) error { return w.buffer.Put(ctx, &p.item) }
+
+// take takes a point that nobody waits for.
+func (w *Writer) take(ctx context.Context, p *pending) error {
+	if err := w.buffer.Put(ctx, &p.item); err != nil {
+		return rejected(err).err()
+	}
+	return nil
+}
+
+// tryTake is take without the wait for room.
+func (w *Writer) tryTake(p *pending) error {
+	if err := w.buffer.TryPut(&p.item); err != nil {
+		return rejected(err).err()
+	}
+	return nil
+}
