@@ -68,6 +68,11 @@ type Config struct {
 	Timeouts Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
 	Clock func() time.Time
+	// CursorKeys seal the cursors of pages, so that they are safe to hand to a client: 32 random bytes each, at most 16. The
+	// first one seals, all of them open. To rotate, first add the new key behind the others in every program, then put it
+	// first, and take the old one out when the pages that were under way are done. None leaves cursors unsealed: see
+	// Repository.Page. They are secrets: do not log a Config.
+	CursorKeys [][]byte
 }
 
 // The variables that ConfigFromEnv reads.
@@ -80,13 +85,15 @@ const (
 	envRead        = "TIDEMARK_READ_TIMEOUT"
 	envWrite       = "TIDEMARK_WRITE_TIMEOUT"
 	envScan        = "TIDEMARK_SCAN_TIMEOUT"
+	envCursorKeys  = "TIDEMARK_CURSOR_KEYS"
 	envEmulator    = "BIGTABLE_EMULATOR_HOST"
 )
 
 // ConfigFromEnv returns a Config from the environment: TIDEMARK_PROJECT (or else GOOGLE_CLOUD_PROJECT),
 // TIDEMARK_INSTANCE and TIDEMARK_TABLE, which are required; TIDEMARK_APP_PROFILE, TIDEMARK_CONDITIONAL_APP_PROFILE, and the
-// durations TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT ("5s"), which are not. Its error
-// matches ErrInvalid and names the variable. (BIGTABLE_EMULATOR_HOST is read by Open.)
+// durations TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT ("5s"), which are not; and
+// TIDEMARK_CURSOR_KEYS, the CursorKeys in standard base64 with commas between them (each from "openssl rand -base64 32").
+// Its error matches ErrInvalid and names the variable, and never shows a key. (BIGTABLE_EMULATOR_HOST is read by Open.)
 func ConfigFromEnv() (Config, error) {
 	c := Config{
 		Project:               os.Getenv(envProject),
@@ -117,6 +124,11 @@ func ConfigFromEnv() (Config, error) {
 		}
 		*v.to = d
 	}
+	keys, err := parseCursorKeys(os.Getenv(envCursorKeys))
+	if err != nil {
+		return Config{}, err
+	}
+	c.CursorKeys = keys
 	return c, nil
 }
 
@@ -145,7 +157,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
-	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock}
+	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys}
 	if err := opts.check(c.Table); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
@@ -29,6 +30,9 @@ var (
 	ErrRejected = errors.New("tsdb: write rejected")
 	// ErrUnknown is matched by the error of every write of which it is not known whether it is stored.
 	ErrUnknown = errors.New("tsdb: write outcome unknown")
+	// ErrCursor: a page was asked for with a cursor that is none, or belongs to another tenant, dataset, query or key. An
+	// InvalidError says which, as far as that can be known. Nothing was sent; ask for the first page again.
+	ErrCursor = cursor.ErrCursor
 	// ErrTenantMismatch: the context carries another tenant than the repository is bound to.
 	ErrTenantMismatch = errors.New("tsdb: the context carries another tenant")
 	// ErrNoTenant: a tenant was to be taken from a context that carries none.
@@ -50,7 +54,7 @@ var (
 
 // InvalidError says which argument was refused and why. Its fields Field, Value and Limit are strings: the name by which
 // the caller knows the argument, its value, and what would have been accepted. Its field Err is the sentinel that it
-// unwraps to: ErrInvalid, ErrLate, ErrEarly, ErrExpired, tenant.ErrInvalid.
+// unwraps to: ErrInvalid, ErrLate, ErrEarly, ErrExpired, ErrCursor, tenant.ErrInvalid.
 type InvalidError = invalid.Error
 
 // ConflictError says how the table differs from what the schemas declare. It matches ErrSchemaConflict. Whatever was

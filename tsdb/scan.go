@@ -16,7 +16,8 @@ type span struct {
 	oldest, newest int64
 	limit          int // 0 for none
 	reverse        bool
-	long           bool // bounded by the timeout of scans
+	long           bool                   // bounded by the timeout of scans
+	room           func(payload int) bool // asked before a payload of that many bytes is decoded; false ends the scan
 }
 
 // scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
@@ -31,7 +32,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
 	ctx, cancel := r.store.table.Bound(ctx, s.long)
 	defer cancel()
-	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit}
+	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room}
 	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
@@ -67,6 +68,7 @@ type scanner[T any] struct {
 	limit   int          // of points; 0 for none
 	makeUp  bool         // more rows were asked for than points are wanted
 	visit   func(Point[T], *PointError) bool
+	room    func(payload int) bool // nil for always
 
 	rows    int64 // of one request
 	points  int
@@ -91,6 +93,10 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 	item, tag, err := sc.horizon.payload(row, bigtable.Timestamp(precision.CellMicros(units)))
 	if item == nil {
 		return true
+	}
+	if sc.room != nil && !sc.room(len(item.Value)) {
+		sc.stopped = true
+		return false
 	}
 	sc.points++
 	p := Point[T]{Entity: sc.entity, Time: precision.Time(units)}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
@@ -24,6 +25,7 @@ type Store struct {
 	table   *bt.Table
 	name    string
 	clock   func() time.Time
+	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
 	keep    bool                                                 // the admin client is the caller's
 	closers closers
@@ -41,6 +43,8 @@ type Options struct {
 	Timeouts Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
 	Clock func() time.Time
+	// CursorKeys seal the cursors of pages, as Config.CursorKeys do.
+	CursorKeys [][]byte
 	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
 	OnClose func() error
 }
@@ -56,14 +60,19 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if err := opts.check(table); err != nil {
 		return nil, err
 	}
+	cursors, err := cursor.NewBox(opts.CursorKeys)
+	if err != nil {
+		return nil, err
+	}
 	conditional := opts.Conditional
 	if conditional == nil {
 		conditional = client
 	}
 	s := &Store{
-		table: bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
-		name:  table,
-		clock: opts.Clock,
+		table:   bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
+		name:    table,
+		clock:   opts.Clock,
+		cursors: cursors,
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -83,7 +92,11 @@ func (o Options) check(table string) error {
 	if err := checkTable(table); err != nil {
 		return err
 	}
-	return o.Timeouts.check()
+	if err := o.Timeouts.check(); err != nil {
+		return err
+	}
+	_, err := cursor.NewBox(o.CursorKeys)
+	return err
 }
 
 // Table returns the name of the store's table.

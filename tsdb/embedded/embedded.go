@@ -51,6 +51,8 @@ type Options struct {
 	Timeouts tsdb.Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
 	Clock func() time.Time
+	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
+	CursorKeys [][]byte
 	// Logger receives what the engine has to say. Nil drops it.
 	Logger *slog.Logger
 }
@@ -98,10 +100,11 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		return nil, errors.Join(err, conn.Close())
 	}
 	store, err := tsdb.New(client, cmp.Or(opts.Table, "tidemark"), tsdb.Options{
-		Admin:    admin,
-		Timeouts: opts.Timeouts,
-		Clock:    opts.Clock,
-		OnClose:  func() error { return errors.Join(client.Close(), server.Close()) },
+		Admin:      admin,
+		Timeouts:   opts.Timeouts,
+		Clock:      opts.Clock,
+		CursorKeys: opts.CursorKeys,
+		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

@@ -31,6 +31,8 @@ type Options struct {
 	Timeouts tsdb.Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
 	Clock func() time.Time
+	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
+	CursorKeys [][]byte
 	// DialOptions are put on the connection between the store's interceptors and the faults.
 	DialOptions []grpc.DialOption
 	// TCP serves the engine on the loopback interface and lets the official client dial it, as it dials Cloud Bigtable. It is
@@ -55,7 +57,9 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	}
 	client, admin, err := conn.dial(ctx, slices.Concat(tsdb.DialOptions(), opts.DialOptions, conn.dialOptions()))
 	fatal(t, err)
-	store, err := tsdb.New(client, Table, tsdb.Options{Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, OnClose: client.Close})
+	store, err := tsdb.New(client, Table, tsdb.Options{
+		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, OnClose: client.Close,
+	})
 	fatal(t, err)
 	t.Cleanup(func() {
 		_ = store.Close()

@@ -1,0 +1,34 @@
+package cursor
+
+import "encoding/binary"
+
+// Kind is what a cursor pages over. Places of different kinds are not read as one another.
+type Kind byte
+
+// Points are the points of one entity. A place among them is a time.
+const Points Kind = 1
+
+// Scope is what a cursor belongs to. Two scopes that differ in anything have different encodings.
+type Scope struct {
+	Kind            Kind
+	Tenant, Dataset string
+	Precision       byte   // what the units below are
+	Path            string // of the entity
+	Oldest, Newest  int64  // the first and last time that is asked for, in units
+	Reverse         bool   // oldest first
+}
+
+// appendTo appends the encoding of s. What has no fixed length is led by its length, so no two scopes read alike.
+func (s Scope) appendTo(b []byte) []byte {
+	b = append(b, byte(s.Kind), s.Precision, 0)
+	if s.Reverse {
+		b[len(b)-1] = 1
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Oldest))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Newest))
+	for _, text := range [...]string{s.Tenant, s.Dataset, s.Path} {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	return b
+}

@@ -1,0 +1,54 @@
+package tsdb
+
+import (
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// parseCursorKeys returns the keys in the text of the environment variable. Its errors show nothing of the text.
+func parseCursorKeys(text string) ([][]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
+	const field = "environment variable " + envCursorKeys
+	var keys [][]byte
+	for one := range strings.SplitSeq(text, ",") {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(one))
+		if err != nil {
+			return nil, invalid.New(ErrInvalid, field+", cursor key "+strconv.Itoa(len(keys)+1), "no standard base64",
+				strconv.Itoa(cursor.KeySize)+` random bytes, as "openssl rand -base64 `+strconv.Itoa(cursor.KeySize)+`" prints them`)
+		}
+		keys = append(keys, key)
+	}
+	if _, err := cursor.NewBox(keys); err != nil {
+		if e, ok := errors.AsType[*invalid.Error](err); ok {
+			return nil, invalid.New(e.Err, field+", "+e.Field, e.Value, e.Limit)
+		}
+		return nil, err
+	}
+	return keys, nil
+}
+
+// scope returns what the cursors of a query are bound to: its times in whole units, so that intervals which ask for the
+// same points are the same query.
+func (r *Repository[T]) scope(q Query) cursor.Scope {
+	oldest, newest, ok := q.In.units(r.schema.precision)
+	if !ok {
+		oldest, newest = 1, 0
+	}
+	return cursor.Scope{
+		Kind:      cursor.Points,
+		Tenant:    r.tenant.String(),
+		Dataset:   r.schema.name,
+		Precision: byte(r.schema.precision),
+		Path:      q.Entity.path,
+		Oldest:    oldest,
+		Newest:    newest,
+		Reverse:   q.Order == OldestFirst,
+	}
+}

@@ -1,0 +1,122 @@
+package tsdb_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// A history, page by page, with cursors that are safe to hand to a client.
+func ExampleRepository_Page() {
+	ctx := context.Background()
+	key := make([]byte, 32) // from the secrets of the program, the same in each of its processes
+	_, _ = rand.Read(key)
+	store, err := embedded.New(ctx, embedded.Options{CursorKeys: [][]byte{key}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, weather); err != nil {
+		log.Fatal(err)
+	}
+	repo := weather.For(store, tenant.MustParse("acme"))
+	roof := tsdb.NewEntity("berlin", "roof-7")
+	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	put := func(minute int) {
+		if err := repo.Put(ctx, roof, noon.Add(time.Duration(minute)*time.Minute), Reading{TempC: float64(20 + minute)}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for minute := range 5 {
+		put(minute)
+	}
+
+	history := tsdb.Query{Entity: roof, In: tsdb.Since(noon)} // newest first
+	page, err := repo.Page(ctx, history, 2, "")
+	fmt.Println(page.Points[0].Value.TempC, page.Points[1].Value.TempC, err)
+
+	put(5) // does not shift the pages
+
+	page, err = repo.Page(ctx, history, 2, page.Next)
+	fmt.Println(page.Points[0].Value.TempC, page.Points[1].Value.TempC, err)
+
+	// The cursor is of no use to another tenant.
+	_, err = weather.For(store, tenant.MustParse("globex")).Page(ctx, history, 2, page.Next)
+	fmt.Println(errors.Is(err, tsdb.ErrCursor))
+
+	page, err = repo.Page(ctx, history, 2, page.Next)
+	fmt.Printf("%v %q %v\n", page.Points[0].Value.TempC, page.Next, err)
+	// Output:
+	// 24 23 <nil>
+	// 22 21 <nil>
+	// true
+	// 20 "" <nil>
+}
+
+func ExamplePage() {
+	store := open(weather)
+	defer store.Close()
+	ctx := context.Background()
+	repo := weather.For(store, tenant.MustParse("acme"))
+	roof := tsdb.NewEntity("berlin", "roof-7")
+	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	for minute := range 5 {
+		if err := repo.Put(ctx, roof, noon.Add(time.Duration(minute)*time.Minute), Reading{}); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	var page tsdb.Page[Reading]
+	for more := true; more; more = page.Next != "" {
+		var err error
+		if page, err = repo.Page(ctx, tsdb.Query{Entity: roof}, 2, page.Next); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(len(page.Points), "points from", page.Points[0].Time.Format(time.TimeOnly))
+	}
+	// Output:
+	// 2 points from 12:04:00
+	// 2 points from 12:02:00
+	// 1 points from 12:00:00
+}
+
+func ExampleQuery() {
+	store := open(weather)
+	defer store.Close()
+	ctx := context.Background()
+	repo := weather.For(store, tenant.MustParse("acme"))
+	roof := tsdb.NewEntity("berlin", "roof-7")
+	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	for minute := range 5 {
+		if err := repo.Put(ctx, roof, noon.Add(time.Duration(minute)*time.Minute), Reading{}); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	first := tsdb.Query{Entity: roof, In: tsdb.Between(noon, noon.Add(4*time.Minute)), Order: tsdb.OldestFirst}
+	page, err := repo.Page(ctx, first, 3, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range page.Points {
+		fmt.Println(p.Time.Format(time.TimeOnly))
+	}
+
+	// Another order, entity or interval is another query.
+	second := first
+	second.Order = tsdb.NewestFirst
+	_, err = repo.Page(ctx, second, 3, page.Next)
+	fmt.Println(err)
+	// Output:
+	// 12:00:00
+	// 12:01:00
+	// 12:02:00
+	// tsdb: cursor refused: cursor is of another tenant, dataset or query, or was changed; want the one that came with a page of the same tenant, dataset and query
+}

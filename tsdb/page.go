@@ -1,0 +1,126 @@
+package tsdb
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Query is what Repository.Page pages through: the points of an entity in an interval, in an order. The zero In is all of
+// time, the zero Order is NewestFirst; the zero Entity is refused.
+type Query struct {
+	Entity Entity
+	In     Interval
+	Order  Order
+}
+
+// Page is some of the points of a Query, in its order, and where the next page starts.
+type Page[T any] struct {
+	// Points are as many as were asked for, or fewer where the query ends or the payloads are large.
+	Points []Point[T]
+	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty where the query has
+	// no more points.
+	Next string
+}
+
+// A page ends early, and another one follows, where its payloads would be more bytes than maxPageBytes together.
+const (
+	maxPage      = 10_000
+	maxPageBytes = 32 << 20
+)
+
+// Page returns the first points of a query, or with the cursor of a page those that come after it: size of them, 1 to
+// 10,000, fewer where the query ends, or where their payloads are over 32 MiB together. The size may change from page to
+// page. Go by Next, and not by the number of points, to tell whether there are more.
+//
+// A cursor marks the last point of its page by its time. So points that arrive, are deleted or expire between two pages
+// repeat no point and skip none: newest first, what arrives in front of the page is not seen, and the pages do not shift;
+// oldest first, they go on into what has arrived until they reach the end as it then is. What is visible is decided page by
+// page. A cursor holds nothing on the server and does not expire.
+//
+// A cursor works for the tenant, the dataset and the query that it came from, and is refused for any other, with ErrCursor.
+// The query is not in the cursor: give the same one with each page. Intervals are compared by their times, so an interval
+// reckoned from the time now is another one with each call; fix it at the first page.
+//
+// With CursorKeys in the store's configuration cursors are sealed: a client can neither read nor make nor change one. Without
+// keys a cursor shows the time of its page's last point and can be forged. A forged one starts a page elsewhere within the
+// same query of the same tenant, and reaches nothing outside of it. A store with keys refuses cursors without a seal.
+//
+// A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors: the page and
+// its Next are good. With any other error there is no page. It costs one request for one row more than size, whose payload
+// is transferred and not decoded: it tells whether there are more. It is bounded by the timeout of reads, and its memory by
+// the page.
+func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor string) (Page[T], error) {
+	if err := r.admitPage(ctx, q, size); err != nil {
+		return Page[T]{}, err
+	}
+	scope := r.scope(q)
+	s := span{entity: q.Entity, oldest: scope.Oldest, newest: scope.Newest, limit: size + 1, reverse: scope.Reverse}
+	if cursor != "" {
+		if err := r.resume(&s, scope, cursor); err != nil {
+			return Page[T]{}, err
+		}
+	}
+	points := make([]Point[T], 0, min(size, 64))
+	var bad PointErrors
+	bytes, more := 0, false
+	s.room = func(payload int) bool {
+		bytes += payload
+		more = len(points) == size || len(points) > 0 && bytes > maxPageBytes
+		return !more
+	}
+	err := r.scan(ctx, s, func(p Point[T], err *PointError) bool {
+		points = append(points, p)
+		if err != nil {
+			bad = append(bad, err)
+		}
+		return true
+	})
+	if err != nil {
+		return Page[T]{}, err
+	}
+	page := Page[T]{Points: points}
+	if more {
+		last, err := r.schema.precision.Units(points[len(points)-1].Time)
+		if err != nil {
+			return Page[T]{}, err
+		}
+		page.Next = r.store.cursors.WriteTime(scope, last)
+	}
+	if bad != nil {
+		return page, bad
+	}
+	return page, nil
+}
+
+// admitPage refuses a page that cannot or must not be read.
+func (r *Repository[T]) admitPage(ctx context.Context, q Query, size int) error {
+	if err := r.admitEntity(ctx, q.Entity); err != nil {
+		return err
+	}
+	if q.Order > OldestFirst {
+		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(q.Order)), "NewestFirst or OldestFirst")
+	}
+	if size < 1 || size > maxPage {
+		return invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
+	}
+	return nil
+}
+
+// resume cuts off of s what comes up to the place of a cursor.
+func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
+	at, err := r.store.cursors.ReadTime(scope, text)
+	switch {
+	case err != nil:
+		return err
+	case !scope.Reverse:
+		s.newest = at - 1
+	case at == scope.Newest: // which may be the last time there is
+		s.oldest, s.newest = 1, 0
+	default:
+		s.oldest = at + 1
+	}
+	return nil
+}
