@@ -79,12 +79,20 @@ func ExamplePage() {
 		if page, err = repo.Page(ctx, tsdb.Query{Entity: roof}, 2, page.Next); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(len(page.Points), "points from", page.Points[0].Time.Format(time.TimeOnly))
+		for _, p := range page.Points {
+			fmt.Println(p.Time.Format(time.TimeOnly))
+		}
+		fmt.Println("more:", page.Next != "")
 	}
 	// Output:
-	// 2 points from 12:04:00
-	// 2 points from 12:02:00
-	// 1 points from 12:00:00
+	// 12:04:00
+	// 12:03:00
+	// more: true
+	// 12:02:00
+	// 12:01:00
+	// more: true
+	// 12:00:00
+	// more: false
 }
 
 func ExampleQuery() {
