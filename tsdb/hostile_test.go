@@ -103,6 +103,13 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 				}
 				return nil
 			},
+			"Page": func() error {
+				page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 5, "")
+				if page.Points != nil || page.Next != "" {
+					t.Errorf("Page returns %v", page)
+				}
+				return err
+			},
 			"Put, first wins": func() error { return firsts.Put(t.Context(), roof, start, reading{1}) },
 			"DeleteEntity":    func() error { _, err := repo.DeleteEntity(t.Context(), roof); return err },
 			"Verify":          func() error { return store.Verify(t.Context(), s) },
@@ -219,6 +226,7 @@ func TestTheContextsErrorsShow(t *testing.T) {
 				return err
 			},
 			"Latest": func(ctx context.Context) error { _, err := repo.Latest(ctx, roof); return err },
+			"Page":   func(ctx context.Context) error { _, err := repo.Page(ctx, tsdb.Query{Entity: roof}, 1, ""); return err },
 			"Range": func(ctx context.Context) error {
 				for _, err := range repo.Range(ctx, roof, tsdb.AllTime()) {
 					return err

@@ -74,6 +74,19 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return seen, nil
 	},
+	"Page": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
+			next := ""
+			for more := true; more; more = next != "" {
+				page, err := r.Page(ctx, tsdb.Query{Entity: e, Order: order}, 1, next)
+				if err != nil {
+					return seen, err
+				}
+				seen, next = append(seen, values(page.Points)...), page.Next
+			}
+		}
+		return seen, nil
+	},
 	"Delete": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
 		return nil, r.Delete(ctx, e, at)
 	},

@@ -1,0 +1,305 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// seconds writes n points of roof, a second apart, the n-th with the value n.
+func seconds(t testing.TB, repo *tsdb.Repository[reading], n int) {
+	t.Helper()
+	var points []tsdb.Point[reading]
+	for i := range n {
+		points = append(points, tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(i) * time.Second), Value: reading{float64(i)}})
+	}
+	if _, err := repo.PutMany(context.Background(), points); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// temps returns the values of a page.
+func temps(page tsdb.Page[reading]) (out []float64) {
+	for _, p := range page.Points {
+		out = append(out, p.Value.TempC)
+	}
+	return out
+}
+
+// TestPagesEndWhereTheQueryEnds: the last page says so even where it is full, and each page costs one request for one row
+// more than it holds, whatever has expired behind it.
+func TestPagesEndWhereTheQueryEnds(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{Retention: d90})
+	c := &clock{now: start}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	repo := s.For(store, acme)
+	seconds(t, repo, 1000)
+	c.now = start.Add(90*24*time.Hour + 988*time.Second) // leaves 12
+	for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
+		for size := 1; size <= 14; size++ {
+			conn.Reset()
+			var got []float64
+			pages, next := 0, ""
+			for more := true; more; more = next != "" {
+				page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), tsdb.Query{Entity: roof, Order: order}, size, next))
+				if len(page.Points) == 0 {
+					t.Errorf("%d a page: page %d is empty", size, pages)
+				}
+				got, next = append(got, temps(page)...), page.Next
+				pages++
+			}
+			if order == tsdb.NewestFirst {
+				slices.Reverse(got)
+			}
+			if len(got) != 12 || got[0] != 988 || got[11] != 999 || !slices.IsSorted(got) {
+				t.Errorf("%d a page: %v", size, got)
+			}
+			counts := conn.Counts()
+			if want := (12 + size - 1) / size; pages != want || counts.Calls[tsdbtest.ReadRows] != want || counts.RowsSeen > int64(12+pages) {
+				t.Errorf("%d a page: %d pages, %d requests that saw %d rows; want %d pages and at most one row more in each",
+					size, pages, counts.Calls[tsdbtest.ReadRows], counts.RowsSeen, want)
+			}
+		}
+	}
+}
+
+func TestPageOfNothing(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for _, in := range []tsdb.Interval{{}, tsdb.Between(start, start), tsdb.Since(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), tsdb.Until(time.Time{})} {
+		page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof, In: in}, 10, "")
+		if err != nil || len(page.Points) != 0 || page.Next != "" {
+			t.Errorf("%+v: %v, %v", in, page, err)
+		}
+	}
+}
+
+// TestPageRefuses what no page can be made of, before anything is sent.
+func TestPageRefuses(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for _, tt := range []struct {
+		q     tsdb.Query
+		size  int
+		field string
+	}{
+		{tsdb.Query{Entity: roof}, 0, "size"},
+		{tsdb.Query{Entity: roof}, -1, "size"},
+		{tsdb.Query{Entity: roof}, 10_001, "size"},
+		{tsdb.Query{Entity: roof}, math.MaxInt, "size"},
+		{tsdb.Query{Entity: roof, Order: 2}, 1, "order"},
+		{tsdb.Query{}, 1, "entity"},
+		{tsdb.Query{Entity: tsdb.NewEntity("berlin")}, 1, "entity"},
+	} {
+		_, err := repo.Page(t.Context(), tt.q, tt.size, "")
+		var invalid *tsdb.InvalidError
+		if !errors.Is(err, tsdb.ErrInvalid) || !errors.As(err, &invalid) || invalid.Field != tt.field {
+			t.Errorf("%+v by %d: %v, want it to name %s", tt.q, tt.size, err, tt.field)
+		}
+	}
+	if calls := conn.Counts().Calls; len(calls) != 0 {
+		t.Errorf("refused pages were asked for: %v", calls)
+	}
+	seconds(t, repo, 10_001)
+	page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 10_000, "")
+	if err != nil || len(page.Points) != 10_000 || page.Next == "" {
+		t.Errorf("the largest page has %d points, %v", len(page.Points), err)
+	}
+}
+
+// TestPagesToTheEndsOfTime: the first and the last time that a precision can hold are places like any other.
+func TestPagesToTheEndsOfTime(t *testing.T) {
+	for _, precision := range []tsdb.Precision{tsdb.Nanoseconds, tsdb.Microseconds, tsdb.Milliseconds} {
+		s := readings(t, tsdb.SchemaOptions{Precision: precision})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		repo := s.For(store, acme)
+		newest := map[tsdb.Precision]time.Time{
+			tsdb.Nanoseconds: time.Unix(0, math.MaxInt64), tsdb.Microseconds: time.UnixMicro(math.MaxInt64), tsdb.Milliseconds: time.UnixMilli(math.MaxInt64 / 1000),
+		}[precision]
+		for i, at := range []time.Time{time.Unix(0, 0), time.Unix(1, 0), newest.Add(-time.Second), newest} {
+			if err := repo.Put(t.Context(), roof, at, reading{float64(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for order, want := range map[tsdb.Order][]float64{tsdb.NewestFirst: {3, 2, 1, 0}, tsdb.OldestFirst: {0, 1, 2, 3}} {
+			var got []float64
+			q, next := tsdb.Query{Entity: roof, Order: order}, ""
+			for more := true; more; more = next != "" {
+				page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q, 1, next))
+				got, next = append(got, temps(page)...), page.Next
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%v, order %d: %v, want %v", precision, order, got, want)
+			}
+			// The place before the last point, whose deletion leaves nothing to read.
+			at := int64(0)
+			if order == tsdb.OldestFirst {
+				at = last(precision)
+			}
+			end := cursor.Box{}.WriteTime(known(q, precision), at)
+			if page, err := repo.Page(t.Context(), q, 1, end); err != nil || len(page.Points) > 0 || page.Next != "" {
+				t.Errorf("%v, order %d: a page after the end of time is %v, %v", precision, order, page, err)
+			}
+		}
+	}
+}
+
+// TestCorruptPointsInPages keep their place, are counted, and can be the last of a page.
+func TestCorruptPointsInPages(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	seconds(t, repo, 6)
+	for n, want := range map[int]string{1: "p:json", 4: "p:pb9"} {
+		m := bigtable.NewMutation()
+		m.DeleteRow()
+		m.Set("keep", want, bigtable.Time(start), []byte(`{"temp_c":`))
+		apply(t, table, key(roof, start.Add(time.Duration(n)*time.Second)), m)
+	}
+	for n := range 5 { // other programs' rows between the points
+		m := bigtable.NewMutation()
+		m.Set("keep", "p:json", bigtable.Time(start), []byte(`{}`))
+		apply(t, table, key(roof, start.Add(time.Duration(n)*time.Second))+"#x", m)
+	}
+	next := ""
+	for i, want := range []struct {
+		n   int
+		err error
+	}{{5, nil}, {4, codec.ErrUnknownTag}, {3, nil}, {2, nil}, {1, codec.ErrCorrupt}, {0, nil}} {
+		page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 1, next)
+		next = page.Next
+		var bad tsdb.PointErrors
+		if !errors.Is(err, want.err) || (want.err != nil) != errors.As(err, &bad) || len(page.Points) != 1 || (next == "") != (i == 5) {
+			t.Fatalf("page %d: %v, %v, want the point %d and %v", i, page, err, want.n, want.err)
+		}
+		if at := start.Add(time.Duration(want.n) * time.Second); !page.Points[0].Time.Equal(at) || bad != nil && !bad[0].Time.Equal(at) {
+			t.Errorf("page %d: %v, %v, want the point %d", i, page, err, want.n)
+		}
+	}
+	page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof, Order: tsdb.OldestFirst}, 6, "")
+	var bad tsdb.PointErrors
+	if !errors.As(err, &bad) || len(bad) != 2 || !slices.Equal(temps(page), []float64{0, 0, 2, 3, 0, 5}) || page.Next != "" {
+		t.Errorf("all in one page: %v, %v", page, err)
+	}
+}
+
+// TestPagesOfLargePayloads are bounded in bytes too, and lose nothing by it.
+func TestPagesOfLargePayloads(t *testing.T) {
+	s := tsdb.MustDefine("frames", tsdb.Key("camera"), codec.Bytes(), tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	door := tsdb.NewEntity("door")
+	const mb = 1 << 20
+	for i, size := range []int{9 * mb, 9 * mb, 9 * mb, 5*mb + 1, 10} {
+		payload := make([]byte, size)
+		payload[0] = byte(i)
+		if err := repo.Put(t.Context(), door, start.Add(time.Duration(i)), payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.Reset()
+	var pages [][]byte
+	next := ""
+	for more := true; more; more = next != "" {
+		page, err := repo.Page(t.Context(), tsdb.Query{Entity: door, Order: tsdb.OldestFirst}, 100, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []byte
+		for _, p := range page.Points {
+			first = append(first, p.Value[0])
+		}
+		pages, next = append(pages, first), page.Next
+	}
+	if !slices.EqualFunc(pages, [][]byte{{0, 1, 2}, {3, 4}}, slices.Equal) {
+		t.Errorf("pages of the points %v, want 27 MiB, then the rest", pages)
+	}
+	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 2 {
+		t.Errorf("%d requests for 2 pages", n)
+	}
+}
+
+// TestPagesUnderFaults: a page is whole or an error, and its cursor can be used again.
+func TestPagesUnderFaults(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Hour}}, s)
+		repo := s.For(store, acme)
+		seconds(t, repo, 500)
+		for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
+			q := tsdb.Query{Entity: roof, Order: order}
+			conn.Clear()
+			first := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q, 100, ""))
+			whole := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q, 100, first.Next))
+			for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.PermissionDenied), tsdbtest.CutStream(50, codes.PermissionDenied), tsdbtest.Delay(time.Hour), tsdbtest.Fail(codes.Unavailable)} {
+				conn.Clear()
+				conn.Inject(f)
+				begin := time.Now()
+				if page, err := repo.Page(t.Context(), q, 100, first.Next); err == nil || page.Points != nil || page.Next != "" || time.Since(begin) > 2*time.Second {
+					t.Errorf("under a fault: %v, %v after %v; want the error alone", page, err, time.Since(begin))
+				}
+			}
+			conn.Clear()
+			conn.Inject(tsdbtest.CutStream(30, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))
+			if page, err := repo.Page(t.Context(), q, 100, first.Next); err != nil || !slices.Equal(page.Points, whole.Points) {
+				t.Errorf("over a stream that was cut twice: %d points, %v", len(page.Points), err)
+			}
+			conn.Clear()
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := repo.Page(ctx, q, 100, first.Next); !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+		}
+	})
+}
+
+// TestPagesAtTheSameTime: many clients page through one store while points arrive.
+func TestPagesAtTheSameTime(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{CursorKeys: secrets(1, 2)}, s)
+	repo := s.For(store, acme)
+	seconds(t, repo, 100)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 100 {
+			if err := repo.Put(t.Context(), roof, start.Add(time.Hour+time.Duration(i)), reading{-1}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for client := range 8 {
+		wg.Go(func() {
+			q := tsdb.Query{Entity: roof, In: tsdb.Until(start.Add(time.Duration(60+client) * time.Second))}
+			var got []float64
+			next := ""
+			for more := true; more; more = next != "" {
+				page, err := repo.Page(t.Context(), q, client+1, next)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, next = append(got, temps(page)...), page.Next
+			}
+			if slices.Reverse(got); len(got) != 60+client || !slices.IsSorted(got) {
+				t.Errorf("client %s gets %v", strconv.Itoa(client), got)
+			}
+		})
+	}
+	wg.Wait()
+}
