@@ -39,6 +39,9 @@
 //
 //	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to)) { … }
 //
+// [Repository.Page] reads the same page by page, for programs whose own clients ask for one at a time. Its cursors work for
+// their tenant, dataset and [Query] alone, and with keys in the store's configuration a client can neither read nor make one.
+//
 // A point past its retention is invisible from the moment it expires, whether or not Bigtable has removed it yet, and a
 // dead history costs nothing to read over. A stored payload that does not decode is one [PointError], in its place.
 //
