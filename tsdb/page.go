@@ -16,7 +16,8 @@ type Query struct {
 	Order  Order
 }
 
-// Page is some of the points of a Query, in its order, and where the next page starts.
+// Page is some of the points of a Query, in its order, and where the next page starts. The zero Page is that of a query without
+// points.
 type Page[T any] struct {
 	// Points are as many as were asked for, or fewer where the query ends or the payloads are large.
 	Points []Point[T]
