@@ -50,6 +50,17 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		_, err := r.PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: "new"}, {Entity: e, Time: at.Add(time.Hour), Value: "new"}})
 		return nil, err
 	},
+	"Via": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
+		w, err := r.Store().NewWriter(tsdb.WriterOptions{Linger: -1})
+		if err != nil {
+			return nil, err
+		}
+		var errs []error
+		for _, call := range sinkCalls {
+			errs = append(errs, call(ctx, r.Via(w), e, at))
+		}
+		return nil, errors.Join(append(errs, w.Close(ctx))...)
+	},
 	"Get": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
 		return value(r.Get(ctx, e, at))
 	},
@@ -107,8 +118,23 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 	},
 }
 
+// sinkCalls are the calls of a sink, by method, under the same rule.
+var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error{
+	"Put": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error { return in.Put(ctx, e, at, "new") },
+	"TryPut": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+		return in.TryPut(ctx, e, at.Add(time.Hour), "new")
+	},
+	"PutFunc": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+		return in.PutFunc(ctx, e, at.Add(2*time.Hour), "new", func(tsdb.Outcome) {})
+	},
+	"PutMany": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+		_, err := in.PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: "new"}})
+		return err
+	},
+}
+
 // harmless are the methods that do no I/O.
-var harmless = []string{"Tenant", "Schema"}
+var harmless = []string{"Tenant", "Schema", "Store"}
 
 // groups are the methods that may change rows of other entities of the same tenant and dataset.
 var groups = []string{"DeletePrefix"}
@@ -134,6 +160,11 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 		name := reflect.TypeFor[*tsdb.Repository[string]]().Method(i).Name
 		if operations[name] == nil && !slices.Contains(harmless, name) {
 			t.Errorf("Repository.%s is not exercised: show here that it stays in its tenant", name)
+		}
+	}
+	for i := range reflect.TypeFor[*tsdb.Sink[string]]().NumMethod() {
+		if name := reflect.TypeFor[*tsdb.Sink[string]]().Method(i).Name; sinkCalls[name] == nil {
+			t.Errorf("Sink.%s is not exercised: show here that it stays in its tenant", name)
 		}
 	}
 	for _, salts := range []int{0, 3} {

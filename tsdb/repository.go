@@ -32,6 +32,9 @@ func (r *Repository[T]) Tenant() tenant.ID { return r.tenant }
 // Schema returns the schema of the repository.
 func (r *Repository[T]) Schema() *Schema[T] { return r.schema }
 
+// Store returns the store of the repository.
+func (r *Repository[T]) Store() *Store { return r.store }
+
 // admit refuses a call that cannot or must not be made.
 func (r *Repository[T]) admit(ctx context.Context) error {
 	switch {
