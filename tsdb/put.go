@@ -13,6 +13,12 @@ import (
 // for byte is stored too, another is rejected with ErrExists. It then costs one conditional request, and a read where a
 // point is there.
 //
+// In a schema with Merge it adds the point's fields to the point that is there, and nil says that at some moment during
+// the call the point held them all. Of two writers of one field at once either value may stay, also after the other's Put
+// has returned, where the answer to the first was lost and it had to repeat itself; fields of others are never lost. Where
+// what is there is no record that can be merged into, Put is rejected with ErrNoMerge. A write whose answer was lost is
+// looked for, and is ErrUnknown only where its fields are not found by the end of the timeout.
+//
 // A failure is a *WriteError: it matches ErrRejected where the point is certainly not stored (ErrInvalid, ErrLate,
 // ErrEarly, ErrExpired, codec.ErrEncode, or the service's refusal), and ErrUnknown where that cannot be known.
 func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
@@ -57,7 +63,8 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 // others. Points may be in any order; of two at the same entity and time the later one in the slice is stored.
 //
 // It costs one request for every 8 MiB or 10,000 points, and memory for all of them at once. In a schema with FirstWins it
-// costs one conditional request a point, 16 at a time, and the earlier of two is stored. Each request is bounded by the
+// costs one conditional request a point, 16 at a time, and the earlier of two is stored; in one with Merge likewise, and
+// two are merged in their order. Each request is bounded by the
 // timeout of writes, the whole call by that of scans.
 func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(points))

@@ -62,6 +62,15 @@ type SchemaOptions struct {
 	// ErrExists. It costs a conditional write a point, which Bigtable takes through single-cluster routing only and not in
 	// bulk. By default the last write wins and a retry is free.
 	FirstWins bool
+	// Merge makes Put of a point that is there add its fields to it; of a field that both have, the written value stays. It is
+	// for schemas that write codec.Records, excludes FirstWins, and limits payloads, the merged ones too, to 8 KiB. It costs a
+	// conditional write a point, which Bigtable takes through single-cluster routing only and not in bulk, and where a point
+	// is there a read and a second one. It is part of the stored format.
+	Merge bool
+	// Fixed, with Merge, is what the names of fields start with whose value may be added to a point but never changed: a Put
+	// that would change one is rejected with ErrExists, whole. Empty is no such fields; else it is 1 to 32 bytes of UTF-8. It
+	// is part of the stored format.
+	Fixed string
 	// MaxLate is how old a point may be when it is written; older ones are rejected with ErrLate. Zero is no limit other
 	// than the retention.
 	MaxLate time.Duration
@@ -96,6 +105,8 @@ type dataset struct {
 	precision rowkey.Precision
 	salts     int
 	firstWins bool
+	merge     bool
+	fixed     string
 	maxLate   time.Duration
 	maxEarly  time.Duration
 }
@@ -151,12 +162,17 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		precision: rowkey.Precision(opts.Precision),
 		salts:     opts.Salts,
 		firstWins: opts.FirstWins,
+		merge:     opts.Merge,
+		fixed:     opts.Fixed,
 		maxLate:   opts.MaxLate,
 		maxEarly:  opts.MaxEarly,
 	}}
 	for _, r := range codec.Readers(c) {
 		s.tags = append(s.tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
+	}
+	if err := s.checkMerge(); err != nil {
+		return nil, err
 	}
 	if n := len(s.classes) * len(s.tags); n > maxColumns {
 		return nil, invalid.New(ErrInvalid, "retention classes times codec tags", fmt.Sprintf("%d times %d", len(s.classes), len(s.tags)),
@@ -254,6 +270,8 @@ func (d *dataset) entry() catalog.Dataset {
 		Precision: d.precision.String(),
 		Salts:     d.salts,
 		FirstWins: d.firstWins,
+		Merge:     d.merge,
+		Fixed:     d.fixed,
 		Tags:      d.tags,
 		Classes:   classes,
 	}

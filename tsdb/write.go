@@ -41,8 +41,8 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if err != nil {
 		return write{}, err
 	}
-	if len(payload) > maxPayload {
-		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", maxPayload))
+	if limit := r.schema.maxPayload(); len(payload) > limit {
+		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
 	return write{
 		d:       &r.schema.dataset,
@@ -53,7 +53,7 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 }
 
 // conditional reports whether the write depends on what its row holds, and so cannot go in bulk.
-func (w *write) conditional() bool { return w.d.firstWins }
+func (w *write) conditional() bool { return w.d.firstWins || w.d.merge }
 
 // entry returns the write as an entry of a bulk request.
 func (w *write) entry() bt.Entry {
@@ -63,7 +63,10 @@ func (w *write) entry() bt.Entry {
 
 // send makes one write.
 func (s *Store) send(ctx context.Context, w *write) Outcome {
-	if w.conditional() {
+	switch {
+	case w.d.merge:
+		return s.outcome(s.table.Merge(ctx, s.merging(w)))
+	case w.conditional():
 		return s.inserted(s.table.Insert(ctx, s.insertion(w, true)))
 	}
 	m, _ := w.d.write(w.cell, w.payload)
@@ -75,6 +78,14 @@ func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
 	outcomes := make([]Outcome, len(writes))
 	switch {
 	case len(writes) == 0:
+	case writes[0].d.merge:
+		merges := make([]bt.Merging, len(writes))
+		for i, w := range writes {
+			merges[i] = s.merging(w)
+		}
+		for i, out := range s.table.MergeMany(ctx, merges, insertWidth) {
+			outcomes[i] = s.outcome(out)
+		}
 	case writes[0].conditional():
 		ins := make([]bt.Insertion, len(writes))
 		for i, w := range writes {

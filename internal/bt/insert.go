@@ -100,13 +100,20 @@ func (t *Table) InsertMany(ctx context.Context, ins []Insertion, width int) ([]I
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()
 	found, out := make([]Inserted, len(ins)), make([]Outcome, len(ins))
-	order := make(map[string][]int, len(ins))
+	byRow(len(ins), width, func(i int) string { return ins[i].Key }, func(i int) { found[i], out[i] = t.Insert(ctx, ins[i]) })
+	return found, out
+}
+
+// byRow calls do for each of n writes, at most width at a time, and those of one row in their order.
+func byRow(n, width int, key func(int) string, do func(int)) {
+	order := make(map[string][]int, n)
 	var keys []string
-	for i, in := range ins {
-		if order[in.Key] == nil {
-			keys = append(keys, in.Key)
+	for i := range n {
+		k := key(i)
+		if order[k] == nil {
+			keys = append(keys, k)
 		}
-		order[in.Key] = append(order[in.Key], i)
+		order[k] = append(order[k], i)
 	}
 	next := make(chan string)
 	var workers sync.WaitGroup
@@ -114,7 +121,7 @@ func (t *Table) InsertMany(ctx context.Context, ins []Insertion, width int) ([]I
 		workers.Go(func() {
 			for key := range next {
 				for _, i := range order[key] {
-					found[i], out[i] = t.Insert(ctx, ins[i])
+					do(i)
 				}
 			}
 		})
@@ -124,5 +131,4 @@ func (t *Table) InsertMany(ctx context.Context, ins []Insertion, width int) ([]I
 	}
 	close(next)
 	workers.Wait()
-	return found, out
 }

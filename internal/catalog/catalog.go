@@ -37,8 +37,10 @@ type Dataset struct {
 	Precision string   `json:"precision"` // ns, us or ms
 	Salts     int      `json:"salts"`
 	FirstWins bool     `json:"first_wins"`
-	Tags      []string `json:"tags"`    // of the codec, the one that is written first
-	Classes   []Class  `json:"classes"` // the one that is written first
+	Merge     bool     `json:"merge,omitempty"`
+	Fixed     string   `json:"fixed,omitempty"` // with Merge: what the names of fields that cannot change start with
+	Tags      []string `json:"tags"`            // of the codec, the one that is written first
+	Classes   []Class  `json:"classes"`         // the one that is written first
 }
 
 // Class is a retention class in the catalogue: a column family and its policy in the syntax of package gc.
@@ -200,6 +202,8 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 	differ("precision", d.Precision, o.Precision)
 	differ("salts", strconv.Itoa(d.Salts), strconv.Itoa(o.Salts))
 	differ("first-wins", strconv.FormatBool(d.FirstWins), strconv.FormatBool(o.FirstWins))
+	differ("merging", strconv.FormatBool(d.Merge), strconv.FormatBool(o.Merge))
+	differ("names of fixed fields", strconv.Quote(d.Fixed), strconv.Quote(o.Fixed))
 	for _, c := range d.Classes {
 		for _, s := range o.Classes {
 			if c.Name == s.Name {
