@@ -330,15 +330,16 @@ func TestMergeMovesToTheWrittenClass(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{Retention: keep, Older: []gc.Class{h1}})
 	for _, tt := range []struct {
 		late time.Duration
+		put  codec.Record
 		want string
-	}{{0, "{a=1i b=2i}"}, {time.Millisecond, "{b=2i}"}} {
+	}{{0, rec("b", 2), "{a=1i b=2i}"}, {0, rec("a", 1), "{a=1i}"}, {time.Millisecond, rec("b", 2), "{b=2i}"}} {
 		c := &clock{now: start}
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, s)
 		if err := old.For(store, acme).Put(t.Context(), roof, start, rec("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		c.now = start.Add(time.Hour + tt.late)
-		if err := s.For(store, acme).Put(t.Context(), roof, start, rec("b", 2)); err != nil {
+		if err := s.For(store, acme).Put(t.Context(), roof, start, tt.put); err != nil {
 			t.Fatal(err)
 		}
 		wantRecord(t, fmt.Sprintf("%v after its end", tt.late), s.For(store, acme), start, tt.want)
@@ -412,5 +413,23 @@ func TestMergingIsPartOfTheFormat(t *testing.T) {
 				t.Errorf("schema %d again: %v, %v", i, ensured, verified)
 			}
 		}
+	}
+}
+
+// TestMergeAfterALostAnswer: what is found then is not what the lost attempt left, and says nothing of it.
+func TestMergeAfterALostAnswer(t *testing.T) {
+	s := merging(t, tsdb.SchemaOptions{})
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
+	conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+		m := bigtable.NewMutation()
+		m.DeleteRow()
+		m.Set("keep", "p:raw", bigtable.Time(start), []byte("x"))
+		apply(t, table, key(roof, start), m)
+		return 0
+	}).On(tsdbtest.ReadRows).Times(1))
+	err := s.For(store, acme).Put(t.Context(), roof, start, rec("a", 1))
+	if !errors.Is(err, tsdb.ErrNoMerge) || state(t, err) != tsdb.Unknown {
+		t.Errorf("Put: %v, want it unknown", err)
 	}
 }
