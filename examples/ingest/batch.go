@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// batch gathers points, and merges those of one series and time before they are sent.
+type batch struct {
+	groups []*group
+	find   map[*dataset]*group
+	lines  int
+	bytes  int // of the lines
+}
+
+// A batch is stored when it has that many lines or bytes, so that memory does not grow with the input.
+const (
+	batchLines = 5000
+	batchBytes = 4 << 20
+)
+
+func newBatch() *batch { return &batch{find: map[*dataset]*group{}} }
+
+func (b *batch) full() bool { return b.lines >= batchLines || b.bytes >= batchBytes }
+
+// group is a batch's points of one dataset.
+type group struct {
+	dataset *dataset
+	points  []tsdb.Point[codec.Record]
+	lines   [][]line // by point, what it is made of, without the text
+	index   map[place]int
+}
+
+// place is where a point is stored: two lines with the same place are one point.
+type place struct {
+	entity tsdb.Entity
+	time   int64
+}
+
+// add adds the point of a line. It refuses a line whose tags differ from those of another with the same place, as the
+// store does where the two do not come together. It reports whether a field of an earlier line got another value.
+func (b *batch) add(p point, l line) (replaced bool, err error) {
+	g := b.group(p.dataset)
+	at := place{p.entity, p.time.UnixNano()}
+	i, ok := g.index[at]
+	if !ok {
+		g.index[at] = len(g.points)
+		g.points = append(g.points, tsdb.Point[codec.Record]{Entity: p.entity, Time: p.time, Value: p.record})
+		g.lines = append(g.lines, []line{l})
+		b.lines++
+		return false, nil
+	}
+	there := &g.points[i]
+	for name, v := range p.record.All() {
+		old, ok := there.Value.Lookup(name)
+		if !ok || old == v {
+			continue
+		}
+		if tag, isTag := strings.CutPrefix(name, tagPrefix); isTag {
+			return false, &lineError{reasonSeries, fmt.Errorf("its tag %q is %s, and %s on %v with the same key and time: "+
+				"name the tag in -key to keep the two series apart", tag, v, old, g.lines[i][0])}
+		}
+		replaced = true
+	}
+	there.Value = there.Value.Merge(p.record)
+	g.lines[i] = append(g.lines[i], l)
+	b.lines++
+	return replaced, nil
+}
+
+func (b *batch) group(d *dataset) *group {
+	g := b.find[d]
+	if g == nil {
+		g = &group{dataset: d, index: map[place]int{}}
+		b.find[d] = g
+		b.groups = append(b.groups, g)
+	}
+	return g
+}
+
+// store writes the batch for a tenant and adds what became of its lines to the report. Its error is nil where each line is
+// stored or refused for good, and else why some are not.
+func (b *batch) store(ctx context.Context, w *writer, id tenant.ID, rep *report) error {
+	var failed error
+	for _, g := range b.groups {
+		outcomes, _ := w.via(g.dataset.schema, id).PutMany(ctx, g.points)
+		for i, out := range outcomes {
+			switch {
+			case out.Err == nil:
+				rep.points++
+				rep.stored += len(g.lines[i])
+				rep.merged += len(g.lines[i]) - 1
+			case out.State == tsdb.Rejected && isFinal(out.Err):
+				for _, l := range g.lines[i] {
+					rep.refuse(l, refusal(out.Err))
+				}
+			default:
+				rep.undelivered += len(g.lines[i])
+				if failed == nil {
+					failed = fmt.Errorf("%s of %s at %v is %v: %w", g.dataset.name, g.points[i].Entity, g.points[i].Time.UTC().Format(time.RFC3339Nano), out.State, out.Err)
+				}
+			}
+		}
+	}
+	return failed
+}
+
+// The points that the store refuses, by why.
+const (
+	reasonSeries = "another series has its key and time"
+	reasonTime   = "its time is not accepted"
+	reasonValue  = "its values cannot be stored"
+)
+
+// isFinal reports whether a refused point would be refused again.
+func isFinal(err error) bool {
+	for _, sentinel := range []error{
+		tsdb.ErrExists, tsdb.ErrNoMerge, tsdb.ErrInvalid, tsdb.ErrExpired, tsdb.ErrLate, tsdb.ErrEarly, codec.ErrEncode,
+	} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+func refusal(err error) error {
+	switch {
+	case errors.Is(err, tsdb.ErrExists):
+		return &lineError{reasonSeries, err}
+	case errors.Is(err, tsdb.ErrExpired), errors.Is(err, tsdb.ErrLate), errors.Is(err, tsdb.ErrEarly):
+		return &lineError{reasonTime, err}
+	}
+	return &lineError{reasonValue, err}
+}

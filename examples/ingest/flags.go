@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// options are what the command line says.
+type options struct {
+	cloud     bool
+	dir       string
+	keys      keys
+	retention gc.Class
+
+	addr   string
+	tokens tokens
+	limits limits
+	drain  time.Duration
+
+	file   string
+	tenant tenant.ID
+	unit   time.Duration
+}
+
+// where says where the points are.
+func (o options) where() string {
+	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
+	switch {
+	case !o.cloud:
+		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
+	case emulator != "":
+		return "the Bigtable emulator at " + emulator
+	}
+	return "Cloud Bigtable"
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+func parse(args []string, stdout io.Writer) (options, error) {
+	o := options{keys: keys{}}
+	var remote bool
+	var tokenFile, keep, tenantName, precision string
+	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.BoolVar(&o.cloud, "cloud", false,
+		"keep the points on Cloud Bigtable: the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "keep the points in this `folder`, made where there is none")
+	flags.Func("key", "the tags that are a measurement's key, as `measurement=tag,tag`; once a measurement. The measurement * stands "+
+		"for all others, a last tag * for all other tags", o.keys.set)
+	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
+
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8086", "listen on this `host:port`; port 0 takes any that is free")
+	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
+	flags.Func("token", "whose the points are that come with a token, as `token=tenant`; as often as needed", o.addToken)
+	flags.StringVar(&tokenFile, "tokens", "", "a `file` with a token=tenant on each line, which other users of this machine cannot see as they can flags")
+	flags.Int64Var(&o.limits.body, "max-body", 25<<20, "how many `bytes` the body of a request may have, packed and unpacked")
+	flags.IntVar(&o.limits.requests, "max-requests", 32, "how many requests may write at once; others are asked to come again")
+	flags.DurationVar(&o.limits.timeout, "timeout", time.Minute, "how long a request may take")
+	flags.DurationVar(&o.drain, "drain", 30*time.Second, "how long requests under way may take after Ctrl-C")
+
+	flags.StringVar(&o.file, "file", "", "instead of listening, store the lines of this `file`, gzip or plain; - is standard input")
+	flags.StringVar(&tenantName, "tenant", "", "whose the points of the file are")
+	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
+
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Stores InfluxDB line protocol that comes over HTTP, or from a file.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, usageError{err}
+	}
+	if flags.NArg() > 0 {
+		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, check := range []func() error{
+		func() error { return o.checkStore(given, keep) },
+		func() error { return o.checkFile(given, tenantName, precision) },
+		func() error { return o.checkServer(given, tokenFile, remote) },
+	} {
+		if err := check(); err != nil {
+			return o, usageError{err}
+		}
+	}
+	return o, nil
+}
+
+func (o *options) checkStore(given map[string]bool, keep string) error {
+	switch {
+	case o.cloud && given["dir"]:
+		return errors.New("-cloud and -dir exclude each other")
+	case o.dir == "":
+		return errors.New("-dir is empty, and has to name a folder")
+	case len(o.keys) == 0:
+		return errors.New(`no -key: it says which measurements there are, as in -key readings=fleet,name; -key '*=*' takes any`)
+	}
+	policy, err := gc.Parse(keep)
+	if err != nil {
+		return fmt.Errorf("-keep: %w", err)
+	}
+	if _, _, err := policy.PointAge(); err != nil {
+		return fmt.Errorf("-keep: %w", err)
+	}
+	if !policy.Equal(gc.Never()) {
+		o.retention = gc.Class{Name: strings.Trim(notInNames.ReplaceAllString(keep, "-"), "-"), Policy: policy}
+	}
+	return nil
+}
+
+// notInNames are the bytes that the name of a retention class cannot have.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+func (o *options) checkFile(given map[string]bool, tenantName, precision string) (err error) {
+	for _, name := range []string{"tenant", "precision"} {
+		if o.file == "" && given[name] {
+			return fmt.Errorf("-%s is for -file; requests say it themselves", name)
+		}
+	}
+	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "max-body", "max-requests", "timeout", "drain"} {
+		if o.file != "" && given[name] {
+			return fmt.Errorf("-file and -%s exclude each other", name)
+		}
+	}
+	if o.file == "" {
+		if given["file"] {
+			return errors.New("-file is empty, and has to name a file, or - for standard input")
+		}
+		return nil
+	}
+	if tenantName == "" {
+		return errors.New("-file needs -tenant: whose the points are")
+	}
+	if o.tenant, err = tenant.Parse(tenantName); err != nil {
+		return fmt.Errorf("-tenant: %w", err)
+	}
+	var ok bool
+	if o.unit, ok = units[precision]; !ok {
+		return fmt.Errorf("-precision is %q, and has to be ns, us, ms, s, m or h", precision)
+	}
+	return nil
+}
+
+func (o *options) checkServer(given map[string]bool, tokenFile string, remote bool) error {
+	if o.file != "" {
+		return nil
+	}
+	if given["tokens"] {
+		if err := o.readTokens(tokenFile); err != nil {
+			return fmt.Errorf("-tokens: %w", err)
+		}
+	}
+	host, _, err := net.SplitHostPort(o.addr)
+	switch {
+	case len(o.tokens) == 0:
+		return errors.New("no -token and no -tokens: nobody could write; -token secret=acme lets whoever knows the secret write acme's points")
+	case err != nil:
+		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
+	case !remote && !loopback(host):
+		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
+			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
+	case o.limits.body < 1:
+		return fmt.Errorf("-max-body is %d, and has to be above 0", o.limits.body)
+	case o.limits.requests < 1 || o.limits.requests > 10_000:
+		return fmt.Errorf("-max-requests is %d, and has to be 1 to 10000", o.limits.requests)
+	case o.limits.timeout <= 0:
+		return fmt.Errorf("-timeout is %v, and has to be above 0", o.limits.timeout)
+	case o.drain <= 0:
+		return fmt.Errorf("-drain is %v, and has to be above 0", o.drain)
+	}
+	return nil
+}
+
+// set takes a -key.
+func (ks keys) set(text string) error {
+	measurement, list, ok := strings.Cut(text, "=")
+	if !ok || measurement == "" || list == "" {
+		return errors.New("has to be measurement=tag,tag")
+	}
+	if ks[measurement] != nil {
+		return fmt.Errorf("the measurement %s has a key already", measurement)
+	}
+	tags := strings.Split(list, ",")
+	for i, tag := range tags {
+		switch {
+		case tag == "":
+			return errors.New("a tag is empty")
+		case slices.Contains(tags[:i], tag):
+			return fmt.Errorf("the tag %s comes twice", tag)
+		case tag == otherTags && i < len(tags)-1:
+			return errors.New("* has to be the last tag")
+		}
+	}
+	if measurement != anyMeasurement {
+		if _, err := newDataset(measurement, tags, gc.Class{}); err != nil {
+			return err
+		}
+	} else if _, err := newDataset("any", tags, gc.Class{}); err != nil {
+		return err
+	}
+	ks[measurement] = tags
+	return nil
+}
+
+// addToken takes a -token, or a line of the file of -tokens. What it says of a bad one does not repeat the token.
+func (o *options) addToken(text string) error {
+	i := strings.LastIndexByte(text, '=')
+	if i < 1 {
+		return errors.New("has to be token=tenant")
+	}
+	id, err := tenant.Parse(text[i+1:])
+	if err != nil {
+		return err
+	}
+	if !o.tokens.add(text[:i], id) {
+		return errors.New("the same token comes twice")
+	}
+	return nil
+}
+
+func (o *options) readTokens(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in := bufio.NewScanner(f)
+	for n := 1; in.Scan(); n++ {
+		text := strings.TrimSpace(in.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		if err := o.addToken(text); err != nil {
+			return fmt.Errorf("%s, line %d: %w", name, n, err)
+		}
+	}
+	return in.Err()
+}
+
+// loopback says whether only this machine reaches a host's address. An empty host is every address.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

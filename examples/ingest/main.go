@@ -1,0 +1,129 @@
+// Ingest stores InfluxDB line protocol, so that Telegraf and whatever else writes to InfluxDB can write to a Tidemark store
+// unchanged: over HTTP at the write endpoints of InfluxDB 1 and 2, from a file, or from standard input.
+//
+//	go run ./examples/ingest -key readings=fleet,name -key diagnostics=fleet,name -token secret=acme
+//	go run ./examples/ingest -key readings=fleet,name -tenant acme -file trucks.lp.gz
+//
+// README.md says what is stored where, how agents are set up, and what is answered. In this folder main.go opens and closes
+// everything, flags.go is the command line, server.go and version.go speak HTTP, file.go reads files, ingest.go goes from
+// lines to points, batch.go stores them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// streams are the process's own.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
+func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
+	if !o.cloud {
+		return embedded.Open(ctx, o.dir)
+	}
+	config, err := tsdb.ConfigFromEnv()
+	if err != nil {
+		return nil, err
+	}
+	return tsdb.Open(ctx, config)
+}
+
+func run(ctx context.Context, args []string, std streams) (err error) {
+	o, err := parse(args, std.out)
+	if err != nil {
+		return err
+	}
+	var lis net.Listener
+	if o.file == "" { // before the store is opened, which may take longer than to see that the port is taken
+		if lis, err = net.Listen("tcp", o.addr); err != nil {
+			return fmt.Errorf("cannot listen on %s; choose another address with -addr: %w", o.addr, err)
+		}
+		defer lis.Close()
+	}
+	store, err := openStore(ctx, o)
+	if err != nil {
+		if errors.Is(err, embedded.ErrLocked) {
+			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
+		}
+		return fmt.Errorf("open the store: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+
+	ds, err := newDatasets(ctx, store, o.keys, o.retention)
+	if err != nil {
+		return err
+	}
+	in := &ingester{datasets: ds, writer: &writer{store}}
+	fmt.Fprintf(std.out, "Store     %s\n", o.where())
+	if o.file != "" {
+		err = importFile(ctx, o, in, std)
+	} else {
+		err = serve(ctx, o, in, lis, std)
+	}
+	// Ctrl-C does not end the delivery of what was taken.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(o.drain, 1))
+	defer cancel()
+	if cerr := in.writer.close(ctx); cerr != nil {
+		err = errors.Join(err, fmt.Errorf("not all points were delivered: %w", cerr))
+	}
+	return err
+}
+
+// serve answers requests until ctx ends, lets those under way finish, and prints what became of all lines.
+func serve(ctx context.Context, o options, in *ingester, lis net.Listener, std streams) error {
+	s := newServer(in, in.writer.store, o.tokens, o.limits, slog.New(slog.NewTextHandler(std.err, nil)))
+	srv := s.http()
+	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(std.out, "Stopping  requests under way may finish; Ctrl-C again ends at once")
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
+		defer cancel()
+		stopped <- srv.Shutdown(bounded)
+	})
+	err := srv.Serve(lis)
+	if stop() { // it ended by itself
+		return fmt.Errorf("serve: %w", err)
+	}
+	err = <-stopped
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("requests were still under way after %v, and were not answered: %w", o.drain, errors.Join(err, srv.Close()))
+	}
+	rep := s.sum()
+	rep.print(std.out)
+	return err
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
+	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		fmt.Fprintf(os.Stderr, "ingest: %v; -help lists the flags\n", err)
+		os.Exit(2)
+	}
+	fmt.Fprintf(os.Stderr, "ingest: %v\n", err)
+	os.Exit(1)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// shown is how many refused lines a report keeps one by one; all are counted.
+const shown = 10
+
+// report is what became of lines: each line that is not blank is stored, refused or undelivered.
+type report struct {
+	lines, blank int
+	stored       int // lines
+	points       int // that the stored lines are
+	merged       int // stored lines that are part of another line's point
+	replaced     int // merged lines that gave a field of an earlier line another value
+	refused      int
+	reasons      map[string]int // of the refused, by why
+	examples     []refusedLine
+	undelivered  int // may be stored or not, and should be sent again
+}
+
+type refusedLine struct {
+	line
+	err error
+}
+
+// refuse counts a line that is not stored.
+func (r *report) refuse(l line, err error) {
+	reason := "it cannot be stored"
+	if le, ok := errors.AsType[*lineError](err); ok {
+		reason = le.reason
+	}
+	if r.reasons == nil {
+		r.reasons = map[string]int{}
+	}
+	r.reasons[reason]++
+	r.refused++
+	if len(r.examples) < shown {
+		r.examples = append(r.examples, refusedLine{line{first: l.first, last: l.last}, err})
+	}
+}
+
+// add adds the counts of another report.
+func (r *report) add(o report) {
+	r.lines += o.lines
+	r.blank += o.blank
+	r.stored += o.stored
+	r.points += o.points
+	r.merged += o.merged
+	r.replaced += o.replaced
+	r.refused += o.refused
+	r.undelivered += o.undelivered
+	if r.reasons == nil {
+		r.reasons = map[string]int{}
+	}
+	for reason, n := range o.reasons {
+		r.reasons[reason] += n
+	}
+}
+
+// unread returns how many lines are neither stored nor refused nor undelivered, because the input ended with an error.
+func (r *report) unread() int { return r.lines - r.stored - r.refused - r.undelivered }
+
+// print prints the counts. Those of each column add up to the one before it.
+func (r *report) print(w io.Writer) {
+	fmt.Fprintf(w, "%9d lines, and %d blank ones and comments\n", r.lines, r.blank)
+	fmt.Fprintf(w, "%9d stored, as %d points\n", r.stored, r.points)
+	if r.merged > 0 {
+		fmt.Fprintf(w, "%19d merged into the point of another line of the same series and time\n", r.merged)
+		fmt.Fprintf(w, "%19d of these gave a field another value\n", r.replaced)
+	}
+	fmt.Fprintf(w, "%9d refused\n", r.refused)
+	for _, reason := range slices.Sorted(maps.Keys(r.reasons)) {
+		fmt.Fprintf(w, "%19d %s\n", r.reasons[reason], reason)
+	}
+	if r.undelivered > 0 {
+		fmt.Fprintf(w, "%9d may be stored or not; send them again\n", r.undelivered)
+	}
+	if n := r.unread(); n > 0 {
+		fmt.Fprintf(w, "%9d not stored, as the input ended early; send them again\n", n)
+	}
+}
+
+// why lists the first refused lines in one sentence each.
+func (r *report) why() string {
+	texts := make([]string, len(r.examples))
+	slices.SortStableFunc(r.examples, func(a, b refusedLine) int { return a.first - b.first })
+	for i, e := range r.examples {
+		texts[i] = fmt.Sprintf("%v: %v", e.line, e.err)
+	}
+	if more := r.refused - len(r.examples); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
