@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -25,6 +27,9 @@ const (
 	batchLines = 5000
 	batchBytes = 4 << 20
 )
+
+// storeWidth is of how many datasets the points are stored at once.
+const storeWidth = 4
 
 func newBatch() *batch { return &batch{find: map[*dataset]*group{}} }
 
@@ -88,10 +93,19 @@ func (b *batch) group(d *dataset) *group {
 // store writes the batch for a tenant and adds what became of its lines to the report. Its error is nil where each line is
 // stored or refused for good, and else why some are not.
 func (b *batch) store(ctx context.Context, w *writer, id tenant.ID, rep *report) error {
+	outcomes := make([][]tsdb.Outcome, len(b.groups))
+	var group errgroup.Group
+	group.SetLimit(storeWidth)
+	for n, g := range b.groups {
+		group.Go(func() error {
+			outcomes[n], _ = w.via(g.dataset.schema, id).PutMany(ctx, g.points) // each outcome has its error
+			return nil
+		})
+	}
+	_ = group.Wait()
 	var failed error
-	for _, g := range b.groups {
-		outcomes, _ := w.via(g.dataset.schema, id).PutMany(ctx, g.points)
-		for i, out := range outcomes {
+	for n, g := range b.groups {
+		for i, out := range outcomes[n] {
 			switch {
 			case out.Err == nil:
 				rep.points++
