@@ -2,6 +2,7 @@ package tsdb
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -50,22 +51,15 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 
 // sendAlone sends writes that depend on what their rows hold, one request each.
 func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Report {
-	ins := make([]bt.Insertion, len(items))
+	writes := make([]*write, len(items))
 	for i, it := range items {
-		ins[i] = d.store.insertion(&it.Work.(*pending).write, true)
-		ins[i].Once = true
+		writes[i] = &it.Work.(*pending).write
 	}
-	found, outs := d.store.table.InsertMany(ctx, ins, insertWidth)
+	outs := d.store.sendAlone(ctx, writes, true)
 	var r ingest.Report
 	down := true
 	for i, it := range items {
 		out := outs[i]
-		if out.State == bt.Stored && found[i] == bt.Other {
-			it.Track.Add(out)
-			it.Track.Refuse(ErrExists)
-			down = false
-			continue
-		}
 		switch {
 		case out.Attempts == 0: // the request's time was over before its turn came
 			it.Again = true
@@ -74,6 +68,11 @@ func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Re
 			it.Again = true
 		default:
 			down = down && out.Err != nil && d.mendable(out.Err)
+		}
+		if errors.Is(out.Err, ErrExists) {
+			it.Track.Add(out)
+			it.Track.Refuse(out.Err) // what is there shows that no attempt was applied
+			continue
 		}
 		out.Err = d.store.explain(out.Err)
 		it.Track.Add(out)

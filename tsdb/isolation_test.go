@@ -120,7 +120,9 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 
 // sinkCalls are the calls of a sink, by method, under the same rule.
 var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error{
-	"Put": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error { return in.Put(ctx, e, at, "new") },
+	"Put": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+		return in.Put(ctx, e, at, "new")
+	},
 	"TryPut": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
 		return in.TryPut(ctx, e, at.Add(time.Hour), "new")
 	},

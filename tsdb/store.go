@@ -128,6 +128,8 @@ func (s *Store) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, ErrExists):
+		return err
 	case status.Code(err) == codes.NotFound:
 		return fmt.Errorf("%w: table %s: %w", ErrNoTable, s.name, err)
 	}

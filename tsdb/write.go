@@ -63,11 +63,8 @@ func (w *write) entry() bt.Entry {
 
 // send makes one write.
 func (s *Store) send(ctx context.Context, w *write) Outcome {
-	switch {
-	case w.d.merge:
-		return s.outcome(s.table.Merge(ctx, s.merging(w)))
-	case w.conditional():
-		return s.inserted(s.table.Insert(ctx, s.insertion(w, true)))
+	if w.conditional() {
+		return s.outcome(s.sendOne(ctx, w, false))
 	}
 	m, _ := w.d.write(w.cell, w.payload)
 	return s.outcome(s.table.Apply(ctx, w.key, m))
@@ -75,36 +72,48 @@ func (s *Store) send(ctx context.Context, w *write) Outcome {
 
 // sendMany makes writes of one dataset, and returns what became of each, in order.
 func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
-	outcomes := make([]Outcome, len(writes))
+	var outs []bt.Outcome
 	switch {
 	case len(writes) == 0:
-	case writes[0].d.merge:
-		merges := make([]bt.Merging, len(writes))
-		for i, w := range writes {
-			merges[i] = s.merging(w)
-		}
-		for i, out := range s.table.MergeMany(ctx, merges, insertWidth) {
-			outcomes[i] = s.outcome(out)
-		}
 	case writes[0].conditional():
-		ins := make([]bt.Insertion, len(writes))
-		for i, w := range writes {
-			ins[i] = s.insertion(w, true)
-		}
-		found, outs := s.table.InsertMany(ctx, ins, insertWidth)
-		for i := range outcomes {
-			outcomes[i] = s.inserted(found[i], outs[i])
-		}
+		outs = s.sendAlone(ctx, writes, false)
 	default:
 		entries := make([]bt.Entry, len(writes))
 		for i, w := range writes {
 			entries[i] = w.entry()
 		}
-		for i, out := range s.table.Bulk(ctx, entries) {
-			outcomes[i] = s.outcome(out)
-		}
+		outs = s.table.Bulk(ctx, entries)
+	}
+	outcomes := make([]Outcome, len(writes))
+	for i, out := range outs {
+		outcomes[i] = s.outcome(out)
 	}
 	return outcomes
+}
+
+// sendAlone makes conditional writes side by side, those of one row in their order. With once each is attempted once.
+func (s *Store) sendAlone(ctx context.Context, writes []*write, once bool) []bt.Outcome {
+	outs := make([]bt.Outcome, len(writes))
+	s.table.ByRow(ctx, len(writes), insertWidth, func(i int) string { return writes[i].key }, func(ctx context.Context, i int) {
+		outs[i] = s.sendOne(ctx, writes[i], once)
+	})
+	return outs
+}
+
+// sendOne makes one conditional write.
+func (s *Store) sendOne(ctx context.Context, w *write, once bool) bt.Outcome {
+	if w.d.merge {
+		m := s.merging(w)
+		m.Once = once
+		return s.table.Merge(ctx, m)
+	}
+	in := s.insertion(w, true)
+	in.Once = once
+	found, out := s.table.Insert(ctx, in)
+	if out.State == bt.Stored && found == bt.Other {
+		return bt.Outcome{State: bt.Rejected, Attempts: out.Attempts, Err: ErrExists}
+	}
+	return out
 }
 
 // insertion returns the conditional write of w. With tell it can tell an equal point from another one.
@@ -120,12 +129,4 @@ func (s *Store) insertion(w *write, tell bool) bt.Insertion {
 			return err == nil && item != nil && item.Column == w.d.columns[0].name && bytes.Equal(item.Value, w.payload)
 		},
 	}
-}
-
-// inserted turns what became of a conditional write into an Outcome.
-func (s *Store) inserted(found bt.Inserted, out bt.Outcome) Outcome {
-	if out.State == bt.Stored && found == bt.Other {
-		return Outcome{State: Rejected, Attempts: out.Attempts, Err: ErrExists}
-	}
-	return s.outcome(out)
 }

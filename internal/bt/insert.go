@@ -94,18 +94,11 @@ var errGone = errors.New("tsdb: a row that was in the way is gone again, and no 
 
 var errReplaced = errors.New("tsdb: an answer was lost, and the row now holds what another has written")
 
-// InsertMany makes the insertions, at most width at a time, and returns what each found, in order. Insertions of one row
-// are made in their order. Each is bounded by the timeout of writes, the whole call by that of scans.
-func (t *Table) InsertMany(ctx context.Context, ins []Insertion, width int) ([]Inserted, []Outcome) {
+// ByRow calls do for each of n writes, at most width at a time, and those of one row in their order. All together are
+// bounded by the timeout of scans.
+func (t *Table) ByRow(ctx context.Context, n, width int, key func(int) string, do func(ctx context.Context, i int)) {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()
-	found, out := make([]Inserted, len(ins)), make([]Outcome, len(ins))
-	byRow(len(ins), width, func(i int) string { return ins[i].Key }, func(i int) { found[i], out[i] = t.Insert(ctx, ins[i]) })
-	return found, out
-}
-
-// byRow calls do for each of n writes, at most width at a time, and those of one row in their order.
-func byRow(n, width int, key func(int) string, do func(int)) {
 	order := make(map[string][]int, n)
 	var keys []string
 	for i := range n {
@@ -121,7 +114,7 @@ func byRow(n, width int, key func(int) string, do func(int)) {
 		workers.Go(func() {
 			for key := range next {
 				for _, i := range order[key] {
-					do(i)
+					do(ctx, i)
 				}
 			}
 		})

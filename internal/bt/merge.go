@@ -14,6 +14,8 @@ type Merging struct {
 	Fresh *bigtable.Mutation // where nothing is there to merge into
 	// At is asked before each attempt. It returns the filter that passes what is there, and how to merge into that.
 	At func() (exists bigtable.Filter, into func(bigtable.Row) Merge)
+	// Once asks for no second attempt after one that failed, for a caller that makes its own.
+	Once bool
 }
 
 // Merge is how to write into a row that holds something. One with neither Mutation nor Err says that the row holds all that
@@ -35,15 +37,18 @@ func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 	mg := merger{Table: t, Merging: m}
 	for {
 		if mg.try(ctx) {
-			return mg.tracker.outcome()
+			return mg.tracker.Outcome()
 		}
 		if mg.found {
 			continue // the row is there: read it at once
 		}
+		if m.Once && mg.tracker.err != errFaster {
+			return mg.tracker.Outcome()
+		}
 		if !mg.pause.wait(ctx, mg.tracker.err) {
 			mg.tracker.err = ended(ctx, mg.tracker.err)
 			mg.resolve(ctx)
-			return mg.tracker.outcome()
+			return mg.tracker.Outcome()
 		}
 	}
 }
@@ -52,7 +57,7 @@ func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 type merger struct {
 	*Table
 	Merging
-	tracker tracker
+	tracker Tracker
 	pause   pauser
 	look    bool // at the row before the next attempt
 	found   bool // the attempt before was the first to find the row
@@ -82,7 +87,7 @@ func (m *merger) try(ctx context.Context) (done bool) {
 		}
 		return true
 	}
-	m.tracker.note(out.Err, out.State == Unknown)
+	m.tracker.Note(out.Err, out.State == Unknown)
 	m.found, m.look = out.Err == nil && !m.look, true
 	switch {
 	case out.Err == nil && matched == (then != nil):
@@ -128,16 +133,6 @@ func (m *merger) resolve(ctx context.Context) {
 func (m *merger) fail(err error) (done bool) {
 	m.tracker.stored, m.tracker.err = false, err
 	return true
-}
-
-// MergeMany makes the merges, at most width at a time, and returns what became of each, in order. Merges of one row are
-// made in their order. Each is bounded by the timeout of writes, the whole call by that of scans.
-func (t *Table) MergeMany(ctx context.Context, merges []Merging, width int) []Outcome {
-	ctx, cancel := within(ctx, t.timeouts.Scan)
-	defer cancel()
-	out := make([]Outcome, len(merges))
-	byRow(len(merges), width, func(i int) string { return merges[i].Key }, func(i int) { out[i] = t.Merge(ctx, merges[i]) })
-	return out
 }
 
 var errFaster = errors.New("tsdb: others changed the point each time that it was to be merged into, and no time is left")
