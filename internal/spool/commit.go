@@ -1,0 +1,123 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// run is the spool's goroutine: it commits what waits, until Close.
+func (s *Spool) run() {
+	defer close(s.ended)
+	var due <-chan time.Time
+	flush := false
+	for {
+		s.mu.Lock()
+		batch, dirty, closing := s.take(), len(s.index.dirty) > 0, s.closing
+		failed := s.failed
+		s.mu.Unlock()
+		if failed != nil {
+			for _, r := range batch {
+				r.finish(failed)
+			}
+			if closing {
+				return
+			}
+			<-s.wake
+			continue
+		}
+		select {
+		case <-due:
+			due, flush = nil, true
+		default:
+		}
+		if len(batch) > 0 || dirty && (flush || closing) {
+			err := s.commit(batch, flush || closing)
+			flush = false
+			if err != nil && closing && len(batch) == 0 {
+				s.mu.Lock()
+				s.fail(fmt.Errorf("marks of delivered records: %w", err))
+				s.mu.Unlock()
+			}
+			s.shrink()
+			continue
+		}
+		if closing {
+			return
+		}
+		if dirty && due == nil {
+			due = time.After(markDelay)
+		}
+		select {
+		case <-s.wake:
+		case <-due:
+			due, flush = nil, true
+		}
+	}
+}
+
+// take removes from the queue what the next commit does. The caller holds mu.
+func (s *Spool) take() []*request {
+	n, size := 0, 0
+	for n < len(s.queue) && (n == 0 || size+s.queue[n].size() <= batchBytes) {
+		size += s.queue[n].size()
+		s.queue[n].taken = true
+		n++
+	}
+	batch := append([]*request(nil), s.queue[:n]...)
+	clear(s.queue[:n])
+	s.queue = s.queue[n:]
+	return batch
+}
+
+func (r *request) size() int {
+	size := len(r.body)
+	for _, d := range r.bury {
+		size += len(d.Data)
+	}
+	return size
+}
+
+func (r *request) finish(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	close(r.done)
+}
+
+// commit does a batch in one transaction, and notes on disk what is done: blocks without a record left are removed; which
+// records of the others are done is written if flush is set.
+func (s *Spool) commit(batch []*request, flush bool) error {
+	w := s.plan(batch, flush)
+	outcome, err := s.journal.update(w.apply)
+	s.mu.Lock()
+	if outcome == committed {
+		s.publish(w)
+	} else {
+		s.abandon(w)
+	}
+	var c *caught
+	switch {
+	case outcome == unsure || errors.As(err, &c) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion) || errors.Is(err, ErrFailed):
+		s.fail(err)
+	}
+	if outcome == unsure {
+		err = fmt.Errorf("%w: %w", ErrUnsure, err)
+	}
+	s.writing = false
+	s.signal()
+	s.mu.Unlock()
+	for _, r := range batch {
+		r.finish(err)
+	}
+	return err
+}
+
+// fail ends the spool's work. The caller holds mu.
+func (s *Spool) fail(err error) {
+	if s.failed == nil {
+		s.failed = err
+	}
+	s.signal()
+	s.kick()
+}

@@ -1,0 +1,290 @@
+package spool
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The files of a folder.
+const (
+	fileName = "journal.db"
+	tempName = "journal.tmp" // a file on its way to becoming the journal; whatever is found is thrown away
+	lockName = "lock"        // held while the folder is open; holds the journal's stream once there is one
+)
+
+// open does all of Open but for the goroutine.
+func (s *Spool) open(dir string) error {
+	if err := makeFolder(dir); err != nil {
+		return err
+	}
+	lock, err := lockFolder(filepath.Join(dir, lockName))
+	if err != nil {
+		return err
+	}
+	s.path = filepath.Join(dir, fileName)
+	if err := s.load(lock); err != nil {
+		return errors.Join(err, lock.Close())
+	}
+	s.lock = lock
+	return nil
+}
+
+func makeFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")}
+		}
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(dir))
+}
+
+// load opens the journal, or makes one.
+func (s *Spool) load(lock *os.File) error {
+	temp := filepath.Join(filepath.Dir(s.path), tempName)
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	marker := make([]byte, 33)
+	n, _ := lock.ReadAt(marker, 0)
+	marker = marker[:n]
+	_, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if isStream(marker) {
+			return damaged("%s is missing", fileName)
+		}
+		err = create(s.path, temp, s.o)
+	}
+	if err != nil {
+		return err
+	}
+	found, err := inspect(s.path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", fileName, err)
+	}
+	s.adopt(found)
+	if want := s.stream + "\n"; string(marker) != want {
+		if isStream(marker) {
+			return damaged("%s belongs to another journal than %s", lockName, fileName)
+		}
+		if err := writeMarker(lock, want, s.o); err != nil {
+			return err
+		}
+	}
+	if shrinks(found.size, found.used) {
+		s.journal, err = compact(s.path, s.o, s.state)
+		if s.journal != nil {
+			return nil // With an error it is the old file, which is as good.
+		}
+		return err
+	}
+	s.journal, err = openJournal(s.path, s.o)
+	return err
+}
+
+func isStream(marker []byte) bool {
+	if len(marker) != 33 || marker[32] != '\n' {
+		return false
+	}
+	_, err := hex.DecodeString(string(marker[:32]))
+	return err == nil
+}
+
+// writeMarker notes in the lock's file that there is a journal, so that its loss is noticed.
+func writeMarker(lock *os.File, text string, o Options) error {
+	if err := lock.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := lock.WriteAt([]byte(text), 0); err != nil {
+		return err
+	}
+	if o.NoSync {
+		return nil
+	}
+	return lock.Sync()
+}
+
+// create makes an empty journal under another name, so that a crash leaves none or a whole one.
+func create(path, temp string, o Options) error {
+	j, err := openJournal(temp, o)
+	if err != nil {
+		return err
+	}
+	_, err = j.update(func(tx *bolt.Tx) error {
+		for _, name := range bucketNames {
+			if _, err := tx.CreateBucket([]byte(name)); err != nil {
+				return err
+			}
+		}
+		var st state
+		rand.Read(st.stream[:])
+		_, err := txn{tx, &st}.put(states, stateKey, st.encode())
+		return err
+	})
+	if err := errors.Join(err, j.close()); err != nil {
+		return err
+	}
+	return moveInto(temp, path, o)
+}
+
+// moveInto makes a whole and synced file the journal.
+func moveInto(temp, path string, o Options) error {
+	if !o.NoSync {
+		file, err := os.OpenFile(temp, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // A folder cannot be synced there.
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// contents is what a look at the whole file finds.
+type contents struct {
+	index     index
+	state     state
+	deadBytes int64
+	metas     map[string][]byte
+	metaBytes int
+	size      int64 // of the file, as far as there are pages
+	used      int64
+}
+
+// inspect reads all entries of a closed journal and checks them.
+func inspect(path string) (*contents, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c, seen, states := &contents{metas: map[string][]byte{}}, [counted]tally{}, 0
+	w, err := walk(file, info.Size(), func(b bucket, key, sealed []byte) error {
+		value, err := unseal(b, key, sealed)
+		if err != nil {
+			return err
+		}
+		if int(b) < counted {
+			seen[b].add(sumOf(sealed))
+		} else {
+			states++
+		}
+		return c.enter(b, key, value)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if states != 1 {
+		return nil, damaged("there are %d states", states)
+	}
+	for b, t := range seen {
+		if t != c.state.tallies[b] {
+			return nil, damaged("the table %s has %d entries and should have %d, or other ones", bucketNames[b], t.n, c.state.tallies[b].n)
+		}
+	}
+	if list := c.index.list; len(list) > 0 && list[len(list)-1].end() > c.state.next {
+		return nil, damaged("sequence %d is beyond the last one", list[len(list)-1].first)
+	}
+	c.size, c.used = int64(w.pages)*pageBytes, int64(w.count)*pageBytes
+	return c, nil
+}
+
+// enter takes over one entry.
+func (c *contents) enter(b bucket, key, value []byte) error {
+	if b == states {
+		if string(key) != string(stateKey) {
+			return damaged("an unknown state %.40q", key)
+		}
+		return c.state.decode(value)
+	}
+	if b == metas {
+		c.metas[string(key)] = append([]byte{}, value...)
+		c.metaBytes += len(key) + len(value)
+		return nil
+	}
+	if len(key) != 8 {
+		return damaged("a key of %d bytes in %s", len(key), bucketNames[b])
+	}
+	number, size := binary.BigEndian.Uint64(key), len(key)+len(value)+sumBytes
+	switch b {
+	case blocks:
+		return c.enterBlock(number, value, size)
+	case dead:
+		c.deadBytes += int64(size)
+		_, err := decodeDead(number, value)
+		return err
+	}
+	return c.enterMarks(number, value)
+}
+
+func (c *contents) enterBlock(first uint64, value []byte, size int) error {
+	frames, err := parseBlock(nil, value)
+	if err != nil {
+		return fmt.Errorf("the block of sequence %d: %w", first, err)
+	}
+	n := len(frames)
+	b := &block{first: first, n: n, left: n, size: size}
+	if int(frames[n-1].offset) != n-1 {
+		b.offsets = make([]uint32, n)
+		for i, f := range frames {
+			b.offsets[i] = f.offset
+		}
+	}
+	if list := c.index.list; b.end() <= first || len(list) > 0 && list[len(list)-1].end() > first {
+		return damaged("sequence %d is there twice", first)
+	}
+	c.index.add(b)
+	return nil
+}
+
+func (c *contents) enterMarks(first uint64, value []byte) error {
+	at := c.index.at(first)
+	if at == len(c.index.list) || c.index.list[at].first != first || len(value) != len(newBitmap(c.index.list[at].n)) {
+		return damaged("marks for sequence %d, which fit no block", first)
+	}
+	b := c.index.list[at]
+	b.marked = true
+	for i := range b.n {
+		if bitmap(value).has(i) {
+			c.index.mark(b, i)
+		}
+	}
+	// The disk knows of these already, unless the whole block can go.
+	if b.dirty && b.left > 0 {
+		c.index.dirty, b.dirty = c.index.dirty[:len(c.index.dirty)-1], false
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+//go:build unix && !solaris && !illumos && !aix
+
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// lockFolder takes the folder's lock, or fails with ErrLocked at once. Closing the file releases it; so does the end of the
+// process.
+func lockFolder(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("%w: %w", ErrLocked, err)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

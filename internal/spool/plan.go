@@ -1,0 +1,227 @@
+package spool
+
+import (
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// source is a block as a commit found it.
+type source struct {
+	b    *block
+	done bitmap // with what the commit buries
+	left int
+	role role
+}
+
+type role int
+
+const (
+	leave  role = iota
+	remove      // nothing is left in it
+	note        // write which of its records are done
+	merge       // write what is left in it into another block
+)
+
+// burial is a record that becomes a dead letter.
+type burial struct {
+	src   *source
+	place int
+	dead  Dead
+}
+
+// run is neighbouring blocks, but for empty ones, and those that replace them.
+type run struct {
+	from []*source
+	to   []*block
+}
+
+// work is one commit: what it is to do, and then what it did.
+type work struct {
+	now     func() time.Time
+	batch   []*request
+	sources map[*block]*source
+	burials []burial
+	runs    []*run
+	tail    *run // what is appended, and the last block if that goes on in it
+
+	state     state // after it
+	deadBytes int64 // more or less
+	metas     map[string][]byte
+}
+
+// plan decides under the lock what a commit does to the blocks there are, so that it need not hold the lock while it does.
+func (s *Spool) plan(batch []*request, flush bool) *work {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing = true
+	w := &work{now: s.o.Clock, batch: batch, sources: map[*block]*source{}, tail: &run{}, state: s.state, metas: map[string][]byte{}}
+	appends := false
+	for _, r := range batch {
+		appends = appends || r.records > 0 || len(r.revive) > 0
+		for _, d := range r.bury {
+			b, place, ok := s.index.find(d.Seq)
+			if !ok {
+				continue
+			}
+			src := w.source(b)
+			if src.done.has(place) {
+				continue
+			}
+			if src.done == nil {
+				src.done = newBitmap(b.n)
+			}
+			src.done.set(place)
+			src.left--
+			src.role = note
+			w.burials = append(w.burials, burial{src, place, d})
+		}
+	}
+	for _, b := range s.index.dirty {
+		switch {
+		case b.left == 0:
+			w.source(b).role = remove
+		case flush:
+			w.source(b).role = note
+		}
+	}
+	for _, src := range w.sources {
+		if src.left == 0 {
+			src.role = remove
+		}
+	}
+	if list := s.index.list; appends && len(list) > 0 {
+		last := list[len(list)-1]
+		if last.end() == s.state.next && last.size < tailBytes && last.left > 0 {
+			if src := w.source(last); src.role != remove {
+				src.role, w.tail.from = merge, []*source{src}
+			}
+		}
+	}
+	s.thin(w)
+	return w
+}
+
+// source returns the commit's view of a block. The caller holds the spool's mu.
+func (w *work) source(b *block) *source {
+	src := w.sources[b]
+	if src == nil {
+		src = &source{b: b, done: slices.Clone(b.done), left: b.left}
+		w.sources[b] = src
+	}
+	return src
+}
+
+// thin turns notes on blocks of which little is left into rewriting them without the rest, together with small blocks in
+// front of them: one record that cannot be delivered would otherwise keep a whole block. The caller holds the spool's mu.
+func (s *Spool) thin(w *work) {
+	var seqs []uint64
+	for b, src := range w.sources {
+		if src.role == note && src.left*4 <= b.n && b.size > tailBytes/8 {
+			seqs = append(seqs, b.first)
+		}
+	}
+	slices.Sort(seqs)
+	for _, seq := range seqs {
+		at := s.index.at(seq)
+		src := w.sources[s.index.list[at]]
+		if src.role != note {
+			continue
+		}
+		from, size := []*source{src}, src.b.size/4
+		for i := at - 1; i >= 0 && at-i < 1000; i-- {
+			b := s.index.list[i]
+			old := w.sources[b]
+			if b.left == 0 || old != nil && old.role == remove {
+				continue
+			}
+			if old != nil && old.role == merge || b.size >= tailBytes || size+b.size > blockBytes {
+				break
+			}
+			from, size = append(from, w.source(b)), size+b.size
+		}
+		slices.Reverse(from)
+		for _, src := range from {
+			src.role = merge
+		}
+		w.runs = append(w.runs, &run{from: from})
+	}
+}
+
+// apply does the work in a transaction. What memory is to know of it afterwards is left in w.
+func (w *work) apply(tx *bolt.Tx) error {
+	t := txn{tx, &w.state}
+	if err := w.buryAll(t); err != nil {
+		return err
+	}
+	for _, src := range w.sources {
+		var err error
+		switch src.role {
+		case remove:
+			err = src.delete(t)
+		case note:
+			_, err = t.put(marks, seqKey(src.b.first), slices.Clone(src.done))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range w.runs {
+		out := writer{t: t, run: r}
+		if err := out.move(); err != nil {
+			return err
+		}
+		if err := out.flush(); err != nil {
+			return err
+		}
+	}
+	out := writer{t: t, run: w.tail}
+	if err := out.move(); err != nil {
+		return err
+	}
+	for _, r := range w.batch {
+		if err := w.one(t, &out, r); err != nil {
+			return err
+		}
+	}
+	if err := out.flush(); err != nil {
+		return err
+	}
+	_, err := t.put(states, stateKey, w.state.encode())
+	return err
+}
+
+// one does a request, but for its burials.
+func (w *work) one(t txn, out *writer, r *request) error {
+	r.first = w.state.next
+	for body := r.body; len(body) > 0; {
+		var whole []byte
+		whole, body = nextFrame(body)
+		if err := out.append(whole); err != nil {
+			return err
+		}
+	}
+	if err := w.unbury(t, out, r); err != nil {
+		return err
+	}
+	if r.meta == nil {
+		return nil
+	}
+	return w.setMeta(t, r.meta)
+}
+
+func (w *work) setMeta(t txn, m *meta) error {
+	key := []byte(m.name)
+	if m.remove {
+		old, err := load(t.tx, metas, key)
+		if err != nil || old == nil {
+			return err
+		}
+		w.metas[m.name] = nil
+		return t.delete(metas, key)
+	}
+	w.metas[m.name] = m.value
+	_, err := t.put(metas, key, slices.Clone(m.value))
+	return err
+}

@@ -1,0 +1,166 @@
+package spool
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Record is one record of the journal.
+type Record struct {
+	Seq  uint64
+	Data []byte
+}
+
+// wanted is a block to read, as memory had it.
+type wanted struct {
+	first, end uint64
+	done       bitmap
+	seqs       *block // first, offsets and n only
+}
+
+// Read returns records that are not done, in order, from sequence number from on: at most maxRecords of them, and no more
+// after maxBytes of data; at least one, where there is one. None is no error. The data are the caller's; records of one
+// block share memory, up to 32 KiB of it. It waits only where a commit is just replacing the blocks it reads; errors are
+// those of the context, ErrClosed, ErrDamaged and what ended the spool.
+func (s *Spool) Read(ctx context.Context, from uint64, maxRecords, maxBytes int) ([]Record, error) {
+	if maxRecords <= 0 || maxBytes <= 0 {
+		return nil, invalid.New(ErrInvalid, "maxRecords and maxBytes", strconv.Itoa(maxRecords)+" and "+strconv.Itoa(maxBytes), "at least 1 each")
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		list, commits, writing, changed := s.index.want(from, maxRecords, maxBytes), s.commits, s.writing, s.changed
+		err := s.refusal()
+		s.mu.Unlock()
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		var records []Record
+		var missing *wanted
+		err = s.view(func(tx *bolt.Tx) (err error) {
+			records, missing, err = readAll(tx, list, from, maxRecords, maxBytes)
+			return err
+		})
+		if err != nil || missing == nil {
+			return records, err
+		}
+		// A commit has replaced the block since the look at memory, or is doing so.
+		s.mu.Lock()
+		again := s.commits != commits || s.index.over(missing)
+		writing = writing || s.writing
+		s.mu.Unlock()
+		switch {
+		case again:
+		case writing:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		default:
+			err := damaged("the block of sequence %d is missing", missing.first)
+			s.mu.Lock()
+			s.fail(err)
+			s.mu.Unlock()
+			return nil, err
+		}
+	}
+}
+
+// want lists the blocks that a read needs, perhaps more. The caller holds the spool's mu.
+func (x *index) want(from uint64, maxRecords, maxBytes int) []wanted {
+	var out []wanted
+	for _, b := range x.list[x.at(from):] {
+		if b.left == 0 {
+			continue
+		}
+		out = append(out, wanted{b.first, b.end(), slices.Clone(b.done), b})
+		if from <= b.first {
+			maxRecords -= b.left
+			maxBytes -= b.size / b.n * b.left
+		}
+		if maxRecords <= 0 || maxBytes <= 0 {
+			break
+		}
+	}
+	return out
+}
+
+// over says whether all of a block is done by now. The caller holds the spool's mu.
+func (x *index) over(w *wanted) bool {
+	b, _, ok := x.find(w.first)
+	return !ok || b.left == 0
+}
+
+// readAll reads blocks. missing is one that is not there, or not any more what it was.
+func readAll(tx *bolt.Tx, list []wanted, from uint64, maxRecords, maxBytes int) (out []Record, missing *wanted, err error) {
+	var frames []frame
+	for i := range list {
+		w := &list[i]
+		stored, err := load(tx, blocks, seqKey(w.first))
+		if err != nil {
+			return nil, nil, err
+		}
+		if stored == nil {
+			return nil, w, nil
+		}
+		value := slices.Clone(stored)
+		if frames, err = parseBlock(frames[:0], value); err != nil {
+			return nil, nil, err
+		}
+		// The last block may have become longer, and any one may have lost records that were done.
+		place := 0
+		for _, f := range frames {
+			seq := w.first + uint64(f.offset)
+			for place < w.seqs.n && w.seqs.seq(place) < seq {
+				if !w.done.has(place) {
+					return nil, w, nil
+				}
+				place++
+			}
+			if place == w.seqs.n {
+				break
+			}
+			if w.seqs.seq(place) == seq && seq >= from && !w.done.has(place) {
+				if len(out) == maxRecords || maxBytes <= 0 {
+					return out, nil, nil
+				}
+				out = append(out, Record{seq, f.data})
+				maxBytes -= len(f.data)
+			}
+			place++
+		}
+		for ; place < w.seqs.n; place++ {
+			if !w.done.has(place) {
+				return nil, w, nil
+			}
+		}
+	}
+	return out, nil, nil
+}
+
+// view runs f in a transaction that reads. What f returns must not lie in the file.
+func (s *Spool) view(f func(*bolt.Tx) error) error {
+	s.handle.RLock()
+	defer s.handle.RUnlock()
+	s.mu.Lock()
+	err := s.refusal()
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := s.journal.view(f); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fail(err)
+		return err
+	}
+	return nil
+}
