@@ -42,6 +42,7 @@ type builder struct {
 	next    uint64   // the sequence number after the last record
 	n       int      // records
 	offsets []uint32 // of the records, once there is a hole between them
+	more    int      // how many bytes are about to come
 }
 
 // fits says whether a record may still go into the block.
@@ -53,7 +54,7 @@ func (b *builder) fits(seq uint64, size int) bool {
 func (b *builder) add(seq uint64, whole []byte) {
 	switch {
 	case b.n == 0:
-		b.buf, b.first = append(make([]byte, 0, max(tailBytes, len(whole)+16)), blockVersion), seq
+		b.buf, b.first = append(make([]byte, 0, max(min(b.more, blockBytes), len(whole))+16), blockVersion), seq
 	case seq != b.next:
 		b.buf = append(b.buf, 0)
 		b.buf = binary.AppendUvarint(b.buf, seq-b.next)

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -11,11 +12,14 @@ func (s *Spool) run() {
 	defer close(s.ended)
 	var due <-chan time.Time
 	flush := false
+	last := 0
 	for {
+		s.gather(last)
 		s.mu.Lock()
 		batch, dirty, closing := s.take(), len(s.index.dirty) > 0, s.closing
 		failed := s.failed
 		s.mu.Unlock()
+		last = len(batch)
 		if failed != nil {
 			for _, r := range batch {
 				r.finish(failed)
@@ -53,6 +57,21 @@ func (s *Spool) run() {
 		case <-due:
 			due, flush = nil, true
 		}
+	}
+}
+
+// gather gives those whose requests the last commit did the processor, so that they can ask again: their next requests then
+// share a commit, instead of the fastest getting one alone and the others the next.
+func (s *Spool) gather(last int) {
+	for before := -1; last > 1; {
+		s.mu.Lock()
+		n := len(s.queue)
+		s.mu.Unlock()
+		if n >= last || n == before {
+			return
+		}
+		before = n
+		runtime.Gosched()
 	}
 }
 

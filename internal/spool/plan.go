@@ -197,6 +197,7 @@ func (w *work) one(t txn, out *writer, r *request) error {
 	r.first = w.state.next
 	for body := r.body; len(body) > 0; {
 		var whole []byte
+		out.b.more = len(body)
 		whole, body = nextFrame(body)
 		if err := out.append(whole); err != nil {
 			return err

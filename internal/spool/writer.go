@@ -56,7 +56,7 @@ func (o *writer) flush() error {
 	}
 	size, err := o.t.put(blocks, seqKey(o.b.first), o.b.buf)
 	o.run.to = append(o.run.to, newBlock(&o.b, size))
-	o.b = builder{}
+	o.b = builder{more: o.b.more}
 	return err
 }
 
