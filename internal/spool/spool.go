@@ -184,7 +184,7 @@ func (s *Spool) SetMeta(ctx context.Context, name string, value []byte) error {
 	if value != nil && size > maxMetas {
 		return invalid.New(ErrInvalid, "all values", strconv.Itoa(size)+" bytes", "at most 64 MiB")
 	}
-	_, err := s.do(ctx, &request{meta: &meta{name, append([]byte(nil), value...), value == nil}})
+	_, err := s.do(ctx, &request{meta: &meta{name, append([]byte{}, value...), value == nil}})
 	return err
 }
 
