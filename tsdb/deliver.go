@@ -44,7 +44,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	for i, it := range items {
 		a := answers[i]
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
-		it.Again = a.Again || r.Suspect || !served && r.Down
+		it.Again = a.Again || r.Suspect || !served && r.Down || d.keep && a.Err != nil && a.Doubt
 	}
 	return r
 }
@@ -63,7 +63,7 @@ func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Re
 		switch {
 		case out.Attempts == 0: // the request's time was over before its turn came
 			it.Again = true
-		case out.Err != nil && bt.Retryable(out.Err):
+		case out.Err != nil && (bt.Retryable(out.Err) || d.keep && out.State == bt.Unknown):
 			d.read(&r, out.Err)
 			it.Again = true
 		default:
@@ -80,7 +80,7 @@ func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Re
 	if down {
 		d.judge(&r, outs[0].Err, 1)
 		for _, it := range items {
-			it.Again = r.Down
+			it.Again = it.Again || r.Down
 		}
 	}
 	return r

@@ -17,9 +17,11 @@ const (
 	Rejected State = State(bt.Rejected)
 	// Unknown: the write may be applied or not, as an answer was lost. Writing a point again is harmless.
 	Unknown State = State(bt.Unknown)
+	// Journaled: the write is in a writer's journal, synced to disk, and will be delivered.
+	Journaled State = Unknown + 1
 )
 
-// String returns "stored", "rejected" or "unknown".
+// String returns "stored", "rejected", "unknown" or "journaled".
 func (s State) String() string {
 	switch s {
 	case Stored:
@@ -28,6 +30,8 @@ func (s State) String() string {
 		return "rejected"
 	case Unknown:
 		return "unknown"
+	case Journaled:
+		return "journaled"
 	}
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
@@ -37,7 +41,7 @@ type Outcome struct {
 	State State
 	// Attempts is how often the write was sent; 0 where it was refused before that.
 	Attempts int
-	// Err is why it was not stored; nil where it was.
+	// Err is why it was not stored; nil where it was, or will be.
 	Err error
 }
 
@@ -48,9 +52,12 @@ func (s *Store) outcome(o bt.Outcome) Outcome {
 
 func rejected(err error) Outcome { return Outcome{State: Rejected, Err: err} }
 
-// err returns the outcome as an error: nil where the write was stored.
+// done reports whether the write is safe.
+func (o Outcome) done() bool { return o.State == Stored || o.State == Journaled }
+
+// err returns the outcome as an error: nil where the write was stored, or will be.
 func (o Outcome) err() error {
-	if o.State == Stored {
+	if o.done() {
 		return nil
 	}
 	return &WriteError{Outcome: o}
@@ -112,11 +119,11 @@ func (e *BatchError) Unwrap() []error {
 	return errs
 }
 
-// batchError returns a *BatchError where not all outcomes are Stored, and nil where they are.
+// batchError returns a *BatchError where not all writes are safe, and nil where they are.
 func batchError(outcomes []Outcome) error {
 	var failed []Failure
 	for i, o := range outcomes {
-		if o.State != Stored {
+		if !o.done() {
 			failed = append(failed, Failure{Index: i, Outcome: o})
 		}
 	}

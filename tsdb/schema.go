@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -171,15 +170,23 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.tags = append(s.tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	if err := s.checkMerge(); err != nil {
+	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	if n := len(s.classes) * len(s.tags); n > maxColumns {
-		return nil, invalid.New(ErrInvalid, "retention classes times codec tags", fmt.Sprintf("%d times %d", len(s.classes), len(s.tags)),
+	return s, nil
+}
+
+// complete checks what lies between the dataset's members, and derives what follows from them.
+func (d *dataset) complete() error {
+	if err := d.checkMerge(); err != nil {
+		return err
+	}
+	if n := len(d.classes) * len(d.tags); n > maxColumns {
+		return invalid.New(ErrInvalid, "retention classes times codec tags", fmt.Sprintf("%d times %d", len(d.classes), len(d.tags)),
 			fmt.Sprintf("at most %d", maxColumns))
 	}
-	s.columns = columns(s.classes, s.tags)
-	return s, nil
+	d.columns = columns(d.classes, d.tags)
+	return nil
 }
 
 // maxColumns is how many places a payload may stand in. Each write clears all but one of them and each read filters by
@@ -256,23 +263,4 @@ func (s *Schema[T]) FromContext(ctx context.Context, store *Store) (*Repository[
 		return nil, r.err
 	}
 	return r, nil
-}
-
-// entry returns what the catalogue is to know of the dataset.
-func (d *dataset) entry() catalog.Dataset {
-	classes := make([]catalog.Class, len(d.classes))
-	for i, c := range d.classes {
-		classes[i] = catalog.Class{Name: c.Name, Policy: c.Policy.String()}
-	}
-	return catalog.Dataset{
-		Name:      d.name,
-		Key:       d.fields,
-		Precision: d.precision.String(),
-		Salts:     d.salts,
-		FirstWins: d.firstWins,
-		Merge:     d.merge,
-		Fixed:     d.fixed,
-		Tags:      d.tags,
-		Classes:   classes,
-	}
 }

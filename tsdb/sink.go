@@ -30,7 +30,7 @@ func (s *Sink[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
 	if err != nil {
 		return rejected(err).err()
 	}
-	return s.writer.take(ctx, p)
+	return s.writer.take(ctx, p, false)
 }
 
 // TryPut is Put without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
@@ -39,7 +39,7 @@ func (s *Sink[T]) TryPut(ctx context.Context, e Entity, t time.Time, v T) error 
 	if err != nil {
 		return rejected(err).err()
 	}
-	return s.writer.tryTake(p)
+	return s.writer.take(ctx, p, true)
 }
 
 // PutFunc is Put, and calls told exactly once with what became of the point: stored, rejected or unknown. Where it returns

@@ -30,8 +30,13 @@ type Writer struct {
 	opts   WriterOptions
 	buffer *ingest.Buffer
 
+	journal *journal // nil for none
+
 	mu   sync.Mutex
 	lost UndeliveredError
+
+	closing sync.Once // of the journal
+	kept    error
 }
 
 // The errors of a writer, to tell apart with errors.Is.
@@ -55,8 +60,20 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	w := &Writer{store: s, opts: opts}
 	o := opts.buffer(s.table.Timeouts().Write)
-	o.Failed = w.failed
-	w.buffer = ingest.New(delivery{store: s}, o)
+	if opts.Journal.Dir == "" {
+		o.Failed = w.failed
+		w.buffer = ingest.New(delivery{store: s}, o)
+		return w, nil
+	}
+	j, err := openJournal(opts.Journal)
+	if err != nil {
+		return nil, err
+	}
+	o.Delivery, o.Freed = 0, j.freed
+	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
+	w.buffer = ingest.New(delivery{store: s, keep: true}, o)
+	w.journal = j
+	j.start(w.buffer)
 	return w, nil
 }
 
@@ -66,6 +83,9 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 func (w *Writer) Flush(ctx context.Context) error {
 	if err := w.admit(); err != nil {
 		return err
+	}
+	if w.journal != nil {
+		return w.journal.flush(ctx)
 	}
 	return w.buffer.Flush(ctx)
 }
@@ -79,6 +99,10 @@ func (w *Writer) Flush(ctx context.Context) error {
 func (w *Writer) Close(ctx context.Context) error {
 	if w == nil || w.buffer == nil {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
+	}
+	if w.journal != nil {
+		w.closing.Do(func() { w.kept = w.journal.close(ctx) })
+		return w.kept
 	}
 	err := w.buffer.Close(ctx)
 	w.mu.Lock()
@@ -108,6 +132,18 @@ type WriterStats struct {
 	Blocked time.Duration
 	// Down is why the service is taken for unreachable now: one request at a time asks whether it is back. Nil where it is not.
 	Down error
+	// Journal is what the writer's journal holds; zero without one.
+	Journal JournalStats
+}
+
+// JournalStats are what a writer's journal holds.
+type JournalStats struct {
+	// Stream identifies the journal: 32 hexadecimal digits, drawn when its folder was made.
+	Stream string
+	// Points are those that are not delivered yet, DeadLetters those that the service refused.
+	Points, DeadLetters int
+	// Bytes is what both take of Limit.
+	Bytes, Limit int64
 }
 
 // Stats returns what the writer holds and has done. It costs a look at every request under way: call it now and then, not
@@ -117,7 +153,13 @@ func (w *Writer) Stats() WriterStats {
 		return WriterStats{}
 	}
 	s := w.buffer.Stats()
+	var j JournalStats
+	if w.journal != nil {
+		st := w.journal.spool.Stats()
+		j = JournalStats{Stream: w.journal.spool.Stream(), Points: st.Records, DeadLetters: st.Dead, Bytes: st.Bytes, Limit: st.Limit}
+	}
 	return WriterStats{
+		Journal:        j,
 		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: s.Oldest,
 		InFlight: s.InFlight, Slots: s.Slots,
 		Stored: s.Stored, Rejected: s.Rejected, Unknown: s.Unknown,
@@ -138,6 +180,24 @@ type pending struct {
 	item  ingest.Item
 	write write
 	told  func(Outcome) // nil where nobody waits for it
+
+	// With a journal:
+	record []byte // what is to be synced, until it is
+	try    bool   // its caller does not wait for room
+	seq    uint64 // in the journal
+}
+
+// place returns the path and the time of a point.
+func (p *pending) place() (path string, units int64, ok bool) {
+	id, err := tenant.Parse(p.item.Tenant)
+	if err != nil {
+		return "", 0, false
+	}
+	space, err := rowkey.NewSpace(id, p.write.d.name, p.write.d.fields, p.write.d.salts)
+	if err != nil {
+		return "", 0, false
+	}
+	return space.Split(p.write.key)
 }
 
 // overhead is about what a writer keeps for a point beside its key and payload.
@@ -212,7 +272,7 @@ func (e *UndeliveredError) Unwrap() []error {
 func (w *Writer) failed(it *ingest.Item, out bt.Outcome) {
 	p := it.Work.(*pending)
 	u := p.undelivered(out)
-	if p.told == nil {
+	if p.told == nil && w.journal == nil {
 		w.mu.Lock()
 		if w.lost.Total++; len(w.lost.Points) < mostListed {
 			w.lost.Points = append(w.lost.Points, u)
@@ -227,28 +287,30 @@ func (w *Writer) failed(it *ingest.Item, out bt.Outcome) {
 func (p *pending) undelivered(out bt.Outcome) Undelivered {
 	u := Undelivered{Dataset: p.write.d.name, Outcome: p.outcome(out)}
 	u.Tenant, _ = tenant.Parse(p.item.Tenant)
-	if space, err := rowkey.NewSpace(u.Tenant, p.write.d.name, p.write.d.fields, p.write.d.salts); err == nil {
-		if path, units, ok := space.Split(p.write.key); ok {
-			u.Entity, u.Time = Entity{path: path}, p.write.d.precision.Time(units)
-		}
+	if path, units, ok := p.place(); ok {
+		u.Entity, u.Time = Entity{path: path}, p.write.d.precision.Time(units)
 	}
 	return u
 }
 
 // offer takes a point whose told is called when it has ended.
-func (w *Writer) offer(ctx context.Context, p *pending) error { return w.buffer.Put(ctx, &p.item) }
-
-// take takes a point that nobody waits for.
-func (w *Writer) take(ctx context.Context, p *pending) error {
-	if err := w.buffer.Put(ctx, &p.item); err != nil {
-		return rejected(err).err()
+func (w *Writer) offer(ctx context.Context, p *pending) error {
+	if w.journal != nil {
+		return w.journal.offer(ctx, p, false)
 	}
-	return nil
+	return w.buffer.Put(ctx, &p.item)
 }
 
-// tryTake is take without the wait for room.
-func (w *Writer) tryTake(p *pending) error {
-	if err := w.buffer.TryPut(&p.item); err != nil {
+// take takes a point that nobody waits for; with try it does not wait for room.
+func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
+	if w.journal != nil {
+		return w.journal.put(ctx, p, try).err()
+	}
+	put := func() error { return w.buffer.Put(ctx, &p.item) }
+	if try {
+		put = func() error { return w.buffer.TryPut(&p.item) }
+	}
+	if err := put(); err != nil {
 		return rejected(err).err()
 	}
 	return nil

@@ -38,10 +38,14 @@ type WriterOptions struct {
 	// and it is not used.
 	DeliveryTimeout time.Duration
 
+	// Journal puts a journal on disk under the writer. Zero is none.
+	Journal JournalOptions
+
 	// Admit is asked before each point is taken, with the bytes that it takes; its error rejects the point and is wrapped by
 	// the WriteError. It may wait, until ctx ends. Limits per tenant belong here. It is called by many goroutines at once. Nil admits all.
 	Admit func(ctx context.Context, id tenant.ID, bytes int) error
-	// OnFailure is told of each point that was taken and ended without being stored, before anyone else is. It is called on
+	// OnFailure is told of each point that was taken and ended without being stored, before anyone else is; with a journal, of
+	// each that became a dead letter. It is called on
 	// one goroutine, and slows the writer down where it is slow. Nil is for nobody; Stats counts them anyhow.
 	OnFailure func(Undelivered)
 }
@@ -69,7 +73,7 @@ func (o WriterOptions) check() error {
 	if o.DeliveryTimeout < 0 {
 		return invalid.New(ErrInvalid, "DeliveryTimeout", o.DeliveryTimeout.String(), "0 for the default, or more")
 	}
-	return nil
+	return o.Journal.check()
 }
 
 const leastBuffer = 16 << 20

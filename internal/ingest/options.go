@@ -20,6 +20,8 @@ type Options struct {
 	Request time.Duration
 	// Delivery bounds an item's stay; 0 for no bound.
 	Delivery time.Duration
+	// Freed is poked each time that room is given back; nil for nobody.
+	Freed chan struct{}
 	// Failed is told of each item that ended and is not stored, before its Done; nil for nobody.
 	Failed func(*Item, bt.Outcome)
 }

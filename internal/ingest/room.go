@@ -49,6 +49,12 @@ func (q *Buffer) giveBack(it *Item) {
 	q.heldBytes -= int64(it.Bytes)
 	q.drop(l)
 	q.grant()
+	if q.opts.Freed != nil {
+		select {
+		case q.opts.Freed <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // grant gives free room to waiting callers in turns. A caller that its own tenant's share keeps out is passed over; one for

@@ -1,0 +1,83 @@
+package tsdb
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// DeadLetter is a point that is in a writer's journal, and which the service refused. It stays there, and counts towards
+// JournalOptions.MaxBytes, until it is retried or dropped.
+type DeadLetter struct {
+	// ID names the letter in its journal. It is never given again.
+	ID uint64
+	// Tenant, Dataset, Entity and Time are the point's; zero where the record could not be read.
+	Tenant  tenant.ID
+	Dataset string
+	Entity  Entity
+	Time    time.Time
+	// Payload is the point's value as it would be stored.
+	Payload []byte
+	// Buried is when it was given up, Reason what the service said, and Attempts how often it was sent.
+	Buried   time.Time
+	Reason   string
+	Attempts int
+}
+
+// DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page: letters that are
+// retried or dropped while it runs may or may not show. An error is the last pair; without a journal it is ErrInvalid.
+func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		if err := w.admitJournal(); err != nil {
+			yield(DeadLetter{}, err)
+			return
+		}
+		for d, err := range w.journal.spool.Dead(ctx) {
+			if err != nil {
+				yield(DeadLetter{}, err)
+				return
+			}
+			l := DeadLetter{ID: d.ID, Payload: d.Data, Buried: d.Time, Reason: d.Reason, Attempts: d.Attempts}
+			if id, write, err := parseRecord(d.Data, w.journal.dataset); err == nil {
+				p := newPending(id, write, nil)
+				u := p.undelivered(p.item.Track.Outcome())
+				l.Tenant, l.Dataset, l.Entity, l.Time, l.Payload = u.Tenant, u.Dataset, u.Entity, u.Time, write.payload
+			}
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// RetryDeadLetters puts dead letters back into the journal, to be delivered as if they had just come, and returns how many
+// of the IDs there were. They do not wait for room.
+func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
+	if err := w.admitJournal(); err != nil {
+		return 0, err
+	}
+	n, err := w.journal.spool.Revive(ctx, ids...)
+	poke(w.journal.wakeFeed)
+	return n, err
+}
+
+// DropDeadLetters removes dead letters for good, and returns how many of the IDs there were.
+func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
+	if err := w.admitJournal(); err != nil {
+		return 0, err
+	}
+	return w.journal.spool.Drop(ctx, ids...)
+}
+
+func (w *Writer) admitJournal() error {
+	if err := w.admit(); err != nil {
+		return err
+	}
+	if w.journal == nil {
+		return invalid.New(ErrInvalid, "Journal.Dir", "empty", "a writer with a journal")
+	}
+	return nil
+}

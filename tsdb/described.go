@@ -1,0 +1,92 @@
+package tsdb
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// entry returns what the catalogue is to know of the dataset.
+func (d *dataset) entry() catalog.Dataset {
+	classes := make([]catalog.Class, len(d.classes))
+	for i, c := range d.classes {
+		classes[i] = catalog.Class{Name: c.Name, Policy: c.Policy.String()}
+	}
+	return catalog.Dataset{
+		Name:      d.name,
+		Key:       d.fields,
+		Precision: d.precision.String(),
+		Salts:     d.salts,
+		FirstWins: d.firstWins,
+		Merge:     d.merge,
+		Fixed:     d.fixed,
+		Tags:      d.tags,
+		Classes:   classes,
+	}
+}
+
+// described returns the dataset that an entry describes, for those who write its points without its Go type. It checks the
+// entry, which comes from a file or a table.
+func described(e catalog.Dataset) (*dataset, error) {
+	d, err := describe(e)
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(e.Name), err)
+	}
+	return d, nil
+}
+
+func describe(e catalog.Dataset) (*dataset, error) {
+	if err := errors.Join(rowkey.CheckDataset(e.Name), rowkey.CheckFields(e.Key, e.Salts)); err != nil {
+		return nil, err
+	}
+	precision, err := parsePrecision(e.Precision)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.Tags) == 0 || len(e.Classes) == 0 {
+		return nil, invalid.New(ErrInvalid, "tags and classes", fmt.Sprintf("%d and %d", len(e.Tags), len(e.Classes)), "at least one each")
+	}
+	for _, tag := range e.Tags {
+		if err := codec.CheckTag(tag); err != nil {
+			return nil, err
+		}
+	}
+	given := make([]gc.Class, len(e.Classes))
+	for i, c := range e.Classes {
+		policy, err := gc.Parse(c.Policy)
+		if err != nil {
+			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(c.Name), err)
+		}
+		given[i] = gc.Class{Name: c.Name, Policy: policy}
+	}
+	classes, err := reduce(given)
+	if err != nil {
+		return nil, err
+	}
+	d := &dataset{
+		name:      e.Name,
+		fields:    e.Key,
+		tags:      e.Tags,
+		classes:   classes,
+		precision: precision,
+		salts:     e.Salts,
+		firstWins: e.FirstWins,
+		merge:     e.Merge,
+		fixed:     e.Fixed,
+	}
+	return d, d.complete()
+}
+
+func parsePrecision(name string) (rowkey.Precision, error) {
+	for _, p := range []Precision{Nanoseconds, Microseconds, Milliseconds} {
+		if p.String() == name {
+			return rowkey.Precision(p), nil
+		}
+	}
+	return 0, invalid.New(ErrInvalid, "precision", invalid.Quote(name), "ns, us or ms")
+}

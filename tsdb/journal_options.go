@@ -1,0 +1,49 @@
+package tsdb
+
+import (
+	"fmt"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/spool"
+)
+
+// JournalOptions are what a writer's journal may decide. The zero value is no journal.
+//
+// With a journal a point is acknowledged once it is on disk and synced; points that come at the same time share a sync. It
+// is delivered later, in the order of the journal, as often as it takes: an outage of the service, a crash of the program
+// and a restart of the machine lose nothing that was acknowledged, and nothing is counted twice. A point that the service
+// refuses goes to the dead letters (Writer.DeadLetters), which are part of the journal.
+//
+// One writer at a time has the folder. Points that it finds there from before are delivered first.
+type JournalOptions struct {
+	// Dir is the folder of the journal, made where it does not exist. It is on one local disk, is readable by its owner
+	// only, and holds tenants' names and payloads as they are. Empty is no journal.
+	Dir string
+	// MaxBytes bounds points and dead letters in the journal, without the file's own overhead of about as much again. While
+	// it is full, Put waits and TryPut returns ErrBufferFull. Zero is 1 GiB; at least 16 MiB, so that the largest point finds room.
+	MaxBytes int64
+}
+
+// The errors of a journal, to tell apart with errors.Is.
+var (
+	// ErrJournalLocked: another process, or another writer of this one, has the journal's folder.
+	ErrJournalLocked = spool.ErrLocked
+	// ErrJournalDamaged: what is in the journal's folder is not what was written. Nothing of it is delivered, and nothing is
+	// lost silently: the error names file and place.
+	ErrJournalDamaged = spool.ErrDamaged
+	// ErrKept: points that are acknowledged are not delivered yet. They are in the journal, and the next writer that opens it
+	// delivers them.
+	ErrKept = fmt.Errorf("tsdb: points are kept in the journal")
+)
+
+const leastJournal = 16 << 20
+
+func (o JournalOptions) check() error {
+	if o.MaxBytes != 0 && o.MaxBytes < leastJournal {
+		return invalid.New(ErrInvalid, "Journal.MaxBytes", fmt.Sprint(o.MaxBytes), fmt.Sprintf("0 for the default, or at least %d", leastJournal))
+	}
+	if o.MaxBytes != 0 && o.Dir == "" {
+		return invalid.New(ErrInvalid, "Journal.Dir", "empty", "a folder, where other options of the journal are set")
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// journaled returns options of a writer with a journal in a folder of its own.
+func journaled(t *testing.T) tsdb.WriterOptions {
+	t.Helper()
+	return tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: filepath.Join(t.TempDir(), "journal")}}
+}
+
+func letters(t *testing.T, w *tsdb.Writer) (out []tsdb.DeadLetter) {
+	t.Helper()
+	for l, err := range w.DeadLetters(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// TestJournalUnderEveryFault: what is acknowledged is stored in the end, whatever went wrong for a while, or a dead letter
+// where the service refused it; never both, never neither.
+func TestJournalUnderEveryFault(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		t.Run(fmt.Sprintf("first=%v", first), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := readings(t, tsdb.SchemaOptions{FirstWins: first})
+				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 2}}, s)
+				kinds, method := bulkFaults, tsdbtest.MutateRows
+				if first {
+					kinds, method = faults, tsdbtest.CheckAndMutateRow
+				}
+				w := writer(t, store, journaled(t))
+				for i, f := range kinds {
+					at := start.Add(time.Duration(i) * time.Second)
+					pts := make([]tsdb.Point[reading], 5)
+					for n := range pts {
+						pts[n] = tsdb.Point[reading]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("d%d", n)), Time: at, Value: reading{float64(n)}}
+					}
+					inject(conn, method, f.fault)
+					outcomes, err := s.For(store, acme).Via(w).PutMany(t.Context(), pts)
+					if err != nil || slices.ContainsFunc(outcomes, func(o tsdb.Outcome) bool { return o.State != tsdb.Journaled }) {
+						t.Fatalf("%s: PutMany = %v, %v", f.name, outcomes, err)
+					}
+					time.Sleep(patience() / 4)
+					conn.Clear()
+					if err := w.Flush(t.Context()); err != nil {
+						t.Fatalf("%s: %v", f.name, err)
+					}
+					there := rows(t, table)
+					for n := range pts {
+						key := fmt.Sprintf("acme#readings#berlin#d%d#%019d", n, (1<<63-1)-at.UnixNano())
+						buried := slices.ContainsFunc(letters(t, w), func(l tsdb.DeadLetter) bool {
+							return l.Entity == pts[n].Entity && l.Time.Equal(at) && l.Tenant == acme && l.Dataset == "readings"
+						})
+						// A refusal of all for want of rights is waited for, as an outage is; only the service's no to a row buries it.
+						if buried || there[key] == nil {
+							t.Errorf("%s, point %d: stored %v, a dead letter %v", f.name, n, there[key] != nil, buried)
+						}
+					}
+				}
+				if st := w.Stats().Journal; st.Points != 0 {
+					t.Errorf("the journal still holds %+v", st)
+				}
+			})
+		})
+	}
+}
+
+// TestJournalThroughAnOutage: an hour without the service, a producer that does not stop, a buffer far smaller than what
+// comes in: memory stays in its bounds, nothing that was acknowledged is missing, and each point is sent in its order.
+func TestJournalThroughAnOutage(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+		opts := journaled(t)
+		opts.BufferPoints = 200
+		w := writer(t, store, opts)
+		in := s.For(store, acme).Via(w)
+		end := conn.Outage()
+		const n = 720
+		for i := range n {
+			if err := in.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{float64(i)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+			if st := w.Stats(); st.BufferedPoints > opts.BufferPoints || st.Journal.Points != i+1 {
+				t.Fatalf("after %d points: %+v", i+1, st)
+			}
+		}
+		end()
+		begin := time.Now()
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("it took %v until all was delivered", took)
+		}
+		if there := len(rows(t, table)); there != n {
+			t.Errorf("%d of %d points are there", there, n)
+		}
+		if calls := conn.Counts().Calls[tsdbtest.MutateRows]; calls > 2200 {
+			t.Errorf("%d requests", calls)
+		}
+	})
+}
+
+// TestJournalIsDeliveredByTheNextWriter, who does not know the schema, in the order in which the points came.
+func TestJournalIsDeliveredByTheNextWriter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Salts: 4, Retention: d90})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		opts := journaled(t)
+		w := must[*tsdb.Writer](t)(store.NewWriter(opts))
+		if _, err := store.NewWriter(opts); !errors.Is(err, tsdb.ErrJournalLocked) {
+			t.Errorf("a second writer on the same journal: %v", err)
+		}
+		end := conn.Outage()
+		now := time.Now()
+		for i := range 10 {
+			if err := s.For(store, acme).Via(w).Put(t.Context(), roof, now.Add(time.Duration(i%2)*time.Second), reading{float64(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stream := w.Stats().Journal.Stream
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := w.Close(ctx); !errors.Is(err, tsdb.ErrKept) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close with points left = %v", err)
+		}
+		if err := w.Close(t.Context()); !errors.Is(err, tsdb.ErrKept) {
+			t.Errorf("a second Close = %v", err)
+		}
+		end()
+		w = writer(t, store, opts)
+		if st := w.Stats().Journal; st.Points != 10 || st.Stream != stream || len(stream) != 32 {
+			t.Errorf("the next writer finds %+v of stream %s", st, stream)
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Errorf("Close with nothing left = %v", err)
+		}
+		for i, want := range []float64{8, 9} {
+			if p, err := s.For(store, acme).Get(t.Context(), roof, now.Add(time.Duration(i)*time.Second)); err != nil || p.Value.TempC != want {
+				t.Errorf("%v, %v; want %v", p.Value, err, want)
+			}
+		}
+	})
+}
+
+// TestDeadLetters: what the service refuses is kept apart, can be read, and can be delivered later.
+func TestDeadLetters(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		opts := journaled(t)
+		failed := make(chan tsdb.Undelivered, 10)
+		opts.OnFailure = func(u tsdb.Undelivered) { failed <- u }
+		w := writer(t, store, opts)
+		in := s.For(store, acme).Via(w)
+		conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "poison") }))
+		for _, d := range []string{"good", "poison1", "poison2"} {
+			if err := in.Put(t.Context(), tsdb.NewEntity("berlin", d), start, reading{7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dead := letters(t, w)
+		if len(dead) != 2 || len(failed) != 2 {
+			t.Fatalf("%d dead letters, OnFailure was told of %d", len(dead), len(failed))
+		}
+		for i, l := range dead {
+			want := tsdb.NewEntity("berlin", fmt.Sprintf("poison%d", i+1))
+			if l.Tenant != acme || l.Dataset != "readings" || l.Entity != want || !l.Time.Equal(start) ||
+				string(l.Payload) != `{"temp_c":7}` || l.Attempts != 1 || !strings.Contains(l.Reason, "InvalidArgument") {
+				t.Errorf("%+v", l)
+			}
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Errorf("dead letters are no reason for Close to fail: %v", err)
+		}
+
+		conn.Clear()
+		w = writer(t, store, opts)
+		if n, err := w.DropDeadLetters(t.Context(), dead[0].ID, 999); n != 1 || err != nil {
+			t.Errorf("DropDeadLetters = %d, %v", n, err)
+		}
+		if n, err := w.RetryDeadLetters(t.Context(), dead[0].ID, dead[1].ID); n != 1 || err != nil {
+			t.Errorf("RetryDeadLetters = %d, %v", n, err)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := letters(t, w); len(left) != 0 {
+			t.Errorf("left: %+v", left)
+		}
+		for d, want := range map[string]error{"good": nil, "poison1": tsdb.ErrNotFound, "poison2": nil} {
+			if _, err := s.For(store, acme).Latest(t.Context(), tsdb.NewEntity("berlin", d)); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", d, err, want)
+			}
+		}
+	})
+}
+
+// TestJournalPushesBack: a full journal takes nothing more, says so at once to those who do not wait, and goes on when the
+// service is back.
+func TestJournalPushesBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, err := tsdb.Define("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+		opts := journaled(t)
+		opts.Journal.MaxBytes = 16 << 20
+		w := writer(t, store, opts)
+		in := s.For(store, acme).Via(w)
+		end := conn.Outage()
+		taken := 0
+		put := func(ctx context.Context) error {
+			return in.Put(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 1<<20))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for err = put(ctx); err == nil; err = put(ctx) {
+			taken++
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, tsdb.ErrRejected) || taken < 10 || taken > 16 {
+			t.Errorf("after %d points of 1 MiB: %v", taken, err)
+		}
+		if err := in.TryPut(t.Context(), tsdb.NewEntity("x"), start.Add(-time.Second), make([]byte, 1<<20)); !errors.Is(err, tsdb.ErrBufferFull) {
+			t.Errorf("TryPut = %v", err)
+		}
+		waiting := make(chan error, 1)
+		go func() { waiting <- put(t.Context()) }()
+		end()
+		if err := <-waiting; err != nil {
+			t.Errorf("Put when there is room again: %v", err)
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(rows(t, table)); n != taken+1 {
+			t.Errorf("%d of %d points are there", n, taken+1)
+		}
+	})
+}
+
+// TestJournalIsFair: a tenant that floods, and whose points pile up on the disk, does not hold up the delivery of another's.
+func TestJournalIsFair(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		conn.Inject(tsdbtest.Delay(20 * time.Millisecond))
+		opts := journaled(t)
+		opts.BufferPoints, opts.BatchPoints, opts.InFlight = 100, 10, 2
+		w := writer(t, store, opts)
+		pts := make([]tsdb.Point[reading], 20_000)
+		for i := range pts {
+			pts[i] = tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(i) * time.Second)}
+		}
+		if _, err := s.For(store, acme).Via(w).PutMany(t.Context(), pts); err != nil {
+			t.Fatal(err)
+		}
+		quiet := s.For(store, tenant.MustParse("quiet"))
+		for i := range 100 {
+			at := start.Add(time.Duration(i) * time.Second)
+			if err := quiet.Via(w).Put(t.Context(), roof, at, reading{1}); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			for {
+				if p, err := quiet.Latest(t.Context(), roof); err == nil && p.Time.Equal(at) {
+					break
+				}
+				if time.Since(begin) > time.Second {
+					t.Fatalf("point %d is not there after %v, with %d in the journal", i, time.Since(begin), w.Stats().Journal.Points)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if left := w.Stats().Journal.Points; left < 10_000 {
+			t.Errorf("only %d points of the flood are left: this shows nothing", left)
+		}
+	})
+}
+
+func TestJournalOptionsAreChecked(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, opts := range map[string]tsdb.JournalOptions{
+		"too small": {Dir: t.TempDir(), MaxBytes: 1}, "no folder": {MaxBytes: 1 << 30},
+	} {
+		if _, err := store.NewWriter(tsdb.WriterOptions{Journal: opts}); !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: file}}); err == nil {
+		t.Error("a file is no folder")
+	}
+	w := writer(t, store, tsdb.WriterOptions{})
+	if _, err := w.RetryDeadLetters(t.Context(), 1); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("without a journal: %v", err)
+	}
+	if _, err := w.DropDeadLetters(t.Context(), 1); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("without a journal: %v", err)
+	}
+	for _, err := range w.DeadLetters(t.Context()) {
+		if !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("without a journal: %v", err)
+		}
+	}
+}
