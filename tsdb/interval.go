@@ -48,6 +48,23 @@ func (in Interval) Contains(t time.Time) bool {
 	return !in.hasTo || t.Before(in.to) || in.closed && t.Equal(in.to)
 }
 
+// Start returns the first instant in the interval, and false where it has no start. Time has steps of a nanosecond here: an
+// open start begins one later.
+func (in Interval) Start() (t time.Time, ok bool) {
+	if in.hasFrom && in.openFrom {
+		return in.from.Add(1), true
+	}
+	return in.from, in.hasFrom
+}
+
+// End returns the first instant after the interval, and false where it has no end. It is one nanosecond after a closed end.
+func (in Interval) End() (t time.Time, ok bool) {
+	if in.hasTo && in.closed {
+		return in.to.Add(1), true
+	}
+	return in.to, in.hasTo
+}
+
 // units returns the first and last unit of p in the interval, and false where there is none.
 func (in Interval) units(p rowkey.Precision) (oldest, newest int64, ok bool) {
 	oldest, newest = 0, p.Max()

@@ -1,0 +1,184 @@
+package window
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Measure is a number that values have, and its name.
+type Measure[T any] struct {
+	// Name is not empty and differs from those of the other measures. It is the key in JSON.
+	Name string
+	// Of returns the number of a value, and false where the value has none for this measure. What is not finite (NaN, an
+	// infinity) counts as none: one such reading would leave nothing of the sum and the mean of its bucket.
+	Of func(T) (float64, bool)
+}
+
+// Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable: one can serve every
+// request of a program, and be used concurrently.
+type Aggregator[T any] struct {
+	grid  Grid
+	names []string
+	of    []func(T) (float64, bool)
+	opts  Options
+}
+
+// New returns an aggregator of measures, at least one, over the buckets of a grid. All measures are taken in one pass over
+// the points. The error matches [ErrInvalid].
+func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T], error) {
+	a := &Aggregator[T]{grid: grid, opts: opts}
+	for i, m := range measures {
+		if m.Of == nil {
+			return nil, invalid.New(ErrInvalid, "measure "+strconv.Itoa(i), "without a function", "one that returns a number")
+		}
+		a.names = append(a.names, m.Name)
+		a.of = append(a.of, m.Of)
+	}
+	if err := (Frame{Grid: grid, Measures: a.names}).check(); err != nil {
+		return nil, err
+	}
+	return a, opts.check()
+}
+
+// Ranger reads the points of an interval; a *tsdb.Repository is one.
+type Ranger[T any] interface {
+	Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.RangeOption) iter.Seq2[tsdb.Point[T], error]
+}
+
+// Read returns the buckets of an entity's points in an interval, in the order of the points. It reads when the sequence is
+// run, and costs what the Range of the repository costs. For all else see [Aggregator.Over].
+func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[Bucket, error] {
+	return func(yield func(Bucket, error) bool) {
+		if from == nil {
+			yield(Bucket{}, invalid.New(ErrInvalid, "ranger", "nil", "a repository"))
+			return
+		}
+		for b, err := range a.Over(from.Range(ctx, e, in, order), in, order) {
+			if err == nil && ctx.Err() != nil {
+				yield(Bucket{}, ctx.Err())
+				return
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// Over returns the buckets of a sequence of points that lie in an interval and come in an order; times may repeat. Points of
+// several entities are taken together. The interval decides which buckets are partial, and how far gaps reach; where it has
+// no start or end there is no gap before the first or after the last point.
+//
+// The sequence reads the points when it is run, and starts no goroutine. It keeps one bucket, and with some Gaps more (see
+// [Fill]). Each bucket is yielded when the first point behind it, or the end, is seen. Per bucket it allocates its values.
+//
+// A *tsdb.PointError among the points is passed on when it comes, before its bucket, which counts it as Bad; a bucket with
+// nothing but bad points is a gap that is not left out. Any other error is the last pair: the points' own, [ErrOrder]
+// where a point comes out of order, [ErrInvalid] where one is not in the interval, or [ErrTooManyFilled]. The bucket that is
+// incomplete then, and those held back, are not yielded.
+func (a *Aggregator[T]) Over(points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order) iter.Seq2[Bucket, error] {
+	if a == nil || len(a.of) == 0 {
+		return fail(invalid.New(ErrInvalid, "aggregator", "zero", "one from New"))
+	}
+	if points == nil {
+		return fail(invalid.New(ErrInvalid, "points", "nil", "a sequence"))
+	}
+	f := Frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
+	return Fill(a.buckets(points, f), f, a.opts)
+}
+
+// buckets returns the buckets that hold points.
+func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame) iter.Seq2[Bucket, error] {
+	return func(yield func(Bucket, error) bool) {
+		r := run[T]{Aggregator: a, frame: f, sums: make([]accumulator, len(a.of))}
+		for p, err := range points {
+			t := p.Time
+			bad, isBad := (*tsdb.PointError)(nil), false
+			if err != nil {
+				if bad, isBad = pointError(err); !isBad {
+					yield(Bucket{}, err)
+					return
+				}
+				t = bad.Time
+			}
+			if refused := r.turn(t, yield); refused != nil || r.stopped {
+				if refused != nil {
+					yield(Bucket{}, refused)
+				}
+				return
+			}
+			if isBad {
+				r.bucket.Bad++
+				if !yield(Bucket{}, err) {
+					return
+				}
+				continue
+			}
+			r.add(p.Value)
+		}
+		if r.open {
+			yield(r.close(), nil)
+		}
+	}
+}
+
+// run is one run of a sequence.
+type run[T any] struct {
+	*Aggregator[T]
+	frame   Frame
+	bucket  Bucket
+	open    bool
+	cut     bool      // the open bucket is partial
+	stopped bool      // by the caller
+	last    time.Time // of the point before
+	sums    []accumulator
+}
+
+// turn makes the bucket that t is in the open one, and yields the one before. It refuses a t that does not belong there.
+func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
+	if r.open && r.frame.before(t, r.last) {
+		return r.frame.disorder(t, r.last)
+	}
+	if !r.open || t.Before(r.bucket.Start) || !t.Before(r.bucket.End) {
+		if !inCalendar(t) {
+			return invalid.New(ErrInvalid, "time of a point", stamp(t), "the years 1 to 9999")
+		}
+		if r.open && !yield(r.close(), nil) {
+			r.stopped = true
+			return nil
+		}
+		r.open = true
+		r.bucket = Bucket{}
+		r.bucket.Start, r.bucket.End = r.grid.bucket(t)
+		r.cut = r.frame.cut(&r.bucket)
+	}
+	if r.cut && !r.frame.Interval.Contains(t) {
+		return invalid.New(ErrInvalid, "time of a point", stamp(t), "one in the interval")
+	}
+	r.last = t
+	return nil
+}
+
+func (r *run[T]) add(v T) {
+	r.bucket.Points++
+	for i, of := range r.of {
+		if x, ok := of(v); ok && isFinite(x) {
+			r.sums[i].add(x)
+		}
+	}
+}
+
+// close returns the bucket that is open.
+func (r *run[T]) close() Bucket {
+	b := r.bucket
+	b.Values = make([]Summary, len(r.names))
+	for i, name := range r.names {
+		b.Values[i] = r.sums[i].summary(name, r.frame.Order == tsdb.OldestFirst)
+	}
+	return b
+}

@@ -1,0 +1,86 @@
+package window
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Frame says what a sequence of buckets is made of. The zero Frame is invalid: it has no grid.
+type Frame struct {
+	// Grid has the buckets.
+	Grid Grid
+	// Measures are the names of each bucket's values, in their order: at least one, none empty, none twice.
+	Measures []string
+	// Interval is what the points lie in. The zero value is all of time.
+	Interval tsdb.Interval
+	// Order is that of the buckets. The zero value is tsdb.NewestFirst.
+	Order tsdb.Order
+}
+
+func (f Frame) check() error {
+	if err := f.Grid.Check(); err != nil {
+		return err
+	}
+	if len(f.Measures) == 0 {
+		return invalid.New(ErrInvalid, "measures", "none", "at least one")
+	}
+	for i, name := range f.Measures {
+		if name == "" || slices.Contains(f.Measures[:i], name) {
+			return invalid.New(ErrInvalid, "name of measure "+strconv.Itoa(i), invalid.Quote(name), "one that is not empty and no other measure has")
+		}
+	}
+	if f.Order != tsdb.NewestFirst && f.Order != tsdb.OldestFirst {
+		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(f.Order)), "NewestFirst or OldestFirst")
+	}
+	return nil
+}
+
+// bounds returns where gaps end, the zero time where the interval has no such end.
+func (f Frame) bounds() (from, to time.Time, err error) {
+	from, hasFrom := f.Interval.Start()
+	to, hasTo := f.Interval.End()
+	switch {
+	case hasFrom && !inCalendar(from):
+		return from, to, invalid.New(ErrInvalid, "start of the interval", stamp(from), "the years 1 to 9999")
+	case hasTo && !inCalendar(to.Add(-1)):
+		return from, to, invalid.New(ErrInvalid, "end of the interval", stamp(to), "the years 1 to 9999")
+	}
+	return from, to, nil
+}
+
+// before reports whether t lies before u in the order of the frame.
+func (f *Frame) before(t, u time.Time) bool {
+	if f.Order == tsdb.OldestFirst {
+		return t.Before(u)
+	}
+	return u.Before(t)
+}
+
+// disorder is the error for a t that follows u although it lies before it.
+func (f *Frame) disorder(t, u time.Time) error {
+	order := "newest"
+	if f.Order == tsdb.OldestFirst {
+		order = "oldest"
+	}
+	return fmt.Errorf("%w: %s after %s, want the %s first", ErrOrder, stamp(t), stamp(u), order)
+}
+
+// pointError returns err as the error about one point, after which a sequence goes on.
+func pointError(err error) (*tsdb.PointError, bool) {
+	bad, ok := errors.AsType[*tsdb.PointError](err)
+	return bad, ok && bad != nil
+}
+
+// fail returns the sequence of one error.
+func fail(err error) iter.Seq2[Bucket, error] {
+	return func(yield func(Bucket, error) bool) { yield(Bucket{}, err) }
+}
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339Nano) }
