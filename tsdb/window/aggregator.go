@@ -42,7 +42,10 @@ func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T],
 	if err := (Frame{Grid: grid, Measures: a.names}).check(); err != nil {
 		return nil, err
 	}
-	return a, opts.check()
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // Ranger reads the points of an interval; a *tsdb.Repository is one.
@@ -89,7 +92,7 @@ func (a *Aggregator[T]) Over(points iter.Seq2[tsdb.Point[T], error], in tsdb.Int
 		return fail(invalid.New(ErrInvalid, "points", "nil", "a sequence"))
 	}
 	f := Frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
-	return Fill(a.buckets(points, f), f, a.opts)
+	return fill(a.buckets(points, f), f, a.opts, true)
 }
 
 // buckets returns the buckets that hold points.

@@ -20,8 +20,13 @@ import (
 // Memory: [LeaveOut] and [Null], and [Previous] from the oldest on, keep nothing. [Linear], and [Previous] from the newest on, hold
 // back the buckets from a gap up to the next bucket that has the measure, at most Options.MaxFilled of them.
 func Fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options) iter.Seq2[Bucket, error] {
+	return fill(buckets, frame, opts, false)
+}
+
+// fill is Fill; buckets that are trusted are known to be the grid's.
+func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, trusted bool) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
-		f := filler{Frame: frame, opts: opts, yield: yield}
+		f := filler{Frame: frame, opts: opts, trusted: trusted, yield: yield}
 		err := frame.check()
 		if err == nil {
 			err = opts.check()
@@ -42,6 +47,7 @@ func Fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options) iter.Seq2
 type filler struct {
 	Frame
 	opts     Options
+	trusted  bool
 	yield    func(Bucket, error) bool
 	stopped  bool      // by the caller
 	edge     time.Time // up to where the buckets are complete, seen in the frame's order
@@ -105,6 +111,11 @@ func (f *filler) take(b Bucket) error {
 	if len(b.Values) != len(f.Measures) {
 		return invalid.New(ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one a measure")
 	}
+	if !f.trusted {
+		if start, next := f.Grid.bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
+			return invalid.New(ErrInvalid, "bucket", stamp(b.Start)+" to "+stamp(b.End), "one of the grid "+f.Grid.String())
+		}
+	}
 	near, far := b.Start, b.End
 	if f.Order != tsdb.OldestFirst {
 		near, far = far, near
@@ -115,9 +126,6 @@ func (f *filler) take(b Bucket) error {
 	if f.hasEdge && f.opts.Gaps != LeaveOut {
 		if err := f.insert(near); err != nil || f.stopped {
 			return err
-		}
-		if !near.Equal(f.edge) {
-			return invalid.New(ErrInvalid, "bucket", stamp(b.Start)+" to "+stamp(b.End), "one of the grid "+f.Grid.String())
 		}
 	}
 	f.edge, f.hasEdge = far, true

@@ -1,0 +1,390 @@
+package window_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+func minutes(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
+
+func hourly(t testing.TB, opts window.Options) *window.Aggregator[sample] {
+	t.Helper()
+	a, err := window.New(window.Every(time.Hour), measures, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// A sequence in the wrong order is an error, and no bucket that is wrong comes before it.
+func TestOutOfOrder(t *testing.T) {
+	ascending := []item{at(minutes(0), 1), at(minutes(5), 2), at(minutes(70), 3)}
+	for gaps := window.LeaveOut; gaps <= window.Linear; gaps++ {
+		a := hourly(t, window.Options{Gaps: gaps})
+		got, _, err := collect(t, a.Over(sequence(ascending), tsdb.AllTime(), tsdb.NewestFirst))
+		if !errors.Is(err, window.ErrOrder) || len(got) != 0 {
+			t.Errorf("%v: oldest first taken for newest first: %v and %v", gaps, got, err)
+		}
+		mixed := []item{at(minutes(0), 1), at(minutes(70), 3), at(minutes(69), 3)}
+		got, _, err = collect(t, a.Over(sequence(mixed), tsdb.AllTime(), tsdb.OldestFirst))
+		if !errors.Is(err, window.ErrOrder) || len(got) != 1 {
+			t.Errorf("%v: a step back: %v and %v", gaps, got, err)
+		}
+		late := []item{at(minutes(70), 3), badAt(minutes(0)), at(minutes(71), 3)}
+		if got, _, err = collect(t, a.Over(sequence(late), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, window.ErrOrder) || len(got) != 0 {
+			t.Errorf("%v: a bad point out of order: %v and %v", gaps, got, err)
+		}
+	}
+}
+
+// A point outside of the interval would be in a bucket that says it holds the interval's points.
+func TestOutsideOfTheInterval(t *testing.T) {
+	in := tsdb.Between(minutes(30), minutes(90))
+	for _, when := range []int{-60, 29, 90, 300} {
+		_, _, err := collect(t, hourly(t, window.Options{}).Over(sequence([]item{at(minutes(when), 1)}), in, tsdb.OldestFirst))
+		if !errors.Is(err, window.ErrInvalid) {
+			t.Errorf("minute %d: %v", when, err)
+		}
+	}
+	far := []item{at(time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC), 1)}
+	if _, _, err := collect(t, hourly(t, window.Options{}).Over(sequence(far), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, window.ErrInvalid) {
+		t.Errorf("a point in the year 12026: %v", err)
+	}
+}
+
+// A corrupt point takes nothing with it, and its bucket says that one is missing.
+func TestBadPoints(t *testing.T) {
+	items := []item{at(minutes(1), 20), badAt(minutes(2)), at(minutes(3), 22), badAt(minutes(130)), at(minutes(200), 5)}
+	var seen []string
+	for b, err := range hourly(t, window.Options{}).Over(sequence(items), tsdb.AllTime(), tsdb.OldestFirst) {
+		if bad, ok := errors.AsType[*tsdb.PointError](err); ok {
+			seen = append(seen, "bad "+bad.Time.Format("15:04"))
+		} else if err != nil {
+			t.Fatal(err)
+		} else {
+			seen = append(seen, b.Start.Format("15:04"))
+			if want := map[int]int64{12: 1, 14: 1, 15: 0}[b.Start.Hour()]; b.Bad != want {
+				t.Errorf("the bucket at %v has %d bad points, want %d", b.Start, b.Bad, want)
+			}
+			if b.Start.Hour() == 14 && (b.Points != 0 || b.Values[0].Count != 0 || !math.IsNaN(b.Values[0].Mean)) {
+				t.Errorf("a bucket with a bad point only: %+v", b)
+			}
+		}
+	}
+	if want := []string{"bad 12:02", "12:00", "bad 14:10", "14:00", "15:00"}; !slices.Equal(seen, want) {
+		t.Errorf("got %v, want %v", seen, want)
+	}
+}
+
+// Any other error is last, and what is incomplete because of it is not yielded.
+func TestErrorIsLast(t *testing.T) {
+	broken := errors.New("broken")
+	items := []item{at(minutes(1), 20), at(minutes(61), 20), {err: broken}}
+	for gaps, want := range map[window.Gaps]int{window.LeaveOut: 1, window.Linear: 1} {
+		got, _, err := collect(t, hourly(t, window.Options{Gaps: gaps}).Over(sequence(items), tsdb.Between(noon, minutes(600)), tsdb.OldestFirst))
+		if !errors.Is(err, broken) || len(got) != want {
+			t.Errorf("%v: %d buckets and %v", gaps, len(got), err)
+		}
+	}
+}
+
+// A narrow grid over years of silence ends at the limit, at once and not after years.
+func TestRunawayGrid(t *testing.T) {
+	century := tsdb.Between(noon, noon.AddDate(100, 0, 0))
+	for gaps := window.Null; gaps <= window.Linear; gaps++ {
+		for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
+			a, err := window.New(window.Every(1), measures, window.Options{Gaps: gaps, MaxFilled: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := collect(t, a.Over(sequence(nil), century, order))
+			if !errors.Is(err, window.ErrTooManyFilled) || len(got) > 100 {
+				t.Errorf("%v, no point: %d buckets and %v", gaps, len(got), err)
+			}
+			ends := []item{at(noon, 1, 1), at(noon.AddDate(99, 0, 0), 2, 2)}
+			if order == tsdb.NewestFirst {
+				slices.Reverse(ends)
+			}
+			got, _, err = collect(t, a.Over(sequence(ends), tsdb.AllTime(), order))
+			if !errors.Is(err, window.ErrTooManyFilled) || len(got) > 101 {
+				t.Errorf("%v, two points: %d buckets and %v", gaps, len(got), err)
+			}
+		}
+	}
+	exactly := tsdb.Between(noon, minutes(600))
+	for limit, want := range map[int]error{9: window.ErrTooManyFilled, 10: nil} {
+		got, _, err := collect(t, hourly(t, window.Options{Gaps: window.Null, MaxFilled: limit}).Over(sequence(nil), exactly, tsdb.OldestFirst))
+		if !errors.Is(err, want) || len(got) != limit {
+			t.Errorf("10 empty hours with a limit of %d: %d buckets and %v", limit, len(got), err)
+		}
+	}
+}
+
+// A measure that no bucket has any more is not waited for without end.
+func TestHeldBackIsBounded(t *testing.T) {
+	const held = 50
+	passed, most := 0, 0
+	points := func(yield func(tsdb.Point[sample], error) bool) {
+		if !yield(at(noon, 1, 1).point, nil) {
+			return
+		}
+		for i := 1; i < 1000; i++ {
+			passed = i
+			if !yield(at(noon.Add(-time.Duration(i)*time.Hour), 2).point, nil) {
+				return
+			}
+		}
+	}
+	a := hourly(t, window.Options{Gaps: window.Linear, MaxFilled: held})
+	yielded := 0
+	var last error
+	for _, err := range a.Over(points, tsdb.AllTime(), tsdb.NewestFirst) {
+		if last = err; err == nil {
+			yielded++
+		}
+		most = max(most, passed-yielded)
+	}
+	if !errors.Is(last, window.ErrTooManyFilled) || most > held+2 {
+		t.Errorf("held back %d buckets, then %v", most, last)
+	}
+}
+
+// The loop decides how far the points are read, and may run again.
+func TestLeavingAndRerunning(t *testing.T) {
+	var items []item
+	for i := range 1000 {
+		items = append(items, at(minutes(i), float64(i), 1))
+	}
+	for gaps := window.LeaveOut; gaps <= window.Linear; gaps++ {
+		read := 0
+		points := func(yield func(tsdb.Point[sample], error) bool) {
+			for p, err := range sequence(items) {
+				read++
+				if !yield(p, err) {
+					return
+				}
+			}
+		}
+		seq := hourly(t, window.Options{Gaps: gaps}).Over(points, tsdb.Between(noon.Add(-24*time.Hour), minutes(2000)), tsdb.OldestFirst)
+		for range seq {
+			break
+		}
+		if read > 61 {
+			t.Errorf("%v: the first bucket took %d points", gaps, read)
+		}
+		first, _, err := collect(t, seq)
+		again, _, err2 := collect(t, seq)
+		if err != nil || err2 != nil || !slices.EqualFunc(first, again, same) {
+			t.Errorf("%v: a second run gives %d buckets, the first %d (%v, %v)", gaps, len(again), len(first), err, err2)
+		}
+		for stop := range len(first) {
+			n := 0
+			for range seq {
+				if n++; n > stop {
+					break
+				}
+			}
+		}
+	}
+}
+
+// What comes after a huge number is not lost from the sum, and nothing finite makes it NaN.
+func TestSum(t *testing.T) {
+	for name, c := range map[string]struct {
+		in        []float64
+		sum, mean float64
+	}{
+		"cancels":       {[]float64{1e100, 1, -1e100}, 1, 1.0 / 3},
+		"small ones":    {[]float64{1, 1e-16, 1e-16, 1e-16, 1e-16}, 1.0000000000000004, 0.2000000000000001},
+		"beyond range":  {[]float64{math.MaxFloat64, math.MaxFloat64, 1}, math.Inf(1), math.Inf(1)},
+		"not a number":  {[]float64{math.NaN(), 2, math.Inf(-1)}, 2, 2},
+		"minus zero":    {[]float64{math.Copysign(0, -1)}, 0, 0},
+		"mean within":   {[]float64{0.1, 0.1, 0.1}, 0.30000000000000004, 0.1},
+		"largest alone": {[]float64{-math.MaxFloat64}, -math.MaxFloat64, -math.MaxFloat64},
+	} {
+		var items []item
+		for i, x := range c.in {
+			items = append(items, at(minutes(i), x))
+		}
+		got, _, err := collect(t, hourly(t, window.Options{}).Over(sequence(items), tsdb.AllTime(), tsdb.OldestFirst))
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%s: %v, %v", name, got, err)
+		}
+		if s := got[0].Values[0]; s.Sum != c.sum || s.Mean != c.mean || got[0].Points != int64(len(c.in)) {
+			t.Errorf("%s: sum %v and mean %v, want %v and %v", name, s.Sum, s.Mean, c.sum, c.mean)
+		}
+		if text, err := json.Marshal(got); err != nil || !json.Valid(text) {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	of := measures[0].Of
+	type list = []window.Measure[sample]
+	for name, c := range map[string]struct {
+		grid     window.Grid
+		measures list
+		opts     window.Options
+	}{
+		"no grid":        {window.Grid{}, measures, window.Options{}},
+		"no measures":    {window.Days(1), nil, window.Options{}},
+		"no function":    {window.Days(1), list{{Name: "a"}}, window.Options{}},
+		"no name":        {window.Days(1), list{{Of: of}}, window.Options{}},
+		"same name":      {window.Days(1), list{{Name: "a", Of: of}, {Name: "a", Of: of}}, window.Options{}},
+		"unknown gaps":   {window.Days(1), measures, window.Options{Gaps: 4}},
+		"negative limit": {window.Days(1), measures, window.Options{MaxFilled: -1}},
+	} {
+		if a, err := window.New(c.grid, c.measures, c.opts); !errors.Is(err, window.ErrInvalid) || a != nil {
+			t.Errorf("%s: %v, %v", name, a, err)
+		}
+	}
+	in, days := tsdb.AllTime(), window.Frame{Grid: window.Days(1), Measures: []string{"a"}}
+	good := func(yield func(window.Bucket, error) bool) {}
+	odd := func(b window.Bucket) iter.Seq2[window.Bucket, error] {
+		return func(yield func(window.Bucket, error) bool) { yield(b, nil) }
+	}
+	null := window.Options{Gaps: window.Null}
+	spring := time.Date(10026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for name, seq := range map[string]iter.Seq2[window.Bucket, error]{
+		"nil aggregator":  (*window.Aggregator[sample])(nil).Over(sequence(nil), in, tsdb.OldestFirst),
+		"zero aggregator": new(window.Aggregator[sample]).Over(sequence(nil), in, tsdb.OldestFirst),
+		"nil points":      hourly(t, window.Options{}).Over(nil, in, tsdb.OldestFirst),
+		"unknown order":   hourly(t, window.Options{}).Over(sequence(nil), in, 2),
+		"nil ranger":      hourly(t, window.Options{}).Read(t.Context(), nil, tsdb.NewEntity("a"), in, tsdb.OldestFirst),
+		"nil buckets":     window.Fill(nil, days, window.Options{}),
+		"zero frame":      window.Fill(good, window.Frame{}, window.Options{}),
+		"fill limit":      window.Fill(good, days, window.Options{MaxFilled: -1}),
+		"far interval":    window.Fill(good, window.Frame{Grid: days.Grid, Measures: days.Measures, Interval: tsdb.Between(noon, spring)}, null),
+		"other measures":  window.Fill(odd(window.Bucket{Start: noon, End: minutes(1)}), days, window.Options{}),
+		"other grid": window.Fill(odd(window.Bucket{Start: noon, End: minutes(1), Values: make([]window.Summary, 1)}),
+			window.Frame{Grid: days.Grid, Measures: days.Measures, Interval: tsdb.Since(noon), Order: tsdb.OldestFirst}, null),
+	} {
+		if got, _, err := collect(t, seq); !errors.Is(err, window.ErrInvalid) || len(got) > 0 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestGapsAsText(t *testing.T) {
+	for g := window.LeaveOut; g <= window.Linear; g++ {
+		text, err := json.Marshal(g)
+		var again window.Gaps
+		if err != nil || json.Unmarshal(text, &again) != nil || again != g {
+			t.Errorf("%v is %s, and that is %v (%v)", g, text, again, err)
+		}
+	}
+	var g window.Gaps
+	if err := g.UnmarshalText([]byte("zero")); !errors.Is(err, window.ErrInvalid) || g != window.LeaveOut {
+		t.Errorf("zero is %v, %v", g, err)
+	}
+	if _, err := window.Gaps(9).MarshalText(); !errors.Is(err, window.ErrInvalid) || window.Gaps(9).String() != "unknown" {
+		t.Error(err)
+	}
+}
+
+// Buckets that come from elsewhere are filled, and not written to.
+func TestFillLeavesItsInputAlone(t *testing.T) {
+	nan := math.NaN()
+	mine := []window.Bucket{
+		{Start: noon, End: minutes(60), Points: 1, Values: []window.Summary{{Name: "a", Count: 1, Sum: 1, Mean: 1, Min: 1, Max: 1, First: nan, Last: nan}}},
+		{Start: minutes(60), End: minutes(120), Points: 1, Values: []window.Summary{{Name: "a"}}},
+		{Start: minutes(180), End: minutes(240), Points: 1, Values: []window.Summary{{Name: "a", Count: 1, Sum: 4, Mean: 4, Min: 4, Max: 4, First: nan, Last: nan}}},
+	}
+	seq := func(yield func(window.Bucket, error) bool) {
+		for _, b := range mine {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+	f := window.Frame{Grid: window.Every(time.Hour), Measures: []string{"a"}, Order: tsdb.OldestFirst}
+	got, _, err := collect(t, window.Fill(seq, f, window.Options{Gaps: window.Linear}))
+	if err != nil || len(got) != 4 {
+		t.Fatal(got, err)
+	}
+	for i, b := range got {
+		if b.Values[0].Mean != float64(i+1) || !math.IsNaN(b.Values[0].First) {
+			t.Errorf("bucket %d has %+v", i, b.Values[0])
+		}
+	}
+	if mine[1].Values[0].Filled {
+		t.Error("the bucket of the caller was filled")
+	}
+}
+
+// A repository is read in one scan, with its errors, and leaving early ends the scan.
+func TestRead(t *testing.T) {
+	ctx := context.Background()
+	temps := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, temps)
+	repo, roof := temps.For(store, tenant.MustParse("acme")), tsdb.NewEntity("roof-7")
+	var points []tsdb.Point[float64]
+	for i := range 300 {
+		points = append(points, tsdb.Point[float64]{Entity: roof, Time: minutes(i), Value: float64(i)})
+	}
+	if _, err := repo.PutMany(ctx, points); err != nil {
+		t.Fatal(err)
+	}
+	a, err := window.New(window.Every(time.Hour), []window.Measure[float64]{
+		{Name: "temp", Of: func(v float64) (float64, bool) { return v, true }},
+	}, window.Options{Gaps: window.Null})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := tsdb.Between(minutes(-60), minutes(330))
+	for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
+		before := conn.Counts().Calls[tsdbtest.ReadRows]
+		got, _, err := collect(t, a.Read(ctx, repo, roof, in, order))
+		if err != nil || len(got) != 7 {
+			t.Fatalf("%d buckets, %v", len(got), err)
+		}
+		if order == tsdb.NewestFirst {
+			slices.Reverse(got)
+		}
+		if s := got[2].Values[0]; s.Count != 60 || s.Mean != 89.5 || s.First != 60 || s.Last != 119 || got[6].Partial != true || got[0].Points != 0 {
+			t.Errorf("got %+v", got)
+		}
+		if n := conn.Counts().Calls[tsdbtest.ReadRows] - before; n != 1 {
+			t.Errorf("%d scans", n)
+		}
+		for range a.Read(ctx, repo, roof, in, order) {
+			break
+		}
+	}
+	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Times(1))
+	if _, _, err := collect(t, a.Read(ctx, repo, roof, in, tsdb.NewestFirst)); err == nil {
+		t.Error("a refused scan gave no error")
+	}
+	stopped, cancel := context.WithCancel(ctx)
+	n := 0
+	var last error
+	for _, err := range a.Read(stopped, repo, roof, in, tsdb.NewestFirst) {
+		if last = err; err == nil {
+			n++
+		}
+		cancel()
+	}
+	if !errors.Is(last, context.Canceled) || n != 1 {
+		t.Errorf("after the context ended: %d buckets and %v", n, last)
+	}
+	if _, _, err := collect(t, a.Read(tenant.NewContext(ctx, tenant.MustParse("globex")), repo, roof, in, tsdb.NewestFirst)); !errors.Is(err, tsdb.ErrTenantMismatch) {
+		t.Errorf("another tenant's context: %v", err)
+	}
+}
