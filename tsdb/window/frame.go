@@ -18,7 +18,7 @@ type Frame struct {
 	Grid Grid
 	// Measures are the names of each bucket's values, in their order: at least one, none empty, none twice.
 	Measures []string
-	// Interval is what the points lie in. The zero value is all of time.
+	// Interval is what the points lie in. The zero value is all of time. A start at the zero time.Time counts as none.
 	Interval tsdb.Interval
 	// Order is that of the buckets. The zero value is tsdb.NewestFirst.
 	Order tsdb.Order

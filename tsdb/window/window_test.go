@@ -329,6 +329,33 @@ func TestFillLeavesItsInputAlone(t *testing.T) {
 	}
 }
 
+// Buckets from elsewhere that step back, or come twice, are refused with and without gaps.
+func TestFillOutOfOrder(t *testing.T) {
+	hour := func(h int) window.Bucket {
+		return window.Bucket{Start: minutes(60 * h), End: minutes(60*h + 60), Points: 1, Values: []window.Summary{{Name: "a", Count: 1}}}
+	}
+	for _, second := range []int{1, 2} {
+		seq := func(yield func(window.Bucket, error) bool) { _ = yield(hour(2), nil) && yield(hour(second), nil) }
+		for gaps := window.LeaveOut; gaps <= window.Linear; gaps++ {
+			f := window.Frame{Grid: window.Every(time.Hour), Measures: []string{"a"}, Order: tsdb.OldestFirst}
+			if got, _, err := collect(t, window.Fill(seq, f, window.Options{Gaps: gaps})); !errors.Is(err, window.ErrOrder) || len(got) != 1 {
+				t.Errorf("%v, hour 2 and then %d: %d buckets and %v", gaps, second, len(got), err)
+			}
+		}
+	}
+}
+
+// An interval since the zero time is one without a start: nobody asks for the gaps of two thousand years.
+func TestSinceTheZeroTime(t *testing.T) {
+	for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
+		a := hourly(t, window.Options{Gaps: window.Null})
+		got, _, err := collect(t, a.Over(sequence([]item{at(noon, 1)}), tsdb.Since(time.Time{}), order))
+		if err != nil || len(got) != 1 || got[0].Partial {
+			t.Errorf("%d buckets and %v", len(got), err)
+		}
+	}
+}
+
 // A repository is read in one scan, with its errors, and leaving early ends the scan.
 func TestRead(t *testing.T) {
 	ctx := context.Background()
@@ -373,6 +400,7 @@ func TestRead(t *testing.T) {
 		t.Error("a refused scan gave no error")
 	}
 	stopped, cancel := context.WithCancel(ctx)
+	defer cancel()
 	n := 0
 	var last error
 	for _, err := range a.Read(stopped, repo, roof, in, tsdb.NewestFirst) {
