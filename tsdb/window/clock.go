@@ -9,7 +9,7 @@ import "time"
 // clockStart returns the last such instant that is not after t.
 func (g Grid) clockStart(t time.Time) time.Time {
 	for {
-		from, _ := t.ZoneBounds()
+		from, _ := unchanged(t)
 		start := t.Add(-g.shown(t))
 		if from.IsZero() || !start.Before(from) {
 			return start
@@ -24,7 +24,7 @@ func (g Grid) clockStart(t time.Time) time.Time {
 // clockNext returns the first such instant after t.
 func (g Grid) clockNext(t time.Time) time.Time {
 	for {
-		_, to := t.ZoneBounds()
+		_, to := unchanged(t)
 		next := t.Add(time.Duration(g.n) - g.shown(t))
 		if to.IsZero() || next.Before(to) {
 			return next
@@ -34,6 +34,21 @@ func (g Grid) clockNext(t time.Time) time.Time {
 		}
 		t = to
 	}
+}
+
+// unchanged returns a stretch of time around t in which the clock is not changed, with the zero time for no start or no end.
+// It need not be the longest. It is what ZoneBounds returns, but for the last day of a leap year that the zone's table does not
+// reach (2040): there Go 1.26 gives an end that is over already (golang.org/issue/81583).
+func unchanged(t time.Time) (from, to time.Time) {
+	from, to = t.ZoneBounds()
+	midnight := t.Truncate(day) // in UTC, as the year ends that the bounds are wrong about
+	if from.After(t) {
+		from = midnight
+	}
+	if !to.IsZero() && !to.After(t) {
+		to = midnight.Add(day)
+	}
+	return from, to
 }
 
 // shown returns by how much the clock at t is over a multiple of the width.

@@ -61,7 +61,7 @@ func (g Grid) reached(number int64) time.Time {
 	t := midnight.Add(-beyond)
 	for changed := false; ; changed = true {
 		_, offset := t.Zone()
-		_, to := t.ZoneBounds()
+		_, to := unchanged(t)
 		at := midnight.Add(-time.Duration(offset) * time.Second)
 		if changed && at.Before(t) {
 			at = t // the clock was put forward over midnight

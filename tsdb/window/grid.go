@@ -125,7 +125,7 @@ func (g Grid) bucket(t time.Time) (start, next time.Time) {
 	if !inCalendar(t) || g.Check() != nil {
 		return t, t
 	}
-	t = t.Round(0).In(g.location())
+	t = t.In(g.location())
 	switch g.unit {
 	case clock:
 		return g.clockStart(t), g.clockNext(t)
