@@ -221,7 +221,7 @@ func TestAggregatorIsTheModel(t *testing.T) {
 					return max(0, mid-n), min(len(starts)-1, mid+n)
 				}
 				lo, hi := near(60)
-				for round := range 12 {
+				for round := range 7 {
 					items := randomItems(rnd, starts[lo+(hi-lo)/8], starts[hi-(hi-lo)/8])
 					in := randomInterval(rnd, round, starts[lo], starts[hi], items)
 					items = slices.DeleteFunc(items, func(i item) bool { return !in.Contains(i.point.Time) })

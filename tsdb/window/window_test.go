@@ -193,6 +193,9 @@ func TestLeavingAndRerunning(t *testing.T) {
 		if err != nil || err2 != nil || !slices.EqualFunc(first, again, same) {
 			t.Errorf("%v: a second run gives %d buckets, the first %d (%v, %v)", gaps, len(again), len(first), err, err2)
 		}
+		for range hourly(t, window.Options{Gaps: gaps}).Over(sequence([]item{badAt(noon), at(minutes(1), 1)}), tsdb.AllTime(), tsdb.OldestFirst) {
+			break // at the bad point
+		}
 		for stop := range len(first) {
 			n := 0
 			for range seq {
