@@ -20,7 +20,8 @@ import (
 //
 // A batch closes on its number of points or bytes, or when its first point has waited for Linger; several are under way
 // at once, each over a part of the table of its own. Two writes of one point are sent in their order, never at the same
-// time. Where the service refuses a point, that point is rejected and the others go on; where it cannot take points now,
+// time; of those that come while an earlier one is under way only the last is sent, and its outcome is that of all, unless
+// the schema makes them depend on what is stored. Where the service refuses a point, that point is rejected and the others go on; where it cannot take points now,
 // they are sent again, with growing waits and within one budget for the whole writer, until DeliveryTimeout. Each tenant
 // has a share of the buffer and its turn, so that one that floods does not hold up the others.
 //

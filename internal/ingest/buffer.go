@@ -282,9 +282,14 @@ func (q *Buffer) each(f func(*Item)) {
 	}
 }
 
-// end ends items: their rows are free again, and those that are waited for are told.
+// end ends items, and those that they stand for: their rows are free again, and those that are waited for are told.
 func (q *Buffer) end(items []ending) {
-	tell := 0
+	tell, sent := 0, len(items)
+	for _, e := range items {
+		for it := e.it.covers; it != nil; it = it.covers {
+			items = append(items, ending{it, e.out})
+		}
+	}
 	for i, e := range items {
 		switch e.out.State {
 		case bt.Stored:
@@ -294,7 +299,9 @@ func (q *Buffer) end(items []ending) {
 		default:
 			q.stats.Unknown++
 		}
-		q.release(e.it)
+		if i < sent {
+			q.release(e.it)
+		}
 		if e.it.Done != nil || e.out.State != bt.Stored && q.opts.Failed != nil {
 			items[tell], items[i] = items[i], items[tell]
 			tell++

@@ -2,7 +2,8 @@
 // sees each write to its end. It knows nothing of points, schemas or Bigtable's requests.
 //
 // Its promises: memory stays within the buffer's limits; each item ends exactly once; two items of one row are sent in the
-// order in which they came, never in one batch and never at the same time; a tenant that floods leaves room, and every
+// order in which they came, never in one batch and never at the same time, and of those that wait for their row while
+// another is under way only the last is sent, as it replaces the others; a tenant that floods leaves room, and every
 // next slot, to the others; and in an outage the requests of all items together stay within one budget.
 package ingest
 
@@ -30,6 +31,7 @@ type Item struct {
 
 	lane    *lane
 	next    *Item
+	covers  *Item // earlier ones of the same row, which it replaces: they end as it does; linked by their covers
 	hash    uint64
 	gen     uint64
 	arrived time.Time

@@ -91,7 +91,8 @@ func (q *Buffer) claim(it *Item) bool {
 	return false
 }
 
-// release gives up the item's row, and lets those that waited for it go next.
+// release gives up the item's row, and lets those that waited for it go next: all of them, where they depend on what the
+// row holds, and else the last of each row, which replaces what those before it write.
 func (q *Buffer) release(it *Item) {
 	behind := q.rows[it.hash]
 	delete(q.rows, it.hash)
@@ -99,9 +100,23 @@ func (q *Buffer) release(it *Item) {
 		return
 	}
 	for next := behind.pop(); next != nil; next = behind.pop() {
+		if after := behind.head; after != nil && after.Key == next.Key && !next.Alone {
+			after.cover(next)
+			continue
+		}
 		q.push(next.lane, next, true)
 		q.expireBy(next)
 	}
+}
+
+// cover lets the item stand for an earlier one of the same row, and for those that that one stands for.
+func (it *Item) cover(earlier *Item) {
+	last := earlier
+	for last.covers != nil {
+		last = last.covers
+	}
+	last.covers = it.covers
+	it.covers = earlier
 }
 
 // ring is the lanes that have something to send, in the order of their turns.

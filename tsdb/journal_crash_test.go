@@ -1,0 +1,210 @@
+package tsdb_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+var crashRounds = flag.Int("journal.crashes", 6, "how often a process with a journal is killed")
+
+// journalChild names the folder of a process that writes through a journal until it is killed.
+const (
+	journalChild = "TIDEMARK_TEST_JOURNAL"
+	journalRound = "TIDEMARK_TEST_JOURNAL_ROUND"
+)
+
+// writersOfChild is how many goroutines of the process put points.
+const writersOfChild = 4
+
+// TestJournalSurvivesCrashes kills a process at random moments while it writes through a journal over a connection that
+// loses every fifth answer. Each point that it acknowledged is stored in the end, and of several writes of one point the
+// last one.
+func TestJournalSurvivesCrashes(t *testing.T) {
+	if overTCP() {
+		t.Skip("the process opens a store of its own; it runs in process")
+	}
+	if dir := os.Getenv(journalChild); dir != "" {
+		journalProcess(t, dir)
+		return
+	}
+	dir := t.TempDir()
+	var acked [][writersOfChild]int // by round and goroutine, the last point that was acknowledged; all before it were too
+	for round := range *crashRounds {
+		acked = append(acked, crash(t, dir, round))
+		if round == *crashRounds-1 || rand.IntN(5) == 0 {
+			checkAcked(t, dir, acked)
+		}
+	}
+	total := 0
+	for _, a := range acked {
+		for _, n := range a {
+			total += n
+		}
+	}
+	t.Logf("%d crashes, %d points acknowledged", len(acked), total)
+}
+
+// crash runs the process and kills it some time after its first acknowledgement.
+func crash(t *testing.T, dir string, round int) (acked [writersOfChild]int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestJournalSurvivesCrashes$", "-test.timeout=60s")
+	cmd.Env = append(os.Environ(), journalChild+"="+dir, fmt.Sprintf("%s=%d", journalRound, round))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	lines := bufio.NewScanner(out)
+	n := 0
+	for lines.Scan() {
+		var g, last int
+		var end string
+		if _, err := fmt.Sscanf(lines.Text(), "acked %d %d %s", &g, &last, &end); err != nil || end != "." {
+			continue // half a line, as the process was killed
+		}
+		if n++; n == 1 {
+			timer.Reset(time.Duration(rand.IntN(400)) * time.Millisecond)
+		}
+		acked[g] = last
+	}
+	_ = cmd.Wait()
+	if n == 0 {
+		t.Fatalf("the process acknowledged nothing:\n%s", stderr.String())
+	}
+	return acked
+}
+
+func crashStore(t *testing.T, dir string, opts ...grpc.DialOption) (*tsdb.Store, *tsdb.Schema[reading]) {
+	t.Helper()
+	server := must[*local.Server](t)(local.Open(engine.Options{Dir: filepath.Join(dir, "store")}))
+	conn := must[*grpc.ClientConn](t)(server.Dial(append(tsdb.DialOptions(), opts...)...))
+	client, admin, err := local.Clients(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: admin, OnClose: func() error {
+		return errors.Join(client.Close(), server.Close())
+	}}))
+	s := readings(t, tsdb.SchemaOptions{})
+	if err := store.Ensure(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return store, s
+}
+
+// unreliable loses every fifth answer to a bulk write, and lets each tenth fail before it does anything.
+func unreliable(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if !strings.HasSuffix(name, "/MutateRows") {
+		return streamer(ctx, desc, cc, name, opts...)
+	}
+	lost := grpcstatus.Error(codes.Unavailable, "lost")
+	roll := rand.IntN(10)
+	if roll == 0 {
+		return nil, lost
+	}
+	s, err := streamer(ctx, desc, cc, name, opts...)
+	if err != nil || roll > 2 {
+		return s, err
+	}
+	return &hooked{s, func(any) error { return lost }}, nil
+}
+
+// journalProcess writes until it is killed.
+func journalProcess(t *testing.T, dir string) {
+	round := must[int](t)(strconv.Atoi(os.Getenv(journalRound)))
+	store, s := crashStore(t, dir, grpc.WithChainStreamInterceptor(unreliable))
+	w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{BufferPoints: 300, Journal: tsdb.JournalOptions{Dir: filepath.Join(dir, "journal")}}))
+	in := s.For(store, acme).Via(w)
+	var goroutines sync.WaitGroup
+	for g := range writersOfChild {
+		goroutines.Go(func() {
+			for n := 1; ; {
+				var pts []tsdb.Point[reading]
+				for range 1 + rand.IntN(50) {
+					pts = append(pts, crashPoint(round, g, n), lastPoint(round, g, n))
+					n++
+				}
+				if _, err := in.PutMany(context.Background(), pts); err != nil {
+					t.Error(err)
+					return
+				}
+				fmt.Printf("acked %d %d .\n", g, n-1)
+			}
+		})
+	}
+	goroutines.Wait()
+}
+
+// crashPoint is point n of a goroutine in a round, and lastPoint one that each n overwrites.
+func crashPoint(round, g, n int) tsdb.Point[reading] {
+	return tsdb.Point[reading]{Entity: tsdb.NewEntity(fmt.Sprintf("r%d", round), fmt.Sprintf("g%d", g)), Time: start.Add(time.Duration(n) * time.Millisecond), Value: reading{float64(n)}}
+}
+
+func lastPoint(round, g, n int) tsdb.Point[reading] {
+	return tsdb.Point[reading]{Entity: tsdb.NewEntity("last", fmt.Sprintf("g%d", g)), Time: start, Value: reading{float64(round)*1e9 + float64(n)}}
+}
+
+// checkAcked delivers what is left in the journal, and looks for every point that was acknowledged.
+func checkAcked(t *testing.T, dir string, acked [][writersOfChild]int) {
+	t.Helper()
+	store, s := crashStore(t, dir)
+	defer store.Close()
+	w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: filepath.Join(dir, "journal")}}))
+	if dead := letters(t, w); len(dead) > 0 {
+		t.Errorf("%d dead letters: %+v", len(dead), dead[0])
+	}
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	repo := s.For(store, acme)
+	for round, last := range acked {
+		for g, n := range last {
+			seen := 0
+			for p, err := range repo.Range(t.Context(), crashPoint(round, g, 0).Entity, tsdb.AllTime(), tsdb.OldestFirst) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen++; seen <= n && p.Value.TempC != float64(seen) {
+					t.Fatalf("round %d, goroutine %d: point %d is missing, though %d were acknowledged", round, g, seen, n)
+				}
+			}
+			if seen < n {
+				t.Fatalf("round %d, goroutine %d: %d points are there, %d were acknowledged", round, g, seen, n)
+			}
+		}
+	}
+	round := len(acked) - 1
+	for g, n := range acked[round] {
+		p, err := repo.Get(t.Context(), lastPoint(round, g, n).Entity, start)
+		if err != nil || p.Value.TempC < lastPoint(round, g, n).Value.TempC {
+			t.Errorf("goroutine %d: the point that was overwritten is %v (%v), write %d of round %d was acknowledged", g, p.Value, err, n, round)
+		}
+	}
+}
