@@ -140,7 +140,7 @@ func (j *journal) feedFrom(from uint64) {
 		case seq >= j.feed.frontier:
 			j.feedNext(p)
 		default:
-			j.catchUp(p)
+			j.catchUp(p, from)
 		}
 	}
 	f := &j.feed
@@ -156,12 +156,13 @@ func (j *journal) feedFrom(from uint64) {
 	j.change()
 }
 
-// catchUp lets a point go on whose tenant was left behind.
-func (j *journal) catchUp(p *pending) {
+// catchUp lets a point go on whose tenant was left behind, where what was read starts early enough to hold all that the
+// tenant was left behind with.
+func (j *journal) catchUp(p *pending, from uint64) {
 	f := &j.feed
 	tenant := p.item.Tenant
 	seq, behind := f.behind[tenant]
-	if !behind || p.seq < seq || f.stuck[tenant] {
+	if !behind || seq < from || p.seq < seq || f.stuck[tenant] {
 		return
 	}
 	if err := j.buffer.TryPut(&p.item); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -302,6 +303,52 @@ func TestJournalIsFair(t *testing.T) {
 			t.Errorf("only %d points of the flood are left: this shows nothing", left)
 		}
 	})
+}
+
+// TestJournalDeliversWhatPilesUp: points of several tenants come faster than they are delivered, so that most are read from
+// the disk again. Each is delivered, and of several writes of one point the last one is.
+func TestJournalDeliversWhatPilesUp(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	opts := journaled(t)
+	opts.BufferPoints = 500
+	w := writer(t, store, opts)
+	const n = 4000
+	var producers sync.WaitGroup
+	tenants := []tenant.ID{acme, tenant.MustParse("beta"), tenant.MustParse("gamma")}
+	for _, id := range tenants {
+		producers.Go(func() {
+			in := s.For(store, id).Via(w)
+			for i := range n {
+				at := start.Add(time.Duration(i) * time.Microsecond)
+				if i%10 == 0 {
+					at = start.Add(-time.Second)
+				}
+				if err := in.PutFunc(t.Context(), roof, at, reading{float64(i)}, func(o tsdb.Outcome) {
+					if o.State != tsdb.Journaled {
+						t.Errorf("%+v", o)
+					}
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	producers.Wait()
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if st := w.Stats(); st.Journal.Points != 0 || st.Stored != 3*n {
+		t.Errorf("%+v", st)
+	}
+	if got, want := len(rows(t, table)), 3*(n-n/10+1); got != want {
+		t.Errorf("%d of %d points are there", got, want)
+	}
+	for _, id := range tenants {
+		if p, err := s.For(store, id).Get(t.Context(), roof, start.Add(-time.Second)); err != nil || p.Value.TempC != n-10 {
+			t.Errorf("the point that was overwritten is %v, %v; want %d", p.Value, err, n-10)
+		}
+	}
 }
 
 func TestJournalOptionsAreChecked(t *testing.T) {

@@ -27,7 +27,7 @@ func row(t time.Time) (string, *bigtable.Mutation, error) {
 	return rowKey(t), m, nil
 }
 
-// ingestBy writes b.N points by each way of writing them, a microsecond apart, and reports points/s.
+// applyEach, applyBulk, throughWriter and throughJournal write b.N points, a microsecond apart, and report points/s.
 func applyEach(b *testing.B, tbl *bigtable.Table) {
 	ctx, base := context.Background(), time.Now()
 	b.ReportAllocs()
@@ -66,15 +66,17 @@ func applyBulk(b *testing.B, tbl *bigtable.Table) {
 		}
 		n++
 	}
+	b.StartTimer() // what is still on its way counts
 	if len(keys) > 0 {
 		flush()
 	}
+	b.StopTimer()
 	pointsPerSecond(b, n)
 }
 
-func throughWriter(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.Store, opts tsdb.WriterOptions) {
+func throughWriter(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.Store) {
 	ctx, base := context.Background(), time.Now()
-	w, err := store.NewWriter(opts)
+	w, err := store.NewWriter(tsdb.WriterOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -87,23 +89,67 @@ func throughWriter(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.Sto
 		}
 		n++
 	}
+	b.StartTimer() // what is still on its way counts
 	if err := w.Close(ctx); err != nil {
 		b.Fatal(err)
+	}
+	b.StopTimer()
+	pointsPerSecond(b, n)
+}
+
+// throughJournal writes as a consumer of a queue does, that acknowledges a message when its point is on disk.
+func throughJournal(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.Store) {
+	ctx, base := context.Background(), time.Now()
+	w, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: b.TempDir()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	in := repo.Via(w)
+	acked := 0
+	ack := func(o tsdb.Outcome) {
+		if o.State == tsdb.Journaled {
+			acked++
+		}
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		if err := in.PutFunc(ctx, roof, base.Add(time.Duration(n)*time.Microsecond), reading{21.5, 40}, ack); err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+	b.StartTimer() // until all is delivered
+	if err := w.Close(ctx); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	if acked != n {
+		b.Fatalf("%d of %d points acknowledged", acked, n)
 	}
 	pointsPerSecond(b, n)
 }
 
-// pointsPerSecond reports the rate at which n points were written, by the time that has passed up to now: what was still
-// on its way when the loop ended counts.
+// pointsPerSecond reports the rate at which n points were written.
 func pointsPerSecond(b *testing.B, n int) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "points/s")
 }
 
 func BenchmarkIngest(b *testing.B) {
-	repo, tbl, store := setupIngest(b, engine.Options{Dir: b.TempDir()})
-	b.Run("apply", func(b *testing.B) { applyEach(b, tbl) })
-	b.Run("applybulk", func(b *testing.B) { applyBulk(b, tbl) })
-	b.Run("writer", func(b *testing.B) { throughWriter(b, repo, store, tsdb.WriterOptions{}) })
+	each := func(name string, run func(b *testing.B, repo *tsdb.Repository[reading], tbl *bigtable.Table, store *tsdb.Store)) {
+		b.Run(name, func(b *testing.B) {
+			repo, tbl, store := setupIngest(b, engine.Options{Dir: b.TempDir()})
+			run(b, repo, tbl, store)
+		})
+	}
+	each("apply", func(b *testing.B, _ *tsdb.Repository[reading], tbl *bigtable.Table, _ *tsdb.Store) { applyEach(b, tbl) })
+	each("applybulk", func(b *testing.B, _ *tsdb.Repository[reading], tbl *bigtable.Table, _ *tsdb.Store) { applyBulk(b, tbl) })
+	each("writer", func(b *testing.B, repo *tsdb.Repository[reading], _ *bigtable.Table, store *tsdb.Store) {
+		throughWriter(b, repo, store)
+	})
+	each("journal", func(b *testing.B, repo *tsdb.Repository[reading], _ *bigtable.Table, store *tsdb.Store) {
+		throughJournal(b, repo, store)
+	})
 }
 
 // BenchmarkIngestRTT puts the time of a network on each call.
@@ -115,5 +161,5 @@ func BenchmarkIngestRTT(b *testing.B) {
 	repo := readings.For(store, acme)
 	b.Run("apply", func(b *testing.B) { applyEach(b, tbl) })
 	b.Run("applybulk", func(b *testing.B) { applyBulk(b, tbl) })
-	b.Run("writer", func(b *testing.B) { throughWriter(b, repo, store, tsdb.WriterOptions{}) })
+	b.Run("writer", func(b *testing.B) { throughWriter(b, repo, store) })
 }
