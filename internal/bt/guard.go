@@ -108,7 +108,11 @@ func (s *guardedStream) RecvMsg(m any) error {
 		if e.Index < 0 || e.Index >= int64(len(s.rec.answers)) || e.Status == nil {
 			continue
 		}
-		s.rec.answers[e.Index] = entryState{answered: true, err: status.ErrorProto(e.Status)}
+		a := entryState{answered: true}
+		if e.Status.Code != int32(codes.OK) { // which ErrorProto would allocate for
+			a.err = status.ErrorProto(e.Status)
+		}
+		s.rec.answers[e.Index] = a
 	}
 	res.Entries = nil
 	return nil
