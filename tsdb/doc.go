@@ -56,6 +56,18 @@
 // interceptors on its own connection and does the retrying itself: within a timeout, and only of what is safe to repeat.
 // A program that brings its own *bigtable.Client gets the same with [ClientConfig] and [DialOptions].
 //
+// # Ingestion
+//
+// A [Writer] takes points one by one and sends them in batches: one for each store, shared by all schemas and tenants.
+//
+//	w, err := store.NewWriter(tsdb.WriterOptions{})
+//	err = repo.Via(w).Put(ctx, roof, t, r) // waits while the buffer is full
+//	err = w.Close(ctx)                     // nil: everything is stored
+//
+// [Sink.PutFunc] tells what became of a point, for a consumer that has a message to acknowledge; [Sink.PutMany] waits for
+// many. With [JournalOptions] points are acknowledged once they are on this machine's disk, and delivered through outages,
+// crashes and restarts.
+//
 // # Bounds
 //
 // Every call has a timeout ([Timeouts]) besides its context. Times, names, sizes and numbers of parts are checked before
