@@ -54,6 +54,7 @@ func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Re
 	writes := make([]*write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
+		writes[i].doubt = it.Track.Outcome().State == bt.Unknown
 	}
 	outs := d.store.sendAlone(ctx, writes, true)
 	var r ingest.Report
@@ -61,11 +62,13 @@ func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Re
 	for i, it := range items {
 		out := outs[i]
 		switch {
-		case out.Attempts == 0: // the request's time was over before its turn came
-			it.Again = true
+		case errors.Is(out.Err, bt.ErrFaster):
+			it.Again, down = true, false
 		case out.Err != nil && (bt.Retryable(out.Err) || d.keep && out.State == bt.Unknown):
 			d.read(&r, out.Err)
 			it.Again = true
+		case out.Attempts == 0 && (errors.Is(out.Err, context.DeadlineExceeded) || errors.Is(out.Err, context.Canceled)):
+			it.Again = true // the request's time was over before its turn came
 		default:
 			down = down && out.Err != nil && d.mendable(out.Err)
 		}

@@ -147,6 +147,21 @@ func mergesUnderFaults(t *testing.T) {
 			return err
 		},
 	}
+	puts["Writer"] = func(at time.Time) error {
+		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: patience()}))
+		defer w.Close(t.Context())
+		var out tsdb.Outcome
+		told := make(chan struct{})
+		_ = r.Via(w).PutFunc(t.Context(), roof, at, rec("mine", 1), func(o tsdb.Outcome) {
+			out = o
+			close(told)
+		})
+		<-told
+		if out.State == tsdb.Stored {
+			return nil
+		}
+		return &tsdb.WriteError{Outcome: out}
+	}
 	at := start
 	for name, put := range puts {
 		for _, existing := range []bool{false, true} {
@@ -432,4 +447,17 @@ func TestMergeAfterALostAnswer(t *testing.T) {
 	if !errors.Is(err, tsdb.ErrNoMerge) || state(t, err) != tsdb.Unknown {
 		t.Errorf("Put: %v, want it unknown", err)
 	}
+}
+
+// TestWriterRepeatsWhatIsThrottled, also of writes that go alone.
+func TestWriterRepeatsWhatIsThrottled(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		first := readings(t, tsdb.SchemaOptions{FirstWins: true})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, first)
+		conn.Inject(tsdbtest.Fail(codes.ResourceExhausted).On(tsdbtest.CheckAndMutateRow).Times(1))
+		out, err := first.For(store, acme).Via(writer(t, store, tsdb.WriterOptions{})).PutMany(t.Context(), points(1))
+		if err != nil || out[0].Attempts != 2 {
+			t.Errorf("%v, %v, want it stored by the second attempt", out, err)
+		}
+	})
 }

@@ -26,6 +26,7 @@ type write struct {
 	key     string
 	cell    bigtable.Timestamp
 	payload []byte
+	doubt   bool // the answer to an attempt of a writer was lost
 }
 
 // prepare checks a point against every limit and turns it into its row.
@@ -104,7 +105,7 @@ func (s *Store) sendAlone(ctx context.Context, writes []*write, once bool) []bt.
 func (s *Store) sendOne(ctx context.Context, w *write, once bool) bt.Outcome {
 	if w.d.merge {
 		m := s.merging(w)
-		m.Once = once
+		m.Once, m.Doubt = once, w.doubt
 		return s.table.Merge(ctx, m)
 	}
 	in := s.insertion(w, true)

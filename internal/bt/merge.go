@@ -16,6 +16,8 @@ type Merging struct {
 	At func() (exists bigtable.Filter, into func(bigtable.Row) Merge)
 	// Once asks for no second attempt after one that failed, for a caller that makes its own.
 	Once bool
+	// Doubt says that the answer to an attempt of such a caller was lost, so that the row is looked at first.
+	Doubt bool
 }
 
 // Merge is how to write into a row that holds something. One with neither Mutation nor Err says that the row holds all that
@@ -34,7 +36,7 @@ type Merge struct {
 func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
-	mg := merger{Table: t, Merging: m}
+	mg := merger{Table: t, Merging: m, look: m.Doubt}
 	for {
 		if mg.try(ctx) {
 			return mg.tracker.Outcome()
@@ -42,7 +44,7 @@ func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 		if mg.found {
 			continue // the row is there: read it at once
 		}
-		if m.Once && mg.tracker.err != errFaster {
+		if m.Once && mg.tracker.err != ErrFaster {
 			return mg.tracker.Outcome()
 		}
 		if !mg.pause.wait(ctx, mg.tracker.err) {
@@ -93,7 +95,7 @@ func (m *merger) try(ctx context.Context) (done bool) {
 	case out.Err == nil && matched == (then != nil):
 		return true
 	case out.Err == nil:
-		m.tracker.stored, m.tracker.err = false, errFaster
+		m.tracker.stored, m.tracker.err = false, ErrFaster
 		return false
 	case retryable(out.Err):
 		return false
@@ -135,4 +137,5 @@ func (m *merger) fail(err error) (done bool) {
 	return true
 }
 
-var errFaster = errors.New("tsdb: others changed the point each time that it was to be merged into, and no time is left")
+// ErrFaster is wrapped by the error of a merge for which others were faster each time.
+var ErrFaster = errors.New("tsdb: others changed the point each time that it was to be merged into, and no time is left")
