@@ -92,17 +92,17 @@ func (b *batch) group(d *dataset) *group {
 
 // store writes the batch for a tenant and adds what became of its lines to the report. Its error is nil where each line is
 // stored or refused for good, and else why some are not.
-func (b *batch) store(ctx context.Context, w *writer, id tenant.ID, rep *report) error {
+func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *report) error {
 	outcomes := make([][]tsdb.Outcome, len(b.groups))
-	var group errgroup.Group
-	group.SetLimit(storeWidth)
+	var stores errgroup.Group // the writer batches what comes at once
+	stores.SetLimit(storeWidth)
 	for n, g := range b.groups {
-		group.Go(func() error {
-			outcomes[n], _ = w.via(g.dataset.schema, id).PutMany(ctx, g.points) // each outcome has its error
+		stores.Go(func() error {
+			outcomes[n], _ = g.dataset.schema.For(in.store, id).Via(in.writer).PutMany(ctx, g.points) // each outcome has its error
 			return nil
 		})
 	}
-	_ = group.Wait()
+	_ = stores.Wait()
 	var failed error
 	for n, g := range b.groups {
 		for i, out := range outcomes[n] {
@@ -150,6 +150,9 @@ func refusal(err error) error {
 	case errors.Is(err, tsdb.ErrExists):
 		return &lineError{reasonSeries, err}
 	case errors.Is(err, tsdb.ErrExpired), errors.Is(err, tsdb.ErrLate), errors.Is(err, tsdb.ErrEarly):
+		return &lineError{reasonTime, err}
+	}
+	if ie, ok := errors.AsType[*tsdb.InvalidError](err); ok && ie.Field == "time" {
 		return &lineError{reasonTime, err}
 	}
 	return &lineError{reasonValue, err}

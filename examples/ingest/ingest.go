@@ -7,12 +7,14 @@ import (
 	"io"
 
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // ingester stores lines.
 type ingester struct {
 	datasets *datasets
-	writer   *writer
+	store    *tsdb.Store
+	writer   *tsdb.Writer
 }
 
 // errUndelivered is wrapped by the error of an input of which some lines may not be stored. Sending it again is harmless.
@@ -76,7 +78,7 @@ func (in *ingester) take(ctx context.Context, b *batch, l line, c clock, rep *re
 }
 
 func (in *ingester) flush(ctx context.Context, b *batch, id tenant.ID, rep *report) error {
-	if err := b.store(ctx, in.writer, id, rep); err != nil {
+	if err := b.store(ctx, in, id, rep); err != nil {
 		return fmt.Errorf("%w: %w", errUndelivered, err)
 	}
 	return nil

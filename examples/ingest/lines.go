@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ func (ls *lines) next() (line, error) {
 		if err == nil && s.at == inText {
 			continue
 		}
-		l.last, l.text = ls.read, ls.text
+		l.last, l.text = ls.read, bytes.TrimRight(ls.text, "\r\n")
 		switch {
 		case s.at == inText:
 			return l, errOpenText

@@ -69,17 +69,21 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	in := &ingester{datasets: ds, writer: &writer{store}}
+	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: o.limits.timeout})
+	if err != nil {
+		return err
+	}
+	in := &ingester{datasets: ds, store: store, writer: w}
 	fmt.Fprintf(std.out, "Store     %s\n", o.where())
 	if o.file != "" {
 		err = importFile(ctx, o, in, std)
 	} else {
 		err = serve(ctx, o, in, lis, std)
 	}
-	// Ctrl-C does not end the delivery of what was taken.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(o.drain, 1))
+	// Ctrl-C does not end the delivery of what was taken. Requests have waited for their points, so little is left.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 	defer cancel()
-	if cerr := in.writer.close(ctx); cerr != nil {
+	if cerr := w.Close(ctx); cerr != nil {
 		err = errors.Join(err, fmt.Errorf("not all points were delivered: %w", cerr))
 	}
 	return err
@@ -87,7 +91,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 
 // serve answers requests until ctx ends, lets those under way finish, and prints what became of all lines.
 func serve(ctx context.Context, o options, in *ingester, lis net.Listener, std streams) error {
-	s := newServer(in, in.writer.store, o.tokens, o.limits, slog.New(slog.NewTextHandler(std.err, nil)))
+	s := newServer(in, o.tokens, o.limits, slog.New(slog.NewTextHandler(std.err, nil)))
 	srv := s.http()
 	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	stopped := make(chan error, 1)

@@ -27,7 +27,6 @@ type limits struct {
 // server answers as InfluxDB does, in versions 1 and 2, what an agent that writes asks of it.
 type server struct {
 	in     *ingester
-	store  *tsdb.Store
 	tokens tokens
 	limits limits
 	log    *slog.Logger
@@ -37,8 +36,8 @@ type server struct {
 	total report
 }
 
-func newServer(in *ingester, store *tsdb.Store, ts tokens, l limits, log *slog.Logger) *server {
-	return &server{in: in, store: store, tokens: ts, limits: l, log: log, slots: make(chan struct{}, l.requests)}
+func newServer(in *ingester, ts tokens, l limits, log *slog.Logger) *server {
+	return &server{in: in, tokens: ts, limits: l, log: log, slots: make(chan struct{}, l.requests)}
 }
 
 func (s *server) handler() http.Handler {
@@ -72,6 +71,11 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		defer func() { <-s.slots }()
 	default:
 		s.busy(w, v, "too many requests at once")
+		return
+	}
+	// In an outage requests would only wait. While points are waiting the writer finds out by itself when it is over.
+	if st := s.in.writer.Stats(); st.Down != nil && st.BufferedPoints > 0 {
+		s.busy(w, v, "the store cannot be reached now")
 		return
 	}
 	body, err := s.body(w, r)
@@ -189,7 +193,7 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	status, answer := http.StatusOK, map[string]string{"name": "tidemark-ingest", "status": "pass", "message": "ready for writes"}
-	if err := s.store.Ping(ctx); err != nil && !errors.Is(err, tsdb.ErrNoTable) {
+	if err := s.in.store.Ping(ctx); err != nil && !errors.Is(err, tsdb.ErrNoTable) {
 		s.log.Error("the store cannot be read", "error", err)
 		status, answer["status"], answer["message"] = http.StatusServiceUnavailable, "fail", "the store cannot be read"
 	}
