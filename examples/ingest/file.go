@@ -69,7 +69,7 @@ func openFile(name string, std streams) (io.Reader, func(), error) {
 		progressbar.OptionSetDescription("Reading"),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionFullWidth(),
+		progressbar.OptionSetWidth(40),
 		progressbar.OptionClearOnFinish(),
 	)
 	reader := progressbar.NewReader(f, bar)

@@ -30,6 +30,7 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	release  func() // lets the next Ctrl-C end the program at once
 }
 
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
@@ -96,6 +97,7 @@ func serve(ctx context.Context, o options, in *ingester, lis net.Listener, std s
 	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
+		std.release()
 		fmt.Fprintln(std.out, "Stopping  requests under way may finish; Ctrl-C again ends at once")
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 		defer cancel()
@@ -119,8 +121,8 @@ func serve(ctx context.Context, o options, in *ingester, lis net.Listener, std s
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
-	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr, stop})
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+	goleak.VerifyTestMain(m)
 }
 
 // program returns the program as a process of its own, in an empty folder.
@@ -163,6 +163,9 @@ func serving(t *testing.T, args ...string) *served {
 	return s
 }
 
+// patient is a client that sends a body when the server begins to read it, so that a test knows when that is.
+var patient = &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute, DisableKeepAlives: true}}
+
 // post sends a body and returns the status.
 func (s *served) post(t *testing.T, body io.Reader, gzip bool) (int, string) {
 	t.Helper()
@@ -171,10 +174,11 @@ func (s *served) post(t *testing.T, body io.Reader, gzip bool) (int, string) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Token secret")
+	req.Header.Set("Expect", "100-continue")
 	if gzip {
 		isGzip(req)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := patient.Do(req)
 	if err != nil {
 		t.Error(err)
 		return 0, ""
@@ -256,7 +260,8 @@ func TestCtrlCTwice(t *testing.T) {
 			return
 		}
 		req.Header.Set("Authorization", "Token secret")
-		if res, err := http.DefaultClient.Do(req); err == nil {
+		req.Header.Set("Expect", "100-continue")
+		if res, err := patient.Do(req); err == nil {
 			_ = res.Body.Close()
 		}
 	}()
