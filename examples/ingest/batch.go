@@ -110,6 +110,9 @@ func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *repo
 			case out.Err == nil:
 				rep.points++
 				rep.stored += len(g.lines[i])
+				if out.State == tsdb.Journaled {
+					rep.journaled += len(g.lines[i])
+				}
 				rep.merged += len(g.lines[i]) - 1
 			case out.State == tsdb.Rejected && isFinal(out.Err):
 				for _, l := range g.lines[i] {

@@ -22,6 +22,7 @@ import (
 type options struct {
 	cloud     bool
 	dir       string
+	journal   string
 	keys      keys
 	retention gc.Class
 
@@ -62,6 +63,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.cloud, "cloud", false,
 		"keep the points on Cloud Bigtable: the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
 	flags.StringVar(&o.dir, "dir", "./tidemark-data", "keep the points in this `folder`, made where there is none")
+	flags.StringVar(&o.journal, "journal", "",
+		"acknowledge points once they are in a journal in this `folder`, and deliver them behind that; on one machine's own disk")
 	flags.Func("key", "the tags that are a measurement's key, as `measurement=tag,tag`; once a measurement. The measurement * stands "+
 		"for all others, a last tag * for all other tags", o.keys.set)
 	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
@@ -110,6 +113,8 @@ func (o *options) checkStore(given map[string]bool, keep string) error {
 		return errors.New("-cloud and -dir exclude each other")
 	case o.dir == "":
 		return errors.New("-dir is empty, and has to name a folder")
+	case given["journal"] && o.journal == "":
+		return errors.New("-journal is empty, and has to name a folder")
 	case len(o.keys) == 0:
 		return errors.New(`no -key: it says which measurements there are, as in -key readings=fleet,name; -key '*=*' takes any`)
 	}

@@ -15,6 +15,8 @@ type ingester struct {
 	datasets *datasets
 	store    *tsdb.Store
 	writer   *tsdb.Writer
+	// journaled says that the writer has a journal: what is in it is acknowledged.
+	journaled bool
 }
 
 // errUndelivered is wrapped by the error of an input of which some lines may not be stored. Sending it again is harmless.

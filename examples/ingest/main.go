@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -70,12 +71,16 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: o.limits.timeout})
+	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: o.limits.timeout, Journal: tsdb.JournalOptions{Dir: o.journal}})
 	if err != nil {
 		return err
 	}
-	in := &ingester{datasets: ds, store: store, writer: w}
+	in := &ingester{datasets: ds, store: store, writer: w, journaled: o.journal != ""}
 	fmt.Fprintf(std.out, "Store     %s\n", o.where())
+	if in.journaled {
+		st := w.Stats().Journal
+		fmt.Fprintf(std.out, "Journal   %s, with %d points to deliver and %d dead letters\n", o.journal, st.Points, st.DeadLetters)
+	}
 	if o.file != "" {
 		err = importFile(ctx, o, in, std)
 	} else {
@@ -84,10 +89,34 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	// Ctrl-C does not end the delivery of what was taken. Requests have waited for their points, so little is left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 	defer cancel()
+	if in.journaled {
+		err = errors.Join(err, deliver(ctx, w, std.out))
+	}
 	if cerr := w.Close(ctx); cerr != nil {
 		err = errors.Join(err, fmt.Errorf("not all points were delivered: %w", cerr))
 	}
 	return err
+}
+
+// deliver waits for the delivery of what is in the journal, and prints what the store has refused since it was acknowledged.
+func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
+	_ = w.Flush(ctx) // what is left is kept, and Close says so
+	n := w.Stats().Journal.DeadLetters
+	if n == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "%9d dead letters in the journal: points that the store refused after they were acknowledged\n", n)
+	left := shown
+	for l, err := range w.DeadLetters(ctx) {
+		if err != nil {
+			return fmt.Errorf("read the dead letters: %w", err)
+		}
+		if left--; left < 0 {
+			break
+		}
+		fmt.Fprintf(out, "          %s of %s, %s at %s: %s\n", l.Dataset, l.Tenant, l.Entity, l.Time.UTC().Format(time.RFC3339Nano), l.Reason)
+	}
+	return nil
 }
 
 // serve answers requests until ctx ends, lets those under way finish, and prints what became of all lines.

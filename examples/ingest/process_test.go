@@ -248,6 +248,35 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestJournal acknowledges what is on disk, and shows what the store refuses behind that.
+func TestJournal(t *testing.T) {
+	notOnWindows(t)
+	dir, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")
+	text, bad := sample(3000)
+	for run := range 2 {
+		s := serving(t, append(trucks, "-dir", dir, "-journal", journal)...)
+		if status, body := s.post(t, strings.NewReader(text), false); status != 400 || !strings.Contains(body, fmt.Sprintf("dropped=%d", bad)) {
+			t.Errorf("status %d, %s", status, body)
+		}
+		if status, body := s.post(t, strings.NewReader(fmt.Sprintf("readings,name=truck_0,fleet=North v=1 %d", start.UnixNano())), false); status != 204 {
+			t.Errorf("status %d, %s", status, body)
+		}
+		s.interrupt(t)
+		out, err := s.rest()
+		for _, want := range []string{
+			fmt.Sprintf(" %d stored", 3001-bad), fmt.Sprintf(" %d through the journal", 3001-bad),
+			fmt.Sprintf(" %d dead letters", run+1), "tag:fleet",
+		} {
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("%v, %s; want %q; %s", err, out, want, s.stderr)
+			}
+		}
+		if n := points(t, dir); n != 3000-bad {
+			t.Errorf("the folder holds %d points, want %d", n, 3000-bad)
+		}
+	}
+}
+
 // TestCtrlCTwice ends a program whose requests do not.
 func TestCtrlCTwice(t *testing.T) {
 	notOnWindows(t)
@@ -329,6 +358,7 @@ func TestExitCode(t *testing.T) {
 		{"-key cpu=host -token s=acme -tenant acme", 2, "-tenant"},
 		{"-key cpu=host -token s=acme -cloud -dir x", 2, "-cloud and -dir"},
 		{"-key cpu=host -token s=acme -dir=", 2, "-dir is empty"},
+		{"-key cpu=host -token s=acme -journal=", 2, "-journal"},
 		{"-key cpu=host -token s=acme -keep soon", 2, "-keep"},
 		{"-key cpu=host -token s=acme -keep maxversions=1", 2, "-keep"},
 		{"-key cpu=host -file x", 2, "-tenant"},

@@ -18,6 +18,7 @@ type report struct {
 	stored       int // lines
 	points       int // that the stored lines are
 	merged       int // stored lines that are part of another line's point
+	journaled    int // stored lines that are in the journal, to be delivered
 	replaced     int // merged lines that gave a field of an earlier line another value
 	refused      int
 	reasons      map[string]int // of the refused, by why
@@ -53,6 +54,7 @@ func (r *report) add(o report) {
 	r.stored += o.stored
 	r.points += o.points
 	r.merged += o.merged
+	r.journaled += o.journaled
 	r.replaced += o.replaced
 	r.refused += o.refused
 	r.undelivered += o.undelivered
@@ -71,6 +73,9 @@ func (r *report) unread() int { return r.lines - r.stored - r.refused - r.undeli
 func (r *report) print(w io.Writer) {
 	fmt.Fprintf(w, "%9d lines, and %d blank ones and comments\n", r.lines, r.blank)
 	fmt.Fprintf(w, "%9d stored, as %d points\n", r.stored, r.points)
+	if r.journaled > 0 {
+		fmt.Fprintf(w, "%19d through the journal\n", r.journaled)
+	}
 	if r.merged > 0 {
 		fmt.Fprintf(w, "%19d merged into the point of another line of the same series and time\n", r.merged)
 		fmt.Fprintf(w, "%19d of these gave a field another value\n", r.replaced)

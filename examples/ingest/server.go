@@ -74,7 +74,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		return
 	}
 	// In an outage requests would only wait. While points are waiting the writer finds out by itself when it is over.
-	if st := s.in.writer.Stats(); st.Down != nil && st.BufferedPoints > 0 {
+	if st := s.in.writer.Stats(); !s.in.journaled && st.Down != nil && st.BufferedPoints > 0 {
 		s.busy(w, v, "the store cannot be reached now")
 		return
 	}

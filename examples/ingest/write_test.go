@@ -44,12 +44,12 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: l.timeout})
+	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: l.timeout, Journal: tsdb.JournalOptions{Dir: o.journal}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	s := newServer(&ingester{datasets: ds, store: store, writer: w}, o.tokens, l, slog.New(slog.DiscardHandler))
+	s := newServer(&ingester{datasets: ds, store: store, writer: w, journaled: o.journal != ""}, o.tokens, l, slog.New(slog.DiscardHandler))
 	return &rig{s, conn, s.http().Handler}
 }
 
@@ -319,6 +319,21 @@ func TestStoreThatIsDown(t *testing.T) {
 	}
 	want(t, "after the outage", got, 400, "dropped=1")
 	r.stored(t, "cpu", acme, start, "{x=1}", "a")
+}
+
+// TestJournalInAnOutage takes points while the store is down, and delivers them when it is back.
+func TestJournalInAnOutage(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host", "-journal", t.TempDir())
+	end := r.conn.Outage()
+	for range 2 {
+		want(t, "in an outage", r.post(v2, "cpu,host=a x=1 1767225600000000000\ncpu,host=a y=2 1767225600000000000"), 204)
+	}
+	want(t, "in an outage", r.post(v1, "cpu,host=a z=3 1767225600000000000"), 204)
+	end()
+	if err := r.in.writer.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.stored(t, "cpu", acme, start, "{x=1 y=2 z=3}", "a")
 }
 
 func (r *rig) get(path string) *httptest.ResponseRecorder {
