@@ -2,6 +2,7 @@ package spool_test
 
 import (
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -84,4 +85,69 @@ func spread(b *testing.B, goroutines, records int, op func() error) {
 	close(turns)
 	wg.Wait()
 	b.ReportMetric(float64(n*records)/b.Elapsed().Seconds(), "records/s")
+}
+
+var openBytes = flag.Int64("spool.open", 32<<20, "how much the journal holds that BenchmarkOpen opens")
+
+// Opening reads and checks all that is to be delivered.
+func BenchmarkOpen(b *testing.B) {
+	dir, o := b.TempDir(), spool.Options{MaxBytes: *openBytes + *openBytes/8, NoSync: true}
+	s, err := spool.Open(dir, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	records := make([][]byte, 1000)
+	for i := range records {
+		records[i] = make([]byte, 200)
+	}
+	for s.Stats().Bytes < *openBytes {
+		if _, err := s.Append(b.Context(), records); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(*openBytes)
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := spool.Open(dir, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Reading what is to be delivered, 1,000 records of 200 bytes at once.
+func BenchmarkRead(b *testing.B) {
+	s, err := spool.Open(b.TempDir(), spool.Options{NoSync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	records := make([][]byte, 1000)
+	for i := range records {
+		records[i] = make([]byte, 200)
+	}
+	for range 50 {
+		if _, err := s.Append(b.Context(), records); err != nil {
+			b.Fatal(err)
+		}
+	}
+	from, n := uint64(0), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		list, err := s.Read(b.Context(), from, 1000, 1<<20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n += len(list)
+		if from = 0; len(list) > 0 {
+			from = list[len(list)-1].Seq + 1
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
 }

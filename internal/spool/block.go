@@ -100,7 +100,7 @@ func parseBlock(dst []frame, value []byte) ([]frame, error) {
 			if offset > math.MaxUint32 {
 				return dst, damaged("a block with too wide a range")
 			}
-			dst = append(dst, frame{uint32(offset), rest[:k-1 : k-1]})
+			dst = append(dst, frame{uint32(offset), rest[: k-1 : k-1]})
 			rest, offset, hole = rest[k-1:], offset+1, false
 			continue
 		}

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 )
@@ -24,10 +25,13 @@ func (s *Spool) run() {
 			for _, r := range batch {
 				r.finish(failed)
 			}
-			if closing {
+			switch {
+			case len(batch) > 0: // There may be more.
+			case closing:
 				return
+			default:
+				<-s.wake
 			}
-			<-s.wake
 			continue
 		}
 		select {
@@ -37,6 +41,9 @@ func (s *Spool) run() {
 		}
 		if len(batch) > 0 || dirty && (flush || closing) {
 			err := s.commit(batch, flush || closing)
+			if err == nil && flush {
+				s.reserve()
+			}
 			flush = false
 			if err != nil && closing && len(batch) == 0 {
 				s.mu.Lock()
@@ -107,17 +114,32 @@ func (r *request) finish(err error) {
 // commit does a batch in one transaction, and notes on disk what is done: blocks without a record left are removed; which
 // records of the others are done is written if flush is set.
 func (s *Spool) commit(batch []*request, flush bool) error {
-	w := s.plan(batch, flush)
+	err := s.attempt(batch, flush, math.MaxInt)
+	if err != nil && s.relieve() {
+		err = s.attempt(batch, flush, math.MaxInt)
+	}
+	s.mu.Lock()
+	for _, r := range batch {
+		s.asked -= int64(len(r.body))
+	}
+	s.signal()
+	s.mu.Unlock()
+	for _, r := range batch {
+		r.finish(err)
+	}
+	return err
+}
+
+// attempt is a commit that removes at most some blocks. The batch is not told.
+func (s *Spool) attempt(batch []*request, flush bool, blocks int) error {
+	w := s.plan(batch, flush, blocks)
 	outcome, err := s.journal.update(w.apply)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if outcome == committed {
 		s.publish(w)
-	} else {
-		s.abandon(w)
 	}
-	var c *caught
-	switch {
-	case outcome == unsure || errors.As(err, &c) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion) || errors.Is(err, ErrFailed):
+	if outcome == unsure || errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion) || errors.Is(err, ErrFailed) {
 		s.fail(err)
 	}
 	if outcome == unsure {
@@ -125,11 +147,33 @@ func (s *Spool) commit(batch []*request, flush bool) error {
 	}
 	s.writing = false
 	s.signal()
-	s.mu.Unlock()
-	for _, r := range batch {
-		r.finish(err)
-	}
 	return err
+}
+
+// relieve removes from the file what is done, and nothing else, after a commit failed: a full disk may have failed it, and
+// what is free in the file needs no space on the disk. If need be it gives the reserve up, and goes block by block: bbolt
+// writes a block's neighbours again. It says whether it helped.
+func (s *Spool) relieve() (helped bool) {
+	s.mu.Lock()
+	failed, blocks := s.failed != nil, s.index.empty
+	s.mu.Unlock()
+	if failed || blocks == 0 {
+		return false
+	}
+	if s.attempt(nil, false, math.MaxInt) == nil {
+		return true
+	}
+	s.release()
+	for range blocks {
+		if s.attempt(nil, false, 1) != nil {
+			break
+		}
+		helped = true
+		if s.attempt(nil, false, math.MaxInt) == nil {
+			break
+		}
+	}
+	return helped
 }
 
 // fail ends the spool's work. The caller holds mu.

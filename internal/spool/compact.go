@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// A file from shrinkBytes on of which only one part in shrinkPart is used is written anew. bbolt's files never shrink by
+	// A file from defaultShrink on of which only one part in shrinkPart is used is written anew. bbolt's files never shrink by
 	// themselves, and it lists all free pages again in each commit.
-	shrinkBytes = 64 << 20
-	shrinkPart  = 8
+	defaultShrink = 64 << 20
+	shrinkPart    = 8
 	// copyBytes is how much of it one transaction copies.
 	copyBytes = 8 << 20
 )
 
 // shrinks says whether a file of size bytes is to be written anew for the sake of used bytes.
-func shrinks(size, used int64) bool { return size >= shrinkBytes && used < size/shrinkPart }
+func (o Options) shrinks(size, used int64) bool { return size >= o.shrink && used < size/shrinkPart }
 
 // copyInto copies the journal without its free pages, and checks that the copy is whole. The copy is not synced.
 func (j *journal) copyInto(temp string, o Options, want state) error {
@@ -28,7 +28,12 @@ func (j *journal) copyInto(temp string, o Options, want state) error {
 		return err
 	}
 	err = guard(func() error { return bolt.Compact(to.db, j.db, copyBytes) })
-	to.stuck = errors.Is(err, ErrDamaged)
+	if errors.Is(err, ErrDamaged) {
+		to.stuck.Store(true)
+	}
+	if err == nil {
+		_, err = to.update(func(tx *bolt.Tx) error { return txn{tx, &want}.putState() })
+	}
 	if err := errors.Join(err, to.close()); err != nil {
 		return err
 	}
@@ -54,7 +59,7 @@ func (s *Spool) shrink() {
 	used, want, idle := s.index.bytes+s.deadBytes+int64(s.metaBytes), s.state, s.failed == nil && len(s.queue) == 0
 	s.mu.Unlock()
 	size := s.journal.size
-	if !idle || size < s.shrinkFrom || !shrinks(size, used) {
+	if !idle || size < s.shrinkFrom || !s.o.shrinks(size, used) {
 		return
 	}
 	j, err := s.journal.replace(s.path, s.o, want, func(f func() error) error {
@@ -89,7 +94,7 @@ func (j *journal) replace(path string, o Options, want state, alone func(func() 
 		if err != nil {
 			return errors.Join(moved, err)
 		}
-		*j = *next
+		j.db, j.file, j.size = next.db, next.file, 0
 		return nil
 	})
 	if err != nil {

@@ -188,6 +188,7 @@ func (w *work) buryAll(t txn) error {
 
 // unbury does what a request asks of dead letters that are there.
 func (w *work) unbury(t txn, out *writer, r *request) error {
+	r.n = 0
 	for _, ids := range [][]uint64{r.revive, r.drop} {
 		for _, id := range ids {
 			key := seqKey(id)

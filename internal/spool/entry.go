@@ -74,6 +74,7 @@ func (t *tally) sub(sum uint32) { t.n, t.sum = t.n-1, t.sum-uint64(sum) }
 // state is the entry that each commit rewrites.
 type state struct {
 	stream   [16]byte
+	txid     uint64 // bbolt's number of the commit that wrote it
 	next     uint64 // the next sequence number
 	nextDead uint64 // the next dead letter's number
 	tallies  [counted]tally
@@ -81,12 +82,13 @@ type state struct {
 
 const (
 	stateVersion = 1
-	stateBytes   = 1 + 16 + 8 + 8 + counted*16
+	stateBytes   = 1 + 16 + 8 + 8 + 8 + counted*16
 )
 
 func (st *state) encode() []byte {
 	out := append(make([]byte, 0, stateBytes+sumBytes), stateVersion)
 	out = append(out, st.stream[:]...)
+	out = binary.BigEndian.AppendUint64(out, st.txid)
 	out = binary.BigEndian.AppendUint64(out, st.next)
 	out = binary.BigEndian.AppendUint64(out, st.nextDead)
 	for _, t := range st.tallies {
@@ -104,9 +106,9 @@ func (st *state) decode(b []byte) error {
 		return damaged("the state has %d bytes", len(b))
 	}
 	copy(st.stream[:], b[1:])
-	st.next, st.nextDead = binary.BigEndian.Uint64(b[17:]), binary.BigEndian.Uint64(b[25:])
+	st.txid, st.next, st.nextDead = binary.BigEndian.Uint64(b[17:]), binary.BigEndian.Uint64(b[25:]), binary.BigEndian.Uint64(b[33:])
 	for i := range st.tallies {
-		st.tallies[i] = tally{binary.BigEndian.Uint64(b[33+16*i:]), binary.BigEndian.Uint64(b[41+16*i:])}
+		st.tallies[i] = tally{binary.BigEndian.Uint64(b[41+16*i:]), binary.BigEndian.Uint64(b[49+16*i:])}
 	}
 	return nil
 }
@@ -205,6 +207,13 @@ func (t txn) delete(b bucket, key []byte) error {
 	}
 	t.st.tallies[b].sub(sumOf(old))
 	return table.Delete(key)
+}
+
+// putState ends each transaction.
+func (t txn) putState() error {
+	t.st.txid = uint64(t.tx.ID())
+	_, err := t.put(states, stateKey, t.st.encode())
+	return err
 }
 
 // load returns an entry's value as it lies in the file, nil if there is none.

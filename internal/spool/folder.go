@@ -16,10 +16,14 @@ import (
 
 // The files of a folder.
 const (
-	fileName = "journal.db"
-	tempName = "journal.tmp" // a file on its way to becoming the journal; whatever is found is thrown away
-	lockName = "lock"        // held while the folder is open; holds the journal's stream once there is one
+	fileName    = "journal.db"
+	tempName    = "journal.tmp" // a file on its way to becoming the journal; whatever is found is thrown away
+	reserveName = "reserve"     // space that can be given up, so that a full disk does not keep delivered records from being removed
+	lockName    = "lock"        // held while the folder is open; holds the journal's stream once there is one
 )
+
+// reserveBytes is enough for a commit that only removes, unless records are very large.
+const reserveBytes = 1 << 20
 
 // open does all of Open but for the goroutine.
 func (s *Spool) open(dir string) error {
@@ -84,7 +88,7 @@ func (s *Spool) load(lock *os.File) error {
 			return err
 		}
 	}
-	if shrinks(found.size, found.used) {
+	if s.o.shrinks(found.size, found.used) {
 		s.journal, err = compact(s.path, s.o, s.state)
 		if s.journal != nil {
 			return nil // With an error it is the old file, which is as good.
@@ -94,6 +98,27 @@ func (s *Spool) load(lock *os.File) error {
 	s.journal, err = openJournal(s.path, s.o)
 	return err
 }
+
+// reserve holds some space of the disk. Where that is full, there is none.
+func (s *Spool) reserve() {
+	name := filepath.Join(filepath.Dir(s.path), reserveName)
+	if info, err := os.Stat(name); err == nil && info.Size() == reserveBytes {
+		return
+	}
+	err := os.WriteFile(name, make([]byte, reserveBytes), 0o600)
+	if err == nil && !s.o.NoSync {
+		var f *os.File
+		if f, err = os.OpenFile(name, os.O_RDWR, 0); err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+	}
+	if err != nil {
+		_ = os.Remove(name)
+	}
+}
+
+// release gives the reserve up.
+func (s *Spool) release() { _ = os.Remove(filepath.Join(filepath.Dir(s.path), reserveName)) }
 
 func isStream(marker []byte) bool {
 	if len(marker) != 33 || marker[32] != '\n' {
@@ -131,8 +156,7 @@ func create(path, temp string, o Options) error {
 		}
 		var st state
 		rand.Read(st.stream[:])
-		_, err := txn{tx, &st}.put(states, stateKey, st.encode())
-		return err
+		return txn{tx, &st}.putState()
 	})
 	if err := errors.Join(err, j.close()); err != nil {
 		return err
@@ -214,6 +238,9 @@ func inspect(path string) (*contents, error) {
 		if t != c.state.tallies[b] {
 			return nil, damaged("the table %s has %d entries and should have %d, or other ones", bucketNames[b], t.n, c.state.tallies[b].n)
 		}
+	}
+	if c.state.txid != w.txid {
+		return nil, damaged("its last commit is number %d, and it holds what number %d wrote", w.txid, c.state.txid)
 	}
 	if list := c.index.list; len(list) > 0 && list[len(list)-1].end() > c.state.next {
 		return nil, damaged("sequence %d is beyond the last one", list[len(list)-1].first)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -14,13 +16,15 @@ import (
 
 // journal is the open file. After a panic nothing of bbolt is called again: it may have left its locks held.
 type journal struct {
-	db   *bolt.DB
-	file *os.File
-	// stuck says that bbolt panicked. The committer alone writes it; a reader's panic ends the spool without it.
-	stuck bool
+	db    *bolt.DB
+	file  *os.File
+	stuck atomic.Bool // bbolt panicked where it may have held a lock
 	// size is how large the file was at the last write, without what bbolt grows ahead. It belongs to the committer.
 	size int64
 }
+
+// growBytes is how much the file grows ahead of what is needed.
+const growBytes = 4 << 20
 
 // outcome is what is known of a transaction.
 type outcome int
@@ -50,10 +54,17 @@ func openJournal(path string, o Options) (*journal, error) {
 			return j.file, err
 		},
 	}
-	err := guard(func() (err error) {
-		j.db, err = bolt.Open(path, 0o600, options)
+	try := func() (err error) {
+		if j.db, err = bolt.Open(path, 0o600, options); err == nil {
+			j.db.AllocSize = growBytes
+		}
 		return err
-	})
+	}
+	err := guard(try)
+	if errors.Is(err, syscall.ENOMEM) {
+		options.InitialMmapSize = 0 // The process may not have as much address space.
+		err = guard(try)
+	}
 	if err == nil {
 		return j, nil
 	}
@@ -81,21 +92,52 @@ func mapBytes(limit int64) int {
 
 // view runs f in a transaction that reads.
 func (j *journal) view(f func(*bolt.Tx) error) error {
-	return guard(func() error {
+	// bbolt panics with locks held where neither of the pages is good that say which pages count. It would do so again; look
+	// first.
+	if _, err := j.look(); err != nil {
+		return err
+	}
+	begun := false
+	err := guard(func() error {
 		tx, err := j.db.Begin(false)
+		begun = true
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrFailed, err)
 		}
-		defer tx.Rollback() //nolint:errcheck // It cannot fail.
+		defer tx.Rollback()
 		return f(tx)
 	})
+	if !begun {
+		j.stuck.Store(true)
+	}
+	return err
+}
+
+// look returns which page says what else counts.
+func (j *journal) look() (meta []byte, err error) {
+	if j.stuck.Load() {
+		return nil, damaged("bbolt panicked before")
+	}
+	meta, good := newestMeta(j.file)
+	if good == 0 {
+		return nil, damaged("neither of the first two pages is good")
+	}
+	return meta, nil
 }
 
 // update runs f in a transaction that writes, and commits it. An error says what went wrong, the outcome what that means:
 // undone is certain, and the next transaction may do better.
 func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 	result, id := undone, 0
-	err := guard(func() error {
+	meta, err := j.look()
+	if err == nil {
+		// bbolt believes how long that page says it is, and would fill the memory.
+		err = checkFreelist(j.file, meta)
+	}
+	if err != nil {
+		return undone, err
+	}
+	err = guard(func() error {
 		tx, err := j.db.Begin(true)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrFailed, err)
@@ -113,7 +155,7 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 	})
 	var c *caught
 	if errors.As(err, &c) {
-		j.stuck = true
+		j.stuck.Store(true)
 		return result, err
 	}
 	if err == nil || result != unsure {
@@ -127,9 +169,6 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 		return nil
 	})
 	switch {
-	case errors.As(looked, &c):
-		j.stuck = true
-		return unsure, errors.Join(err, looked)
 	case looked != nil:
 		return unsure, errors.Join(err, looked)
 	case seen == id:
@@ -140,7 +179,7 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 
 // close closes the file.
 func (j *journal) close() error {
-	if j.stuck {
+	if j.stuck.Load() {
 		// The mapping stays until the process ends; the lock on the file goes with this.
 		return j.file.Close()
 	}

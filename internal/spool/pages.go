@@ -32,7 +32,7 @@ type walker struct {
 	file  io.ReaderAt
 	pages uint64 // in use or free
 	used  []bool
-	count int    // of used
+	count int // of used
 	txid  uint64
 	visit func(b bucket, key, value []byte) error
 }
@@ -43,21 +43,10 @@ func walk(file io.ReaderAt, size int64, visit func(b bucket, key, value []byte) 
 	if size < 4*pageBytes {
 		return nil, damaged("the file has only %d bytes", size)
 	}
-	var both [2][]byte
-	for i := range both {
-		page, err := w.read(uint64(i), 1)
-		if err != nil {
-			return nil, err
-		}
-		both[i] = page[pageHeader : pageHeader+metaBytes]
-		if !validMeta(both[i]) {
-			// bbolt would go on with the other one, which may be older.
-			return nil, damaged("page %d, one of the two that say which pages count", i)
-		}
-	}
-	meta := both[0]
-	if binary.NativeEndian.Uint64(both[1][48:]) > binary.NativeEndian.Uint64(both[0][48:]) {
-		meta = both[1]
+	meta, good := newestMeta(file)
+	if good < 2 {
+		// bbolt would go on with the other one, which may be older.
+		return nil, damaged("one of the first two pages, which say what else counts")
 	}
 	root, free := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(meta[32:])
 	w.pages, w.txid = binary.NativeEndian.Uint64(meta[40:]), binary.NativeEndian.Uint64(meta[48:])
@@ -84,11 +73,39 @@ func walk(file io.ReaderAt, size int64, visit func(b bucket, key, value []byte) 
 	return w, w.freelist(free)
 }
 
+// newestMeta returns which of the first two pages counts, of the good ones, and how many these are.
+func newestMeta(file io.ReaderAt) (newest []byte, good int) {
+	for i := range int64(2) {
+		buf := make([]byte, metaBytes)
+		if _, err := file.ReadAt(buf, i*pageBytes+pageHeader); err != nil || !validMeta(buf) {
+			continue
+		}
+		if good++; newest == nil || binary.NativeEndian.Uint64(buf[48:]) > binary.NativeEndian.Uint64(newest[48:]) {
+			newest = buf
+		}
+	}
+	return newest, good
+}
+
 func validMeta(m []byte) bool {
 	h := fnv.New64a()
 	h.Write(m[:56])
 	return binary.NativeEndian.Uint32(m) == boltMagic && binary.NativeEndian.Uint32(m[4:]) == boltVersion &&
 		binary.NativeEndian.Uint32(m[8:]) == pageBytes && binary.NativeEndian.Uint64(m[56:]) == h.Sum64()
+}
+
+// checkFreelist checks the head of the list of free pages.
+func checkFreelist(file io.ReaderAt, meta []byte) error {
+	id, pages := binary.NativeEndian.Uint64(meta[32:]), binary.NativeEndian.Uint64(meta[40:])
+	head := make([]byte, pageHeader)
+	if _, err := file.ReadAt(head, int64(id)*pageBytes); err != nil {
+		return damaged("page %d: %w", id, err)
+	}
+	if binary.NativeEndian.Uint64(head) != id || binary.NativeEndian.Uint16(head[8:]) != freePage ||
+		uint64(binary.NativeEndian.Uint32(head[12:])) >= pages-id {
+		return damaged("page %d is not the list of free pages", id)
+	}
+	return nil
 }
 
 // read returns n pages.

@@ -52,7 +52,8 @@ type work struct {
 }
 
 // plan decides under the lock what a commit does to the blocks there are, so that it need not hold the lock while it does.
-func (s *Spool) plan(batch []*request, flush bool) *work {
+// Where not all that is empty may be removed, nothing else is asked of it.
+func (s *Spool) plan(batch []*request, flush bool, blocks int) *work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = true
@@ -62,7 +63,7 @@ func (s *Spool) plan(batch []*request, flush bool) *work {
 		appends = appends || r.records > 0 || len(r.revive) > 0
 		for _, d := range r.bury {
 			b, place, ok := s.index.find(d.Seq)
-			if !ok {
+			if !ok || b.done.has(place) {
 				continue
 			}
 			src := w.source(b)
@@ -81,7 +82,9 @@ func (s *Spool) plan(batch []*request, flush bool) *work {
 	for _, b := range s.index.dirty {
 		switch {
 		case b.left == 0:
-			w.source(b).role = remove
+			if blocks--; blocks >= 0 {
+				w.source(b).role = remove
+			}
 		case flush:
 			w.source(b).role = note
 		}
@@ -188,8 +191,7 @@ func (w *work) apply(tx *bolt.Tx) error {
 	if err := out.flush(); err != nil {
 		return err
 	}
-	_, err := t.put(states, stateKey, w.state.encode())
-	return err
+	return t.putState()
 }
 
 // one does a request, but for its burials.

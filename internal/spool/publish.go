@@ -16,9 +16,6 @@ func (s *Spool) publish(w *work) {
 		s.metaBytes += len(name) + len(value)
 		s.metas[name] = value
 	}
-	for _, r := range w.batch {
-		s.asked -= int64(len(r.body))
-	}
 	for _, b := range w.burials {
 		s.index.mark(b.src.b, b.place)
 	}
@@ -42,13 +39,6 @@ func (s *Spool) publish(w *work) {
 		return true
 	})
 	s.index.sweep()
-}
-
-// abandon forgets a commit that did not happen. The caller holds mu.
-func (s *Spool) abandon(w *work) {
-	for _, r := range w.batch {
-		s.asked -= int64(len(r.body))
-	}
 }
 
 // replace puts the new blocks of a run into the place of the old ones, and of the empty ones between them, or at the end.

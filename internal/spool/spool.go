@@ -45,6 +45,8 @@ type Options struct {
 	NoSync bool
 	// Clock gives dead letters their times; nil is time.Now. It is called on the goroutine of the spool.
 	Clock func() time.Time
+
+	shrink int64 // see defaultShrink; tests choose less
 }
 
 func (o Options) resolve() (Options, error) {
@@ -53,6 +55,9 @@ func (o Options) resolve() (Options, error) {
 	}
 	if o.MaxBytes < minBytes {
 		return o, invalid.New(ErrInvalid, "MaxBytes", strconv.FormatInt(o.MaxBytes, 10), "0 or at least 65536")
+	}
+	if o.shrink == 0 {
+		o.shrink = defaultShrink
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -104,6 +109,7 @@ func Open(dir string, o Options) (*Spool, error) {
 	if err := s.open(dir); err != nil {
 		return nil, fmt.Errorf("opening the journal in %s: %w", dir, err)
 	}
+	s.reserve()
 	go s.run()
 	return s, nil
 }

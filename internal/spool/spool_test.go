@@ -196,6 +196,25 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
+// A record that was delivered long ago, and of which nothing is left, can still be named.
+func TestBuryingWhatIsGone(t *testing.T) {
+	s := open(t, t.TempDir(), spool.Options{NoSync: true})
+	for range 3 {
+		appendAll(t, s, strings.Repeat("x", 10<<10))
+	}
+	s.Done(1)
+	appendAll(t, s, "y") // Removes the block.
+	if err := s.Bury(t.Context(), spool.Dead{Seq: 1}, spool.Dead{Seq: 3}); err != nil {
+		t.Error(err)
+	}
+	if got := letters(t, s); len(got) != 1 || got[0].Seq != 3 {
+		t.Errorf("dead letters: %+v", got)
+	}
+	if st := s.Stats(); st.Records != 2 {
+		t.Errorf("stats: %+v", st)
+	}
+}
+
 func TestMetas(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{})
@@ -269,11 +288,12 @@ func TestFull(t *testing.T) {
 		waited := make(chan error)
 		go func() { waited <- s.Room(t.Context(), record) }()
 		synctest.Wait()
+		start := time.Now()
 		for seq := range n / 2 {
 			s.Done(seq)
 		}
-		if err := <-waited; err != nil {
-			t.Errorf("room: %v", err)
+		if err := <-waited; err != nil || !time.Now().Equal(start) {
+			t.Errorf("room: %v, after %v: it waited for the disk", err, time.Since(start))
 		}
 		if _, err := s.Append(t.Context(), record); err != nil {
 			t.Errorf("an append after Room: %v", err)
@@ -354,7 +374,7 @@ func TestOpening(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, spool.ErrDamaged) {
+	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, spool.ErrDamaged) || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("a lost file: %v", err)
 	}
 	// Halfway through the making of a journal.

@@ -1,3 +1,0 @@
-package spool_test
-const childDir = "TIDEMARK_SPOOL_DIR"
-func child(string) error { return nil }
