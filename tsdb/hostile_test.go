@@ -94,6 +94,13 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 				}
 				return err
 			},
+			"LatestMany": func() error {
+				answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}, tsdb.Hedge{After: time.Hour, MaxShare: 1})
+				if answers[0].Point != (tsdb.Point[reading]{Entity: roof}) {
+					t.Errorf("LatestMany returns %v", answers)
+				}
+				return err
+			},
 			"Range": func() error {
 				for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
 					if err != nil {

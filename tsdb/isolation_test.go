@@ -74,6 +74,20 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		points, err := r.LatestN(ctx, e, 1000)
 		return values(points), err
 	},
+	"LatestMany": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		answers, err := r.LatestMany(ctx, []tsdb.Entity{e, e})
+		for _, a := range answers {
+			seen = append(seen, a.Point.Value)
+		}
+		return seen, err
+	},
+	"LatestManyN": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		histories, err := r.LatestManyN(ctx, []tsdb.Entity{e, e}, 1000)
+		for _, h := range histories {
+			seen = append(seen, values(h.Points)...)
+		}
+		return seen, err
+	},
 	"Range": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, opts := range [][]tsdb.RangeOption{nil, {tsdb.OldestFirst}} {
 			for p, err := range r.Range(ctx, e, tsdb.AllTime(), opts...) {

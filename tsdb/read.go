@@ -58,22 +58,27 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) ([]Point[T
 	if n == 0 {
 		return nil, nil
 	}
-	points := make([]Point[T], 0, min(n, 64))
-	var bad PointErrors
-	err := r.scan(ctx, span{entity: e, newest: r.schema.precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
+	points, bad, err := r.latestN(ctx, e, n)
+	if err == nil && bad != nil {
+		err = bad
+	}
+	return points, err
+}
+
+// latestN returns the n newest visible points of an entity, and which of them do not decode.
+func (r *Repository[T]) latestN(ctx context.Context, e Entity, n int) (points []Point[T], bad PointErrors, err error) {
+	points = make([]Point[T], 0, min(n, 64))
+	err = r.scan(ctx, span{entity: e, newest: r.schema.precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
 		points = append(points, p)
 		if err != nil {
 			bad = append(bad, err)
 		}
 		return true
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case bad != nil:
-		return points, bad
+	if err != nil {
+		return nil, nil, err
 	}
-	return points, nil
+	return points, bad, nil
 }
 
 // Range returns the visible points of an entity in an interval as a sequence, newest first, or as the options say. The

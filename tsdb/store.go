@@ -30,6 +30,7 @@ type Store struct {
 	keep    bool                                                 // the admin client is the caller's
 	closers closers
 	closed  atomic.Bool
+	hedges  hedgeBudget
 }
 
 // Options are what a program that brings its own client may decide.

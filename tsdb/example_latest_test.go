@@ -1,0 +1,189 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Position is where something that moves was.
+type Position struct {
+	Lat  float64 `json:"lat"`
+	Long float64 `json:"long"`
+}
+
+// positions are kept by company, route and bus, so that the buses of a company, and of one of its routes, lie together.
+var positions = tsdb.MustDefine("positions", tsdb.Key("company", "route", "bus"), codec.JSON[Position](), tsdb.SchemaOptions{
+	MaxEarly: time.Hour, // a device with a wrong clock does not stay the latest for years
+})
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// drive stores two positions of each of four buses.
+func drive(repo *tsdb.Repository[Position]) {
+	var points []tsdb.Point[Position]
+	for i, bus := range []tsdb.Entity{
+		tsdb.NewEntity("bvg", "M41", "bus-1"), tsdb.NewEntity("bvg", "M41", "bus-2"), tsdb.NewEntity("bvg", "M410", "bus-3"), tsdb.NewEntity("vbb", "M41", "bus-4"),
+	} {
+		for m := range 2 {
+			points = append(points, tsdb.Point[Position]{Entity: bus, Time: noon.Add(time.Duration(m) * time.Minute), Value: Position{52 + float64(i), 13 + float64(m)}})
+		}
+	}
+	if _, err := repo.PutMany(context.Background(), points); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Where are these buses now? One answer each, in the order asked; a bus without any position is an answer, too.
+func ExampleRepository_LatestMany() {
+	store := open(positions)
+	defer store.Close()
+	repo := positions.For(store, tenant.MustParse("acme"))
+	drive(repo)
+
+	buses := []tsdb.Entity{tsdb.NewEntity("vbb", "M41", "bus-4"), tsdb.NewEntity("bvg", "M41", "bus-9"), tsdb.NewEntity("bvg", "M41", "bus-1")}
+	answers, err := repo.LatestMany(context.Background(), buses)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range answers {
+		if errors.Is(a.Err, tsdb.ErrNotFound) {
+			fmt.Println(a.Point.Entity, "has not been seen")
+			continue
+		}
+		fmt.Println(a.Point.Entity, a.Point.Time.Format(time.TimeOnly), a.Point.Value)
+	}
+	// Output:
+	// vbb#M41#bus-4 12:01:00 {55 14}
+	// bvg#M41#bus-9 has not been seen
+	// bvg#M41#bus-1 12:01:00 {52 14}
+}
+
+// The last two positions of each of several buses.
+func ExampleRepository_LatestManyN() {
+	store := open(positions)
+	defer store.Close()
+	repo := positions.For(store, tenant.MustParse("acme"))
+	drive(repo)
+
+	buses := []tsdb.Entity{tsdb.NewEntity("bvg", "M41", "bus-2"), tsdb.NewEntity("bvg", "M41", "bus-1")}
+	histories, err := repo.LatestManyN(context.Background(), buses, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, h := range histories {
+		for _, p := range h.Points {
+			fmt.Println(h.Entity, p.Time.Format(time.TimeOnly), p.Value)
+		}
+	}
+	// Output:
+	// bvg#M41#bus-2 12:01:00 {53 14}
+	// bvg#M41#bus-2 12:00:00 {53 13}
+	// bvg#M41#bus-1 12:01:00 {52 14}
+	// bvg#M41#bus-1 12:00:00 {52 13}
+}
+
+// The most recent location of a mobile device.
+func ExampleRepository_Latest_mobileDevice() {
+	phones := tsdb.MustDefine("phones", tsdb.Key("device"), codec.JSON[Position](), tsdb.SchemaOptions{})
+	store := open(phones)
+	defer store.Close()
+	ctx := context.Background()
+	repo := phones.For(store, tenant.MustParse("acme"))
+	phone := tsdb.NewEntity("phone-1234")
+	for m := range 3 {
+		if err := repo.Put(ctx, phone, noon.Add(time.Duration(m)*time.Minute), Position{52.5, 13.4 + float64(m)/10}); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	p, err := repo.Latest(ctx, phone)
+	fmt.Println(p.Time.Format(time.TimeOnly), p.Value, err)
+	// Output: 12:02:00 {52.5 13.6} <nil>
+}
+
+// An answer is a point, no point, or why there is none to show.
+func ExampleAnswer() {
+	store := open(weather)
+	defer store.Close()
+	ctx := context.Background()
+	repo := weather.For(store, tenant.MustParse("acme"))
+	roof := tsdb.NewEntity("berlin", "roof-7")
+	if err := repo.Put(ctx, roof, noon, Reading{TempC: 21}); err != nil {
+		log.Fatal(err)
+	}
+	answers, err := repo.LatestMany(ctx, []tsdb.Entity{roof, tsdb.NewEntity("berlin", "cellar-1"), tsdb.NewEntity("berlin")})
+	for _, a := range answers {
+		fmt.Println(a.Point.Value.TempC, errors.Is(a.Err, tsdb.ErrNotFound), errors.Is(a.Err, tsdb.ErrInvalid))
+	}
+	fmt.Println(errors.Is(err, tsdb.ErrInvalid), errors.Is(err, tsdb.ErrNotFound))
+	// Output:
+	// 21 false false
+	// 0 true false
+	// 0 false true
+	// true false
+}
+
+// That an entity has no points is no error.
+func ExampleHistory() {
+	store := open(weather)
+	defer store.Close()
+	histories, err := weather.For(store, tenant.MustParse("acme")).LatestManyN(context.Background(), []tsdb.Entity{tsdb.NewEntity("berlin", "cellar-1")}, 10)
+	fmt.Println(len(histories[0].Points), histories[0].Err, err)
+	// Output: 0 <nil> <nil>
+}
+
+// On the deadline, what was read is there, and the error says which entities were not.
+func ExampleReadError() {
+	store := open(weather)
+	defer store.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	answers, err := weather.For(store, tenant.MustParse("acme")).LatestMany(ctx, []tsdb.Entity{tsdb.NewEntity("berlin", "roof-7")})
+	var report *tsdb.ReadError
+	if errors.As(err, &report) {
+		for _, f := range report.Failed {
+			fmt.Println(f.Index, f.Entity, errors.Is(f.Err, context.Canceled), f.Err == answers[f.Index].Err)
+		}
+	}
+	// Output: 0 berlin#roof-7 true true
+}
+
+// Options are given where a call needs them.
+func ExampleReadOption() {
+	store := open(weather)
+	defer store.Close()
+	ctx := context.Background()
+	repo := weather.For(store, tenant.MustParse("acme"))
+	roof := tsdb.NewEntity("berlin", "roof-7")
+	if err := repo.Put(ctx, roof, noon, Reading{TempC: 21}); err != nil {
+		log.Fatal(err)
+	}
+	answers, err := repo.LatestMany(ctx, []tsdb.Entity{roof}, tsdb.Width(16), tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 0.05})
+	fmt.Println(answers[0].Point.Value.TempC, err)
+	// Output: 21 <nil>
+}
+
+// A program that shares its connection with others keeps its reads narrow.
+func ExampleWidth() {
+	store := open(weather)
+	defer store.Close()
+	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Width(-1))
+	fmt.Println(err)
+	// Output: tsdb: invalid input: Width is -1; want 0 for the default, or 1 to 1000
+}
+
+// A read that takes longer than nearly all is sent a second time, as long as that is at most one read in twenty.
+func ExampleHedge() {
+	store := open(weather)
+	defer store.Close()
+	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 0.05})
+	fmt.Println(err)
+	// Output: <nil>
+}

@@ -1,0 +1,80 @@
+package tsdb
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// hedgeCredit is how many second requests a store may save up from reads that did not need theirs.
+const hedgeCredit = 100
+
+// hedgeBudget keeps second requests to a share of the reads. The zero budget is empty.
+type hedgeBudget struct {
+	mu     sync.Mutex
+	credit float64
+}
+
+// earn adds the share of reads that are about to be made. What a call has earned for its own reads is not cut.
+func (b *hedgeBudget) earn(reads int, share float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	own := float64(reads) * share
+	b.credit = min(b.credit+own, max(own, hedgeCredit))
+}
+
+// spend reports whether a second request may be sent.
+func (b *hedgeBudget) spend() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.credit < 1 {
+		return false
+	}
+	b.credit--
+	return true
+}
+
+// once makes one read of a store, hedged where that is asked for.
+func once[R any](ctx context.Context, s *Store, h Hedge, read func(context.Context) (R, error)) (R, error) {
+	if !h.on() {
+		return read(ctx)
+	}
+	return hedged(ctx, h.After, &s.hedges, read)
+}
+
+// hedged calls read, and a second time beside the first where that takes long and the budget allows it. The first call
+// that succeeds gives the result, the other is cancelled. Both have ended when hedged returns.
+func hedged[R any](ctx context.Context, after time.Duration, budget *hedgeBudget, read func(context.Context) (R, error)) (R, error) {
+	type answer struct {
+		result R
+		err    error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer, 2)
+	send := func() {
+		result, err := read(ctx)
+		answers <- answer{result, err}
+	}
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	go send()
+	for running := 1; ; {
+		select {
+		case <-timer.C:
+			if budget.spend() {
+				running++
+				go send()
+			}
+		case a := <-answers:
+			if running--; a.err != nil && running > 0 {
+				continue
+			}
+			cancel()
+			for range running {
+				<-answers
+			}
+			return a.result, a.err
+		}
+	}
+}

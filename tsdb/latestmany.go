@@ -1,0 +1,179 @@
+package tsdb
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Answer is what LatestMany has to say of one entity: what Latest would have returned.
+type Answer[T any] struct {
+	// Point is the newest visible point. Its Entity is always the one that was asked for; the rest is zero where Err is not
+	// nil, but for the Time of a point that does not decode.
+	Point Point[T]
+	// Err is nil, ErrNotFound where there is no such point, a *PointError where its payload does not decode, or why the
+	// entity could not be read.
+	Err error
+}
+
+// History is what LatestManyN has to say of one entity: what LatestN would have returned.
+type History[T any] struct {
+	Entity Entity
+	// Points are the newest visible points, newest first; none where there are none.
+	Points []Point[T]
+	// Err is nil, PointErrors where some of the points do not decode, or why the entity could not be read.
+	Err error
+}
+
+// LatestMany returns the newest visible point of each entity, in the order in which they are asked for. That one has none
+// is an answer, ErrNotFound, and no error of the call. Where some could not be read or do not decode, the error is a
+// *ReadError that lists them, and the other answers stand: on the deadline too, where those that were not finished match the
+// context's error. Any other error is about the call as a whole, and there are no answers.
+//
+// It costs one request for one row an entity, with a bounded number of them at once (Width); an entity that is asked for
+// more than once is read once, and what its value points to is then shared by its answers. The timeout of reads bounds each
+// request, that of scans the whole call.
+func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) ([]Answer[T], error) {
+	histories, err := r.latestMany(ctx, entities, 1, opts)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer[T], len(histories))
+	for i, h := range histories {
+		answers[i] = h.newest()
+	}
+	return answers, readError(entities, func(i int) error {
+		if errors.Is(answers[i].Err, ErrNotFound) {
+			return nil
+		}
+		return answers[i].Err
+	})
+}
+
+// newest returns the answer that a history of one point is.
+func (h History[T]) newest() Answer[T] {
+	a := Answer[T]{Point: Point[T]{Entity: h.Entity}, Err: h.Err}
+	if len(h.Points) > 0 {
+		a.Point = h.Points[0]
+	} else if h.Err == nil {
+		a.Err = ErrNotFound
+	}
+	if bad, ok := h.Err.(PointErrors); ok {
+		a.Err = bad[0]
+	}
+	return a
+}
+
+// LatestManyN returns the n newest visible points of each entity, newest first, in the order in which the entities are
+// asked for; fewer where there are fewer, and none without an error. Errors and costs are those of LatestMany, for n rows an
+// entity, and memory for all of the points.
+func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n int, opts ...ReadOption) ([]History[T], error) {
+	histories, err := r.latestMany(ctx, entities, n, opts)
+	if err != nil {
+		return nil, err
+	}
+	return histories, readError(entities, func(i int) error { return histories[i].Err })
+}
+
+// latestMany returns one history an entity, in order. An error is about the call as a whole.
+func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int, opts []ReadOption) ([]History[T], error) {
+	if err := r.admit(ctx); err != nil {
+		return nil, err
+	}
+	o, err := readOptionsOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 {
+		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
+	}
+	ctx, cancel := r.store.table.Bound(ctx, true)
+	defer cancel()
+	histories := make([]History[T], len(entities))
+	asked := make(map[Entity]int, len(entities)) // where the answer of an entity is among those that are read
+	at := make([]int, len(entities))             // the same by index; -1 for none
+	var read []Entity
+	for i, e := range entities {
+		histories[i].Entity = e
+		if at[i] = -1; n == 0 {
+			continue
+		}
+		j, ok := asked[e]
+		if !ok {
+			if err := r.space.CheckPath(e.path); err != nil {
+				histories[i].Err = err
+				continue
+			}
+			j = len(read)
+			asked[e] = j
+			read = append(read, e)
+		}
+		at[i] = j
+	}
+	found := r.newestOf(ctx, read, n, o)
+	given := make([]bool, len(found))
+	for i, j := range at {
+		if j < 0 {
+			continue
+		}
+		histories[i] = found[j]
+		if given[j] { // each answer has a slice of its own
+			histories[i].Points = slices.Clone(found[j].Points)
+		}
+		given[j] = true
+	}
+	return histories, nil
+}
+
+// newestOf returns the n newest visible points of each entity, in order. The entities have been checked, and no two are the
+// same. All reads of the newest points of known entities come through here.
+func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
+	out := make([]History[T], len(entities))
+	if o.hedge.on() {
+		r.store.hedges.earn(len(entities), o.hedge.MaxShare)
+	}
+	var next atomic.Int64
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(entities) {
+				return
+			}
+			out[i] = r.newestOfOne(ctx, entities[i], n, o)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(o.width, len(entities)) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
+	return out
+}
+
+// newestOfOne reads the n newest visible points of one entity.
+func (r *Repository[T]) newestOfOne(ctx context.Context, e Entity, n int, o readOptions) History[T] {
+	type result struct {
+		points []Point[T]
+		bad    PointErrors
+	}
+	h := History[T]{Entity: e}
+	if ctx.Err() != nil {
+		h.Err = r.store.explain(context.Cause(ctx))
+		return h
+	}
+	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) (got result, err error) {
+		got.points, got.bad, err = r.latestN(ctx, e, n)
+		return got, err
+	})
+	h.Points, h.Err = got.points, err
+	if err == nil && got.bad != nil {
+		h.Err = got.bad
+	}
+	return h
+}

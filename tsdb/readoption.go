@@ -1,0 +1,66 @@
+package tsdb
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// ReadOption changes how one call reads many entities: a Width or a Hedge. Without any, the defaults of each apply.
+type ReadOption interface{ applyToRead(*readOptions) }
+
+type readOptions struct {
+	width int
+	hedge Hedge
+}
+
+const (
+	defaultWidth = 128
+	maxWidth     = 1000
+)
+
+// Width is a ReadOption: how many requests a call has under way at once, at most. Width(0) is the default, 128: each is a
+// read of a row or a few, which waits for the network far longer than it works, and the official client spreads them over
+// ten connections, of which each takes a hundred. Below 0 and above 1000 are refused with ErrInvalid.
+type Width int
+
+func (w Width) applyToRead(o *readOptions) { o.width = int(w) }
+
+// Hedge is a ReadOption: it sends a second request for a read that takes long, takes the answer that comes first, and
+// cancels the other. It takes the tail off a service that is now and then slow, and helps nothing against one that is slow
+// altogether. The zero Hedge is off, the default.
+type Hedge struct {
+	// After is how long a read may take until the second request: about what all but a few in a hundred take. Above 0.
+	After time.Duration
+	// MaxShare of the reads, above 0 and up to 1, may be sent twice, so that a service in trouble does not get twice the
+	// load. It is reckoned over all calls of the store: a share that was not used is kept for later, up to 100 requests.
+	MaxShare float64
+}
+
+func (h Hedge) applyToRead(o *readOptions) { o.hedge = h }
+
+func (h Hedge) on() bool { return h != Hedge{} }
+
+// readOptionsOf resolves the options of a call. Of two of one kind the last counts.
+func readOptionsOf(opts []ReadOption) (o readOptions, err error) {
+	for i, opt := range opts {
+		if opt == nil {
+			return o, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "nil", "Width or Hedge")
+		}
+		opt.applyToRead(&o)
+	}
+	switch h := o.hedge; {
+	case o.width < 0 || o.width > maxWidth:
+		return o, invalid.New(ErrInvalid, "Width", strconv.Itoa(o.width), "0 for the default, or 1 to "+strconv.Itoa(maxWidth))
+	case !h.on():
+	case h.After <= 0:
+		return o, invalid.New(ErrInvalid, "Hedge.After", h.After.String(), "more than 0")
+	case !(h.MaxShare > 0 && h.MaxShare <= 1):
+		return o, invalid.New(ErrInvalid, "Hedge.MaxShare", strconv.FormatFloat(h.MaxShare, 'g', -1, 64), "above 0, up to 1")
+	}
+	if o.width == 0 {
+		o.width = defaultWidth
+	}
+	return o, nil
+}
