@@ -1,0 +1,109 @@
+package rowkey
+
+import "strings"
+
+// Past returns r without the keys up to the last one of the entity at path, whose points are in r.
+func (s Space) Past(r Range, path string) Range {
+	var buf [256]byte
+	b := s.AppendEntity(buf[:0], path)
+	b[len(b)-1] = afterDel
+	return Range{Start: max(r.Start, string(b)), Limit: r.Limit}
+}
+
+// Alphabet is the bytes that stand in paths. The zero Alphabet is empty.
+type Alphabet [256]bool
+
+// Add adds the bytes of text.
+func (a *Alphabet) Add(text string) {
+	for i := range len(text) {
+		a[text[i]] = true
+	}
+}
+
+// cutDepth is how many bytes behind what two keys have in common decide where a range is cut between them. Numbers of that
+// many digits, with a digit for each byte and one for the end of the text, multiplied by maxCuts, fit an int64.
+const (
+	cutDepth = 4
+	maxCuts  = 1000
+)
+
+// Cut cuts r, a range that Under gave or what is left of one, into up to n ranges, in order, that together hold the same
+// entities, each of them whole. The cuts are spread evenly over the texts that the alphabet can write between the start of
+// r and last, the last key that is known to be in r, or its limit where that is not known. How evenly the entities are
+// spread over the ranges depends on how they are named; a range may hold none.
+func (s Space) Cut(r Range, last string, a Alphabet, n int) []Range {
+	base := len(s.prefix)
+	if s.salts > 0 {
+		base += saltLen
+	}
+	if last <= r.Start || last >= r.Limit {
+		last = r.Limit
+	}
+	if r.Empty() || len(r.Start) < base || !strings.HasPrefix(last, r.Start[:base]) {
+		return []Range{r}
+	}
+	common := base
+	for common < len(r.Start) && common < len(last) && r.Start[common] == last[common] {
+		common++
+	}
+	a.Add(last[common:])
+	var digits [256]int64 // the digit of a byte: 1 for the first in the alphabet
+	var letters []byte
+	for c := range a {
+		if a[c] {
+			letters = append(letters, byte(c))
+		}
+		digits[c] = int64(len(letters)) // a byte that is not in it counts as the next one below that is
+	}
+	radix := int64(len(letters) + 1)
+	number := func(text string) (n int64) {
+		for i := range cutDepth {
+			n *= radix
+			if i < len(text) {
+				n += digits[text[i]]
+			}
+		}
+		return n
+	}
+	from, to := number(r.Start[common:]), number(last[common:])
+	n = min(n, maxCuts)
+	var out []Range
+	for i := 1; i < n; i++ {
+		key := s.aligned(r.Start[:base], last[base:common]+word(from+(to-from)*int64(i)/int64(n), radix, letters))
+		if key > r.Start && key < r.Limit {
+			out = append(out, Range{Start: r.Start, Limit: key})
+			r.Start = key
+		}
+	}
+	return append(out, r)
+}
+
+// word is the text of a number, up to its first digit that stands for the end.
+func word(n, radix int64, letters []byte) string {
+	var b [cutDepth]byte
+	end := 0
+	for i := cutDepth - 1; i >= 0; i-- {
+		if d := n % radix; d > 0 {
+			b[i] = letters[d-1]
+			end = max(end, i+1)
+		} else {
+			end = i
+		}
+		n /= radix
+	}
+	return string(b[:end])
+}
+
+// aligned returns the key of a cut at text, or at the start of the entity that text is within the keys of: an entity that
+// is cut through would be found twice.
+func (s Space) aligned(base, text string) string {
+	end := 0
+	for range s.fields {
+		i := strings.IndexByte(text[end:], delim)
+		if i < 0 {
+			return base + text
+		}
+		end += i + 1
+	}
+	return base + text[:end]
+}
