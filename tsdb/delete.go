@@ -8,7 +8,6 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
@@ -56,13 +55,7 @@ func (r *Repository[T]) DeleteEntity(ctx context.Context, e Entity) (deleted int
 // DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities. Costs
 // and errors are those of DeleteRange.
 func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int, err error) {
-	if err := r.admit(ctx); err != nil {
-		return 0, err
-	}
-	if p.path == "" && !p.all {
-		return 0, invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
-	}
-	if err := r.space.CheckPrefix(p.path); err != nil {
+	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}
 	return r.deleteRows(ctx, r.space.Under(p.path)...)

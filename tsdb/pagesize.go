@@ -1,0 +1,56 @@
+package tsdb
+
+// How many rows the pages of a skip scan hold. A page ends within the history of one entity, and the next one begins with
+// the next entity, so a small page skips much and costs a request for every entity, and a large page takes many short
+// histories in one request and reads far into a long one.
+const (
+	firstPage     = 32
+	largestPage   = 1024
+	rowsPerEntity = 16 // that may be seen, over all
+	probe         = 32 // rows of a page that looks whether histories have become short again
+	firstPause    = 2 * probe
+	longestPause  = 1 << 14
+)
+
+// pager decides how many rows the next page of a skip scan asks for. Pages grow while most of a page is needed and shrink to
+// the part of it that was. Where they have shrunk to one entity a page, a probe is made now and then, at growing distances
+// for as long as probes find long histories. Whatever comes, the rows that are seen stay below rowsPerEntity for each
+// entity that is found, and firstPage: pages spend a credit that entities earn.
+type pager struct {
+	largest int
+	credit  int
+	want    int
+	pause   int // credit at which the next probe is due
+	probing bool
+}
+
+func newPager(largest int) pager {
+	return pager{largest: largest, credit: firstPage, want: firstPage, pause: firstPause}
+}
+
+// next returns the limit of the next page.
+func (p *pager) next() int { return max(1, min(p.want, p.credit, p.largest)) }
+
+// note takes in a page: its rows, how many of them were needed to reach its last entity, and how many entities it has.
+func (p *pager) note(rows, needed, entities int) {
+	p.credit += rowsPerEntity*entities - rows
+	if p.probing {
+		p.probing = false
+		if needed < probe/2 {
+			p.pause = min(2*p.pause, longestPause)
+		} else {
+			p.pause = firstPause
+		}
+	}
+	p.want = max(2, min(2*needed, p.largest))
+	if p.want < probe && p.credit >= p.pause {
+		p.want, p.probing = probe, true
+	}
+}
+
+// share divides what is left of a scan among n that go on with its parts.
+func (p pager) share(n int) pager {
+	p.credit /= n
+	p.probing = false
+	return p
+}

@@ -1,0 +1,285 @@
+package tsdb
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// A skip scan knows where its next request starts only when it has seen the answer to the last, so one scan of a big
+// prefix waits for the network once an entity. Several scans, each of a part of the range, wait at the same time.
+const (
+	bigAfter   = 32 // requests after which a prefix is big enough to be cut
+	againAfter = 64 // requests after which the part that is waited for is cut again
+	parts      = 8  // that a range is cut into
+	deepest    = 3  // cuts within cuts: what all of them have read ahead waits in memory
+	partAhead  = 256
+	saltsAhead = 4096 // of all salts together
+)
+
+// fan is the lanes of one sequence.
+type fan struct {
+	store *Store
+	ctx   context.Context
+	slots chan struct{} // requests under way
+	wg    sync.WaitGroup
+	yield func(hit) bool
+
+	alphabet rowkey.Alphabet // of the entities that were found
+	last     string          // key in the range; "" while it is not known
+}
+
+// lane is a skip scan in a goroutine of its own.
+type lane struct {
+	scan  skipScan
+	ahead int
+	out   chan []hit  // closed at the end; err, and scan.rest where it is to be cut, are then set
+	front atomic.Bool // the consumer waits for this lane, and would rather have its rest cut
+	err   error
+
+	hits []hit // of the consumer: received and not taken yet
+}
+
+// start runs a lane that reads at most a page more than so many hits ahead.
+func (f *fan) start(scan skipScan, ahead int) *lane {
+	l := &lane{scan: scan, ahead: ahead, out: make(chan []hit, 1)}
+	f.wg.Go(func() {
+		defer close(l.out)
+		l.err = l.run(f)
+	})
+	return l
+}
+
+// run scans to the end, or until the lane has been in front for long.
+func (l *lane) run(f *fan) error {
+	var batch []hit
+	size, since := 0, -1
+	for !l.scan.rest.Empty() {
+		if since < 0 && l.front.Load() {
+			since = l.scan.requests
+		}
+		if since >= 0 && l.scan.requests-since >= againAfter {
+			break
+		}
+		hits, err := l.next(f)
+		if err != nil {
+			return err
+		}
+		batch = append(batch, hits...)
+		for i := range hits {
+			size += len(hits[i].payload)
+		}
+		full := len(batch) >= l.ahead || size >= pageBytes
+		sent, err := l.send(f, batch, full)
+		if err != nil {
+			return err
+		}
+		if sent {
+			batch, size = nil, 0
+		}
+	}
+	_, err := l.send(f, batch, true)
+	return err
+}
+
+// next makes the requests of one page while there is room for them.
+func (l *lane) next(f *fan) ([]hit, error) {
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+		return l.scan.next(f.ctx)
+	case <-f.ctx.Done():
+		return nil, f.over()
+	}
+}
+
+// send passes hits to the consumer, and reports whether it did: where it need not wait, only if the consumer is ready.
+func (l *lane) send(f *fan, batch []hit, wait bool) (bool, error) {
+	if len(batch) == 0 {
+		return true, nil
+	}
+	select {
+	case l.out <- batch:
+		return true, nil
+	default:
+	}
+	if !wait {
+		return false, nil
+	}
+	select {
+	case l.out <- batch:
+		return true, nil
+	case <-f.ctx.Done():
+		return false, f.over()
+	}
+}
+
+// take yields hits, and reports whether the consumer wants more.
+func (f *fan) take(hits []hit) (bool, error) {
+	for _, h := range hits {
+		if f.ctx.Err() != nil {
+			return false, f.over()
+		}
+		if !f.yield(h) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// over is the error of a sequence whose time is over.
+func (f *fan) over() error { return f.store.explain(context.Cause(f.ctx)) }
+
+// single runs one scan, in the goroutine of the consumer until it proves big, and then in parts.
+func (f *fan) single(scan skipScan) error {
+	for !scan.rest.Empty() {
+		if scan.requests >= bigAfter {
+			_, err := f.cut(scan, 1)
+			return err
+		}
+		hits, err := scan.next(f.ctx)
+		if err != nil {
+			return err
+		}
+		for i := range hits {
+			f.alphabet.Add(hits[i].path)
+		}
+		if more, err := f.take(hits); !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut runs what is left of a scan in parts, side by side, and yields what they find in order.
+func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
+	if f.last == "" {
+		if f.last, err = scan.lastKey(f.ctx); err != nil || f.last == "" {
+			return err == nil, err
+		}
+	}
+	ranges := scan.space.Cut(scan.rest, f.last, f.alphabet, parts)
+	if len(ranges) == 1 {
+		depth = deepest
+	}
+	scan.pager, scan.requests = scan.pager.share(len(ranges)), 0
+	lanes := make([]*lane, len(ranges))
+	for i, rng := range ranges {
+		scan.rest = rng
+		lanes[i] = f.start(scan, partAhead)
+	}
+	for _, l := range lanes {
+		l.front.Store(depth < deepest)
+		for hits := range l.out {
+			for i := range hits {
+				f.alphabet.Add(hits[i].path)
+			}
+			if more, err := f.take(hits); !more {
+				return false, err
+			}
+		}
+		if l.err != nil {
+			return false, l.err
+		}
+		if !l.scan.rest.Empty() {
+			if more, err := f.cut(l.scan, depth+1); !more {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// lastKey returns the last key of what is left of a scan, "" where nothing is.
+func (s *skipScan) lastKey(ctx context.Context) (string, error) {
+	type answer struct {
+		key     string
+		foreign bool
+	}
+	got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
+		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: keysOnly(), Limit: 1, Reverse: true}
+		err = s.store.table.Read(ctx, read, func(row bigtable.Row) bool {
+			got.key = row.Key()
+			got.foreign = got.key < s.rest.Start || got.key >= s.rest.Limit
+			return !got.foreign
+		})
+		return got, s.checked(err, got.foreign)
+	})
+	return got.key, err
+}
+
+// salted runs one scan a salt and merges what they find.
+func (f *fan) salted(scans []skipScan) error {
+	var m merge
+	for _, s := range scans {
+		m = append(m, f.start(s, max(16, min(partAhead, saltsAhead/len(scans)))))
+	}
+	for i := len(m) - 1; i >= 0; i-- {
+		ok, err := m[i].fill()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			m = append(m[:i], m[i+1:]...)
+		}
+	}
+	m.order()
+	for len(m) > 0 {
+		l := m[0]
+		if more, err := f.take(l.hits[:1]); !more {
+			return err
+		}
+		l.hits = l.hits[1:]
+		ok, err := l.fill()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			m[0] = m[len(m)-1]
+			m = m[:len(m)-1]
+		}
+		m.down(0)
+	}
+	return nil
+}
+
+// fill receives the next hits of a lane where there are none left, and reports whether there are any now.
+func (l *lane) fill() (bool, error) {
+	if len(l.hits) == 0 {
+		l.hits = <-l.out
+	}
+	if len(l.hits) == 0 { // out is closed
+		return false, l.err
+	}
+	return true, nil
+}
+
+// merge is a heap of lanes, the one whose next hit is the first on top.
+type merge []*lane
+
+func (m merge) order() {
+	for i := len(m)/2 - 1; i >= 0; i-- {
+		m.down(i)
+	}
+}
+
+func (m merge) down(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(m); child++ {
+			if m[child].hits[0].path < m[least].hits[0].path {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		m[i], m[least] = m[least], m[i]
+		i = least
+	}
+}

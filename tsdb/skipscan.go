@@ -1,0 +1,211 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// pageBytes ends a page early: points may be large, and pages are held in memory.
+const pageBytes = 4 << 20
+
+// hit is the newest visible point of an entity, not decoded yet.
+type hit struct {
+	path    string
+	units   int64
+	payload []byte
+	tag     int
+	err     error // why the payload cannot be decoded
+}
+
+// skipScan finds the newest visible point of each entity in a range of entities, in order, page by page. The next page
+// starts behind the last entity of the one before, however long its history is.
+//
+// Pages are read without regard to expiry: the first row of an entity tells that all of it has expired, and the scan skips
+// to the next. A filter that hides what has expired would have the service look through all of it for a row to return.
+type skipScan struct {
+	store   *Store
+	space   rowkey.Space
+	d       *dataset
+	horizon horizon
+	oldest  int64
+	values  bool
+	options readOptions
+
+	rest     rowkey.Range // not read yet
+	pager    pager
+	requests int
+}
+
+// page is what one request of a skip scan has brought.
+type page struct {
+	rng      rowkey.Range
+	rows     int
+	needed   int // rows up to the first one of the last entity
+	entities int
+	bytes    int
+	last     string // row key
+	cut      bool   // by pageBytes
+	foreign  bool
+	hits     []hit
+
+	path    string // of the last entity
+	prefix  string // of its row keys
+	settled bool   // its newest visible point is known, or that it has none
+}
+
+// next reads a page. Where it returns no error, the scan goes on until rest is empty.
+func (s *skipScan) next(ctx context.Context) ([]hit, error) {
+	limit := s.pager.next()
+	pg, err := request(ctx, s, func(ctx context.Context) (page, error) { return s.read(ctx, limit) })
+	if err != nil {
+		return nil, err
+	}
+	s.pager.note(pg.rows, pg.needed, pg.entities)
+	if pg.rows < limit && !pg.cut {
+		s.rest.Start = s.rest.Limit
+		return pg.hits, nil
+	}
+	s.rest = s.rest.After(pg.last)
+	if pg.path == "" {
+		return pg.hits, nil
+	}
+	s.rest = s.space.Past(s.rest, pg.path)
+	if pg.settled {
+		return pg.hits, nil
+	}
+	more, found, err := s.settle(ctx, pg.path, pg.last)
+	if found {
+		pg.hits = append(pg.hits, more)
+	}
+	return pg.hits, err
+}
+
+// request makes one request of a scan, hedged where that is asked for.
+func request[R any](ctx context.Context, s *skipScan, read func(context.Context) (R, error)) (R, error) {
+	s.requests++
+	if s.options.hedge.on() {
+		s.store.hedges.earn(1, s.options.hedge.MaxShare)
+	}
+	return once(ctx, s.store, s.options.hedge, read)
+}
+
+// read reads the first rows of what is left.
+func (s *skipScan) read(ctx context.Context, limit int) (page, error) {
+	pg := page{rng: s.rest}
+	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.everyPayload()), Limit: int64(limit)}
+	err := s.store.table.Read(ctx, read, func(row bigtable.Row) bool { return s.row(&pg, row) })
+	return pg, s.checked(err, pg.foreign)
+}
+
+// row takes in a row of a page, and reports whether the page goes on.
+func (s *skipScan) row(pg *page, row bigtable.Row) bool {
+	key := row.Key()
+	if pg.foreign = key < pg.rng.Start || key >= pg.rng.Limit; pg.foreign {
+		return false
+	}
+	pg.last = key
+	pg.rows++
+	for _, items := range row {
+		for i := range items {
+			pg.bytes += len(items[i].Value)
+		}
+	}
+	pg.cut = pg.bytes >= pageBytes
+	units, ok := rowkey.PointTime(key, pg.prefix)
+	if !ok {
+		pg.entities++ // a row of another program is one, so that many of them do not make the pages small
+		pg.needed = pg.rows
+		var path string
+		if path, units, ok = s.space.Split(key); !ok {
+			return !pg.cut
+		}
+		pg.path, pg.prefix, pg.settled = path, key[:len(key)-rowkey.ReverseLen], false
+	}
+	if !pg.settled {
+		h, found := s.hit(pg.path, units, row)
+		if found {
+			pg.hits = append(pg.hits, h)
+		}
+		pg.settled = found || units < s.oldest
+	}
+	return !pg.cut
+}
+
+// hit returns the visible point in a row of an entity.
+func (s *skipScan) hit(path string, units int64, row bigtable.Row) (hit, bool) {
+	if units < s.oldest {
+		return hit{}, false
+	}
+	item, tag, err := s.horizon.payload(row, bigtable.Timestamp(s.d.precision.CellMicros(units)))
+	if item == nil {
+		return hit{}, false
+	}
+	return hit{path: path, units: units, payload: item.Value, tag: tag, err: err}, true
+}
+
+// settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden though
+// they are not too old: they expired in the class that they were written in, and older ones in another class may not have.
+func (s *skipScan) settle(ctx context.Context, path, last string) (hit, bool, error) {
+	rng := s.space.Entity(path, s.oldest, s.d.precision.Max()).After(last)
+	for limit := int64(1); !rng.Empty(); limit = makeUp {
+		type answer struct {
+			hit     hit
+			found   bool
+			rows    int64
+			last    string
+			foreign bool
+		}
+		got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
+			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: s.strip(s.horizon.filter()), Limit: limit}
+			err = s.store.table.Read(ctx, read, func(row bigtable.Row) bool {
+				got.last = row.Key()
+				got.rows++
+				if got.foreign = got.last < rng.Start || got.last >= rng.Limit; got.foreign {
+					return false
+				}
+				if found, units, ok := s.space.Split(got.last); ok && found == path {
+					got.hit, got.found = s.hit(path, units, row)
+				}
+				return !got.found
+			})
+			return got, s.checked(err, got.foreign)
+		})
+		if err != nil || got.found || got.rows < limit {
+			return got.hit, got.found, err
+		}
+		rng = rng.After(got.last)
+	}
+	return hit{}, false, nil
+}
+
+// strip takes the values out of what a filter passes, where the scan does not need them.
+func (s *skipScan) strip(f bigtable.Filter) bigtable.Filter {
+	if s.values {
+		return f
+	}
+	return bigtable.ChainFilters(f, bigtable.StripValueFilter())
+}
+
+func (s *skipScan) checked(err error, foreign bool) error {
+	if foreign {
+		return fmt.Errorf("%w: dataset %s", ErrForeignRow, s.d.name)
+	}
+	return s.store.explain(err)
+}
+
+// everyPayload passes the payload cells of the dataset's points, in every class that it declares, expired or not.
+func (h horizon) everyPayload() bigtable.Filter {
+	filters := make([]bigtable.Filter, len(h.d.classes))
+	for i := range h.d.classes {
+		filters[i] = bigtable.ColumnRangeFilter(h.d.classes[i].Name, slot, afterSlot)
+	}
+	if len(filters) == 1 {
+		return filters[0]
+	}
+	return bigtable.InterleaveFilters(filters...)
+}

@@ -1,0 +1,123 @@
+package tsdb
+
+import (
+	"context"
+	"iter"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// LatestUnder returns the newest visible point of every entity below a prefix, or of all entities for AllEntities, as a
+// sequence in the order of Entity.Compare. The entities need not be known. The requests are made when the sequence is run,
+// and again each time that it is run; leaving the loop ends them.
+//
+// The cost grows with the entities, not with their histories, and expired points that are not collected yet count as a
+// history. Short histories are read many in a request. Long ones are skipped: of m entities, at most m requests and a few
+// more, and one for each salt, and at most 16 rows an entity. (An entity whose newest points have expired in one retention
+// class, but not older ones in another, costs a request more.) A prefix that takes more than 32 requests is read in
+// parts, side by side; a salted dataset always is. A Width bounds the requests under way. Some thousand entities, or some
+// megabytes for each part, are read ahead.
+//
+// What is visible is decided when the sequence is run. A point whose payload does not decode is yielded with its entity,
+// its time and a *PointError, and the sequence goes on. Any other error is the last pair. The timeout of scans bounds the
+// whole, together with the time that its consumer takes, that of reads each request.
+func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Point[T], error] {
+	return func(yield func(Point[T], error) bool) {
+		for h, err := range r.newestUnder(ctx, p, true, opts) {
+			if err != nil {
+				yield(Point[T]{}, err)
+				return
+			}
+			point, bad := r.decode(h)
+			if bad != nil {
+				err = bad
+			}
+			if !yield(point, err) {
+				return
+			}
+		}
+	}
+}
+
+// Entities returns the entities below a prefix, or all of them for AllEntities, that have a visible point, as a sequence in
+// the order of Entity.Compare. Costs, options and errors are those of LatestUnder; no payload is sent, and a point that does
+// not decode counts as one.
+func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Entity, error] {
+	return func(yield func(Entity, error) bool) {
+		for h, err := range r.newestUnder(ctx, p, false, opts) {
+			if err != nil {
+				yield(Entity{}, err)
+				return
+			}
+			if !yield(Entity{path: h.path}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// decode makes a point of what a scan has found.
+func (r *Repository[T]) decode(h hit) (Point[T], *PointError) {
+	p := Point[T]{Entity: Entity{path: h.path}, Time: r.schema.precision.Time(h.units)}
+	err := h.err
+	if err == nil {
+		p.Value, err = r.schema.decoders[h.tag](h.payload)
+	}
+	if err != nil {
+		return p, &PointError{Entity: p.Entity, Time: p.Time, Err: err}
+	}
+	return p, nil
+}
+
+// admitPrefix is admit for a call on the entities below a prefix.
+func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
+	if err := r.admit(ctx); err != nil {
+		return err
+	}
+	if p.path == "" && !p.all {
+		return invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
+	}
+	return r.space.CheckPrefix(p.path)
+}
+
+// newestUnder finds the newest visible point of each entity below a prefix, in order, with its payload where values is set.
+// All reads of entities that are not known come through here.
+func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, values bool, opts []ReadOption) iter.Seq2[hit, error] {
+	return func(yield func(hit, error) bool) {
+		if err := r.admitPrefix(ctx, p); err != nil {
+			yield(hit{}, err)
+			return
+		}
+		o, err := readOptionsOf(opts)
+		if err != nil {
+			yield(hit{}, err)
+			return
+		}
+		ranges := r.space.Under(p.path)
+		h := r.horizon()
+		scan := skipScan{
+			store: r.store, space: r.space, d: &r.schema.dataset, horizon: h, oldest: h.oldest(), values: values, options: o,
+			pager: newPager(max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))),
+		}
+		ctx, done := r.store.table.Bound(ctx, true)
+		defer done()
+		ctx, cancel := context.WithCancel(ctx)
+		f := &fan{store: r.store, ctx: ctx, slots: make(chan struct{}, o.width), yield: func(h hit) bool { return yield(h, nil) }}
+		defer f.wg.Wait()
+		defer cancel()
+		if len(ranges) == 1 {
+			scan.rest = ranges[0]
+			err = f.single(scan)
+		} else {
+			scans := make([]skipScan, len(ranges))
+			for i, rng := range ranges {
+				scans[i] = scan
+				scans[i].rest = rng
+			}
+			err = f.salted(scans)
+		}
+		if err != nil {
+			yield(hit{}, err)
+		}
+	}
+}
