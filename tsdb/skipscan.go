@@ -55,7 +55,7 @@ type page struct {
 
 	path    string // of the last entity
 	prefix  string // of its row keys
-	settled bool   // its newest visible point is known, or that it has none
+	settled bool   // its newest visible point is known
 }
 
 // next reads a page. Where it returns no error, the scan goes on until rest is empty.
@@ -127,16 +127,16 @@ func (s *skipScan) row(pg *page, row bigtable.Row) bool {
 		pg.path, pg.prefix, pg.settled = path, key[:len(key)-rowkey.ReverseLen], false
 	}
 	if !pg.settled {
-		h, found := s.hit(pg.path, units, row)
-		if found {
+		var h hit
+		if h, pg.settled = s.hit(pg.path, units, row); pg.settled {
 			pg.hits = append(pg.hits, h)
 		}
-		pg.settled = found || units < s.oldest
 	}
 	return !pg.cut
 }
 
-// hit returns the visible point in a row of an entity.
+// hit returns the visible point in a row of an entity. As in reads of one entity, a row that is too old has none, whatever
+// times its cells carry.
 func (s *skipScan) hit(path string, units int64, row bigtable.Row) (hit, bool) {
 	if units < s.oldest {
 		return hit{}, false
@@ -148,8 +148,9 @@ func (s *skipScan) hit(path string, units int64, row bigtable.Row) (hit, bool) {
 	return hit{path: path, units: units, payload: item.Value, tag: tag, err: err}, true
 }
 
-// settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden though
-// they are not too old: they expired in the class that they were written in, and older ones in another class may not have.
+// settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden. Nothing
+// is left to look at where they were too old. Otherwise they have expired in the class that they were written in, and older
+// ones in another class may not have.
 func (s *skipScan) settle(ctx context.Context, path, last string) (hit, bool, error) {
 	rng := s.space.Entity(path, s.oldest, s.d.precision.Max()).After(last)
 	for limit := int64(1); !rng.Empty(); limit = makeUp {

@@ -142,3 +142,17 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// TestCutsKeepEntitiesWhole: where names are so short that a cut would fall among the times of one entity, it falls before
+// all of them.
+func TestCutsKeepEntitiesWhole(t *testing.T) {
+	s := space(t, "acme", "readings", 2, 0)
+	r := s.Past(s.Under("x")[0], "x#a")
+	var alphabet rowkey.Alphabet
+	alphabet.Add("abcdef#0123456789")
+	cut := s.Cut(r, string(s.AppendPoint(nil, "x#f", 1e18)), alphabet, 50)
+	checkCut(t, s, r, cut, []string{"x#a", "x#b", "x#c", "x#d", "x#e", "x#f"})
+	if len(cut) < 6 {
+		t.Errorf("cut into %q", cut)
+	}
+}
