@@ -187,3 +187,40 @@ func ExampleHedge() {
 	fmt.Println(err)
 	// Output: <nil>
 }
+
+// All buses of one company on one route: the newest position of each, without knowing which there are.
+func ExampleRepository_LatestUnder() {
+	store := open(positions)
+	defer store.Close()
+	repo := positions.For(store, tenant.MustParse("acme"))
+	drive(repo)
+
+	for p, err := range repo.LatestUnder(context.Background(), tsdb.NewPrefix("bvg", "M41")) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(p.Entity.Parts()[2], p.Time.Format(time.TimeOnly), p.Value)
+	}
+	// Output:
+	// bus-1 12:01:00 {52 14}
+	// bus-2 12:01:00 {53 14}
+}
+
+// Which buses does a company have?
+func ExampleRepository_Entities() {
+	store := open(positions)
+	defer store.Close()
+	repo := positions.For(store, tenant.MustParse("acme"))
+	drive(repo)
+
+	for e, err := range repo.Entities(context.Background(), tsdb.NewPrefix("bvg")) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(e.Parts())
+	}
+	// Output:
+	// [bvg M41 bus-1]
+	// [bvg M41 bus-2]
+	// [bvg M410 bus-3]
+}

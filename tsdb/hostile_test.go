@@ -75,7 +75,8 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 			return nil
 		}))
 	repo, firsts := s.For(store, acme), first.For(store, acme)
-	if err := errors.Join(repo.Put(t.Context(), roof, start, reading{1}), firsts.Put(t.Context(), roof, start, reading{1})); err != nil {
+	if err := errors.Join(repo.Put(t.Context(), roof, start, reading{1}), firsts.Put(t.Context(), roof, start, reading{1}),
+		repo.Put(t.Context(), tsdb.NewEntity("hamburg", "roof-1"), start, reading{1})); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{
@@ -100,6 +101,24 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 					t.Errorf("LatestMany returns %v", answers)
 				}
 				return err
+			},
+			"LatestUnder": func() error {
+				for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("hamburg")) {
+					if err != nil {
+						return err
+					}
+					t.Errorf("LatestUnder yields %v", p)
+				}
+				return nil
+			},
+			"Entities": func() error {
+				for e, err := range repo.Entities(t.Context(), tsdb.NewPrefix("hamburg")) {
+					if err != nil {
+						return err
+					}
+					t.Errorf("Entities yields %v", e)
+				}
+				return nil
 			},
 			"Range": func() error {
 				for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {

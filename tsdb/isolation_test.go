@@ -3,6 +3,7 @@ package tsdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -87,6 +88,46 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 			seen = append(seen, values(h.Points)...)
 		}
 		return seen, err
+	},
+	"LatestUnder": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		for _, prefix := range []tsdb.Prefix{tsdb.NewPrefix(e.Parts()[0]), tsdb.AllEntities()} {
+			for p, err := range r.LatestUnder(ctx, prefix) {
+				if err != nil {
+					return seen, err
+				}
+				if p.Entity == e {
+					seen = append(seen, p.Value)
+				} else if own := label(r.Tenant().String(), r.Schema().Name(), p.Entity.Parts()); p.Value != own {
+					return append(seen, p.Value), nil
+				}
+			}
+		}
+		if len(seen) != 2 {
+			return nil, fmt.Errorf("%v was seen %d times", e, len(seen))
+		}
+		return seen, nil
+	},
+	"Entities": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		var all, below []tsdb.Entity
+		for e, err := range r.Entities(ctx, tsdb.AllEntities()) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, e)
+		}
+		for found, err := range r.Entities(ctx, tsdb.NewPrefix(e.Parts()[0])) {
+			if err != nil {
+				return nil, err
+			}
+			if found.Parts()[0] != e.Parts()[0] {
+				return []string{found.String()}, nil
+			}
+			below = append(below, found)
+		}
+		if len(all) != len(hostileEntities) || !slices.Contains(below, e) {
+			return nil, fmt.Errorf("entities are %v, below the prefix %v", all, below)
+		}
+		return nil, nil
 	},
 	"Range": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, opts := range [][]tsdb.RangeOption{nil, {tsdb.OldestFirst}} {

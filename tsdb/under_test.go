@@ -24,19 +24,19 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 	for name, l := range map[string]load{
 		"none":                     {0, nil, false},
 		"one point":                {1000, func(int) ages { return ages{1, 0} }, true},
-		"ten points":               {400, func(int) ages { return ages{10, 0} }, true},
-		"one, and some expired":    {400, func(int) ages { return ages{1, 8} }, true},
-		"all expired, short":       {400, func(int) ages { return ages{0, 8} }, true},
-		"one device, long":         {1, func(int) ages { return ages{5000, 0} }, false},
-		"long":                     {150, func(int) ages { return ages{400, 0} }, false},
-		"long, expired":            {100, func(int) ages { return ages{1, 600} }, false},
-		"all expired, long":        {100, func(int) ages { return ages{0, 600} }, false},
-		"twenty points":            {300, func(int) ages { return ages{20, 0} }, false},
-		"every tenth long":         {400, func(i int) ages { return ages{1 + i%10/9*600, 0} }, false},
-		"short, then long":         {500, func(i int) ages { return ages{1 + i/450*1500, 0} }, false},
-		"long, then short":         {550, func(i int) ages { return ages{1 + (1-min(i/50, 1))*1500, 0} }, false},
-		"long live, long dead":     {80, func(i int) ages { return ages{i % 2 * 700, 700} }, false},
-		"few live among long dead": {100, func(i int) ages { return ages{1 - min(i%10, 1), 500} }, false},
+		"ten points":               {200, func(int) ages { return ages{10, 0} }, true},
+		"one, and some expired":    {200, func(int) ages { return ages{1, 8} }, true},
+		"all expired, short":       {200, func(int) ages { return ages{0, 8} }, true},
+		"one device, long":         {1, func(int) ages { return ages{3000, 0} }, false},
+		"long":                     {100, func(int) ages { return ages{150, 0} }, false},
+		"long, expired":            {80, func(int) ages { return ages{1, 150} }, false},
+		"all expired, long":        {80, func(int) ages { return ages{0, 150} }, false},
+		"twenty points":            {150, func(int) ages { return ages{20, 0} }, false},
+		"every tenth long":         {200, func(i int) ages { return ages{1 + i%10/9*200, 0} }, false},
+		"short, then long":         {250, func(i int) ages { return ages{1 + i/220*300, 0} }, false},
+		"long, then short":         {250, func(i int) ages { return ages{1 + (1-min(i/40, 1))*300, 0} }, false},
+		"long live, long dead":     {80, func(i int) ages { return ages{i % 2 * 200, 200} }, false},
+		"few live among long dead": {80, func(i int) ages { return ages{1 - min(i%10, 1), 150} }, false},
 	} {
 		for _, salts := range []int{0, 4} {
 			s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: salts})
@@ -84,7 +84,7 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 			if most := l.entities + 10 + salts; requests > most || requests < 1 {
 				t.Errorf("%s, %d salts: %d requests for %d entities, want at most %d", name, salts, requests, l.entities, most)
 			}
-			if l.few && requests > 10*ranges+l.entities/20 {
+			if l.few && requests > 10*ranges+l.entities/50 {
 				t.Errorf("%s, %d salts: %d requests for %d entities with short histories", name, salts, requests, l.entities)
 			}
 			if most := int64(16*l.entities + 32*ranges + 10); n.RowsSeen > most {

@@ -1,0 +1,240 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// depot returns a repository over so many devices, their names, and how long the history of each is.
+func depot(t *testing.T, salts, devices, points int, name func(i int) string, timeouts tsdb.Timeouts) (*tsdb.Repository[reading], *tsdbtest.Conn, []tsdb.Entity) {
+	t.Helper()
+	s := readings(t, tsdb.SchemaOptions{Salts: salts})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: timeouts}, s)
+	repo := s.For(store, acme)
+	var all []tsdb.Point[reading]
+	var entities []tsdb.Entity
+	for i := range devices {
+		entities = append(entities, tsdb.NewEntity("berlin", name(i)))
+		for k := range points {
+			all = append(all, tsdb.Point[reading]{Entity: entities[i], Time: start.Add(time.Duration(k) * time.Second), Value: reading{float64(k)}})
+		}
+	}
+	for batch := range slices.Chunk(all, 10_000) {
+		putAll(t, repo, batch)
+	}
+	slices.SortFunc(entities, tsdb.Entity.Compare)
+	conn.Reset()
+	return repo, conn, entities
+}
+
+func number(i int) string { return fmt.Sprint("d-", i) }
+
+// gather runs LatestUnder to its end.
+func gather(ctx context.Context, repo *tsdb.Repository[reading], opts ...tsdb.ReadOption) (seen []tsdb.Entity, err error) {
+	for p, err := range repo.LatestUnder(ctx, tsdb.AllEntities(), opts...) {
+		if err != nil {
+			return seen, err
+		}
+		seen = append(seen, p.Entity)
+	}
+	return seen, nil
+}
+
+// TestBigPrefixIsReadSideBySide: with a delay on each call, the time is a fraction of what one call after the other would
+// take, however the entities are named, and the order stays.
+func TestBigPrefixIsReadSideBySide(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		for name, tt := range map[string]struct {
+			salts int
+			named func(i int) string
+			most  time.Duration // of 400 devices, at 10 ms a call
+		}{
+			"numbers":            {0, number, 2 * time.Second},
+			"random":             {0, func(i int) string { return fmt.Sprintf("%08x", uint32(i)*2654435761) }, 2 * time.Second},
+			"all but one at end": {0, skewed, 2 * time.Second},
+			"salted":             {16, number, time.Second},
+		} {
+			repo, conn, entities := depot(t, tt.salts, 400, 30, tt.named, tsdb.Timeouts{})
+			conn.Inject(tsdbtest.Delay(10 * time.Millisecond).On(tsdbtest.ReadRows))
+			begin := time.Now()
+			seen, err := gather(t.Context(), repo)
+			if err != nil || !slices.Equal(seen, entities) {
+				t.Errorf("%s: %d entities, %v", name, len(seen), err)
+			}
+			if took := time.Since(begin); took > tt.most {
+				t.Errorf("%s: it took %v, want at most %v", name, took, tt.most)
+			}
+			n := conn.Counts()
+			t.Logf("%s: %v, %d requests, %d rows seen", name, time.Since(begin), n.Calls[tsdbtest.ReadRows], n.RowsSeen)
+			if got := n.Calls[tsdbtest.ReadRows]; got > 400+40 || n.RowsSeen > 7_000 {
+				t.Errorf("%s: %d requests, %d rows seen", name, got, n.RowsSeen)
+			}
+		}
+	})
+}
+
+// TestUnderLeavesNothingBehind: when the loop is left early, at whatever point, all requests have ended with it.
+func TestUnderLeavesNothingBehind(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		for _, salts := range []int{0, 5} {
+			repo, conn, entities := depot(t, salts, 300, 20, number, tsdb.Timeouts{})
+			for _, leave := range []int{1, 20, 40, 100, 299} {
+				conn.Inject(tsdbtest.Delay(time.Millisecond).On(tsdbtest.ReadRows))
+				seen := 0
+				for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
+					if err != nil || p.Entity != entities[seen] {
+						t.Fatalf("%v, %v", p, err)
+					}
+					if seen++; seen == leave {
+						break
+					}
+				}
+				before := conn.Counts().Calls[tsdbtest.ReadRows]
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if after := conn.Counts().Calls[tsdbtest.ReadRows]; after != before {
+					t.Errorf("%d salts: left after %d, %d requests were made afterwards", salts, leave, after-before)
+				}
+				conn.Clear()
+			}
+			for range 2 { // it can be run again
+				if seen, err := gather(t.Context(), repo); err != nil || len(seen) != 300 {
+					t.Errorf("%d, %v", len(seen), err)
+				}
+			}
+		}
+	})
+}
+
+// TestUnderDoesNotRunAhead: while its consumer rests, what has been read ahead stays bounded.
+func TestUnderDoesNotRunAhead(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		repo, conn, _ := depot(t, 0, 2500, 18, number, tsdb.Timeouts{Scan: 24 * time.Hour})
+		seen := 0
+		for range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
+			if seen++; seen == 100 {
+				time.Sleep(time.Hour)
+				if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 2200 {
+					t.Errorf("%d requests were made for 100 entities", n)
+				}
+				break
+			}
+		}
+	})
+}
+
+// TestUnderThroughFaults: a stream that breaks costs nothing, a failure is the last pair, behind what came before it.
+func TestUnderThroughFaults(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, salts := range []int{0, 3} {
+			repo, conn, entities := depot(t, salts, 200, 20, number, tsdb.Timeouts{Read: 2 * time.Second})
+			hedge := tsdb.Hedge{After: 20 * time.Millisecond, MaxShare: 1}
+			for name, tt := range map[string]struct {
+				fault tsdbtest.Fault
+				want  error // nil where all is read
+			}{
+				"cut":         {tsdbtest.CutStream(1, codes.Unavailable).Times(5), nil},
+				"cut early":   {tsdbtest.CutStream(0, codes.Unavailable).Times(5), nil},
+				"unavailable": {tsdbtest.Fail(codes.Unavailable).Times(5), nil},
+				"delay":       {tsdbtest.Delay(50 * time.Millisecond).Times(3), nil},
+				"outage":      {tsdbtest.Fail(codes.Unavailable).Skip(20), context.DeadlineExceeded},
+				"no table":    {tsdbtest.Fail(codes.NotFound).Skip(40), tsdb.ErrNoTable},
+			} {
+				for _, opts := range [][]tsdb.ReadOption{nil, {hedge}, {tsdb.Width(1)}} {
+					conn.Inject(tt.fault.On(tsdbtest.ReadRows))
+					seen, err := gather(t.Context(), repo, opts...)
+					conn.Clear()
+					if !errors.Is(err, tt.want) || !slices.Equal(seen, entities[:len(seen)]) || tt.want == nil && len(seen) != 200 {
+						t.Errorf("%s, %d salts, %v: %d entities, %v, want %v", name, salts, opts, len(seen), err, tt.want)
+					}
+				}
+			}
+			end := conn.Outage()
+			if seen, err := gather(t.Context(), repo); !errors.Is(err, context.DeadlineExceeded) || len(seen) > 0 {
+				t.Errorf("outage: %v, %v", seen, err)
+			}
+			end()
+		}
+	})
+}
+
+// TestUnderEndsWithItsContext, within a page and between two.
+func TestUnderEndsWithItsContext(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		for _, salts := range []int{0, 3} {
+			repo, conn, _ := depot(t, salts, 200, 3, number, tsdb.Timeouts{Scan: time.Minute})
+			ctx, cancel := context.WithCancel(t.Context())
+			seen := 0
+			var last error
+			for _, err := range repo.LatestUnder(ctx, tsdb.AllEntities()) {
+				if last = err; err == nil {
+					seen++
+				}
+				cancel()
+			}
+			if seen != 1 || !errors.Is(last, context.Canceled) {
+				t.Errorf("%d points after the context was cancelled, %v", seen, last)
+			}
+			conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(4))
+			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := gather(short, repo); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("past its deadline: %v", err)
+			}
+			cancel()
+			conn.Clear()
+			begin := time.Now()
+			for _, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
+				if last = err; err != nil {
+					break
+				}
+				time.Sleep(time.Second)
+			}
+			if !errors.Is(last, context.DeadlineExceeded) || time.Since(begin) > time.Minute+time.Second {
+				t.Errorf("slow consumer: %v after %v, want the timeout of scans", last, time.Since(begin))
+			}
+		}
+	})
+}
+
+func TestUnderRefusesWhatItCannotRead(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for _, p := range []tsdb.Prefix{{}, tsdb.NewPrefix(), tsdb.NewPrefix("berlin", "d-1"), tsdb.NewPrefix(""), tsdb.NewPrefix("\xff")} {
+		n := 0
+		for e, err := range repo.Entities(t.Context(), p) {
+			if n++; !errors.Is(err, tsdb.ErrInvalid) {
+				t.Errorf("Entities(%q) yields %v, %v", p, e, err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("Entities(%q) yields %d pairs, want the error", p, n)
+		}
+	}
+	for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities(), tsdb.Width(-1)) {
+		if !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("Width(-1): %v", err)
+		}
+	}
+	if calls := conn.Counts().Calls; len(calls) > 0 {
+		t.Errorf("calls were made: %v", calls)
+	}
+}
+
+// skewed names one device apart from all others, which differ late in long names.
+func skewed(i int) string {
+	if i == 0 {
+		return "a"
+	}
+	return fmt.Sprint("zzzzzzzzzzzzzzzzzzzz-", i)
+}
