@@ -288,13 +288,13 @@ func TestWidthBoundsTheRequestsUnderWay(t *testing.T) {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{count}}, s)
 		conn.Inject(tsdbtest.Delay(5 * time.Millisecond).On(tsdbtest.ReadRows))
 		var devices []tsdb.Entity
-		for n := range 300 {
+		for n := range 200 {
 			devices = append(devices, device("berlin", n))
 		}
 		for _, tt := range []struct {
 			opts []tsdb.ReadOption
 			want int32
-		}{{nil, 128}, {[]tsdb.ReadOption{tsdb.Width(0)}, 128}, {[]tsdb.ReadOption{tsdb.Width(1)}, 1}, {[]tsdb.ReadOption{tsdb.Width(7)}, 7}, {[]tsdb.ReadOption{tsdb.Width(1000)}, 300}} {
+		}{{nil, 128}, {[]tsdb.ReadOption{tsdb.Width(0)}, 128}, {[]tsdb.ReadOption{tsdb.Width(1)}, 1}, {[]tsdb.ReadOption{tsdb.Width(7)}, 7}, {[]tsdb.ReadOption{tsdb.Width(1000)}, 200}} {
 			most.Store(0)
 			if _, err := s.For(store, acme).LatestMany(t.Context(), devices, tt.opts...); err != nil {
 				t.Fatal(err)

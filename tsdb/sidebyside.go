@@ -31,7 +31,6 @@ type fan struct {
 	yield func(hit) bool
 
 	alphabet rowkey.Alphabet // of the entities that were found
-	last     string          // key in the range; "" while it is not known
 }
 
 // lane is a skip scan in a goroutine of its own.
@@ -158,12 +157,11 @@ func (f *fan) single(scan skipScan) error {
 
 // cut runs what is left of a scan in parts, side by side, and yields what they find in order.
 func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
-	if f.last == "" {
-		if f.last, err = scan.lastKey(f.ctx); err != nil || f.last == "" {
-			return err == nil, err
-		}
+	last, err := scan.lastKey(f.ctx) // the limit of the range may lie far behind it, and so tell little of where to cut
+	if err != nil || last == "" {
+		return err == nil, err
 	}
-	ranges := scan.space.Cut(scan.rest, f.last, f.alphabet, parts)
+	ranges := scan.space.Cut(scan.rest, last, f.alphabet, parts)
 	if len(ranges) == 1 {
 		depth = deepest
 	}

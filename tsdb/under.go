@@ -12,11 +12,12 @@ import (
 // and again each time that it is run; leaving the loop ends them.
 //
 // The cost grows with the entities, not with their histories, and expired points that are not collected yet count as a
-// history. Short histories are read many in a request. Long ones are skipped: of m entities, at most m requests and a few
-// more, and one for each salt, and at most 16 rows an entity. (An entity whose newest points have expired in one retention
-// class, but not older ones in another, costs a request more.) A prefix that takes more than 32 requests is read in
-// parts, side by side; a salted dataset always is. A Width bounds the requests under way. Some thousand entities, or some
-// megabytes for each part, are read ahead.
+// history. Short histories are read many in a request. Long ones are skipped: of m entities, at most m requests and one for
+// each salt, and about 16 rows an entity. (An entity whose newest points have expired in one retention class, but not older
+// ones in another, costs a request more.) What takes more than 32 requests is cut into up to 8 parts that are read side by
+// side, and so is a part that the loop waits for during 64 more; a cut costs up to 9 requests. A salted dataset is always
+// read side by side, one part a salt. A Width bounds the requests under way. Some thousand entities, or some megabytes a
+// part, are read ahead.
 //
 // What is visible is decided when the sequence is run. A point whose payload does not decode is yielded with its entity,
 // its time and a *PointError, and the sequence goes on. Any other error is the last pair. The timeout of scans bounds the
