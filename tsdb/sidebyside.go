@@ -18,7 +18,7 @@ const (
 	againAfter = 64 // requests after which the part that is waited for is cut again
 	parts      = 8  // that a range is cut into
 	deepest    = 3  // cuts within cuts: what all of them have read ahead waits in memory
-	partAhead  = 256
+	partAhead  = 128
 	saltsAhead = 4096 // of all salts together
 )
 

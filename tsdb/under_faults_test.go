@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -117,16 +120,46 @@ func TestUnderLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+// TestUnderWaitsForItsRequests: when the loop has been left, none is under way any more.
+func TestUnderWaitsForItsRequests(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{Salts: 20})
+		var underWay atomic.Int32
+		count := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			underWay.Add(1)
+			defer underWay.Add(-1)
+			return streamer(ctx, desc, cc, method, opts...)
+		})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{count}}, s)
+		repo := s.For(store, acme)
+		var points []tsdb.Point[reading]
+		for i := range 2000 {
+			points = append(points, tsdb.Point[reading]{Entity: device("berlin", i), Time: start})
+		}
+		putAll(t, repo, points)
+		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Skip(20))
+		for range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
+			for underWay.Load() == 0 {
+				runtime.Gosched()
+			}
+			break
+		}
+		if n := underWay.Load(); n != 0 {
+			t.Errorf("%d requests are under way", n)
+		}
+	})
+}
+
 // TestUnderDoesNotRunAhead: while its consumer rests, what has been read ahead stays bounded.
 func TestUnderDoesNotRunAhead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
-		repo, conn, _ := depot(t, 0, 2500, 18, number, tsdb.Timeouts{Scan: 24 * time.Hour})
+		repo, conn, _ := depot(t, 0, 1400, 33, number, tsdb.Timeouts{Scan: 24 * time.Hour})
 		seen := 0
 		for range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
-			if seen++; seen == 100 {
+			if seen++; seen == 40 {
 				time.Sleep(time.Hour)
-				if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 2200 {
-					t.Errorf("%d requests were made for 100 entities", n)
+				if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 1100 {
+					t.Errorf("%d requests were made for 40 entities", n)
 				}
 				break
 			}
