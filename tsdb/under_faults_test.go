@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -125,7 +124,7 @@ func TestUnderLeavesNothingBehind(t *testing.T) {
 
 // TestUnderWaitsForItsRequests: when the loop has been left, none is under way any more.
 func TestUnderWaitsForItsRequests(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{Salts: 20})
 		var underWay atomic.Int32
 		count := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -140,10 +139,11 @@ func TestUnderWaitsForItsRequests(t *testing.T) {
 			points = append(points, tsdb.Point[reading]{Entity: device("berlin", i), Time: start})
 		}
 		putAll(t, repo, points)
-		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Skip(20))
+		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
 		for range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
-			for underWay.Load() == 0 {
-				runtime.Gosched()
+			synctest.Wait()
+			if underWay.Load() == 0 {
+				t.Error("none was under way in the loop")
 			}
 			break
 		}
