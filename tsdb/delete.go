@@ -17,7 +17,9 @@ const (
 )
 
 // Delete deletes the point of an entity at exactly that time, cut off to the schema's precision. Deleting a point that is
-// not there is no error, so a Delete may be repeated. Errors are a *WriteError, as for Put. It costs one request.
+// not there is no error, so a Delete may be repeated. Errors are a *WriteError, as for Put. It costs one request; in a
+// schema with heads three, and three more where the head has to be filled up from older points, which repeating a Delete
+// that did not succeed does as well.
 func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error {
 	if err := r.admitEntity(ctx, e); err != nil {
 		return rejected(err).err()
@@ -25,6 +27,9 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 	units, err := r.schema.precision.Units(t)
 	if err != nil {
 		return rejected(err).err()
+	}
+	if r.schema.head.Points > 0 {
+		return r.deletePoint(ctx, e, units).err()
 	}
 	return r.store.outcome(r.store.table.Apply(ctx, r.key(e, units), deletion())).err()
 }
@@ -44,6 +49,9 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if !ok {
 		return 0, nil
 	}
+	if r.schema.head.Points > 0 {
+		return r.deleteSpan(ctx, e, oldest, newest)
+	}
 	return r.deleteRows(ctx, r.space.Entity(e.path, oldest, newest))
 }
 
@@ -57,6 +65,9 @@ func (r *Repository[T]) DeleteEntity(ctx context.Context, e Entity) (deleted int
 func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int, err error) {
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
+	}
+	if r.schema.head.Points > 0 {
+		return r.deleteUnder(ctx, p.path)
 	}
 	return r.deleteRows(ctx, r.space.Under(p.path)...)
 }

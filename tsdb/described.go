@@ -27,6 +27,7 @@ func (d *dataset) entry() catalog.Dataset {
 		Fixed:     d.fixed,
 		Tags:      d.tags,
 		Classes:   classes,
+		Head:      d.entryHead(),
 	}
 }
 
@@ -78,6 +79,9 @@ func describe(e catalog.Dataset) (*dataset, error) {
 		firstWins: e.FirstWins,
 		merge:     e.Merge,
 		fixed:     e.Fixed,
+	}
+	if e.Head != nil {
+		d.head = Head{Points: e.Head.Points, Only: e.Head.Only}
 	}
 	return d, d.complete()
 }

@@ -210,6 +210,10 @@ func names(shapes []*dataset) []string {
 func families(shapes []*dataset) map[string]bigtable.Family {
 	out := map[string]bigtable.Family{catalog.Family: {GCPolicy: bigtable.MaxVersionsPolicy(1)}}
 	for _, d := range shapes {
+		d.headFamilies(out)
+		if d.head.Only {
+			continue
+		}
 		for _, c := range d.classes {
 			out[c.Name] = bigtable.Family{GCPolicy: c.Policy.Bigtable()}
 		}

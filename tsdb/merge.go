@@ -30,7 +30,7 @@ func (d *dataset) maxPayload() int {
 	if d.merge {
 		return maxMerged
 	}
-	return maxPayload
+	return maxPayload / max(1, d.head.Points) // the payloads of a head share what one cell may have
 }
 
 // checkMerge refuses a schema whose writes cannot merge though they are to.

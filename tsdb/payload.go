@@ -140,11 +140,15 @@ func (h horizon) unknownTag(row bigtable.Row) (*bigtable.ReadItem, int, error) {
 		family := h.d.classes[i].Name
 		for j, item := range row[family] {
 			if tag, ok := strings.CutPrefix(item.Column, family+":"+slot); ok {
-				return &row[family][j], 0, invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(h.d.tags, ", "))
+				return &row[family][j], 0, h.d.unknownTag(tag)
 			}
 		}
 	}
 	return nil, 0, nil
+}
+
+func (d *dataset) unknownTag(tag string) error {
+	return invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(d.tags, ", "))
 }
 
 // write sets the payload in the class and tag that are written, and clears every other place where an older one may

@@ -23,6 +23,7 @@ type Repository[T any] struct {
 	store  *Store
 	tenant tenant.ID
 	space  rowkey.Space
+	heads  rowkey.Space
 	err    error // why no call can work
 }
 

@@ -18,12 +18,17 @@ type span struct {
 	reverse        bool
 	long           bool                   // bounded by the timeout of scans
 	room           func(payload int) bool // asked before a payload of that many bytes is decoded; false ends the scan
+
+	raw func(units int64, row bigtable.Row) // in the place of visit: all rows with a payload, not decoded
 }
 
 // scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
 // a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
 // among the points are passed over, and made up for where they used up the limit.
 func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
+	if r.fromHead(s) {
+		return r.scanHead(ctx, s, visit)
+	}
 	h := r.horizon()
 	oldest := max(s.oldest, h.oldest())
 	if oldest > s.newest {
@@ -32,7 +37,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
 	ctx, cancel := r.store.table.Bound(ctx, s.long)
 	defer cancel()
-	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room}
+	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room, raw: s.raw}
 	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
@@ -69,6 +74,7 @@ type scanner[T any] struct {
 	makeUp  bool         // more rows were asked for than points are wanted
 	visit   func(Point[T], *PointError) bool
 	room    func(payload int) bool // nil for always
+	raw     func(units int64, row bigtable.Row)
 
 	rows    int64 // of one request
 	points  int
@@ -99,6 +105,10 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 		return false
 	}
 	sc.points++
+	if sc.raw != nil {
+		sc.raw(units, row)
+		return !(sc.makeUp && sc.points == sc.limit)
+	}
 	p := Point[T]{Entity: sc.entity, Time: precision.Time(units)}
 	if err == nil {
 		p.Value, err = sc.repo.schema.decoders[tag](item.Value)

@@ -70,6 +70,8 @@ type SchemaOptions struct {
 	// that would change one is rejected with ErrExists, whole. Empty is no such fields; else it is 1 to 32 bytes of UTF-8. It
 	// is part of the stored format.
 	Fixed string
+	// Head asks for a row an entity that keeps its newest points together. Zero is none. It is part of the stored format.
+	Head Head
 	// MaxLate is how old a point may be when it is written; older ones are rejected with ErrLate. Zero is no limit other
 	// than the retention.
 	MaxLate time.Duration
@@ -108,6 +110,10 @@ type dataset struct {
 	fixed     string
 	maxLate   time.Duration
 	maxEarly  time.Duration
+
+	head        Head
+	headClasses []class  // the families of heads, by class
+	headColumns []column // as columns, in head rows
 }
 
 // class is a retention class reduced to what a point needs.
@@ -163,6 +169,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		firstWins: opts.FirstWins,
 		merge:     opts.Merge,
 		fixed:     opts.Fixed,
+		head:      opts.Head,
 		maxLate:   opts.MaxLate,
 		maxEarly:  opts.MaxEarly,
 	}}
@@ -186,7 +193,7 @@ func (d *dataset) complete() error {
 			fmt.Sprintf("at most %d", maxColumns))
 	}
 	d.columns = columns(d.classes, d.tags)
-	return nil
+	return d.withHead()
 }
 
 // maxColumns is how many places a payload may stand in. Each write clears all but one of them and each read filters by
@@ -248,6 +255,7 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 		return r
 	}
 	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
+	r.heads = r.space.Heads()
 	return r
 }
 

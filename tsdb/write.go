@@ -23,7 +23,8 @@ const insertWidth = 16
 // tenants can go together.
 type write struct {
 	d       *dataset
-	key     string
+	key     string // of the point's row; "" where heads are all there is
+	head    string // of the head's row; "" where there are none
 	cell    bigtable.Timestamp
 	payload []byte
 	doubt   bool // the answer to an attempt of a writer was lost
@@ -42,15 +43,18 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if err != nil {
 		return write{}, err
 	}
-	if limit := r.schema.maxPayload(); len(payload) > limit {
+	d := &r.schema.dataset
+	if limit := d.maxPayload(); len(payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
-	return write{
-		d:       &r.schema.dataset,
-		key:     r.key(e, units),
-		cell:    bigtable.Timestamp(r.schema.precision.CellMicros(units)),
-		payload: payload,
-	}, nil
+	w := write{d: d, cell: bigtable.Timestamp(d.precision.CellMicros(units)), payload: payload}
+	if d.head.Points > 0 {
+		w.head = r.headKey(e.path)
+	}
+	if !d.head.Only {
+		w.key = r.key(e, units)
+	}
+	return w, nil
 }
 
 // conditional reports whether the write depends on what its row holds, and so cannot go in bulk.
@@ -64,6 +68,9 @@ func (w *write) entry() bt.Entry {
 
 // send makes one write.
 func (s *Store) send(ctx context.Context, w *write) Outcome {
+	if w.head != "" {
+		return s.sendMany(ctx, []*write{w})[0]
+	}
 	if w.conditional() {
 		return s.outcome(s.sendOne(ctx, w, false))
 	}
@@ -76,14 +83,12 @@ func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
 	var outs []bt.Outcome
 	switch {
 	case len(writes) == 0:
+		return nil
 	case writes[0].conditional():
 		outs = s.sendAlone(ctx, writes, false)
 	default:
-		entries := make([]bt.Entry, len(writes))
-		for i, w := range writes {
-			entries[i] = w.entry()
-		}
-		outs = s.table.Bulk(ctx, entries)
+		b := newBatch(writes)
+		outs = b.outcomes(s.table.Bulk(ctx, b.entries))
 	}
 	outcomes := make([]Outcome, len(writes))
 	for i, out := range outs {
@@ -92,16 +97,20 @@ func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
 	return outcomes
 }
 
-// sendAlone makes conditional writes side by side, those of one row in their order. With once each is attempted once.
+// sendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads.
+// With once each is attempted once.
 func (s *Store) sendAlone(ctx context.Context, writes []*write, once bool) []bt.Outcome {
+	ctx, cancel := s.table.Bound(ctx, true)
+	defer cancel()
 	outs := make([]bt.Outcome, len(writes))
 	s.table.ByRow(ctx, len(writes), insertWidth, func(i int) string { return writes[i].key }, func(ctx context.Context, i int) {
 		outs[i] = s.sendOne(ctx, writes[i], once)
 	})
+	s.sendHeads(ctx, writes, outs, once)
 	return outs
 }
 
-// sendOne makes one conditional write.
+// sendOne makes one conditional write, without its head.
 func (s *Store) sendOne(ctx context.Context, w *write, once bool) bt.Outcome {
 	if w.d.merge {
 		m := s.merging(w)
@@ -119,6 +128,9 @@ func (s *Store) sendOne(ctx context.Context, w *write, once bool) bt.Outcome {
 
 // insertion returns the conditional write of w. With tell it can tell an equal point from another one.
 func (s *Store) insertion(w *write, tell bool) bt.Insertion {
+	if w.key == "" {
+		return s.headInsertion(w, tell)
+	}
 	return bt.Insertion{
 		Key:      w.key,
 		Exists:   func() bigtable.Filter { return w.d.horizon(s.clock()).filter() },

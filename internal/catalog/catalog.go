@@ -41,6 +41,24 @@ type Dataset struct {
 	Fixed     string   `json:"fixed,omitempty"` // with Merge: what the names of fields that cannot change start with
 	Tags      []string `json:"tags"`            // of the codec, the one that is written first
 	Classes   []Class  `json:"classes"`         // the one that is written first
+	Head      *Head    `json:"head,omitempty"`
+}
+
+// Head is what the catalogue knows of a dataset's head rows.
+type Head struct {
+	Points int  `json:"points"`
+	Only   bool `json:"only"` // there are no rows of points beside
+}
+
+// String returns how messages name the head rows, none for nil.
+func (h *Head) String() string {
+	switch {
+	case h == nil:
+		return "none"
+	case h.Only:
+		return fmt.Sprintf("the only rows, of %d points", h.Points)
+	}
+	return fmt.Sprintf("of %d points", h.Points)
 }
 
 // Class is a retention class in the catalogue: a column family and its policy in the syntax of package gc.
@@ -201,6 +219,7 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 	differ("key fields", strings.Join(d.Key, ", "), strings.Join(o.Key, ", "))
 	differ("precision", d.Precision, o.Precision)
 	differ("salts", strconv.Itoa(d.Salts), strconv.Itoa(o.Salts))
+	differ("head rows", d.Head.String(), o.Head.String())
 	differ("first-wins", strconv.FormatBool(d.FirstWins), strconv.FormatBool(o.FirstWins))
 	differ("merging", strconv.FormatBool(d.Merge), strconv.FormatBool(o.Merge))
 	differ("names of fixed fields", strconv.Quote(d.Fixed), strconv.Quote(o.Fixed))

@@ -1,0 +1,124 @@
+package tsdb
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// batch is writes that go in bulk, as the entries of one request: the row of each point, and for each entity with a head
+// one entry for all of its writes in the batch, right behind the last of them.
+type batch struct {
+	entries []bt.Entry
+	of      []rowsOf // by write
+}
+
+// rowsOf are the entries of one write, by their index; -1 for none.
+type rowsOf struct{ point, head int }
+
+// newBatch returns the entries of writes, which may be of any datasets and tenants.
+func newBatch(writes []*write) batch {
+	b := batch{entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes))}
+	var heads map[string]*headGroup
+	for _, w := range writes {
+		if w.head == "" {
+			continue
+		}
+		g := heads[w.head]
+		if g == nil {
+			if heads == nil {
+				heads = make(map[string]*headGroup)
+			}
+			g = &headGroup{}
+			heads[w.head] = g
+		}
+		g.writes = append(g.writes, w)
+	}
+	for i, w := range writes {
+		b.of[i] = rowsOf{point: -1, head: -1}
+		if w.key != "" {
+			b.of[i].point = len(b.entries)
+			b.entries = append(b.entries, w.entry())
+		}
+		if w.head == "" {
+			continue
+		}
+		g := heads[w.head]
+		if g.passed++; g.passed == len(g.writes) {
+			g.entry = len(b.entries)
+			b.entries = append(b.entries, headEntry(g.writes))
+		}
+	}
+	for i, w := range writes {
+		if w.head != "" {
+			b.of[i].head = heads[w.head].entry
+		}
+	}
+	return b
+}
+
+// headGroup are the writes of a batch that go to one head.
+type headGroup struct {
+	writes []*write
+	passed int
+	entry  int
+}
+
+// outcomes returns what became of each write by what became of the entries.
+func (b batch) outcomes(entries []bt.Outcome) []bt.Outcome {
+	outs := make([]bt.Outcome, len(b.of))
+	for i, rows := range b.of {
+		switch {
+		case rows.head < 0:
+			outs[i] = entries[rows.point]
+		case rows.point < 0:
+			outs[i] = entries[rows.head]
+		default:
+			outs[i] = both(entries[rows.point], entries[rows.head])
+		}
+	}
+	return outs
+}
+
+// headEntry returns the entry that brings writes of one entity to its head. Only the newest points that a head keeps are
+// sent, of two at the same time the last. Where there are more of them, the entry also clears what is older: a version of
+// that time would be one that is written over here.
+func headEntry(writes []*write) bt.Entry {
+	d := writes[len(writes)-1].d
+	m := newHeadMutation()
+	newest := writes
+	if len(writes) > 1 {
+		newest = slices.Clone(writes)
+		slices.Reverse(newest)
+		slices.SortStableFunc(newest, func(a, b *write) int { return cmp.Compare(b.cell, a.cell) })
+		newest = slices.CompactFunc(newest, func(a, b *write) bool { return a.cell == b.cell })
+	}
+	if n := d.head.Points; len(newest) > n {
+		newest = newest[:n]
+		m.clear(d.headColumns, 0, newest[n-1].cell)
+	}
+	for _, w := range newest {
+		m.set(w.d, w.cell, w.payload)
+	}
+	return bt.Entry{Key: writes[0].head, Mutation: m.Mutation, Mutations: m.count, Bytes: m.bytes}
+}
+
+// both returns the outcome of a write of two rows: certain only where each of them is, and is the same.
+func both(point, head bt.Outcome) bt.Outcome {
+	o := bt.Outcome{State: bt.Unknown, Attempts: max(point.Attempts, head.Attempts), Err: point.Err}
+	switch {
+	case point.State == bt.Stored && head.State == bt.Stored:
+		o.State = bt.Stored
+	case point.State == bt.Rejected && head.State == bt.Rejected:
+		o.State = bt.Rejected
+	case point.State == bt.Stored:
+		o.Err = fmt.Errorf("tsdb: the point's row is written, its head is not known to be: %w", head.Err)
+	case head.State == bt.Stored:
+		o.Err = fmt.Errorf("tsdb: the point's head is written, its row is not known to be: %w", point.Err)
+	case point.State == bt.Rejected:
+		o.Err = head.Err
+	}
+	return o
+}

@@ -1,0 +1,133 @@
+package tsdb
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// cell is a payload as it is stored, in its class and qualifier, whichever row it stands in.
+type cell struct {
+	class     int
+	qualifier string
+	value     []byte
+}
+
+// stored is a point as it is stored: its payloads at its time, in the order of classes and qualifiers. Without any it is
+// not there.
+type stored struct {
+	units int64
+	cells []cell
+}
+
+func (s stored) equal(o stored) bool {
+	return slices.EqualFunc(s.cells, o.cells, func(a, b cell) bool {
+		return a.class == b.class && a.qualifier == b.qualifier && bytes.Equal(a.value, b.value)
+	})
+}
+
+// stored returns the visible payloads at one time in a row, with classes as its families.
+func (h horizon) stored(row bigtable.Row, classes []class, units int64) stored {
+	s := stored{units: units}
+	at := bigtable.Timestamp(h.d.precision.CellMicros(units))
+	for i := range classes {
+		if at < h.cutoff(i) {
+			continue
+		}
+		for _, item := range row[classes[i].Name] {
+			qualifier := strings.TrimPrefix(item.Column, classes[i].Name+":")
+			if item.Timestamp == at && strings.HasPrefix(qualifier, slot) {
+				s.cells = append(s.cells, cell{class: i, qualifier: qualifier, value: item.Value})
+			}
+		}
+	}
+	return s
+}
+
+// mend brings an entity's newest points to its head, after points up to that time were deleted from both. It copies
+// payloads as they are stored. Points that it has brought there are looked at again afterwards, until they are what their
+// own rows say: a deletion meanwhile, whose part in the head was done before, would otherwise be undone here.
+//
+// It takes nothing from the head but what it has brought there: what has no row may be on its way to both.
+func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error {
+	h := r.horizon()
+	todo, err := r.missing(ctx, h, e, deleted)
+	for err == nil && len(todo) > 0 {
+		if err = r.copy(ctx, e, todo); err == nil {
+			todo, err = r.changed(ctx, h, e, todo)
+		}
+	}
+	if err != nil {
+		return headError(e, err)
+	}
+	return nil
+}
+
+// missing returns those of an entity's newest points that its head lacks, or has otherwise. Where the head has as many as it
+// keeps that are all newer than what was deleted, none of its own was, and it is not compared.
+func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, deleted int64) ([]stored, error) {
+	n := r.schema.head.Points
+	head, err := r.store.table.Row(ctx, r.headKey(e.path), h.headFilter(n))
+	if err != nil {
+		return nil, r.store.explain(err)
+	}
+	if have := h.versions(head, n); len(have) == n && have[n-1].units > deleted {
+		return nil, nil
+	}
+	var out []stored
+	points := span{entity: e, newest: r.schema.precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
+		p := h.stored(row, h.d.classes, units)
+		if len(p.cells) > 0 && !p.equal(h.stored(head, h.d.headClasses, units)) {
+			out = append(out, p)
+		}
+	}}
+	err = r.scan(ctx, points, nil)
+	return out, err
+}
+
+// copy makes an entity's head hold points as they are stored, and no payload where they are not.
+func (r *Repository[T]) copy(ctx context.Context, e Entity, points []stored) error {
+	d := &r.schema.dataset
+	m := bigtable.NewMutation()
+	for _, p := range points {
+		at := r.cellOf(p.units)
+		for i := range d.headColumns {
+			m.DeleteTimestampRange(d.headColumns[i].family, d.headColumns[i].qualifier, at, after(at))
+		}
+		for _, c := range p.cells {
+			m.Set(d.headClasses[c.class].Name, c.qualifier, at, c.value)
+		}
+	}
+	return r.store.outcome(r.store.table.Apply(ctx, r.headKey(e.path), m)).err()
+}
+
+// changed returns those of the points that are stored otherwise by now, as they are.
+func (r *Repository[T]) changed(ctx context.Context, h horizon, e Entity, points []stored) ([]stored, error) {
+	keys := make(bigtable.RowList, len(points))
+	now := make([]stored, len(points))
+	for i, p := range points {
+		keys[i], now[i].units = r.key(e, p.units), p.units
+	}
+	for row, err := range r.store.table.Rows(ctx, bt.Scan{Rows: keys, Filter: h.filter()}) {
+		if err != nil {
+			return nil, r.store.explain(err)
+		}
+		i := slices.Index(keys, row.Key())
+		if i < 0 {
+			return nil, r.foreign()
+		}
+		now[i] = h.stored(row, h.d.classes, points[i].units)
+	}
+	var out []stored
+	for i, p := range points {
+		if !now[i].equal(p) {
+			out = append(out, now[i])
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,59 @@
+package tsdb
+
+import (
+	"bytes"
+	"context"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// sendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
+// one entry, and makes outs the outcomes of both together. With once it makes one attempt.
+func (s *Store) sendHeads(ctx context.Context, writes []*write, outs []bt.Outcome, once bool) {
+	var heads []*write
+	var index []int
+	for i, w := range writes {
+		if w.head != "" && w.key != "" && outs[i].State == bt.Stored {
+			head := *w
+			head.key = ""
+			heads, index = append(heads, &head), append(index, i)
+		}
+	}
+	if heads == nil {
+		return
+	}
+	b := newBatch(heads)
+	for n, out := range b.outcomes(s.bulk(ctx, b.entries, once)) {
+		outs[index[n]] = both(outs[index[n]], out)
+	}
+}
+
+// bulk writes entries in bulk. With once it makes one attempt at one request, whose limits the caller has kept to.
+func (s *Store) bulk(ctx context.Context, entries []bt.Entry, once bool) []bt.Outcome {
+	if !once {
+		return s.table.Bulk(ctx, entries)
+	}
+	outs := make([]bt.Outcome, len(entries))
+	for i, a := range s.table.Attempt(ctx, entries) {
+		var tr bt.Tracker
+		tr.Note(a.Err, a.Doubt)
+		outs[i] = tr.Outcome()
+	}
+	return outs
+}
+
+// headInsertion is insertion in a dataset that has heads only. What stands in the way is a version of that very time.
+func (s *Store) headInsertion(w *write, tell bool) bt.Insertion {
+	return bt.Insertion{
+		Key:      w.head,
+		Exists:   func() bigtable.Filter { return w.d.horizon(s.clock()).versionFilter(w.cell) },
+		Mutation: headEntry([]*write{w}).Mutation,
+		Tell:     tell,
+		Mine: func(row bigtable.Row) bool {
+			found := w.d.horizon(s.clock()).versions(row, 1)
+			return len(found) == 1 && found[0].item.Column == w.d.headColumns[0].name && bytes.Equal(found[0].item.Value, w.payload)
+		},
+	}
+}
