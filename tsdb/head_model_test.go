@@ -1,0 +1,272 @@
+package tsdb_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// kept is how many points the heads of these tests keep.
+const kept = 3
+
+// oracle is what a store must show, by brute force: every point that was written and not deleted, with its class's age.
+type oracle struct {
+	opts   tsdb.SchemaOptions
+	points map[tsdb.Entity]map[int64]oraclePoint
+}
+
+type oraclePoint struct {
+	value string
+	age   time.Duration
+}
+
+func (p oraclePoint) visible(ms int64, now time.Time) bool {
+	return !time.UnixMilli(ms).Before(now.Add(-p.age))
+}
+
+// put stores a point and reports whether a first-wins store would.
+func (o *oracle) put(e tsdb.Entity, ms int64, p oraclePoint, now time.Time) bool {
+	if o.points[e] == nil {
+		o.points[e] = map[int64]oraclePoint{}
+	}
+	if old, ok := o.points[e][ms]; ok && o.opts.FirstWins && old.visible(ms, now) {
+		return old.value == p.value
+	}
+	o.points[e][ms] = p
+	return true
+}
+
+// settle is called with the points of one call: a head only keeps of a batch what it can hold, and forgets what is older.
+func (o *oracle) settle(points []tsdb.Point[string]) {
+	if !o.opts.Head.Only {
+		return
+	}
+	times := map[tsdb.Entity][]int64{}
+	for _, p := range points {
+		times[p.Entity] = append(times[p.Entity], p.Time.UnixMilli())
+	}
+	for e, ms := range times {
+		slices.Sort(ms)
+		if ms = slices.Compact(ms); len(ms) > kept {
+			for at := range o.points[e] {
+				if at < ms[len(ms)-kept] {
+					delete(o.points[e], at)
+				}
+			}
+		}
+	}
+}
+
+// shown returns the points of an entity that are visible, newest first.
+func (o *oracle) shown(e tsdb.Entity, now time.Time) (out []tsdb.Point[string]) {
+	for ms, p := range o.points[e] {
+		if p.visible(ms, now) {
+			out = append(out, tsdb.Point[string]{Entity: e, Time: time.UnixMilli(ms).UTC(), Value: p.value})
+		}
+	}
+	slices.SortFunc(out, func(a, b tsdb.Point[string]) int { return b.Time.Compare(a.Time) })
+	if o.opts.Head.Only {
+		out = out[:min(kept, len(out))]
+	}
+	return out
+}
+
+var (
+	minutes10 = gc.Class{Name: "m10", Policy: gc.MaxAge(10 * time.Minute)}
+	minutes20 = gc.Class{Name: "m20", Policy: gc.MaxAge(20 * time.Minute)}
+)
+
+// TestHeadsAgainstBruteForce: whatever is written, late, twice, expired, in two classes and two formats, and deleted, each
+// read shows what a plain list of points shows, with heads, without, and with heads only.
+func TestHeadsAgainstBruteForce(t *testing.T) {
+	for _, salts := range []int{0, 4} {
+		for _, classes := range [][2]gc.Class{{minutes10, minutes20}, {minutes20, minutes10}} {
+			for _, opts := range []tsdb.SchemaOptions{
+				{},
+				{FirstWins: true},
+				{Head: tsdb.Head{Points: kept}},
+				{Head: tsdb.Head{Points: kept}, FirstWins: true},
+				{Head: tsdb.Head{Points: kept, Only: true}},
+			} {
+				opts.Salts, opts.Precision = salts, tsdb.Milliseconds
+				t.Run(fmt.Sprintf("%+v,%d,first=%v,to=%s", opts.Head, salts, opts.FirstWins, classes[1].Name), func(t *testing.T) {
+					t.Parallel()
+					for seed := range uint64(4) {
+						headModel(t, rand.New(rand.NewPCG(seed, 7)), opts, classes)
+					}
+				})
+			}
+		}
+	}
+}
+
+func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2]gc.Class) {
+	early, late := opts, opts
+	early.Retention = classes[0]
+	late.Retention, late.Older = classes[1], classes[:1]
+	before := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), early)
+	after := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Fallback(codec.JSON[string](), codec.String()), late)
+	c := &clock{now: start}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
+	ages := map[string]time.Duration{"m10": 10 * time.Minute, "m20": 20 * time.Minute}
+	o := &oracle{opts: opts, points: map[tsdb.Entity]map[int64]oraclePoint{}}
+	entities := []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}
+	repo, age := before.For(store, acme), ages[classes[0].Name]
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	when := func() time.Time {
+		return c.now.Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(5 * time.Second)
+	}
+	for step := range 250 {
+		if step == 125 {
+			repo, age = after.For(store, acme), ages[classes[1].Name]
+			check(store.Ensure(ctx, after))
+		}
+		e := entities[rnd.IntN(len(entities))]
+		value := fmt.Sprint(step)
+		switch at := when(); rnd.IntN(10) {
+		case 0, 1, 2:
+			err := repo.Put(ctx, e, at, value)
+			if ok := o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.now); ok != (err == nil) || err != nil && !errors.Is(err, tsdb.ErrExists) {
+				t.Fatalf("Put at %v: %v", at, err)
+			}
+		case 3, 4:
+			var batch []tsdb.Point[string]
+			for range rnd.IntN(12) {
+				batch = append(batch, tsdb.Point[string]{Entity: entities[rnd.IntN(len(entities))], Time: when(), Value: fmt.Sprint(step, len(batch))})
+			}
+			outcomes, _ := repo.PutMany(ctx, batch)
+			for i, p := range batch {
+				ok := o.put(p.Entity, p.Time.UnixMilli(), oraclePoint{p.Value, age}, c.now)
+				if ok != (outcomes[i].State == tsdb.Stored) {
+					t.Fatalf("PutMany: %+v", outcomes[i])
+				}
+			}
+			o.settle(batch)
+		case 5:
+			_, there := o.points[e][at.UnixMilli()]
+			there = there && o.points[e][at.UnixMilli()].visible(at.UnixMilli(), c.now)
+			stored, err := repo.PutIfAbsent(ctx, e, at, value)
+			check(err)
+			if stored == there {
+				t.Fatalf("PutIfAbsent = %v where a point is there: %v", stored, there)
+			}
+			if stored {
+				o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.now)
+			}
+		case 6:
+			if shown := o.shown(e, c.now); len(shown) > 0 { // one that counts
+				at = shown[rnd.IntN(min(kept, len(shown)))].Time
+			}
+			check(repo.Delete(ctx, e, at))
+			delete(o.points[e], at.UnixMilli())
+		case 7:
+			in := tsdb.Between(at, at.Add(time.Duration(rnd.Int64N(int64(3*time.Minute)))))
+			if rnd.IntN(5) == 0 {
+				in = tsdb.AllTime()
+			}
+			n, err := repo.DeleteRange(ctx, e, in)
+			check(err)
+			for ms := range o.points[e] {
+				if in.Contains(time.UnixMilli(ms)) {
+					delete(o.points[e], ms)
+					n--
+				}
+			}
+			if n != 0 {
+				t.Fatalf("DeleteRange is off by %d", n)
+			}
+		case 8:
+			if rnd.IntN(4) > 0 {
+				continue
+			}
+			n, err := repo.DeletePrefix(ctx, tsdb.NewPrefix("a"))
+			check(err)
+			n -= len(o.points[entities[0]]) + len(o.points[entities[1]])
+			delete(o.points, entities[0])
+			delete(o.points, entities[1])
+			if n != 0 {
+				t.Fatalf("DeletePrefix is off by %d", n)
+			}
+		case 9:
+			c.now = c.now.Add(time.Duration(rnd.Int64N(int64(3 * time.Minute))))
+		}
+		compareToOracle(t, ctx, repo, o, e, c.now, when())
+	}
+}
+
+// compareToOracle asks each read of one entity.
+func compareToOracle(t *testing.T, ctx context.Context, repo *tsdb.Repository[string], o *oracle, e tsdb.Entity, now, at time.Time) {
+	t.Helper()
+	want := o.shown(e, now)
+	first := func(points []tsdb.Point[string], keep func(tsdb.Point[string]) bool) tsdb.Point[string] {
+		i := slices.IndexFunc(points, keep)
+		if i < 0 {
+			return tsdb.Point[string]{}
+		}
+		return points[i]
+	}
+	one := func(p tsdb.Point[string], err error) tsdb.Point[string] {
+		if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for name, pair := range map[string][2]tsdb.Point[string]{
+		"Latest": {one(repo.Latest(ctx, e)), first(want, func(tsdb.Point[string]) bool { return true })},
+		"AsOf":   {one(repo.AsOf(ctx, e, at)), first(want, func(p tsdb.Point[string]) bool { return !p.Time.After(at) })},
+		"Get":    {one(repo.Get(ctx, e, at)), first(want, func(p tsdb.Point[string]) bool { return p.Time.Equal(at) })},
+	} {
+		if pair[0] != pair[1] {
+			t.Fatalf("%s = %v, want %v", name, pair[0], pair[1])
+		}
+	}
+	for _, k := range []int{1, kept - 1, kept, kept + 1, 50} {
+		got, err := repo.LatestN(ctx, e, k)
+		if err != nil || !slices.Equal(got, want[:min(k, len(want))]) {
+			t.Fatalf("LatestN(%d) = %v, %v\nwant %v", k, got, err, want[:min(k, len(want))])
+		}
+	}
+	in := tsdb.Between(at.Add(-5*time.Minute), at)
+	var inside []tsdb.Point[string]
+	for _, p := range want {
+		if in.Contains(p.Time) {
+			inside = append(inside, p)
+		}
+	}
+	for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
+		limit := cmp.Or(len(inside)/2, 1)
+		var all, some []tsdb.Point[string]
+		for p, err := range repo.Range(ctx, e, in, order) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, p)
+		}
+		for p, err := range repo.Range(ctx, e, in, order, tsdb.Limit(limit)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			some = append(some, p)
+		}
+		if !slices.Equal(all, inside) || !slices.Equal(some, inside[:min(limit, len(inside))]) {
+			t.Fatalf("Range = %v, with Limit(%d) %v\nwant %v", all, limit, some, inside)
+		}
+		slices.Reverse(inside)
+	}
+}
