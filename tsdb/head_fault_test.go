@@ -1,0 +1,258 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+func headKey(e tsdb.Entity) string { return fmt.Sprintf("acme#readings!head#%s#", e) }
+
+func milliKey(e tsdb.Entity, at time.Time) string {
+	return fmt.Sprintf("acme#readings#%s#%019d", e, (1<<63-1)-at.UnixMilli())
+}
+
+// inHead reports whether a head row holds a version of that time.
+func inHead(row bigtable.Row, at time.Time) bool {
+	for _, items := range row {
+		for _, item := range items {
+			if item.Timestamp.Time().Equal(at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wholeHead fails the test where an entity's head shows anything but its newest points.
+func wholeHead[T any](t *testing.T, what string, repo *tsdb.Repository[T], e tsdb.Entity, n int) {
+	t.Helper()
+	var points []tsdb.Point[T]
+	for p, err := range repo.Range(t.Context(), e, tsdb.AllTime(), tsdb.Limit(n)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		points = append(points, p)
+	}
+	head, err := repo.LatestN(t.Context(), e, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(head)+len(points) > 0 && !reflect.DeepEqual(head, points) {
+		t.Errorf("%s: the head of %v shows\n%v, its points are\n%v", what, e, head, points)
+	}
+}
+
+// outcomeFaults are the faults for every method that a call with heads makes, also when only its second request is hit.
+func outcomeFaults(methods ...tsdbtest.Method) map[string]func(*tsdbtest.Conn) {
+	out := map[string]func(*tsdbtest.Conn){}
+	for _, m := range methods {
+		for _, f := range faults {
+			out[fmt.Sprintf("%s of %s", f.name, m)] = func(conn *tsdbtest.Conn) { inject(conn, m, f.fault) }
+			if f.fault == nil {
+				continue
+			}
+			for skip := 1; skip < 3; skip++ {
+				out[fmt.Sprintf("%s of %s after %d", f.name, m, skip)] = func(conn *tsdbtest.Conn) {
+					conn.Clear()
+					conn.Inject(f.fault(m).Skip(skip))
+				}
+			}
+		}
+	}
+	for name, f := range map[string]tsdbtest.Fault{
+		"stream of writes cut":       tsdbtest.CutStream(1, codes.Unavailable).On(tsdbtest.MutateRows),
+		"stream of writes cut once":  tsdbtest.CutStream(1, codes.Unavailable).On(tsdbtest.MutateRows).Times(1),
+		"stream of writes refused":   tsdbtest.CutStream(1, codes.PermissionDenied).On(tsdbtest.MutateRows),
+		"stream of reads cut":        tsdbtest.CutStream(0, codes.Unavailable).On(tsdbtest.ReadRows),
+		"stream of reads cut once":   tsdbtest.CutStream(1, codes.Unavailable).On(tsdbtest.ReadRows).Times(1),
+		"heads refused":              tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "!head") }),
+		"heads refused once":         tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "!head") }).Times(1),
+		"heads unavailable":          tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "!head") }),
+		"points refused":             tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return !strings.Contains(key, "!head") }),
+		"points unavailable":         tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return !strings.Contains(key, "!head") }),
+		"one of them refused":        tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "d1#") }),
+		"one point of them refused":  tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "s#berlin#d1#") }),
+		"one head of them throttled": tsdbtest.FailEntries(codes.ResourceExhausted, func(key string) bool { return strings.Contains(key, "d#berlin#d1#") }),
+	} {
+		out[name] = func(conn *tsdbtest.Conn) {
+			conn.Clear()
+			conn.Inject(f)
+		}
+	}
+	return out
+}
+
+// TestAcknowledgedIsInBothRows: whatever goes wrong, a write that is reported as stored is in its point's row and in the
+// head, one that is reported as rejected is in neither, and repeating it makes the two equal.
+func TestAcknowledgedIsInBothRows(t *testing.T) {
+	many := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
+		var points []tsdb.Point[reading]
+		for i := range 8 {
+			points = append(points, tsdb.Point[reading]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("d%d", i%2)), Time: at.Add(time.Duration(i/2) * time.Millisecond), Value: reading{7}})
+		}
+		outcomes, _ := r.PutMany(ctx, points)
+		states := make([]tsdb.State, len(outcomes))
+		for i, o := range outcomes {
+			states[i] = o.State
+		}
+		return points, states
+	}
+	one := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
+		return []tsdb.Point[reading]{{Entity: roof, Time: at}}, []tsdb.State{state(t, r.Put(ctx, roof, at, reading{7}))}
+	}
+	absent := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
+		_, err := r.PutIfAbsent(ctx, roof, at, reading{7})
+		return []tsdb.Point[reading]{{Entity: roof, Time: at}}, []tsdb.State{state(t, err)}
+	}
+	for _, call := range []struct {
+		name string
+		opts tsdb.SchemaOptions
+		put  func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State)
+	}{
+		{"Put", tsdb.SchemaOptions{}, one},
+		{"PutMany", tsdb.SchemaOptions{}, many},
+		{"PutIfAbsent", tsdb.SchemaOptions{}, absent},
+		{"Put, first wins", tsdb.SchemaOptions{FirstWins: true}, one},
+		{"PutMany, first wins", tsdb.SchemaOptions{FirstWins: true}, many},
+		{"Put, head only", tsdb.SchemaOptions{Head: tsdb.Head{Only: true}}, one},
+		{"PutMany, head only", tsdb.SchemaOptions{Head: tsdb.Head{Only: true}}, many},
+		{"PutIfAbsent, head only", tsdb.SchemaOptions{Head: tsdb.Head{Only: true}}, absent},
+	} {
+		t.Run(call.name, func(t *testing.T) {
+			longBubble(t, func(t *testing.T) {
+				call.opts.Head.Points, call.opts.Precision = kept, tsdb.Milliseconds
+				s := readings(t, call.opts)
+				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 5}}, s)
+				repo := s.For(store, acme)
+				cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow)
+				stored := 0
+				for i, name := range slices.Sorted(maps.Keys(cases)) {
+					at := start.Add(time.Duration(i) * time.Second)
+					cases[name](conn)
+					points, states := call.put(t.Context(), repo, at)
+					conn.Clear()
+					there := rows(t, table)
+					inBatch := map[tsdb.Entity]int{}
+					for n := len(points) - 1; n >= 0; n-- {
+						p := points[n]
+						_, row := there[milliKey(p.Entity, p.Time)]
+						head := inHead(there[headKey(p.Entity)], p.Time)
+						inBatch[p.Entity]++
+						if call.opts.Head.Only {
+							row = head
+						}
+						displaced := inBatch[p.Entity] > kept && !call.opts.FirstWins
+						if states[n] == tsdb.Stored && (!row && !(displaced && call.opts.Head.Only) || !head && inBatch[p.Entity] <= kept) ||
+							states[n] == tsdb.Rejected && (row || head) {
+							t.Errorf("%s: point %d is %v, its row is there: %v, in the head: %v", name, n, states[n], row, head)
+						}
+						if states[n] == tsdb.Stored {
+							stored++
+						}
+					}
+					if _, again := call.put(t.Context(), repo, at); slices.ContainsFunc(again, func(s tsdb.State) bool { return s != tsdb.Stored }) {
+						t.Errorf("%s: repeated, %v", name, again)
+					}
+					for _, p := range points {
+						if !inHead(rows(t, table)[headKey(p.Entity)], points[len(points)-1].Time) {
+							t.Errorf("%s: repeating it does not repair the head", name)
+						}
+						wholeHead(t, name, repo, p.Entity, kept)
+					}
+				}
+				if stored == 0 {
+					t.Error("nothing was ever stored")
+				}
+			})
+		})
+	}
+}
+
+// TestDeletedIsInNeitherRow: whatever goes wrong, a deletion that is reported as done leaves the point in neither row and
+// the head full, and repeating one that failed does the same.
+func TestDeletedIsInNeitherRow(t *testing.T) {
+	for name, del := range map[string]func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) error{
+		"Delete": func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) error {
+			return r.Delete(ctx, roof, at)
+		},
+		"DeleteRange": func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) error {
+			_, err := r.DeleteRange(ctx, roof, tsdb.Since(at))
+			return err
+		},
+		"DeleteEntity": func(ctx context.Context, r *tsdb.Repository[reading], _ time.Time) error {
+			_, err := r.DeleteEntity(ctx, roof)
+			return err
+		},
+		"DeletePrefix": func(ctx context.Context, r *tsdb.Repository[reading], _ time.Time) error {
+			_, err := r.DeletePrefix(ctx, tsdb.AllEntities())
+			return err
+		},
+	} {
+		for _, only := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s,only=%v", name, only), func(t *testing.T) {
+				longBubble(t, func(t *testing.T) {
+					s := readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept, Only: only}})
+					short := patience() / 5
+					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: short, Read: short, Scan: 3 * short}}, s)
+					repo := s.For(store, acme)
+					cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.ReadRows)
+					failed := 0
+					for _, what := range slices.Sorted(maps.Keys(cases)) {
+						var points []tsdb.Point[reading]
+						for i := range 6 { // one request each, so that the head holds more than it shows
+							points = append(points, tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(i) * time.Second), Value: reading{float64(i)}})
+							if err := repo.Put(t.Context(), roof, points[i].Time, points[i].Value); err != nil {
+								t.Fatal(err)
+							}
+						}
+						late := bigtable.NewMutation() // as a head looks that was collected before
+						late.DeleteTimestampRange("keep.h3", "p:json", 0, bigtable.Time(points[2].Time))
+						apply(t, table, headKey(roof), late)
+						at := points[5].Time
+						cases[what](conn)
+						err := del(t.Context(), repo, at)
+						conn.Clear()
+						if err != nil {
+							failed++
+							if name == "Delete" && !errors.Is(err, tsdb.ErrUnknown) && !errors.Is(err, tsdb.ErrRejected) {
+								t.Errorf("%s: %v", what, err)
+							}
+							if err := del(t.Context(), repo, at); err != nil {
+								t.Errorf("%s: repeated: %v", what, err)
+							}
+						}
+						there := rows(t, table)
+						if there[milliKey(roof, at)] != nil || inHead(there[headKey(roof)], at) {
+							t.Errorf("%s: what is deleted is there", what)
+						}
+						wholeHead(t, what, repo, roof, kept)
+						if !only && (name == "Delete" || name == "DeleteRange") {
+							if got, err := repo.LatestN(t.Context(), roof, kept); err != nil || len(got) != kept || got[0].Time != points[4].Time {
+								t.Errorf("%s: the head shows %v, %v", what, got, err)
+							}
+						}
+						if _, err := repo.DeleteEntity(t.Context(), roof); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if failed == 0 {
+						t.Error("no deletion ever failed")
+					}
+				})
+			})
+		}
+	}
+}
