@@ -38,7 +38,7 @@ func newBatch(writes []*write) batch {
 	}
 	for i, w := range writes {
 		b.of[i] = rowsOf{point: -1, head: -1}
-		if w.key != "" {
+		if !w.apart {
 			b.of[i].point = len(b.entries)
 			b.entries = append(b.entries, w.entry())
 		}
@@ -81,6 +81,41 @@ func (b batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 	}
 	return outs
 }
+
+// answer returns how an attempt at the write at an index ended, by how it ended for its entries. It is worth another one
+// where no row was refused for good.
+func (b batch) answer(i int, answers []bt.Answer) bt.Answer {
+	rows := b.of[i]
+	switch {
+	case rows.head < 0:
+		return answers[rows.point]
+	case rows.point < 0:
+		return answers[rows.head]
+	}
+	point, head := answers[rows.point], answers[rows.head]
+	a := bt.Answer{Err: point.Err, Doubt: point.Doubt || head.Doubt, Whole: point.Whole && head.Whole}
+	switch {
+	case point.Err == nil && head.Err == nil:
+		return a
+	case point.Err == nil:
+		a.Err, a.Doubt = fmt.Errorf("tsdb: the point's row is written, its head is not: %w", head.Err), true
+	case head.Err == nil:
+		a.Err, a.Doubt = fmt.Errorf("tsdb: the point's head is written, its row is not: %w", point.Err), true
+	}
+	a.Again = (point.Err == nil || point.Again) && (head.Err == nil || head.Again)
+	return a
+}
+
+// size returns about how many bytes the write takes in a request, mutations how many mutations at most.
+func (w *write) size() int {
+	n := len(w.key) + len(w.payload)
+	if w.head != "" {
+		n += len(w.head) + len(w.payload)
+	}
+	return n
+}
+
+func (w *write) mutations() int { return len(w.d.columns) + 2*len(w.d.headColumns) }
 
 // headEntry returns the entry that brings writes of one entity to its head. Only the newest points that a head keeps are
 // sent, of two at the same time the last. Where there are more of them, the entry also clears what is older: a version of

@@ -24,11 +24,12 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	if items[0].Alone {
 		return d.sendAlone(ctx, items)
 	}
-	entries := make([]bt.Entry, len(items))
+	writes := make([]*write, len(items))
 	for i, it := range items {
-		entries[i] = it.Work.(*pending).write.entry()
+		writes[i] = &it.Work.(*pending).write
 	}
-	answers := d.store.table.Attempt(ctx, entries)
+	b := newBatch(writes)
+	answers := d.store.table.Attempt(ctx, b.entries)
 	var r ingest.Report
 	served := false
 	for i := range answers {
@@ -42,7 +43,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		d.judge(&r, answers[0].Err, len(items))
 	}
 	for i, it := range items {
-		a := answers[i]
+		a := b.answer(i, answers)
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
 		it.Again = a.Again || r.Suspect || !served && r.Down || d.keep && a.Err != nil && a.Doubt
 	}

@@ -96,7 +96,7 @@ func (d *dataset) version(class int, item *bigtable.ReadItem) (version, bool) {
 // fromHead reports whether a scan is answered by the entity's head.
 func (r *Repository[T]) fromHead(s span) bool {
 	d := &r.schema.dataset
-	return d.head.Only || d.head.Points > 0 && s.limit > 0 && s.limit <= d.head.Points && s.raw == nil && d.ordered() &&
+	return d.head.Only || d.head.Points > 0 && s.limit > 0 && s.limit <= d.head.Points && s.raw == nil && s.room == nil && d.ordered() &&
 		s.oldest == 0 && s.newest == d.precision.Max() && !s.reverse
 }
 
@@ -126,6 +126,9 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 		}
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if s.room != nil && !s.room(len(v.item.Value)) {
+			return nil
 		}
 		visited++
 		if !visit(r.decode(v.hit(s.entity.path))) {

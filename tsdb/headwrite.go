@@ -15,9 +15,9 @@ func (s *Store) sendHeads(ctx context.Context, writes []*write, outs []bt.Outcom
 	var heads []*write
 	var index []int
 	for i, w := range writes {
-		if w.head != "" && w.key != "" && outs[i].State == bt.Stored {
+		if w.head != "" && !w.apart && outs[i].State == bt.Stored {
 			head := *w
-			head.key = ""
+			head.apart = true
 			heads, index = append(heads, &head), append(index, i)
 		}
 	}

@@ -51,12 +51,12 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err != nil {
 		return false, rejected(err).err()
 	}
-	apart := w.key != "" && w.head != "" // the head is written after its point, also where an earlier try left it out
-	found, out := r.store.table.Insert(ctx, r.store.insertion(&w, apart))
+	after := w.head != "" && !w.apart // the head is written after its point, also where an earlier try left it out
+	found, out := r.store.table.Insert(ctx, r.store.insertion(&w, after))
 	if out.State != bt.Stored {
 		return false, r.store.outcome(out).err()
 	}
-	if apart && found != bt.Other {
+	if after && found != bt.Other {
 		outs := []bt.Outcome{out}
 		if r.store.sendHeads(ctx, []*write{&w}, outs, false); outs[0].State != bt.Stored {
 			return false, r.store.outcome(outs[0]).err()

@@ -23,8 +23,9 @@ const insertWidth = 16
 // tenants can go together.
 type write struct {
 	d       *dataset
-	key     string // of the point's row; "" where heads are all there is
+	key     string // of the point's row
 	head    string // of the head's row; "" where there are none
+	apart   bool   // the head alone is written: there are no rows of points, or this one is written already
 	cell    bigtable.Timestamp
 	payload []byte
 	doubt   bool // the answer to an attempt of a writer was lost
@@ -47,12 +48,9 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if limit := d.maxPayload(); len(payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
-	w := write{d: d, cell: bigtable.Timestamp(d.precision.CellMicros(units)), payload: payload}
+	w := write{d: d, key: r.key(e, units), cell: bigtable.Timestamp(d.precision.CellMicros(units)), payload: payload}
 	if d.head.Points > 0 {
-		w.head = r.headKey(e.path)
-	}
-	if !d.head.Only {
-		w.key = r.key(e, units)
+		w.head, w.apart = r.headKey(e.path), d.head.Only
 	}
 	return w, nil
 }
@@ -128,7 +126,7 @@ func (s *Store) sendOne(ctx context.Context, w *write, once bool) bt.Outcome {
 
 // insertion returns the conditional write of w. With tell it can tell an equal point from another one.
 func (s *Store) insertion(w *write, tell bool) bt.Insertion {
-	if w.key == "" {
+	if w.apart {
 		return s.headInsertion(w, tell)
 	}
 	return bt.Insertion{

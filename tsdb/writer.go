@@ -209,8 +209,8 @@ func newPending(id tenant.ID, w write, told func(Outcome)) *pending {
 	p.item = ingest.Item{
 		Tenant:    id.String(),
 		Key:       w.key,
-		Bytes:     len(w.key) + len(w.payload) + overhead,
-		Mutations: len(w.d.columns),
+		Bytes:     w.size() + overhead,
+		Mutations: w.mutations(),
 		Alone:     w.conditional(),
 		Work:      p,
 	}
