@@ -98,7 +98,11 @@ func outcomeFaults(methods ...tsdbtest.Method) map[string]func(*tsdbtest.Conn) {
 // TestAcknowledgedIsInBothRows: whatever goes wrong, a write that is reported as stored is in its point's row and in the
 // head, one that is reported as rejected is in neither, and repeating it makes the two equal.
 func TestAcknowledgedIsInBothRows(t *testing.T) {
-	many := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
+	stores := map[*tsdb.Repository[reading]]*tsdb.Store{}
+	type sink interface {
+		PutMany(ctx context.Context, points []tsdb.Point[reading]) ([]tsdb.Outcome, error)
+	}
+	manyTo := func(ctx context.Context, r sink, at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
 		var points []tsdb.Point[reading]
 		for i := range 8 {
 			points = append(points, tsdb.Point[reading]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("d%d", i%2)), Time: at.Add(time.Duration(i/2) * time.Millisecond), Value: reading{7}})
@@ -110,12 +114,24 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 		}
 		return points, states
 	}
+	many := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
+		return manyTo(ctx, r, at)
+	}
 	one := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
 		return []tsdb.Point[reading]{{Entity: roof, Time: at}}, []tsdb.State{state(t, r.Put(ctx, roof, at, reading{7}))}
 	}
 	absent := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
 		_, err := r.PutIfAbsent(ctx, roof, at, reading{7})
 		return []tsdb.Point[reading]{{Entity: roof, Time: at}}, []tsdb.State{state(t, err)}
+	}
+	// through sends the points of many through a writer.
+	through := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
+		w, err := stores[r].NewWriter(tsdb.WriterOptions{DeliveryTimeout: patience() / 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = w.Close(ctx) }()
+		return manyTo(ctx, r.Via(w), at)
 	}
 	for _, call := range []struct {
 		name string
@@ -129,6 +145,9 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 		{"PutMany, first wins", tsdb.SchemaOptions{FirstWins: true}, many},
 		{"Put, head only", tsdb.SchemaOptions{Head: tsdb.Head{Only: true}}, one},
 		{"PutMany, head only", tsdb.SchemaOptions{Head: tsdb.Head{Only: true}}, many},
+		{"writer", tsdb.SchemaOptions{}, through},
+		{"writer, first wins", tsdb.SchemaOptions{FirstWins: true}, through},
+		{"writer, head only", tsdb.SchemaOptions{Head: tsdb.Head{Only: true}}, through},
 		{"PutIfAbsent, head only", tsdb.SchemaOptions{Head: tsdb.Head{Only: true}}, absent},
 	} {
 		t.Run(call.name, func(t *testing.T) {
@@ -137,6 +156,7 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 				s := readings(t, call.opts)
 				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 5}}, s)
 				repo := s.For(store, acme)
+				stores[repo] = store
 				cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow)
 				stored := 0
 				for i, name := range slices.Sorted(maps.Keys(cases)) {
@@ -166,11 +186,15 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 					if _, again := call.put(t.Context(), repo, at); slices.ContainsFunc(again, func(s tsdb.State) bool { return s != tsdb.Stored }) {
 						t.Errorf("%s: repeated, %v", name, again)
 					}
+					there = rows(t, table)
 					for _, p := range points {
-						if !inHead(rows(t, table)[headKey(p.Entity)], points[len(points)-1].Time) {
+						if !inHead(there[headKey(p.Entity)], points[len(points)-1].Time) {
 							t.Errorf("%s: repeating it does not repair the head", name)
 						}
 						wholeHead(t, name, repo, p.Entity, kept)
+					}
+					if _, err := repo.DeletePrefix(t.Context(), tsdb.AllEntities()); err != nil {
+						t.Fatal(err)
 					}
 				}
 				if stored == 0 {
