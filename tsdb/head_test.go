@@ -37,6 +37,7 @@ func TestHeadsThatNoSchemaCanHave(t *testing.T) {
 		{tsdb.SchemaOptions{Head: tsdb.Head{Points: 101}, Precision: ms}, "Head.Points is 101; want 0 for none, or up to 100"},
 		{tsdb.SchemaOptions{Head: tsdb.Head{Only: true}, Precision: ms}, "Head.Points is 0; want 1 to 100"},
 		{tsdb.SchemaOptions{Head: tsdb.Head{Points: 1, Only: true}, Precision: ms, FirstWins: true}, "FirstWins is true; want false"},
+		{tsdb.SchemaOptions{Head: tsdb.Head{Points: 1, Only: true}, Precision: ms, Merge: true}, "Merge is true; want false"},
 	} {
 		_, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tt.opts)
 		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {

@@ -56,21 +56,16 @@ func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest
 	} else {
 		m.clear(d.headColumns, r.cellOf(oldest), after(r.cellOf(newest)))
 	}
-	err = r.store.outcome(r.store.table.Apply(ctx, key, m.Mutation)).err()
+	out := r.store.outcome(r.store.table.Apply(ctx, key, m.Mutation))
 	switch {
-	case d.head.Only && err != nil:
-		return 0, err
+	case d.head.Only && out.State != Stored:
+		return 0, out.err()
 	case d.head.Only:
 		return deleted, nil
-	case err == nil:
-		err = r.mend(ctx, e, newest)
-	default:
-		err = headError(e, err)
+	case out.State != Stored:
+		return deleted, joined(failed, headError(e, out.Err))
 	}
-	if err == nil && partly {
-		return deleted, failed
-	}
-	return deleted, joined(failed, err)
+	return deleted, joined(failed, r.mend(ctx, e, newest))
 }
 
 // joined returns what kept points from being deleted together with what kept heads from being mended.
@@ -178,7 +173,7 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 		last = row.Key()
 		rows++
 		if last < rng.Start || last >= rng.Limit {
-			return nil, next, r.foreign()
+			return nil, next, r.schema.foreign()
 		}
 		if path, ok := r.heads.SplitEntity(last); ok {
 			page = append(page, headRow{key: last, entity: Entity{path: path}, points: r.timesIn(row)})
@@ -227,7 +222,7 @@ func (r *Repository[T]) mendUnder(ctx context.Context, path string) error {
 				break
 			}
 			if found < rng.Start || found >= rng.Limit {
-				return r.foreign()
+				return r.schema.foreign()
 			}
 			of, _, ok := r.space.Split(found)
 			if !ok {
@@ -243,6 +238,4 @@ func (r *Repository[T]) mendUnder(ctx context.Context, path string) error {
 	return nil
 }
 
-func (r *Repository[T]) foreign() error {
-	return fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
-}
+func (d *dataset) foreign() error { return fmt.Errorf("%w: dataset %s", ErrForeignRow, d.name) }

@@ -21,7 +21,8 @@ type cell struct {
 // stored is a point as it is stored: its payloads at its time, in the order of classes and qualifiers. Without any it is
 // not there.
 type stored struct {
-	units int64
+	key   string // of the point's row
+	cell  bigtable.Timestamp
 	cells []cell
 }
 
@@ -32,9 +33,8 @@ func (s stored) equal(o stored) bool {
 }
 
 // stored returns the visible payloads at one time in a row, with classes as its families.
-func (h horizon) stored(row bigtable.Row, classes []class, units int64) stored {
-	s := stored{units: units}
-	at := bigtable.Timestamp(h.d.precision.CellMicros(units))
+func (h horizon) stored(row bigtable.Row, classes []class, key string, at bigtable.Timestamp) stored {
+	s := stored{key: key, cell: at}
 	for i := range classes {
 		if at < h.cutoff(i) {
 			continue
@@ -49,18 +49,12 @@ func (h horizon) stored(row bigtable.Row, classes []class, units int64) stored {
 	return s
 }
 
-// mend brings an entity's newest points to its head, after points up to that time were deleted from both. It copies
-// payloads as they are stored. Points that it has brought there are looked at again afterwards, until they are what their
-// own rows say: a deletion meanwhile, whose part in the head was done before, would otherwise be undone here.
-//
-// It takes nothing from the head but what it has brought there: what has no row may be on its way to both.
+// mend brings an entity's newest points to its head, after points up to that time were deleted from both.
 func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error {
 	h := r.horizon()
 	todo, err := r.missing(ctx, h, e, deleted)
-	for err == nil && len(todo) > 0 {
-		if err = r.copy(ctx, e, todo); err == nil {
-			todo, err = r.changed(ctx, h, e, todo)
-		}
+	if err == nil {
+		err = r.store.explain(r.store.settle(ctx, h, r.headKey(e.path), todo, false))
 	}
 	if err != nil {
 		return headError(e, err)
@@ -81,8 +75,9 @@ func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, delete
 	}
 	var out []stored
 	points := span{entity: e, newest: r.schema.precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
-		p := h.stored(row, h.d.classes, units)
-		if len(p.cells) > 0 && !p.equal(h.stored(head, h.d.headClasses, units)) {
+		at := r.cellOf(units)
+		p := h.stored(row, h.d.classes, row.Key(), at)
+		if len(p.cells) > 0 && !p.equal(h.stored(head, h.d.headClasses, "", at)) {
 			out = append(out, p)
 		}
 	}}
@@ -90,38 +85,55 @@ func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, delete
 	return out, err
 }
 
-// copy makes an entity's head hold points as they are stored, and no payload where they are not.
-func (r *Repository[T]) copy(ctx context.Context, e Entity, points []stored) error {
-	d := &r.schema.dataset
-	m := bigtable.NewMutation()
-	for _, p := range points {
-		at := r.cellOf(p.units)
-		for i := range d.headColumns {
-			m.DeleteTimestampRange(d.headColumns[i].family, d.headColumns[i].qualifier, at, after(at))
+// settle brings points of one entity to its head, as they are stored. It looks at them again afterwards, until they are
+// what their own rows say: a deletion meanwhile, whose part in the head was done before, would otherwise be undone here.
+//
+// It takes nothing from the head but what it has brought there: what has no row may be on its way to both. With once it
+// makes one attempt at each write.
+func (s *Store) settle(ctx context.Context, h horizon, head string, points []stored, once bool) error {
+	for len(points) > 0 {
+		if out := s.bulk(ctx, []bt.Entry{h.d.copies(head, points)}, once)[0]; out.State != bt.Stored {
+			return out.Err
 		}
-		for _, c := range p.cells {
-			m.Set(d.headClasses[c.class].Name, c.qualifier, at, c.value)
+		var err error
+		if points, err = s.changed(ctx, h, points); err != nil {
+			return err
 		}
 	}
-	return r.store.outcome(r.store.table.Apply(ctx, r.headKey(e.path), m)).err()
+	return nil
+}
+
+// copies returns the entry that makes a head hold points as they are stored, and no payload where they are not.
+func (d *dataset) copies(head string, points []stored) bt.Entry {
+	m := newHeadMutation()
+	for _, p := range points {
+		m.clear(d.headColumns, p.cell, after(p.cell))
+		for _, c := range p.cells {
+			m.Set(d.headClasses[c.class].Name, c.qualifier, p.cell, c.value)
+			m.count++
+			m.bytes += len(c.value)
+		}
+	}
+	return bt.Entry{Key: head, Mutation: m.Mutation, Mutations: m.count, Bytes: m.bytes}
 }
 
 // changed returns those of the points that are stored otherwise by now, as they are.
-func (r *Repository[T]) changed(ctx context.Context, h horizon, e Entity, points []stored) ([]stored, error) {
+func (s *Store) changed(ctx context.Context, h horizon, points []stored) ([]stored, error) {
 	keys := make(bigtable.RowList, len(points))
 	now := make([]stored, len(points))
 	for i, p := range points {
-		keys[i], now[i].units = r.key(e, p.units), p.units
+		keys[i] = p.key
+		now[i] = stored{key: p.key, cell: p.cell}
 	}
-	for row, err := range r.store.table.Rows(ctx, bt.Scan{Rows: keys, Filter: h.filter()}) {
+	for row, err := range s.table.Rows(ctx, bt.Scan{Rows: keys, Filter: h.filter()}) {
 		if err != nil {
-			return nil, r.store.explain(err)
+			return nil, err
 		}
 		i := slices.Index(keys, row.Key())
 		if i < 0 {
-			return nil, r.foreign()
+			return nil, h.d.foreign()
 		}
-		now[i] = h.stored(row, h.d.classes, points[i].units)
+		now[i] = h.stored(row, h.d.classes, keys[i], points[i].cell)
 	}
 	var out []stored
 	for i, p := range points {

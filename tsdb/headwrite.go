@@ -21,7 +21,15 @@ func (s *Store) sendHeads(ctx context.Context, writes []*write, outs []bt.Outcom
 			heads, index = append(heads, &head), append(index, i)
 		}
 	}
-	if heads == nil {
+	switch {
+	case heads == nil:
+		return
+	case heads[0].d.merge:
+		s.table.ByRow(ctx, len(heads), insertWidth, func(i int) string { return heads[i].key }, func(ctx context.Context, n int) {
+			if err := s.settleMerged(ctx, heads[n], once); err != nil {
+				outs[index[n]] = both(outs[index[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
+			}
+		})
 		return
 	}
 	b := newBatch(heads)
@@ -30,9 +38,22 @@ func (s *Store) sendHeads(ctx context.Context, writes []*write, outs []bt.Outcom
 	}
 }
 
+// settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
+func (s *Store) settleMerged(ctx context.Context, w *write, once bool) error {
+	h := w.d.horizon(s.clock())
+	points, err := s.changed(ctx, h, []stored{{key: w.key, cell: w.cell}})
+	if err != nil {
+		return err
+	}
+	return s.settle(ctx, h, w.head, points, once)
+}
+
 // bulk writes entries in bulk. With once it makes one attempt at one request, whose limits the caller has kept to.
 func (s *Store) bulk(ctx context.Context, entries []bt.Entry, once bool) []bt.Outcome {
-	if !once {
+	switch {
+	case !once && len(entries) == 1:
+		return []bt.Outcome{s.table.Apply(ctx, entries[0].Key, entries[0].Mutation)}
+	case !once:
 		return s.table.Bulk(ctx, entries)
 	}
 	outs := make([]bt.Outcome, len(entries))

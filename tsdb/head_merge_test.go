@@ -1,0 +1,87 @@
+package tsdb_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestMergedPointsInHeads: many writers add fields to the same points, side by side; the head ends with all of them.
+func TestMergedPointsInHeads(t *testing.T) {
+	s := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	w := writer(t, store, tsdb.WriterOptions{})
+	var writers sync.WaitGroup
+	for n := range 12 {
+		writers.Go(func() {
+			for i := range 5 {
+				p := tsdb.Point[codec.Record]{Entity: roof, Time: start.Add(time.Duration(i) * time.Second), Value: rec(fmt.Sprintf("f%02d", n), int64(i))}
+				var err error
+				switch n % 3 {
+				case 0:
+					err = repo.Put(t.Context(), p.Entity, p.Time, p.Value)
+				case 1:
+					_, err = repo.PutMany(t.Context(), []tsdb.Point[codec.Record]{p, p})
+				case 2:
+					_, err = repo.Via(w).PutMany(t.Context(), []tsdb.Point[codec.Record]{p})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	wholeHead(t, "12 writers", repo, roof, kept)
+	points, err := repo.LatestN(t.Context(), roof, kept)
+	if err != nil || len(points) != kept {
+		t.Fatal(points, err)
+	}
+	for _, p := range points {
+		if p.Value.Len() != 12 {
+			t.Errorf("the head holds %v, want 12 fields", p.Value)
+		}
+	}
+}
+
+// TestMergesAreInBothRows: whatever goes wrong, a merge that is reported as stored is in the head too, and one that is
+// repeated repairs it.
+func TestMergesAreInBothRows(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
+		short := patience() / 5
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: short, Read: short, Scan: 3 * short}}, s)
+		repo := s.For(store, acme)
+		cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows)
+		failed := 0
+		for i, what := range slices.Sorted(maps.Keys(cases)) {
+			at := start.Add(time.Duration(i) * time.Second)
+			for _, v := range []codec.Record{rec("a", 1), rec("b", 2)} { // of a new point, and of one that is there
+				cases[what](conn)
+				err := repo.Put(t.Context(), roof, at, v)
+				conn.Clear()
+				if state(t, err) == tsdb.Stored {
+					wholeHead(t, what, repo, roof, kept)
+					continue
+				}
+				failed++
+				if err := repo.Put(t.Context(), roof, at, v); err != nil {
+					t.Errorf("%s: repeated: %v", what, err)
+				}
+				wholeHead(t, what+", repeated", repo, roof, kept)
+			}
+			wantRecord(t, what, repo, at, "{a=1i b=2i}")
+		}
+		if failed == 0 {
+			t.Error("no write ever failed")
+		}
+	})
+}
