@@ -43,7 +43,7 @@ func ExampleHead() {
 	// <nil> true
 }
 
-// Beside all points, keep the newest three of each device in one row.
+// Beside all points, keep the newest three of each device in one row, and read those of many devices at once.
 func ExampleHead_besidePoints() {
 	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{
 		Precision: tsdb.Milliseconds,
@@ -53,25 +53,28 @@ func ExampleHead_besidePoints() {
 	defer store.Close()
 	ctx := context.Background()
 	repo := readings.For(store, tenant.MustParse("acme"))
-	roof := tsdb.NewEntity("berlin", "roof-7")
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	devices := []tsdb.Entity{tsdb.NewEntity("berlin", "roof-7"), tsdb.NewEntity("paris", "cellar-1")}
 	for i := range 10 {
-		if err := repo.Put(ctx, roof, noon.Add(time.Duration(i)*time.Minute), float64(i)); err != nil {
-			fmt.Println(err)
+		for n, d := range devices {
+			if err := repo.Put(ctx, d, noon.Add(time.Duration(i)*time.Minute), float64(10*n+i)); err != nil {
+				fmt.Println(err)
+			}
 		}
 	}
-	if err := repo.Delete(ctx, roof, noon.Add(9*time.Minute)); err != nil { // which the head is told, too
+	if err := repo.Delete(ctx, devices[0], noon.Add(9*time.Minute)); err != nil { // its head is told
 		fmt.Println(err)
 	}
-	points, err := repo.LatestN(ctx, roof, 3) // one row
-	for _, p := range points {
-		fmt.Println(p.Time.Format(time.TimeOnly), p.Value)
+	histories, err := repo.LatestManyN(ctx, devices, 3) // one request for one row a device
+	for _, h := range histories {
+		for _, p := range h.Points {
+			fmt.Print(p.Time.Format("15:04 "), p.Value, "  ")
+		}
+		fmt.Println(h.Entity)
 	}
-	history, err2 := repo.LatestN(ctx, roof, 100) // the points' own rows
-	fmt.Println(len(history), err, err2)
+	fmt.Println(err)
 	// Output:
-	// 12:08:00 8
-	// 12:07:00 7
-	// 12:06:00 6
-	// 9 <nil> <nil>
+	// 12:08 8  12:07 7  12:06 6  berlin#roof-7
+	// 12:09 19  12:08 18  12:07 17  paris#cellar-1
+	// <nil>
 }

@@ -115,10 +115,12 @@ func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 		for _, key := range []string{"acme2#readings!head#berlin#roof-7#", "acme#readings2!head#berlin#roof-7#", "acme#readings!head#berlin#roof-8#"} {
 			lie.Store(&key)
 			calls := map[string]func() error{
-				"LatestN": func() error {
-					points, err := repo.LatestN(t.Context(), roof, 2)
-					if points != nil {
-						t.Errorf("LatestN returns %v", points)
+				"LatestMany": func() error {
+					answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof, tsdb.NewEntity("berlin", "other")})
+					for _, a := range answers {
+						if a.Point.Value != (reading{}) || !errors.Is(a.Err, tsdb.ErrForeignRow) {
+							t.Errorf("LatestMany returns %+v", a)
+						}
 					}
 					return err
 				},
@@ -126,6 +128,13 @@ func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 			}
 			if only {
 				delete(calls, "Delete") // it reads nothing
+				calls["LatestN"] = func() error {
+					points, err := repo.LatestN(t.Context(), roof, 2)
+					if points != nil {
+						t.Errorf("LatestN returns %v", points)
+					}
+					return err
+				}
 				calls["Get"] = func() error { _, err := repo.Get(t.Context(), roof, start); return err }
 				calls["AsOf"] = func() error { _, err := repo.AsOf(t.Context(), roof, start); return err }
 				calls["Latest"] = func() error { _, err := repo.Latest(t.Context(), roof); return err }
@@ -136,6 +145,26 @@ func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 							return err
 						}
 						t.Errorf("Range yields %v", p)
+					}
+					return nil
+				}
+			}
+			if !strings.Contains(key, "acme#readings!") {
+				calls["LatestUnder"] = func() error {
+					for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
+						if err != nil {
+							return err
+						}
+						t.Errorf("LatestUnder yields %v", p)
+					}
+					return nil
+				}
+				calls["Entities"] = func() error {
+					for e, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
+						if err != nil {
+							return err
+						}
+						t.Errorf("Entities yields %v", e)
 					}
 					return nil
 				}
@@ -153,8 +182,8 @@ func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 			}
 		}
 		lie.Store(nil)
-		if points, err := repo.LatestN(t.Context(), roof, 2); err != nil || len(points) == 0 {
-			t.Errorf("LatestN = %v, %v", points, err)
+		if points, err := ofHead(repo, roof, 2); err != nil || len(points) == 0 {
+			t.Errorf("the head shows %v, %v", points, err)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package tsdb_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +43,7 @@ func TestMergedPointsInHeads(t *testing.T) {
 	}
 	writers.Wait()
 	wholeHead(t, "12 writers", repo, roof, kept)
-	points, err := repo.LatestN(t.Context(), roof, kept)
+	points, err := ofHead(repo, roof, kept)
 	if err != nil || len(points) != kept {
 		t.Fatal(points, err)
 	}
@@ -49,6 +51,14 @@ func TestMergedPointsInHeads(t *testing.T) {
 		if p.Value.Len() != 12 {
 			t.Errorf("the head holds %v, want 12 fields", p.Value)
 		}
+	}
+}
+
+func TestHeadsAloneDoNotMerge(t *testing.T) {
+	_, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.Records(),
+		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Merge: true, Head: tsdb.Head{Points: 1, Only: true}})
+	if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "Merge is true; want false") {
+		t.Error(err)
 	}
 }
 

@@ -207,6 +207,65 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 			c.now = c.now.Add(time.Duration(rnd.Int64N(int64(3 * time.Minute))))
 		}
 		compareToOracle(t, ctx, repo, o, e, c.now, when())
+		if step%3 == 0 {
+			manyToOracle(t, repo, o, entities, c.now)
+		}
+	}
+}
+
+// manyToOracle asks the reads of many entities.
+func manyToOracle(t *testing.T, repo *tsdb.Repository[string], o *oracle, entities []tsdb.Entity, now time.Time) {
+	t.Helper()
+	asked := append(slices.Clone(entities), tsdb.NewEntity("never", "seen"), entities[0])
+	answers, err := repo.LatestMany(t.Context(), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		want := o.shown(asked[i], now)
+		if len(want) == 0 && !errors.Is(a.Err, tsdb.ErrNotFound) || len(want) > 0 && a.Point != want[0] {
+			t.Fatalf("LatestMany: %v is %+v, want %v", asked[i], a, want)
+		}
+	}
+	for _, k := range []int{0, 2, kept, kept + 2} {
+		histories, err := repo.LatestManyN(t.Context(), asked, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, h := range histories {
+			if want := o.shown(asked[i], now); h.Entity != asked[i] || !slices.Equal(h.Points, want[:min(k, len(want))]) {
+				t.Fatalf("LatestManyN(%d): %v is %+v, want %v", k, asked[i], h, want)
+			}
+		}
+	}
+	for _, site := range []string{"a", "a#", "b", ""} {
+		prefix := tsdb.NewPrefix(site)
+		if site == "" {
+			prefix = tsdb.AllEntities()
+		}
+		var want, got []tsdb.Point[string]
+		for _, e := range entities {
+			if shown := o.shown(e, now); len(shown) > 0 && (site == "" || e.Parts()[0] == site) {
+				want = append(want, shown[0])
+			}
+		}
+		slices.SortFunc(want, func(a, b tsdb.Point[string]) int { return a.Entity.Compare(b.Entity) })
+		for p, err := range repo.LatestUnder(t.Context(), prefix) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, p)
+		}
+		var names []tsdb.Entity
+		for e, err := range repo.Entities(t.Context(), prefix) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, e)
+		}
+		if !slices.Equal(got, want) || !slices.EqualFunc(names, want, func(e tsdb.Entity, p tsdb.Point[string]) bool { return e == p.Entity }) {
+			t.Fatalf("under %q: %v, %v\nwant %v", site, got, names, want)
+		}
 	}
 }
 

@@ -37,7 +37,6 @@ func TestHeadsThatNoSchemaCanHave(t *testing.T) {
 		{tsdb.SchemaOptions{Head: tsdb.Head{Points: 101}, Precision: ms}, "Head.Points is 101; want 0 for none, or up to 100"},
 		{tsdb.SchemaOptions{Head: tsdb.Head{Only: true}, Precision: ms}, "Head.Points is 0; want 1 to 100"},
 		{tsdb.SchemaOptions{Head: tsdb.Head{Points: 1, Only: true}, Precision: ms, FirstWins: true}, "FirstWins is true; want false"},
-		{tsdb.SchemaOptions{Head: tsdb.Head{Points: 1, Only: true}, Precision: ms, Merge: true}, "Merge is true; want false"},
 	} {
 		_, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tt.opts)
 		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
@@ -70,7 +69,7 @@ func TestPayloadsShareTheHead(t *testing.T) {
 	if n := conn.Counts().Calls[tsdbtest.MutateRows]; n != 5 {
 		t.Errorf("30 MiB of points and 10 MiB of a head took %d requests, want 5: 4 of 8 MiB, and one for an entry that is over that", n)
 	}
-	if got, err := repo.LatestN(t.Context(), e, 100); err != nil || len(got) != 100 {
+	if got, err := ofHead(repo, e, 100); err != nil || len(got) != 100 {
 		t.Errorf("%d points, %v", len(got), err)
 	}
 }
@@ -131,7 +130,7 @@ func TestLatePointDoesNotWin(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		points, err := repo.LatestN(t.Context(), roof, kept)
+		points, err := ofHead(repo, roof, kept)
 		if err != nil || len(points) != 3 || points[0].Value.TempC != 9 || points[1].Value.TempC != 8 || points[2].Value.TempC != 7 {
 			t.Errorf("only %v: %v, %v", only, points, err)
 		}
@@ -184,14 +183,14 @@ func TestHeadsAreCollected(t *testing.T) {
 				held += len(items)
 			}
 		}
-		got, err := repo.LatestN(t.Context(), roof, kept)
+		got, err := ofHead(repo, roof, kept)
 		if err != nil || len(got) != kept || got[0].Value.TempC != 19 || got[2].Value.TempC != 17 {
 			t.Errorf("only %v: after the collection: %v, %v", only, got, err)
 		}
 		if err := repo.Delete(t.Context(), roof, got[0].Time); err != nil {
 			t.Fatal(err)
 		}
-		if got, err = repo.LatestN(t.Context(), roof, kept); err != nil || got[0].Value.TempC != 18 || len(got) == kept == only {
+		if got, err = ofHead(repo, roof, kept); err != nil || got[0].Value.TempC != 18 || len(got) == kept == only {
 			t.Errorf("only %v: after the newest is deleted: %v, %v", only, got, err)
 		}
 	}
@@ -223,7 +222,7 @@ func TestClassesThatExpireOutOfOrder(t *testing.T) {
 			}
 		}
 		c.now = start.Add(15 * time.Minute)
-		points, err := after.LatestN(t.Context(), roof, kept)
+		points, err := ofHead(after, roof, kept)
 		want := 3
 		if only {
 			want = 2
@@ -253,7 +252,7 @@ func TestBadCellsInHeads(t *testing.T) {
 		m.Set("keep.h3", "q", bigtable.Time(start.Add(9*time.Second)), []byte("another's"))
 		m.Set("_sys", "p:json", bigtable.Time(start.Add(9*time.Second)), []byte("another's"))
 		apply(t, table, headKey(roof), m)
-		points, err := repo.LatestN(t.Context(), roof, kept)
+		points, err := ofHead(repo, roof, kept)
 		var bad tsdb.PointErrors
 		if !errors.As(err, &bad) || len(bad) != 2 || !errors.Is(bad[0], codec.ErrUnknownTag) || !errors.Is(bad[1], codec.ErrCorrupt) {
 			t.Fatalf("only %v: %v, %v", only, points, err)
@@ -321,7 +320,7 @@ func TestEndsOfTimeInHeads(t *testing.T) {
 			if p, err := repo.Get(t.Context(), roof, at); err != nil || p.Value.TempC != float64(i) {
 				t.Errorf("only %v: at %v: %v, %v", only, at, p, err)
 			}
-			if got, err := repo.LatestN(t.Context(), roof, kept); err != nil || len(got) != len(times)-i || !got[0].Time.Equal(at) {
+			if got, err := ofHead(repo, roof, kept); err != nil || len(got) != len(times)-i || !got[0].Time.Equal(at) {
 				t.Errorf("only %v: %v, %v", only, got, err)
 			}
 			if only {

@@ -70,7 +70,7 @@ func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, delete
 	if err != nil {
 		return nil, r.store.explain(err)
 	}
-	if have := h.versions(head, n); len(have) == n && have[n-1].units > deleted {
+	if have := h.versions(nil, head, n); len(have) == n && have[n-1].units > deleted {
 		return nil, nil
 	}
 	var out []stored

@@ -53,10 +53,10 @@ type version struct {
 	rank  int   // of the payload's column among those of its time
 }
 
-// versions returns the newest visible points in a head row, newest first, at most limit. Of several payloads at one time
-// that counts which would count in the point's own row.
-func (h horizon) versions(row bigtable.Row, limit int) []version {
-	var out []version
+// versions returns the newest visible points in a head row, newest first, at most limit, in the memory of buf. Of several
+// payloads at one time that counts which would count in the point's own row.
+func (h horizon) versions(buf []version, row bigtable.Row, limit int) []version {
+	out := buf[:0]
 	for i := range h.d.headClasses {
 		family := h.d.headClasses[i].Name
 		items := row[family]
@@ -93,14 +93,13 @@ func (d *dataset) version(class int, item *bigtable.ReadItem) (version, bool) {
 	return v, ok
 }
 
-// fromHead reports whether a scan is answered by the entity's head.
-func (r *Repository[T]) fromHead(s span) bool {
-	d := &r.schema.dataset
-	return d.head.Only || d.head.Points > 0 && s.limit > 0 && s.limit <= d.head.Points && s.raw == nil && s.room == nil && d.ordered() &&
-		s.oldest == 0 && s.newest == d.precision.Max() && !s.reverse
+// headsShow reports whether the n newest points of many entities are read from their heads.
+func (d *dataset) headsShow(n int) bool {
+	return d.head.Only || n <= d.head.Points && d.ordered()
 }
 
-// scanHead is scan over an entity's head.
+// scanHead is scan where heads are all there is. Elsewhere one entity is read from its points, which costs the same and is
+// true even while a head is not.
 func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
 	h := r.horizon()
 	k := r.schema.head.Points
@@ -111,7 +110,7 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 	if err != nil {
 		return r.store.explain(err)
 	}
-	versions := h.versions(row, k)
+	versions := h.versions(nil, row, k)
 	if s.reverse {
 		slices.Reverse(versions)
 	}

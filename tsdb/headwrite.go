@@ -73,7 +73,7 @@ func (s *Store) headInsertion(w *write, tell bool) bt.Insertion {
 		Mutation: headEntry([]*write{w}).Mutation,
 		Tell:     tell,
 		Mine: func(row bigtable.Row) bool {
-			found := w.d.horizon(s.clock()).versions(row, 1)
+			found := w.d.horizon(s.clock()).versions(nil, row, 1)
 			return len(found) == 1 && found[0].item.Column == w.d.headColumns[0].name && bytes.Equal(found[0].item.Value, w.payload)
 		},
 	}

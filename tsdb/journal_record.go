@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -51,14 +49,14 @@ func parseRecord(src []byte, known func(uint64) *dataset) (tenant.ID, write, err
 	if units > uint64(d.precision.Max()) {
 		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.precision.Max(), d.precision))
 	}
-	key := string(space.AppendPoint(nil, path, int64(units)))
+	w := newWrite(d, space, space.Heads(), path, int64(units), r.src)
 	if len(r.src) > maxPayload {
 		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", maxPayload))
 	}
-	if _, _, ok := space.Split(key); !ok {
+	if _, _, ok := space.Split(w.key); !ok {
 		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
 	}
-	return id, write{d: d, key: key, cell: bigtable.Timestamp(d.precision.CellMicros(int64(units))), payload: r.src}, nil
+	return id, w, nil
 }
 
 type recordReader struct {

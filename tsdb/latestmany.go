@@ -133,6 +133,9 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 // newestOf returns the n newest visible points of each entity, in order. The entities have been checked, and no two are the
 // same. All reads of the newest points of known entities come through here.
 func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
+	if r.schema.headsShow(n) {
+		return r.newestOfHeads(ctx, entities, n, o)
+	}
 	out := make([]History[T], len(entities))
 	if o.hedge.on() {
 		r.store.hedges.earn(len(entities), o.hedge.MaxShare)

@@ -26,7 +26,7 @@ type span struct {
 // a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
 // among the points are passed over, and made up for where they used up the limit.
 func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
-	if r.fromHead(s) {
+	if r.schema.head.Only {
 		return r.scanHead(ctx, s, visit)
 	}
 	h := r.horizon()

@@ -34,6 +34,7 @@ type skipScan struct {
 	horizon horizon
 	oldest  int64
 	values  bool
+	heads   bool // what is scanned are heads
 	options readOptions
 
 	rest     rowkey.Range // not read yet
@@ -60,6 +61,9 @@ type page struct {
 
 // next reads a page. Where it returns no error, the scan goes on until rest is empty.
 func (s *skipScan) next(ctx context.Context) ([]hit, error) {
+	if s.heads {
+		return s.nextHeads(ctx)
+	}
 	limit := s.pager.next()
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) { return s.read(ctx, limit) })
 	if err != nil {

@@ -94,11 +94,15 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, values bool, 
 			yield(hit{}, err)
 			return
 		}
-		ranges := r.space.Under(p.path)
 		h := r.horizon()
+		ranges := r.space.Under(p.path)
 		scan := skipScan{
 			store: r.store, space: r.space, d: &r.schema.dataset, horizon: h, oldest: h.oldest(), values: values, options: o,
 			pager: newPager(max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))),
+		}
+		if r.schema.headsShow(1) {
+			ranges = r.heads.Under(p.path)
+			scan.space, scan.heads = r.heads, true
 		}
 		ctx, done := r.store.table.Bound(ctx, true)
 		defer done()

@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
 // maxPayload is the size up to which Bigtable wants a cell; it refuses 100 MiB.
@@ -48,11 +49,22 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if limit := d.maxPayload(); len(payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
-	w := write{d: d, key: r.key(e, units), cell: bigtable.Timestamp(d.precision.CellMicros(units)), payload: payload}
-	if d.head.Points > 0 {
-		w.head, w.apart = r.headKey(e.path), d.head.Only
+	return newWrite(d, r.space, r.heads, e.path, units, payload), nil
+}
+
+// newWrite returns the write of a point of an entity at a time, which were checked, in the spaces of points and heads.
+func newWrite(d *dataset, points, heads rowkey.Space, path string, units int64, payload []byte) write {
+	var buf [256]byte
+	w := write{
+		d:       d,
+		key:     string(points.AppendPoint(buf[:0], path, units)),
+		cell:    bigtable.Timestamp(d.precision.CellMicros(units)),
+		payload: payload,
 	}
-	return w, nil
+	if d.head.Points > 0 {
+		w.head, w.apart = string(heads.AppendEntity(buf[:0], path)), d.head.Only
+	}
+	return w
 }
 
 // conditional reports whether the write depends on what its row holds, and so cannot go in bulk.

@@ -74,6 +74,7 @@ func BenchmarkLatestMany(b *testing.B) {
 			}
 		}
 	})
+	b.Run("head", latestOfHeads)
 }
 
 // BenchmarkLatestManyTail reads 100 devices through a network with a tail. p99-ms is over the calls of one run, so run it

@@ -1,0 +1,181 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestHeadsAreOneRead counts requests, with expired and uncollected history present.
+func TestHeadsAreOneRead(t *testing.T) {
+	for _, only := range []bool{false, true} {
+		for _, salts := range []int{0, 4} {
+			c := &clock{now: start}
+			s := headed(t, only, tsdb.SchemaOptions{Salts: salts, Retention: minutes10})
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+			repo := s.For(store, acme)
+			var devices []tsdb.Entity
+			for n := range 500 {
+				devices = append(devices, tsdb.NewEntity("berlin", fmt.Sprintf("d%04d", n)))
+			}
+			for step := range 8 { // the first of them expire, and all stay in the table
+				c.now = start.Add(time.Duration(step) * 3 * time.Minute)
+				var batch []tsdb.Point[reading]
+				for n, e := range devices {
+					if n%10 > 0 || step == 0 { // every tenth is silent since
+						batch = append(batch, tsdb.Point[reading]{Entity: e, Time: c.now, Value: reading{float64(step)}})
+					}
+				}
+				putAll(t, repo, batch)
+			}
+			conn.Reset()
+			answers, err := repo.LatestMany(t.Context(), append(devices, devices...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, a := range answers {
+				if silent := n%10 == 0; silent != errors.Is(a.Err, tsdb.ErrNotFound) || !silent && a.Point.Value.TempC != 7 {
+					t.Fatalf("only %v: %+v", only, a)
+				}
+			}
+			if n := conn.Counts(); n.Calls[tsdbtest.ReadRows] != 1 || n.RowsSeen > 500 {
+				t.Errorf("only %v: LatestMany of 500 devices takes %v", only, n)
+			}
+			conn.Reset()
+			seen := 0
+			for _, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen++
+			}
+			if n := conn.Counts(); seen != 450 || n.Calls[tsdbtest.ReadRows] != max(1, salts) || n.RowsSeen > 500 {
+				t.Errorf("only %v, %d salts: LatestUnder of %d entities takes %v", only, salts, seen, n)
+			}
+		}
+	}
+}
+
+// TestManyHeads: more than one request can name, more than one page of a scan holds, and enough that a scan is cut.
+func TestManyHeads(t *testing.T) {
+	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1, Only: true}})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	const many = 66_000
+	var all []tsdb.Entity
+	var batch []tsdb.Point[int64]
+	for n := range many {
+		all = append(all, tsdb.NewEntity("berlin", fmt.Sprint("d", n)))
+		batch = append(batch, tsdb.Point[int64]{Entity: all[n], Time: start, Value: int64(n)})
+	}
+	if _, err := repo.PutMany(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	conn.Reset()
+	answers, err := repo.LatestMany(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, a := range answers {
+		if a.Point.Value != int64(n) || a.Err != nil {
+			t.Fatalf("%v is %+v", all[n], a)
+		}
+	}
+	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n < 4 || n > 8 {
+		t.Errorf("LatestMany of %d entities takes %d requests", many, n)
+	}
+	slices.SortFunc(all, tsdb.Entity.Compare)
+	n := 0
+	for p, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
+		if err != nil || p.Entity != all[n] {
+			t.Fatalf("%v, %v, want %v", p, err, all[n])
+		}
+		n++
+	}
+	if n != many {
+		t.Errorf("%d of %d entities", n, many)
+	}
+	if n, err := repo.DeletePrefix(t.Context(), tsdb.AllEntities()); err != nil || n != many {
+		t.Errorf("DeletePrefix = %d, %v", n, err)
+	}
+	for e, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
+		t.Fatalf("%v is left, %v", e, err)
+	}
+}
+
+// TestHeadsThatCannotBeRead: what had come before a read failed stands, the rest is marked; and a head that others have
+// spoilt is one bad answer.
+func TestHeadsThatCannotBeRead(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := headed(t, false, tsdb.SchemaOptions{})
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second}}, s)
+		repo := s.For(store, acme)
+		var devices []tsdb.Entity
+		var batch []tsdb.Point[reading]
+		for n := range 9 {
+			devices = append(devices, tsdb.NewEntity("berlin", fmt.Sprint("d", n)))
+			batch = append(batch, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
+		}
+		putAll(t, repo, batch)
+		m := bigtable.NewMutation()
+		m.Set("keep.h3", "p:json", bigtable.Time(start.Add(time.Hour)), []byte("{"))
+		apply(t, table, headKey(devices[4]), m)
+		ask := append([]tsdb.Entity{tsdb.NewEntity("only one part")}, devices...)
+		check := func(what string, cause error, stands int) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			answers, err := repo.LatestMany(ctx, ask)
+			var re *tsdb.ReadError
+			if !errors.As(err, &re) || !errors.Is(answers[0].Err, tsdb.ErrInvalid) {
+				t.Fatalf("%s: %v, %+v", what, err, answers)
+			}
+			good := 0
+			for n, a := range answers[1:] {
+				var bad *tsdb.PointError
+				switch {
+				case a.Err == nil && a.Point.Value.TempC == float64(n), n == 4 && errors.As(a.Err, &bad):
+					good++
+				case !errors.Is(a.Err, cause):
+					t.Errorf("%s: %+v", what, a)
+				}
+			}
+			if good != stands {
+				t.Errorf("%s: %d answers, want %d", what, good, stands)
+			}
+		}
+		check("nothing", nil, 9)
+		conn.Inject(tsdbtest.CutStream(3, codes.Unavailable).On(tsdbtest.ReadRows).Times(1))
+		check("a stream that is cut once", nil, 9)
+		conn.Clear()
+		conn.Inject(tsdbtest.CutStream(3, codes.Unavailable).On(tsdbtest.ReadRows).Times(1))
+		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(1))
+		check("a stream that is cut and then hangs", context.DeadlineExceeded, 3)
+		conn.Clear()
+		end := conn.Outage()
+		check("an outage", context.DeadlineExceeded, 0)
+		end()
+		bad := 0
+		for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
+			var pe *tsdb.PointError
+			if errors.As(err, &pe) {
+				bad++
+			} else if err != nil || p.Time != start {
+				t.Errorf("LatestUnder: %v, %v", p, err)
+			}
+		}
+		if bad != 1 {
+			t.Errorf("%d bad points under the prefix", bad)
+		}
+	})
+}

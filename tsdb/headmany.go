@@ -1,0 +1,151 @@
+package tsdb
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+const (
+	maxRowSet = 500_000 // bytes of the row keys of one request, below the 512 KB that the service takes
+	keyBytes  = 8       // that a row key takes in a request beside itself
+	headPage  = 2000    // heads of one request of a scan
+)
+
+// newestOfHeads is newestOf by heads: one request for all entities whose row keys fit into one.
+func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
+	out := make([]History[T], len(entities))
+	keys := make([]string, len(entities))
+	var cuts []int // where the parts end
+	size := 0
+	for i, e := range entities {
+		out[i].Entity = e
+		keys[i] = r.headKey(e.path)
+		if size += len(keys[i]) + keyBytes; size > maxRowSet && i > 0 {
+			cuts = append(cuts, i)
+			size = len(keys[i]) + keyBytes
+		}
+	}
+	cuts = append(cuts, len(entities))
+	if o.hedge.on() {
+		r.store.hedges.earn(len(cuts), o.hedge.MaxShare)
+	}
+	var next atomic.Int64
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(cuts) {
+				return
+			}
+			from := 0
+			if i > 0 {
+				from = cuts[i-1]
+			}
+			r.readHeads(ctx, keys[from:cuts[i]], out[from:cuts[i]], n, o)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(o.width, len(cuts)) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
+	return out
+}
+
+// readHeads fills in histories from heads in one request. What had come before it failed is kept.
+func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []History[T], n int, o readOptions) {
+	if len(keys) == 0 {
+		return
+	}
+	n = min(n, r.schema.head.Points)
+	h := r.horizon()
+	index := make(map[string]int, len(keys))
+	for i, key := range keys {
+		index[key] = i
+	}
+	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) ([]bigtable.Row, error) {
+		rows, foreign := make([]bigtable.Row, len(keys)), false
+		err := r.store.table.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.headFilter(n)}, func(row bigtable.Row) bool {
+			i, ok := index[row.Key()]
+			if foreign = !ok; ok {
+				rows[i] = row
+			}
+			return ok
+		})
+		if foreign {
+			return nil, r.schema.foreign()
+		}
+		return rows, r.store.explain(err)
+	})
+	var found []version
+	for i := range out {
+		switch {
+		case i < len(got) && got[i] != nil:
+			found = h.versions(found, got[i], n)
+			r.fromVersions(&out[i], found)
+		case err != nil:
+			out[i].Err = err
+		}
+	}
+}
+
+// fromVersions fills in a history.
+func (r *Repository[T]) fromVersions(h *History[T], versions []version) {
+	var bad PointErrors
+	if len(versions) > 0 {
+		h.Points = make([]Point[T], 0, len(versions))
+	}
+	for i := range versions {
+		p, err := r.decode(versions[i].hit(h.Entity.path))
+		h.Points = append(h.Points, p)
+		if err != nil {
+			bad = append(bad, err)
+		}
+	}
+	if bad != nil {
+		h.Err = bad
+	}
+}
+
+// nextHeads is next over heads: a row an entity, and nothing to skip.
+func (s *skipScan) nextHeads(ctx context.Context) ([]hit, error) {
+	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
+		pg := page{rng: s.rest}
+		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.headFilter(1)), Limit: headPage}
+		err := s.store.table.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
+		return pg, s.checked(err, pg.foreign)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if pg.rows < headPage && !pg.cut {
+		s.rest.Start = s.rest.Limit
+	} else {
+		s.rest = s.rest.After(pg.last)
+	}
+	return pg.hits, nil
+}
+
+// head takes in the head of an entity, and reports whether the page goes on.
+func (s *skipScan) head(pg *page, row bigtable.Row) bool {
+	pg.last = row.Key()
+	if pg.foreign = pg.last < pg.rng.Start || pg.last >= pg.rng.Limit; pg.foreign {
+		return false
+	}
+	pg.rows++
+	path, ok := s.space.SplitEntity(pg.last)
+	if !ok {
+		return true
+	}
+	for _, v := range s.horizon.versions(nil, row, 1) {
+		pg.bytes += len(v.item.Value)
+		pg.hits = append(pg.hits, v.hit(path))
+	}
+	pg.cut = pg.bytes >= pageBytes
+	return !pg.cut
+}
