@@ -18,8 +18,7 @@ const (
 
 // Delete deletes the point of an entity at exactly that time, cut off to the schema's precision. Deleting a point that is
 // not there is no error, so a Delete may be repeated. Errors are a *WriteError, as for Put. It costs one request; in a
-// schema with heads three, and three more where the head has to be filled up from older points, which repeating a Delete
-// that did not succeed does as well.
+// schema with heads three, and four where the point was among the newest, or six where the head is filled up from older ones.
 func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error {
 	if err := r.admitEntity(ctx, e); err != nil {
 		return rejected(err).err()

@@ -35,7 +35,8 @@ type History[T any] struct {
 // *ReadError that lists them, and the other answers stand: on the deadline too, where those that were not finished match the
 // context's error. Any other error is about the call as a whole, and there are no answers.
 //
-// It costs one request for one row an entity, with a bounded number of them at once (Width); an entity that is asked for
+// It costs one request for one row an entity, and in a schema with heads one for all of them, or for each 500 KB of row keys;
+// with a bounded number of them at once (Width); an entity that is asked for
 // more than once is read once, and what its value points to is then shared by its answers. The timeout of reads bounds each
 // request, that of scans the whole call.
 func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) ([]Answer[T], error) {

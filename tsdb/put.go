@@ -7,7 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// Put stores one point. Storing it again replaces its value, so a Put may be repeated. It costs one request.
+// Put stores one point. Storing it again replaces its value, so a Put may be repeated. It costs one request, for two rows
+// in a schema with heads.
 //
 // In a schema with FirstWins it stores the point only where none is visible yet: a repeated Put whose payload is equal byte
 // for byte is stored too, another is rejected with ErrExists. It then costs one conditional request, and a read where a
