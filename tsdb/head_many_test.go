@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,12 +67,12 @@ func TestHeadsAreOneRead(t *testing.T) {
 	}
 }
 
-// TestManyHeads: more than one request can name, more than one page of a scan holds, and enough that a scan is cut.
+// TestManyHeads: more than one page of a scan holds.
 func TestManyHeads(t *testing.T) {
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1, Only: true}})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
-	const many = 66_000
+	const many = 2_500
 	var all []tsdb.Entity
 	var batch []tsdb.Point[int64]
 	for n := range many {
@@ -81,20 +82,8 @@ func TestManyHeads(t *testing.T) {
 	if _, err := repo.PutMany(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	conn.Reset()
-	answers, err := repo.LatestMany(t.Context(), all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, a := range answers {
-		if a.Point.Value != int64(n) || a.Err != nil {
-			t.Fatalf("%v is %+v", all[n], a)
-		}
-	}
-	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n < 4 || n > 8 {
-		t.Errorf("LatestMany of %d entities takes %d requests", many, n)
-	}
 	slices.SortFunc(all, tsdb.Entity.Compare)
+	conn.Reset()
 	n := 0
 	for p, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
 		if err != nil || p.Entity != all[n] {
@@ -102,14 +91,43 @@ func TestManyHeads(t *testing.T) {
 		}
 		n++
 	}
-	if n != many {
-		t.Errorf("%d of %d entities", n, many)
+	if calls := conn.Counts().Calls[tsdbtest.ReadRows]; n != many || calls != 3 {
+		t.Errorf("%d of %d entities in %d requests", n, many, calls)
 	}
 	if n, err := repo.DeletePrefix(t.Context(), tsdb.AllEntities()); err != nil || n != many {
 		t.Errorf("DeletePrefix = %d, %v", n, err)
 	}
 	for e, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
 		t.Fatalf("%v is left, %v", e, err)
+	}
+}
+
+// TestHeadsOfLongNames: more row keys than one request can name.
+func TestHeadsOfLongNames(t *testing.T) {
+	s := headed(t, false, tsdb.SchemaOptions{Salts: 2})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	var devices []tsdb.Entity
+	var batch []tsdb.Point[reading]
+	for n := range 600 {
+		devices = append(devices, tsdb.NewEntity(strings.Repeat("long", 500), fmt.Sprint("d", n)))
+		batch = append(batch, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
+	}
+	putAll(t, repo, batch)
+	for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Width(1)}, {tsdb.Hedge{After: time.Minute, MaxShare: 1}}} {
+		conn.Reset()
+		answers, err := repo.LatestMany(t.Context(), devices, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, a := range answers {
+			if a.Err != nil || a.Point.Value.TempC != float64(n) || a.Point.Entity != devices[n] {
+				t.Fatalf("device %d is %v, %v", n, a.Point.Value, a.Err)
+			}
+		}
+		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 3 {
+			t.Errorf("1.2 MB of row keys take %d requests, want 3 of at most 500 KB", n)
+		}
 	}
 }
 

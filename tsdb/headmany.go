@@ -13,7 +13,7 @@ import (
 const (
 	maxRowSet = 500_000 // bytes of the row keys of one request, below the 512 KB that the service takes
 	keyBytes  = 8       // that a row key takes in a request beside itself
-	headPage  = 2000    // heads of one request of a scan
+	headPage  = 1000    // heads of one request of a scan
 )
 
 // newestOfHeads is newestOf by heads: one request for all entities whose row keys fit into one.

@@ -101,3 +101,47 @@ func FuzzSplitEntity(f *testing.F) {
 		}
 	})
 }
+
+// TestHeadsAreCutBetweenEntities: the parts of a range of heads hold each head once.
+func TestHeadsAreCutBetweenEntities(t *testing.T) {
+	for _, salts := range []int{0, 3} {
+		heads := space(t, "acme", "readings", 2, salts).Heads()
+		var alphabet rowkey.Alphabet
+		var paths []string
+		for _, a := range hostile {
+			for _, b := range hostile {
+				paths = append(paths, rowkey.Path(a, b))
+				alphabet.Add(rowkey.Path(a, b))
+			}
+		}
+		for _, r := range heads.Under("") {
+			last := ""
+			for _, path := range paths {
+				if key := string(heads.AppendEntity(nil, path)); key >= r.Start && key < r.Limit {
+					last = max(last, key)
+				}
+			}
+			parts := heads.Cut(r, last, alphabet, 8)
+			if len(parts) < 2 || parts[0].Start != r.Start || parts[len(parts)-1].Limit != r.Limit {
+				t.Fatalf("%v is cut into %v", r, parts)
+			}
+			for i, p := range parts[1:] {
+				if p.Start != parts[i].Limit {
+					t.Errorf("%v and %v do not meet", parts[i], p)
+				}
+			}
+			for _, path := range paths {
+				key := string(heads.AppendEntity(nil, path))
+				in := 0
+				for _, p := range parts {
+					if key >= p.Start && key < p.Limit {
+						in++
+					}
+				}
+				if want := key >= r.Start && key < r.Limit; in > 1 || (in == 1) != want {
+					t.Errorf("%q is in %d parts of %v", key, in, r)
+				}
+			}
+		}
+	}
+}
