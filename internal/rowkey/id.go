@@ -1,0 +1,58 @@
+package rowkey
+
+import "strings"
+
+// ID names one entity of one tenant's dataset. It is comparable with ==, and two are the same only where the keys of their
+// points start with the same bytes: of two tenants, two datasets or two numbers of salts none are.
+type ID struct {
+	prefix string // "<tenant>#<dataset>#"
+	salts  int
+	path   string
+}
+
+// ID returns the ID of the entity at path, which must have passed CheckPath.
+func (s Space) ID(path string) ID { return ID{prefix: s.prefix, salts: s.salts, path: path} }
+
+// PointID returns the ID of the entity, and the time in units, of the point whose key AppendPoint has made in a space with
+// that number of salts. It reports false for a key that is too short or has other delimiters. The ID holds on to key.
+func PointID(key string, salts int) (id ID, units int64, ok bool) {
+	cut := len(key) - ReverseLen - 1
+	if cut < 0 || key[cut] != delim {
+		return ID{}, 0, false
+	}
+	if units, ok = parseReverse(key[cut+1:]); !ok {
+		return ID{}, 0, false
+	}
+	tenant := strings.IndexByte(key[:cut], delim)
+	dataset := strings.IndexByte(key[tenant+1:cut], delim)
+	if tenant < 1 || dataset < 1 {
+		return ID{}, 0, false
+	}
+	id = ID{prefix: key[:tenant+dataset+2], salts: salts, path: key[tenant+dataset+2 : cut]}
+	if salts > 0 {
+		var salt int
+		if salt, id.path, ok = cutSalt(id.path, salts); !ok || salt != Salt(id.path, salts) {
+			return ID{}, 0, false
+		}
+	}
+	return id, units, id.path != ""
+}
+
+// Clone returns an ID of its own memory, for one that outlives the key or the path that it was made of.
+func (id ID) Clone() ID {
+	both := id.prefix + id.path
+	id.prefix, id.path = both[:len(id.prefix)], both[len(id.prefix):]
+	return id
+}
+
+// Len is how many bytes the ID's text takes.
+func (id ID) Len() int { return len(id.prefix) + len(id.path) }
+
+// Below reports whether the entity is one of this space, below the prefix at path: any of the space for the empty path.
+func (id ID) Below(s Space, path string) bool {
+	if id.prefix != s.prefix || id.salts != s.salts {
+		return false
+	}
+	rest, ok := strings.CutPrefix(id.path, path)
+	return ok && (path == "" || rest != "" && rest[0] == delim)
+}
