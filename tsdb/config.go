@@ -73,6 +73,8 @@ type Config struct {
 	// first, and take the old one out when the pages that were under way are done. None leaves cursors unsealed: see
 	// Repository.Page. They are secrets: do not log a Config.
 	CursorKeys [][]byte
+	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
+	Cache CacheOptions
 }
 
 // The variables that ConfigFromEnv reads.
@@ -157,7 +159,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
-	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys}
+	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache}
 	if err := opts.check(c.Table); err != nil {
 		return nil, err
 	}

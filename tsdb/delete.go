@@ -27,10 +27,16 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 	if err != nil {
 		return rejected(err).err()
 	}
+	var out Outcome
 	if r.schema.head.Points > 0 {
-		return r.deletePoint(ctx, e, units).err()
+		out = r.deletePoint(ctx, e, units)
+	} else {
+		out = r.store.outcome(r.store.table.Apply(ctx, r.key(e, units), deletion()))
 	}
-	return r.store.outcome(r.store.table.Apply(ctx, r.key(e, units), deletion())).err()
+	if out.State != Rejected {
+		r.store.cache.Changed(r.space.ID(e.path), r.schema.layout, units)
+	}
+	return out.err()
 }
 
 // DeleteRange deletes the points of an entity in an interval, expired ones too, and returns how many. Points written while
@@ -48,6 +54,7 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if !ok {
 		return 0, nil
 	}
+	defer r.store.cache.Drop(r.space.ID(e.path))
 	if r.schema.head.Points > 0 {
 		return r.deleteSpan(ctx, e, oldest, newest)
 	}
@@ -65,6 +72,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}
+	defer r.store.cache.DropBelow(r.space, p.path)
 	if r.schema.head.Points > 0 {
 		return r.deleteUnder(ctx, p.path)
 	}

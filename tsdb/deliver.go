@@ -24,9 +24,11 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	if items[0].Alone {
 		return d.sendAlone(ctx, items)
 	}
+	n := d.store.noted()
 	writes := make([]*write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
+		n.begin(writes[i])
 	}
 	b := newBatch(writes)
 	answers := d.store.table.Attempt(ctx, b.entries)
@@ -44,6 +46,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	}
 	for i, it := range items {
 		a := b.answer(i, answers)
+		n.end(writes[i], attempted(a))
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
 		it.Again = a.Again || r.Suspect || !served && r.Down || d.keep && a.Err != nil && a.Doubt
 	}
@@ -58,6 +61,10 @@ func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Re
 		writes[i].doubt = it.Track.Outcome().State == bt.Unknown
 	}
 	outs := d.store.sendAlone(ctx, writes, true)
+	n := d.store.noted()
+	for i, out := range outs {
+		n.end(writes[i], out.State)
+	}
 	var r ingest.Report
 	down := true
 	for i, it := range items {

@@ -98,7 +98,7 @@ func ExampleRepository() {
 // A program's own interface over a repository can be faked in its tests: points and errors are plain values.
 func ExampleRepository_fake() {
 	type latest interface {
-		Latest(ctx context.Context, e tsdb.Entity) (tsdb.Point[Reading], error)
+		Latest(ctx context.Context, e tsdb.Entity, opts ...tsdb.ReadOption) (tsdb.Point[Reading], error)
 	}
 	var _ latest = (*tsdb.Repository[Reading])(nil)
 
@@ -110,7 +110,7 @@ func ExampleRepository_fake() {
 
 type fake map[string]float64
 
-func (f fake) Latest(_ context.Context, e tsdb.Entity) (tsdb.Point[Reading], error) {
+func (f fake) Latest(_ context.Context, e tsdb.Entity, _ ...tsdb.ReadOption) (tsdb.Point[Reading], error) {
 	temp, ok := f[e.Parts()[1]]
 	if !ok {
 		return tsdb.Point[Reading]{}, tsdb.ErrNotFound

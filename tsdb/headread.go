@@ -130,6 +130,10 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 			return nil
 		}
 		visited++
+		if s.stored != nil {
+			s.stored(v.units, v.item, v.rank, v.err)
+			continue
+		}
 		if !visit(r.decode(v.hit(s.entity.path))) {
 			return nil
 		}

@@ -36,9 +36,9 @@ type History[T any] struct {
 // context's error. Any other error is about the call as a whole, and there are no answers.
 //
 // It costs one request for one row an entity, and in a schema with heads one for all of them, or for each 500 KB of row keys;
-// with a bounded number of them at once (Width); an entity that is asked for
-// more than once is read once, and what its value points to is then shared by its answers. The timeout of reads bounds each
-// request, that of scans the whole call.
+// with a bounded number of them at once (Width); an entity that is asked for more than once is read once, and what its
+// value points to is then shared by its answers. With a MaxStale the store's last-value cache may answer, and what it does
+// not know is read by one request an entity. The timeout of reads bounds each request, that of scans the whole call.
 func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) ([]Answer[T], error) {
 	histories, err := r.latestMany(ctx, entities, 1, opts)
 	if err != nil {
@@ -134,6 +134,9 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 // newestOf returns the n newest visible points of each entity, in order. The entities have been checked, and no two are the
 // same. All reads of the newest points of known entities come through here.
 func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
+	if r.recalls(o, n) {
+		return r.recalled(ctx, entities, o)
+	}
 	if r.schema.headsShow(n) {
 		return r.newestOfHeads(ctx, entities, n, o)
 	}
@@ -141,23 +144,24 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 	if o.hedge.on() {
 		r.store.hedges.earn(len(entities), o.hedge.MaxShare)
 	}
+	atOnce(o.width, len(entities), func(i int) { out[i] = r.newestOfOne(ctx, entities[i], n, o) })
+	return out
+}
+
+// atOnce calls do for each of n, at most width of them at a time.
+func atOnce(width, n int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(entities) {
-				return
-			}
-			out[i] = r.newestOfOne(ctx, entities[i], n, o)
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
 		}
 	}
 	var workers sync.WaitGroup
-	for range min(o.width, len(entities)) - 1 {
+	for range min(width, n) - 1 {
 		workers.Go(work)
 	}
 	work()
 	workers.Wait()
-	return out
 }
 
 // newestOfOne reads the n newest visible points of one entity.

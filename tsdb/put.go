@@ -30,7 +30,11 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 	if err != nil {
 		return rejected(err).err()
 	}
-	return r.store.send(ctx, &w).err()
+	n := r.store.noted()
+	n.begin(&w)
+	out := r.store.send(ctx, &w)
+	n.end(&w, bt.State(out.State))
+	return out.err()
 }
 
 // PutIfAbsent stores one point where none is visible at that entity and time yet, and reports whether it did; an expired
@@ -53,15 +57,17 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 		return false, rejected(err).err()
 	}
 	after := w.head != "" && !w.apart // the head is written after its point, also where an earlier try left it out
+	n := r.store.noted()
+	n.begin(&w)
 	found, out := r.store.table.Insert(ctx, r.store.insertion(&w, after))
+	if out.State == bt.Stored && after && found != bt.Other {
+		outs := []bt.Outcome{out}
+		r.store.sendHeads(ctx, []*write{&w}, outs, false)
+		out = outs[0]
+	}
+	n.inserted(&w, found, out.State)
 	if out.State != bt.Stored {
 		return false, r.store.outcome(out).err()
-	}
-	if after && found != bt.Other {
-		outs := []bt.Outcome{out}
-		if r.store.sendHeads(ctx, []*write{&w}, outs, false); outs[0].State != bt.Stored {
-			return false, r.store.outcome(outs[0]).err()
-		}
 	}
 	return found == bt.Fresh, nil
 }
@@ -94,8 +100,13 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 		writes = append(writes, &w)
 		index = append(index, i)
 	}
-	for n, out := range r.store.sendMany(ctx, writes) {
-		outcomes[index[n]] = out
+	n := r.store.noted()
+	for _, w := range writes {
+		n.begin(w)
+	}
+	for i, out := range r.store.sendMany(ctx, writes) {
+		n.end(writes[i], bt.State(out.State))
+		outcomes[index[i]] = out
 	}
 	return outcomes, batchError(outcomes)
 }

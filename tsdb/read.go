@@ -24,12 +24,41 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (Point[T
 
 // Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
 // the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request that stops at the first
-// row, whatever the length of the history, and never looks at rows that are expired.
-func (r *Repository[T]) Latest(ctx context.Context, e Entity) (Point[T], error) {
+// row, whatever the length of the history, and never looks at rows that are expired. With a MaxStale the store's last-value
+// cache may answer, and with a Hedge a second request may be made; a Width changes nothing.
+func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (Point[T], error) {
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
+	if len(opts) > 0 {
+		return r.latest(ctx, e, opts)
+	}
 	return r.newest(ctx, e, 0, r.schema.precision.Max())
+}
+
+// latest is Latest with options.
+func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption) (Point[T], error) {
+	o, err := readOptionsOf(opts)
+	if err != nil {
+		return Point[T]{}, err
+	}
+	if r.recalls(o, 1) {
+		if ctx.Err() != nil {
+			return Point[T]{}, r.store.explain(context.Cause(ctx))
+		}
+		c := r.recall(o)
+		if p, err, ok := c.known(e); ok {
+			return p, err
+		}
+		return c.load(ctx, e)
+	}
+	if !o.hedge.on() {
+		return r.newest(ctx, e, 0, r.schema.precision.Max())
+	}
+	r.store.hedges.earn(1, o.hedge.MaxShare)
+	return once(ctx, r.store, o.hedge, func(ctx context.Context) (Point[T], error) {
+		return r.newest(ctx, e, 0, r.schema.precision.Max())
+	})
 }
 
 // AsOf returns the newest visible point of an entity that is not after t: what was the latest at that time. Errors and

@@ -7,12 +7,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ReadOption changes how one call reads many entities: a Width or a Hedge. Without any, the defaults of each apply.
+// ReadOption changes how one call reads the newest points of entities: a Width, a Hedge or a MaxStale. Without any, the
+// defaults of each apply.
 type ReadOption interface{ applyToRead(*readOptions) }
 
 type readOptions struct {
 	width int
 	hedge Hedge
+	stale time.Duration
 }
 
 const (
@@ -46,13 +48,15 @@ func (h Hedge) on() bool { return h != Hedge{} }
 func readOptionsOf(opts []ReadOption) (o readOptions, err error) {
 	for i, opt := range opts {
 		if opt == nil {
-			return o, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "nil", "Width or Hedge")
+			return o, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "nil", "Width, Hedge or MaxStale")
 		}
 		opt.applyToRead(&o)
 	}
 	switch h := o.hedge; {
 	case o.width < 0 || o.width > maxWidth:
 		return o, invalid.New(ErrInvalid, "Width", strconv.Itoa(o.width), "0 for the default, or 1 to "+strconv.Itoa(maxWidth))
+	case o.stale < 0:
+		return o, invalid.New(ErrInvalid, "MaxStale", o.stale.String(), "0 for the table, or more")
 	case !h.on():
 	case h.After <= 0:
 		return o, invalid.New(ErrInvalid, "Hedge.After", h.After.String(), "more than 0")

@@ -20,6 +20,9 @@ type span struct {
 	room           func(payload int) bool // asked before a payload of that many bytes is decoded; false ends the scan
 
 	raw func(units int64, row bigtable.Row) // in the place of visit: all rows with a payload, not decoded
+	// stored, in the place of visit, takes each visible point as it is stored in a column, by its index, or why its payload
+	// cannot be decoded.
+	stored func(units int64, item *bigtable.ReadItem, column int, err error)
 }
 
 // scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
@@ -37,7 +40,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
 	ctx, cancel := r.store.table.Bound(ctx, s.long)
 	defer cancel()
-	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room, raw: s.raw}
+	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room, raw: s.raw, stored: s.stored}
 	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
@@ -75,6 +78,7 @@ type scanner[T any] struct {
 	visit   func(Point[T], *PointError) bool
 	room    func(payload int) bool // nil for always
 	raw     func(units int64, row bigtable.Row)
+	stored  func(units int64, item *bigtable.ReadItem, column int, err error)
 
 	rows    int64 // of one request
 	points  int
@@ -107,6 +111,10 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 	sc.points++
 	if sc.raw != nil {
 		sc.raw(units, row)
+		return !(sc.makeUp && sc.points == sc.limit)
+	}
+	if sc.stored != nil {
+		sc.stored(units, item, sc.repo.schema.columnOf(item.Column), err)
 		return !(sc.makeUp && sc.points == sc.limit)
 	}
 	p := Point[T]{Entity: sc.entity, Time: precision.Time(units)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -86,6 +87,7 @@ type Schema[T any] struct {
 	dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
+	plain    bool                      // a copy of a value shares nothing with it that can be changed
 }
 
 // Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify.
@@ -103,6 +105,7 @@ type dataset struct {
 	tags      []string // the one that is written first
 	classes   []class  // the one that is written first
 	columns   []column // in the order in which a payload is looked for
+	layout    string   // equal for those who read and write points the same way
 	precision rowkey.Precision
 	salts     int
 	firstWins bool
@@ -160,7 +163,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema[T]{codec: c, dataset: dataset{
+	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), dataset: dataset{
 		name:      name,
 		fields:    key.names,
 		classes:   classes,
@@ -193,6 +196,11 @@ func (d *dataset) complete() error {
 			fmt.Sprintf("at most %d", maxColumns))
 	}
 	d.columns = columns(d.classes, d.tags)
+	d.layout = d.precision.String()
+	for i := range d.classes {
+		d.layout += fmt.Sprintf(" %s %q", d.classes[i].Name, d.classes[i].Policy)
+	}
+	d.layout += fmt.Sprintf(" %q", d.tags)
 	return d.withHead()
 }
 

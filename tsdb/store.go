@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
@@ -31,6 +32,7 @@ type Store struct {
 	closers closers
 	closed  atomic.Bool
 	hedges  hedgeBudget
+	cache   *lastvalue.Cache // nil for none
 }
 
 // Options are what a program that brings its own client may decide.
@@ -46,6 +48,8 @@ type Options struct {
 	Clock func() time.Time
 	// CursorKeys seal the cursors of pages, as Config.CursorKeys do.
 	CursorKeys [][]byte
+	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
+	Cache CacheOptions
 	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
 	OnClose func() error
 }
@@ -74,6 +78,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		name:    table,
 		clock:   opts.Clock,
 		cursors: cursors,
+		cache:   opts.Cache.open(),
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -94,6 +99,9 @@ func (o Options) check(table string) error {
 		return err
 	}
 	if err := o.Timeouts.check(); err != nil {
+		return err
+	}
+	if err := o.Cache.check(); err != nil {
 		return err
 	}
 	_, err := cursor.NewBox(o.CursorKeys)
@@ -143,6 +151,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.cache.Close()
 	return s.closers.close()
 }
 

@@ -53,6 +53,8 @@ type Options struct {
 	Clock func() time.Time
 	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
 	CursorKeys [][]byte
+	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
+	Cache tsdb.CacheOptions
 	// Logger receives what the engine has to say. Nil drops it.
 	Logger *slog.Logger
 }
@@ -104,6 +106,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		Timeouts:   opts.Timeouts,
 		Clock:      opts.Clock,
 		CursorKeys: opts.CursorKeys,
+		Cache:      opts.Cache,
 		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
 	})
 	if err != nil {

@@ -33,6 +33,8 @@ type Options struct {
 	Clock func() time.Time
 	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
 	CursorKeys [][]byte
+	// Cache is the store's last-value cache. Zero is none.
+	Cache tsdb.CacheOptions
 	// DialOptions are put on the connection between the store's interceptors and the faults.
 	DialOptions []grpc.DialOption
 	// TCP serves the engine on the loopback interface and lets the official client dial it, as it dials Cloud Bigtable. It is
@@ -58,7 +60,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	client, admin, err := conn.dial(ctx, slices.Concat(tsdb.DialOptions(), opts.DialOptions, conn.dialOptions()))
 	fatal(t, err)
 	store, err := tsdb.New(client, Table, tsdb.Options{
-		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, OnClose: client.Close,
+		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, Cache: opts.Cache, OnClose: client.Close,
 	})
 	fatal(t, err)
 	t.Cleanup(func() {
