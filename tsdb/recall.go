@@ -50,10 +50,13 @@ func (c *recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 		// It expired between the start of another's read and this call; an older one may be visible in another class.
 		n, err = read(ctx)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return r.newestPoint(e, n)
-	case ctx.Err() != nil && err == context.Cause(ctx):
+	}
+	if bad, ok := err.(*PointError); ok {
+		return Point[T]{Entity: e, Time: bad.Time}, bad
+	}
+	if ctx.Err() != nil && err == context.Cause(ctx) {
 		err = r.store.explain(err)
 	}
 	return Point[T]{}, err
