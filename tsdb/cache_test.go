@@ -434,6 +434,38 @@ func TestAnotherTenantIsRefusedBeforeTheCache(t *testing.T) {
 	}
 }
 
+// TestCachedAnswersStayInTheirTenant: with names that are prefixes of one another, each is answered from memory with its own.
+func TestCachedAnswersStayInTheirTenant(t *testing.T) {
+	for _, salts := range []int{0, 3} {
+		var schemas []*tsdb.Schema[string]
+		var datasets []tsdb.Dataset
+		for _, name := range hostileDatasets {
+			s := must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Salts: salts}))
+			schemas, datasets = append(schemas, s), append(datasets, s)
+		}
+		store, conn := tsdbtest.Open(t, cached, datasets...)
+		fill(t, store, schemas)
+		all := len(hostileTenants) * len(hostileDatasets) * len(hostileEntities)
+		for round, want := range []int{all, 0} {
+			n := reads(conn, func() {
+				for _, id := range hostileTenants {
+					for _, s := range schemas {
+						for _, parts := range hostileEntities {
+							p, err := s.For(store, tenant.MustParse(id)).Latest(t.Context(), tsdb.NewEntity(parts...), tsdb.MaxStale(time.Hour))
+							if err != nil || p.Value != label(id, s.Name(), parts) {
+								t.Fatalf("%s/%s/%q answers %v, %v", id, s.Name(), parts, p, err)
+							}
+						}
+					}
+				}
+			})
+			if n != want {
+				t.Errorf("round %d: %d reads, want %d", round, n, want)
+			}
+		}
+	}
+}
+
 func TestCacheOptionsAreChecked(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	for field, o := range map[string]tsdb.CacheOptions{

@@ -66,7 +66,15 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		return value(r.Get(ctx, e, at))
 	},
 	"Latest": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
-		return value(r.Latest(ctx, e))
+		var seen []string
+		for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(1)}, {tsdb.MaxStale(time.Hour)}} { // the last one from memory
+			v, err := value(r.Latest(ctx, e, opts...))
+			if err != nil {
+				return seen, err
+			}
+			seen = append(seen, v...)
+		}
+		return seen, nil
 	},
 	"AsOf": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
 		return value(r.AsOf(ctx, e, at.Add(time.Minute)))
@@ -76,11 +84,16 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		return values(points), err
 	},
 	"LatestMany": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
-		answers, err := r.LatestMany(ctx, []tsdb.Entity{e, e})
-		for _, a := range answers {
-			seen = append(seen, a.Point.Value)
+		for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(1)}, {tsdb.MaxStale(time.Hour)}} {
+			answers, err := r.LatestMany(ctx, []tsdb.Entity{e, e}, opts...)
+			if err != nil {
+				return seen, err
+			}
+			for _, a := range answers {
+				seen = append(seen, a.Point.Value)
+			}
 		}
-		return seen, err
+		return seen, nil
 	},
 	"LatestManyN": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		histories, err := r.LatestManyN(ctx, []tsdb.Entity{e, e}, 1000)
@@ -235,7 +248,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
 		c := &clock{now: start.Add(time.Hour)}
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, datasets...)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Cache: cached.Cache}, datasets...)
 		ctx := context.Background()
 		fill(t, store, schemas)
 		before := rows(t, table)
@@ -357,7 +370,7 @@ func TestAnotherTenantInTheContextIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s, other)
+	store, conn := tsdbtest.Open(t, cached, s, other)
 	foreign := tenant.NewContext(context.Background(), tenant.MustParse("acme2"))
 	for name, op := range operations {
 		if _, err := op(foreign, other.For(store, acme), roof, start); !errors.Is(err, tsdb.ErrTenantMismatch) {

@@ -1,0 +1,83 @@
+package tsdb_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// A dashboard asks every second where its buses are, and may be ten seconds behind. What this program has stored itself it
+// sees at once.
+func ExampleMaxStale() {
+	ctx := context.Background()
+	store, err := embedded.New(ctx, embedded.Options{Cache: tsdb.CacheOptions{Entries: 10_000}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, positions); err != nil {
+		log.Fatal(err)
+	}
+	repo := positions.For(store, tenant.MustParse("acme"))
+	drive(repo)
+
+	bus := tsdb.NewEntity("bvg", "M41", "bus-1")
+	for range 3 {
+		p, err := repo.Latest(ctx, bus, tsdb.MaxStale(10*time.Second))
+		fmt.Println(p.Time.Format(time.TimeOnly), err)
+		if err := repo.Put(ctx, bus, p.Time.Add(time.Minute), p.Value); err != nil {
+			log.Fatal(err)
+		}
+	}
+	stats := store.CacheStats()
+	fmt.Println("read:", stats.Misses, "from memory:", stats.Hits)
+	// Output:
+	// 12:01:00 <nil>
+	// 12:02:00 <nil>
+	// 12:03:00 <nil>
+	// read: 1 from memory: 2
+}
+
+func ExampleCacheOptions() {
+	ctx := context.Background()
+	store, err := embedded.New(ctx, embedded.Options{Cache: tsdb.CacheOptions{
+		Entries: 100_000,          // devices
+		Bytes:   64 << 20,         // of memory, whatever their number
+		MaxAge:  10 * time.Second, // the most that any caller may ask for
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	fmt.Println(store.CacheStats().Entries)
+	// Output: 0
+}
+
+func ExampleCacheStats() {
+	ctx := context.Background()
+	store, err := embedded.New(ctx, embedded.Options{Cache: tsdb.CacheOptions{Entries: 10_000}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, positions); err != nil {
+		log.Fatal(err)
+	}
+	repo := positions.For(store, tenant.MustParse("acme"))
+	drive(repo)
+
+	buses := []tsdb.Entity{tsdb.NewEntity("bvg", "M41", "bus-1"), tsdb.NewEntity("bvg", "M41", "bus-2")}
+	for range 10 {
+		if _, err := repo.LatestMany(ctx, buses, tsdb.MaxStale(time.Minute)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	s := store.CacheStats()
+	fmt.Printf("%d entries, %.0f%% from memory\n", s.Entries, 100*float64(s.Hits+s.Shared)/float64(s.Hits+s.Shared+s.Misses))
+	// Output: 2 entries, 90% from memory
+}
