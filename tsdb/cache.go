@@ -62,7 +62,10 @@ func (o CacheOptions) open() *lastvalue.Cache {
 // Without a cache, and in calls for more than one point of an entity or for entities that are not named, it changes nothing.
 type MaxStale time.Duration
 
-func (m MaxStale) applyToRead(o *readOptions) { o.stale = time.Duration(m) }
+func (m MaxStale) applyToRead(o readOptions) readOptions {
+	o.stale = time.Duration(m)
+	return o
+}
 
 // CacheStats are what the last-value cache of a store holds and has done since the store was opened.
 type CacheStats struct {

@@ -9,7 +9,7 @@ import (
 
 // ReadOption changes how one call reads the newest points of entities: a Width, a Hedge or a MaxStale. Without any, the
 // defaults of each apply.
-type ReadOption interface{ applyToRead(*readOptions) }
+type ReadOption interface{ applyToRead(readOptions) readOptions }
 
 type readOptions struct {
 	width int
@@ -27,7 +27,10 @@ const (
 // ten connections, of which each takes a hundred. Below 0 and above 1000 are refused with ErrInvalid.
 type Width int
 
-func (w Width) applyToRead(o *readOptions) { o.width = int(w) }
+func (w Width) applyToRead(o readOptions) readOptions {
+	o.width = int(w)
+	return o
+}
 
 // Hedge is a ReadOption: it sends a second request for a read that takes long, takes the answer that comes first, and
 // cancels the other. It takes the tail off a service that is now and then slow, and helps nothing against one that is slow
@@ -40,7 +43,10 @@ type Hedge struct {
 	MaxShare float64
 }
 
-func (h Hedge) applyToRead(o *readOptions) { o.hedge = h }
+func (h Hedge) applyToRead(o readOptions) readOptions {
+	o.hedge = h
+	return o
+}
 
 func (h Hedge) on() bool { return h != Hedge{} }
 
@@ -50,7 +56,7 @@ func readOptionsOf(opts []ReadOption) (o readOptions, err error) {
 		if opt == nil {
 			return o, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "nil", "Width, Hedge or MaxStale")
 		}
-		opt.applyToRead(&o)
+		o = opt.applyToRead(o)
 	}
 	switch h := o.hedge; {
 	case o.width < 0 || o.width > maxWidth:

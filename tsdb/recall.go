@@ -40,7 +40,7 @@ func (c *recall[T]) known(e Entity) (p Point[T], err error, ok bool) {
 }
 
 // load returns the newest point of an entity that known does not: from a read that is under way, or from one of its own.
-func (c *recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
+func (c recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 	r := c.repo
 	ctx, cancel := r.store.table.Bound(ctx, false)
 	defer cancel()
