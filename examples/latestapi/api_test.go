@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"go.uber.org/goleak"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestMain runs the program itself where a test has started this binary for that, to see how the program ends.
+func TestMain(m *testing.M) {
+	if os.Getenv("LATESTAPI_TEST_MAIN") != "" {
+		main()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var (
+	noon        = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	acme, acme2 = tenant.MustParse("acme"), tenant.MustParse("acme2")
+	roof        = tsdb.NewEntity("berlin", "roof-7")
+)
+
+// api is the server under test, over a store whose connection can be made to fail.
+type api struct {
+	t      *testing.T
+	url    string
+	server *server
+	store  *tsdb.Store
+	conn   *tsdbtest.Conn
+	table  *bigtable.Table
+	client *http.Client
+	log    *syncBuffer
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func newAPI(t *testing.T) *api {
+	return newLimited(t, limits{body: 64 << 10, requests: 16, timeout: 5 * time.Second})
+}
+
+func newLimited(t *testing.T, l limits) *api {
+	t.Helper()
+	key := bytes.Repeat([]byte{7}, cursorKeySize)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}}, schemas...)
+	var ts tokens
+	for _, text := range []string{"secret=acme", "secret=2=acme2"} {
+		if err := ts.parse(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &api{t: t, store: store, conn: conn, table: table, log: &syncBuffer{}}
+	a.server = newServer(store, ts, l, slog.New(slog.NewTextHandler(a.log, nil)))
+	srv := httptest.NewServer(a.server.handler())
+	t.Cleanup(srv.Close)
+	a.url, a.client = srv.URL, srv.Client()
+	return a
+}
+
+// put stores readings of one device of acme, with a minute between them up to noon, the oldest first.
+func (a *api) put(e tsdb.Entity, temps ...float64) {
+	a.t.Helper()
+	var points []tsdb.Point[Reading]
+	for i, temp := range temps {
+		points = append(points, tsdb.Point[Reading]{Entity: e, Time: noon.Add(time.Duration(i-len(temps)+1) * time.Minute), Value: Reading{TempC: temp}})
+	}
+	if err := put(a.t.Context(), weather.For(a.store, acme), points); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// response is an answer that has been read to its end.
+type response struct {
+	*http.Response
+	body string
+}
+
+// do sends a request of acme's. Headers are "Name: value"; "Name:" takes one away.
+func (a *api) do(method, path, body string, headers ...string) response {
+	a.t.Helper()
+	r, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer secret")
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ":")
+		r.Header.Del(name)
+		if value = strings.TrimSpace(value); value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	resp, err := a.client.Do(r)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return response{resp, string(text)}
+}
+
+func (a *api) get(path string, headers ...string) response {
+	a.t.Helper()
+	return a.do(http.MethodGet, path, "", headers...)
+}
+
+// want checks an answer whole.
+func (r response) want(t *testing.T, status int, body string) {
+	t.Helper()
+	if r.StatusCode != status || strings.TrimSpace(r.body) != body {
+		t.Errorf("%s %s: %d %s, want %d %s", r.Request.Method, r.Request.URL, r.StatusCode, r.body, status, body)
+	}
+}
+
+// wantProblem checks that an answer is that problem, and returns it.
+func (r response) wantProblem(t *testing.T, k kind) problem {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal([]byte(r.body), &p); err != nil {
+		t.Errorf("%s %s: %d %s, want the problem %s", r.Request.Method, r.Request.URL, r.StatusCode, r.body, k.name)
+		return p
+	}
+	if r.StatusCode != k.status || p.Status != k.status || p.Type != problemTypes+k.name || p.Title == "" || r.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%s %s: %d %s %s, want %d and the problem %s", r.Request.Method, r.Request.URL, r.StatusCode, r.Header.Get("Content-Type"), r.body, k.status, k.name)
+	}
+	for _, secret := range []string{"rpc", "tidemark:", "tsdb", "acme", "#weather", "projects/", "fault"} {
+		if strings.Contains(strings.ReplaceAll(r.body, problemTypes, ""), secret) {
+			t.Errorf("%s %s shows %q, which is internal: %s", r.Request.Method, r.Request.URL, secret, r.body)
+		}
+	}
+	return p
+}
+
+// decode reads an answer's JSON.
+func decode[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return v
+}
+
+// spoil overwrites the payload of a point with what is no JSON.
+func (a *api) spoil(prefix string, at time.Time) {
+	a.t.Helper()
+	mut := bigtable.NewMutation()
+	mut.Set("d90", "p:json", bigtable.Time(at), []byte("{"))
+	if err := a.table.Apply(a.t.Context(), fmt.Sprintf("%s%019d", prefix, math.MaxInt64-at.UnixNano()), mut); err != nil {
+		a.t.Fatal(err)
+	}
+}

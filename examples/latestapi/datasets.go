@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// Reading is what a device measures. Not every device has a sensor for humidity.
+type Reading struct {
+	TempC    float64  `json:"temp_c"`
+	Humidity *float64 `json:"humidity,omitempty"`
+}
+
+// Position is where a bus was, and how fast.
+type Position struct {
+	Lat      float64 `json:"lat"`
+	Long     float64 `json:"long"`
+	SpeedKmh float64 `json:"speed_kmh"`
+}
+
+var (
+	d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
+	d7  = gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
+
+	// The key fields become parameters of queries by their names, so they must not be called like another parameter.
+	weather = tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
+		Retention: d90,
+		MaxEarly:  time.Hour, // a device with a wrong clock does not stay the latest for years
+	})
+	positions = tsdb.MustDefine("positions", tsdb.Key("company", "route", "bus"), codec.JSON[Position](), tsdb.SchemaOptions{
+		Retention: d7,
+		MaxEarly:  time.Hour,
+	})
+	schemas = []tsdb.Dataset{weather, positions}
+)
+
+// datasetsOf returns the datasets that the server shows, by name.
+func datasetsOf(store *tsdb.Store) map[string]dataset {
+	return map[string]dataset{
+		weather.Name(): show(store, weather, []window.Measure[Reading]{
+			{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
+			{Name: "humidity", Of: func(r Reading) (float64, bool) {
+				if r.Humidity == nil {
+					return 0, false
+				}
+				return *r.Humidity, true
+			}},
+		}),
+		positions.Name(): show(store, positions, []window.Measure[Position]{
+			{Name: "speed_kmh", Of: func(p Position) (float64, bool) { return p.SpeedKmh, true }},
+		}),
+	}
+}
+
+// dataset is what the handlers need of one, whatever the type of its values.
+type dataset interface {
+	fields() []string
+	measures() []string
+	latest(ctx context.Context, id tenant.ID, e tsdb.Entity) (point, error)
+	// latestMany returns an answer for each entity, also where some could not be read; an error is about all of them.
+	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity) ([]answer, error)
+	// latestUnder yields points that cannot be read with a *tsdb.PointError and goes on; any other error is the last pair.
+	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
+	page(ctx context.Context, id tenant.ID, q tsdb.Query, size int, cursor string) (page, error)
+	windows(ctx context.Context, id tenant.ID, q tsdb.Query, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
+}
+
+// key is the key fields with their values. As JSON it is an object with the fields in their order.
+type key struct{ fields, parts []string }
+
+func (k key) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, part := range k.parts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(k.fields[i])
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// point is a stored point as clients see it. Of one that cannot be read the Problem stands in the place of the value.
+type point struct {
+	Key     key       `json:"key"`
+	Time    time.Time `json:"time"`
+	Value   any       `json:"value,omitempty"`
+	Problem *problem  `json:"problem,omitempty"`
+}
+
+// answer is what there is to say of one of many entities.
+type answer struct {
+	point point
+	err   error
+}
+
+// page is a part of a history.
+type page struct {
+	points []point
+	next   string
+}
+
+// served is a schema of this program in its store. The tenant comes with each call, and For costs nothing.
+type served[T any] struct {
+	store  *tsdb.Store
+	schema *tsdb.Schema[T]
+	names  []string
+	of     []window.Measure[T]
+}
+
+func show[T any](store *tsdb.Store, schema *tsdb.Schema[T], of []window.Measure[T]) dataset {
+	return served[T]{store, schema, schema.KeyFields(), of}
+}
+
+func (s served[T]) fields() []string { return s.names }
+
+func (s served[T]) measures() (names []string) {
+	for _, m := range s.of {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func (s served[T]) point(p tsdb.Point[T]) point {
+	return point{Key: key{s.names, p.Entity.Parts()}, Time: p.Time, Value: p.Value}
+}
+
+func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity) (point, error) {
+	p, err := s.schema.For(s.store, id).Latest(ctx, e)
+	return s.point(p), err
+}
+
+func (s served[T]) latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity) ([]answer, error) {
+	found, err := s.schema.For(s.store, id).LatestMany(ctx, entities)
+	if _, some := errors.AsType[*tsdb.ReadError](err); err != nil && !some {
+		return nil, err
+	}
+	answers := make([]answer, len(found))
+	for i, a := range found {
+		answers[i] = answer{s.point(a.Point), a.Err}
+	}
+	return answers, nil
+}
+
+func (s served[T]) latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error] {
+	return func(yield func(point, error) bool) {
+		for p, err := range s.schema.For(s.store, id).LatestUnder(ctx, p) {
+			if !yield(s.point(p), err) {
+				return
+			}
+		}
+	}
+}
+
+func (s served[T]) page(ctx context.Context, id tenant.ID, q tsdb.Query, size int, cursor string) (page, error) {
+	got, err := s.schema.For(s.store, id).Page(ctx, q, size, cursor)
+	bad, some := errors.AsType[tsdb.PointErrors](err)
+	if err != nil && !some {
+		return page{}, err
+	}
+	out := page{points: make([]point, len(got.Points)), next: got.Next}
+	for i, p := range got.Points {
+		out.points[i] = s.point(p)
+		if len(bad) > 0 && bad[0].Time.Equal(p.Time) { // they are in the order of the points
+			out.points[i].Value, out.points[i].Problem = nil, problemOf(bad[0])
+			bad = bad[1:]
+		}
+	}
+	return out, nil
+}
+
+func (s served[T]) windows(
+	ctx context.Context, id tenant.ID, q tsdb.Query, grid window.Grid, names []string, opts window.Options,
+) (iter.Seq2[window.Bucket, error], error) {
+	var measures []window.Measure[T]
+	for _, name := range names {
+		for _, m := range s.of {
+			if m.Name == name {
+				measures = append(measures, m)
+			}
+		}
+	}
+	w, err := window.New(grid, measures, opts)
+	if err != nil {
+		return nil, err
+	}
+	return w.Read(ctx, s.schema.For(s.store, id), q.Entity, q.In, q.Order), nil
+}

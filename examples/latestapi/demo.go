@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+const (
+	demoTenant = "demo"
+	demoToken  = "demo"
+)
+
+// fill stores made-up points up to now, for the first line of curl to have something to find. Values depend on their time
+// alone, so that storing them again changes nothing.
+func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
+	id, err := tenant.Parse(demoTenant)
+	if err != nil {
+		return 0, err
+	}
+	var readings []tsdb.Point[Reading]
+	for i, e := range []tsdb.Entity{
+		tsdb.NewEntity("berlin", "cellar-1"), tsdb.NewEntity("berlin", "roof-7"), tsdb.NewEntity("hamburg", "roof-1"),
+	} {
+		for t := now.Truncate(10 * time.Minute); t.After(now.Add(-3 * 24 * time.Hour)); t = t.Add(-10 * time.Minute) {
+			hour := float64(t.UTC().Hour()) + float64(t.Minute())/60
+			r := Reading{TempC: tenth(15 + 3*float64(i) + 5*math.Sin((hour-9)/12*math.Pi))}
+			if i > 0 { // the cellar has no sensor for humidity
+				humidity := tenth(60 - 2*r.TempC/3)
+				r.Humidity = &humidity
+			}
+			readings = append(readings, tsdb.Point[Reading]{Entity: e, Time: t, Value: r})
+		}
+	}
+	var buses []tsdb.Point[Position]
+	for i, e := range []tsdb.Entity{
+		tsdb.NewEntity("stc", "22", "173"), tsdb.NewEntity("stc", "22", "175"), tsdb.NewEntity("stc", "9", "181"), tsdb.NewEntity("ln", "41", "174"),
+	} {
+		for t := now.Truncate(time.Minute); t.After(now.Add(-time.Hour)); t = t.Add(-time.Minute) {
+			turn := float64(t.Minute())/30*math.Pi + float64(i)
+			buses = append(buses, tsdb.Point[Position]{Entity: e, Time: t, Value: Position{
+				Lat: 53.4 + tenth(10*math.Sin(turn))/1000, Long: -1.3 + tenth(10*math.Cos(turn))/1000, SpeedKmh: tenth(20 + 20*math.Sin(3*turn)),
+			}})
+		}
+	}
+	if err := put(ctx, weather.For(store, id), readings); err != nil {
+		return 0, err
+	}
+	return len(readings) + len(buses), put(ctx, positions.For(store, id), buses)
+}
+
+// put stores points, a thousand a call.
+func put[T any](ctx context.Context, repo *tsdb.Repository[T], points []tsdb.Point[T]) error {
+	for len(points) > 0 {
+		n := min(len(points), 1000)
+		if _, err := repo.PutMany(ctx, points[:n]); err != nil {
+			return fmt.Errorf("put: %w", err)
+		}
+		points = points[n:]
+	}
+	return nil
+}
+
+// tenth rounds to a tenth.
+func tenth(x float64) float64 { return math.Round(10*x) / 10 }

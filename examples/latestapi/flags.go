@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// options are what the command line and the environment say.
+type options struct {
+	cloud  bool
+	dir    string
+	ensure bool
+	demo   bool
+
+	addr       string
+	tokens     tokens
+	cursorKeys [][]byte
+	ownKey     bool // the cursors' key was made by this process
+	limits     limits
+	drain      time.Duration
+}
+
+// where says where the points are.
+func (o options) where() string {
+	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
+	switch {
+	case !o.cloud:
+		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
+	case emulator != "":
+		return "the Bigtable emulator at " + emulator
+	}
+	return "Cloud Bigtable"
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	var remote bool
+	var tokenFile, keyFile string
+	flags := flag.NewFlagSet("latestapi", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.BoolVar(&o.cloud, "cloud", false,
+		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "the points are in this `folder`, made where there is none")
+	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create what the table lacks, which needs admin rights; a folder is always prepared")
+	flags.BoolVar(&o.demo, "demo", false, "store some made-up points of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
+
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8088", "listen on this `host:port`; port 0 takes any that is free")
+	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
+	flags.Func("token", "whose points a token shows, as `token=tenant`; as often as needed", o.tokens.parse)
+	flags.StringVar(&tokenFile, "tokens", "", "a `file` with a token=tenant on each line, which other users of this machine cannot see as they can flags")
+	flags.StringVar(&keyFile, "cursor-keys", "",
+		"a `file` with the keys that seal cursors, one a line, as \"openssl rand -base64 32\" prints them; the first one seals. "+
+			"Or the variable "+cursorKeysVariable+", with commas")
+	flags.Int64Var(&o.limits.body, "max-body", 1<<20, "how many `bytes` the body of a request may have")
+	flags.IntVar(&o.limits.requests, "max-requests", 256, "how many requests may read at once; others are asked to come again")
+	flags.DurationVar(&o.limits.timeout, "timeout", 10*time.Second, "how long a request may read")
+	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests under way may take after Ctrl-C")
+
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Answers HTTP requests for the latest points of devices, and for those before them.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, usageError{err}
+	}
+	if flags.NArg() > 0 {
+		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, check := range []func() error{
+		func() error { return o.checkStore(given) },
+		func() error { return o.readSecrets(given, tokenFile, keyFile) },
+		func() error { return o.checkServer(remote) },
+	} {
+		if err := check(); err != nil {
+			return o, usageError{err}
+		}
+	}
+	return o, nil
+}
+
+func (o *options) checkStore(given map[string]bool) error {
+	switch {
+	case o.cloud && given["dir"]:
+		return errors.New("-cloud and -dir exclude each other")
+	case o.dir == "":
+		return errors.New("-dir is empty, and has to name a folder")
+	case given["ensure"] && !o.cloud:
+		return errors.New("-ensure is for -cloud; a folder is always prepared")
+	}
+	o.ensure = o.ensure || !o.cloud
+	return nil
+}
+
+// readSecrets reads what is better kept out of the command line.
+func (o *options) readSecrets(given map[string]bool, tokenFile, keyFile string) (err error) {
+	if o.demo {
+		if err := o.tokens.parse(demoToken + "=" + demoTenant); err != nil {
+			return fmt.Errorf("-demo: its token %s: %w", demoToken, err)
+		}
+	}
+	if given["tokens"] {
+		if err := o.tokens.read(tokenFile); err != nil {
+			return fmt.Errorf("-tokens: %w", err)
+		}
+	}
+	if o.cursorKeys, o.ownKey, err = readCursorKeys(given["cursor-keys"], keyFile); err != nil {
+		return fmt.Errorf("cursor keys: %w", err)
+	}
+	return nil
+}
+
+func (o *options) checkServer(remote bool) error {
+	host, _, err := net.SplitHostPort(o.addr)
+	switch {
+	case len(o.tokens) == 0:
+		return errors.New("no -token and no -tokens: nobody could read; -token secret=acme shows acme's points to whoever knows the secret")
+	case err != nil:
+		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
+	case !remote && !loopback(host):
+		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
+			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
+	case o.limits.body < 1:
+		return fmt.Errorf("-max-body is %d, and has to be above 0", o.limits.body)
+	case o.limits.requests < 1 || o.limits.requests > 10_000:
+		return fmt.Errorf("-max-requests is %d, and has to be 1 to 10000", o.limits.requests)
+	case o.limits.timeout <= 0:
+		return fmt.Errorf("-timeout is %v, and has to be above 0", o.limits.timeout)
+	case o.drain <= 0:
+		return fmt.Errorf("-drain is %v, and has to be above 0", o.drain)
+	}
+	return nil
+}
+
+// loopback says whether only this machine reaches a host's address. An empty host is every address.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// maxGroup is how many points an answer holds that is made whole before it is sent. Lines are sent as they come.
+const maxGroup = 1000
+
+// group answers GET: the newest point of every entity below the first fields of a key, or of all entities. The answer is one
+// JSON object with so many points, or a line of JSON for each of all points.
+func (s *server) group(w http.ResponseWriter, r request) error {
+	prefix := r.params.prefix(r.dataset.fields())
+	as, err := accepted(r.Request, asJSON, asLines)
+	limit := 0
+	if as == asLines {
+		limit = r.params.integer("limit", 0, 1_000_000)
+	} else {
+		limit = r.params.integer("limit", maxGroup, maxGroup)
+	}
+	if err := errors.Join(r.params.check(), err); err != nil {
+		return err
+	}
+	if as == asLines {
+		return s.groupLines(w, r, prefix, limit)
+	}
+	answer := struct {
+		Points []point `json:"points"`
+		More   bool    `json:"more"`
+	}{Points: []point{}}
+	for p, err := range r.dataset.latestUnder(r.Context(), r.tenant, prefix) {
+		if err := bad(&p, err); err != nil {
+			return err
+		}
+		if answer.More = len(answer.Points) == limit; answer.More {
+			break
+		}
+		answer.Points = append(answer.Points, p)
+	}
+	return write(w, answer)
+}
+
+// groupLines sends each point when it is found. Once a line is sent, an error can only be the last one: a client takes an
+// answer for whole when its last line is {"end":true}.
+func (s *server) groupLines(w http.ResponseWriter, r request, prefix tsdb.Prefix, limit int) error {
+	w.Header().Set("Content-Type", asLines)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	out := json.NewEncoder(w)
+	sent := 0
+	for p, err := range r.dataset.latestUnder(r.Context(), r.tenant, prefix) {
+		if err := bad(&p, err); err != nil {
+			if sent == 0 {
+				return err
+			}
+			if p := s.note(r.Request, err); p != nil {
+				_ = out.Encode(map[string]*problem{"problem": p})
+			}
+			return nil
+		}
+		if limit > 0 && sent == limit {
+			_ = out.Encode(map[string]bool{"end": true, "more": true})
+			return nil
+		}
+		if err := out.Encode(p); err != nil {
+			return nil // the client has gone
+		}
+		sent++
+	}
+	_ = out.Encode(map[string]bool{"end": true})
+	return nil
+}
+
+// bad puts the problem of a point that cannot be read in the place of its value, and returns any other error.
+func bad(p *point, err error) error {
+	if unreadable, ok := errors.AsType[*tsdb.PointError](err); ok {
+		p.Value, p.Problem = nil, problemOf(unreadable)
+		return nil
+	}
+	return err
+}

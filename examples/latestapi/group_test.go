@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+func line(site, device string, temp int) string {
+	return fmt.Sprintf(`{"key":{"site":%q,"device":%q},"time":"2026-06-01T12:00:00Z","value":{"temp_c":%d}}`, site, device, temp)
+}
+
+func TestGroup(t *testing.T) {
+	a := newAPI(t)
+	a.put(tsdb.NewEntity("berlin", "a"), 1, 2)
+	a.put(tsdb.NewEntity("berlin", "b"), 3)
+	a.put(tsdb.NewEntity("berlin2", "c"), 4)
+	all := []string{line("berlin", "a", 2), line("berlin", "b", 3), line("berlin2", "c", 4)}
+
+	a.get("/v1/weather/group?site=berlin").want(t, 200, `{"points":[`+strings.Join(all[:2], ",")+`],"more":false}`)
+	a.get("/v1/weather/group").want(t, 200, `{"points":[`+strings.Join(all, ",")+`],"more":false}`)
+	a.get("/v1/weather/group?limit=2").want(t, 200, `{"points":[`+strings.Join(all[:2], ",")+`],"more":true}`)
+	a.get("/v1/weather/group?limit=3").want(t, 200, `{"points":[`+strings.Join(all, ",")+`],"more":false}`)
+	a.get("/v1/weather/group?site=nowhere").want(t, 200, `{"points":[],"more":false}`)
+	a.get("/v1/weather/group", "Authorization: Bearer secret=2").want(t, 200, `{"points":[],"more":false}`)
+
+	got := a.get("/v1/weather/group?site=berlin", "Accept: application/x-ndjson")
+	got.want(t, 200, strings.Join(all[:2], "\n")+"\n"+`{"end":true}`)
+	if kind := got.Header.Get("Content-Type"); kind != asLines {
+		t.Errorf("the lines are %s", kind)
+	}
+	a.get("/v1/weather/group?limit=1", "Accept: application/x-ndjson").want(t, 200, all[0]+"\n"+`{"end":true,"more":true}`)
+	a.get("/v1/weather/group?site=nowhere", "Accept: application/x-ndjson").want(t, 200, `{"end":true}`)
+}
+
+// TestGroupBreaksOff lets the store fail behind the first points: the client can tell that they are not all.
+func TestGroupBreaksOff(t *testing.T) {
+	a := newAPI(t)
+	for i := range 400 {
+		a.put(tsdb.NewEntity("berlin", fmt.Sprintf("d%03d", i)), 1)
+	}
+	a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(1))
+	a.get("/v1/weather/group?site=berlin").wantProblem(t, unavailable)
+	a.conn.Clear()
+
+	a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(1))
+	got := a.get("/v1/weather/group?site=berlin", "Accept: application/x-ndjson")
+	lines := strings.Split(strings.TrimSpace(got.body), "\n")
+	if last := lines[len(lines)-1]; got.StatusCode != 200 || len(lines) < 2 || !strings.HasPrefix(last, `{"problem":`) || strings.Contains(last, "fault") {
+		t.Errorf("%d and %d lines, the last one %s; want points and then the problem", got.StatusCode, len(lines), last)
+	}
+	if strings.Contains(got.body, `"end"`) {
+		t.Error("an answer that broke off says that it is whole")
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// defaultPage and maxPage are how many points a page has, and may have.
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+// history answers GET: the points of an entity, page by page. The next page is at the address that the page gives; its
+// cursor is sealed, and of no use for any other query, or to any other tenant.
+func (s *server) history(w http.ResponseWriter, r request) error {
+	q := tsdb.Query{
+		Entity: r.params.entity(r.dataset.fields()),
+		In:     r.params.interval(),
+		Order:  r.params.order(tsdb.NewestFirst),
+	}
+	size := r.params.integer("size", defaultPage, maxPage)
+	cursor, given := r.params.text("cursor")
+	if given && cursor == "" {
+		r.params.refuse("cursor", "empty", "left out for the first page")
+	}
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	page, err := r.dataset.page(r.Context(), r.tenant, q, size, cursor)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Points []point `json:"points"`
+		Next   string  `json:"next,omitempty"`
+	}{page.points, ""}
+	if page.next != "" {
+		answer.Next = next(r.URL, page.next)
+		w.Header().Set("Link", "<"+answer.Next+`>; rel="next"`)
+	}
+	return write(w, answer)
+}
+
+// next returns the address of the page behind this one, with everything else that this one was asked with.
+func next(u *url.URL, cursor string) string {
+	query := u.Query()
+	query.Set("cursor", cursor)
+	return u.EscapedPath() + "?" + query.Encode()
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// maxKeys is how many entities one request may ask for.
+const maxKeys = 1000
+
+// latest answers GET: the newest point of one entity.
+func (s *server) latest(w http.ResponseWriter, r request) error {
+	e := r.params.entity(r.dataset.fields())
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	p, err := r.dataset.latest(r.Context(), r.tenant, e)
+	if err != nil {
+		return err
+	}
+	return write(w, p)
+}
+
+// many is the answer to a POST. Answers are in the order of the keys; where one has failed, Complete is false.
+type many struct {
+	Answers  []one `json:"answers"`
+	Complete bool  `json:"complete"`
+}
+
+// one is what there is to say of one key: "found", "missing" where there is no point, or "failed", with the reason.
+type one struct {
+	Status string `json:"status"`
+	point
+}
+
+// MarshalJSON leaves out what an answer has not got.
+func (o one) MarshalJSON() ([]byte, error) {
+	if o.Status == "found" {
+		return json.Marshal(struct {
+			Status string `json:"status"`
+			point
+		}{o.Status, o.point})
+	}
+	return json.Marshal(struct {
+		Status  string   `json:"status"`
+		Key     key      `json:"key"`
+		Problem *problem `json:"problem,omitempty"`
+	}{o.Status, o.Key, o.Problem})
+}
+
+// latestMany answers POST: the newest point of each of many entities. What could not be read in time is marked, and what
+// was read is there.
+func (s *server) latestMany(w http.ResponseWriter, r request) error {
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	keys, err := readKeys(http.MaxBytesReader(w, r.Body, s.limits.body), r.Request)
+	if err != nil {
+		return err
+	}
+	answers := many{Answers: make([]one, len(keys)), Complete: true}
+	var entities []tsdb.Entity
+	var at []int // where the answer of an entity stands
+	for i, fields := range keys {
+		k, err := keyOf(r.dataset.fields(), fields)
+		answers.Answers[i].Key = k
+		if err != nil {
+			answers.failed(i, err)
+			continue
+		}
+		entities = append(entities, tsdb.NewEntity(k.parts...))
+		at = append(at, i)
+	}
+	found, err := r.dataset.latestMany(r.Context(), r.tenant, entities)
+	if err != nil {
+		return err
+	}
+	var worst error // of those that the client is not to blame for: one line in the log, not a thousand
+	for j, a := range found {
+		switch o := &answers.Answers[at[j]]; {
+		case a.err == nil:
+			o.Status, o.point = "found", a.point
+		case errors.Is(a.err, tsdb.ErrNotFound):
+			o.Status = "missing"
+		default:
+			p := answers.failed(at[j], a.err)
+			if p.Status >= http.StatusInternalServerError {
+				worst = a.err
+			}
+		}
+	}
+	if worst != nil {
+		s.log.Warn("answered in part", "path", r.URL.Path, "keys", len(keys), "error", worst)
+	}
+	return write(w, answers)
+}
+
+func (m *many) failed(i int, err error) *problem {
+	p := problemOf(err)
+	m.Complete = false
+	m.Answers[i].Status, m.Answers[i].Problem = "failed", p
+	return p
+}
+
+// readKeys reads a body: {"keys":[{"site":"berlin","device":"roof-7"}]}.
+func readKeys(body io.Reader, r *http.Request) ([]map[string]string, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != asJSON {
+		return nil, bodyType.problem().with("set Content-Type: " + asJSON)
+	}
+	var asked struct {
+		Keys []map[string]string `json:"keys"`
+	}
+	in := json.NewDecoder(body)
+	in.DisallowUnknownFields()
+	err := in.Decode(&asked)
+	if err == nil {
+		if _, more := in.Token(); more != io.EOF {
+			err = errors.New("something stands behind it")
+			if _, large := errors.AsType[*http.MaxBytesError](more); large {
+				err = more
+			}
+		}
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, bodyTooLarge.problem().with(fmt.Sprintf("it may have %d bytes", large.Limit))
+	}
+	if err != nil {
+		return nil, refused("body", "not understood", `like {"keys":[{"site":"berlin","device":"roof-7"}]}, with the fields of the dataset`)
+	}
+	if n := len(asked.Keys); n < 1 || n > maxKeys {
+		return nil, refused("keys", fmt.Sprintf("%d keys", n), fmt.Sprintf("1 to %d keys", maxKeys))
+	}
+	return asked.Keys, nil
+}
+
+// keyOf returns the key that a client names by its fields, or, with an error, as much of it as there is.
+func keyOf(fields []string, values map[string]string) (key, error) {
+	k := key{fields: fields}
+	for _, name := range fields {
+		part, ok := values[name]
+		switch {
+		case !ok:
+			return k, refused(name, "missing", "there: a key has "+strings.Join(fields, ", "))
+		case part == "":
+			return k, refused(name, "empty", "at least one byte")
+		}
+		k.parts = append(k.parts, part)
+	}
+	if len(values) > len(fields) {
+		return k, refused("key", "with other fields", "of "+strings.Join(fields, ", "))
+	}
+	return k, nil
+}

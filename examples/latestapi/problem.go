@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// problemTypes is what the names of problems hang on to become the URIs that clients compare. README.md explains each.
+const problemTypes = "https://github.com/tidemark-go/tidemark/tree/main/examples/latestapi#"
+
+// problem is a body of RFC 9457. It says what the client can do something about, and of everything else only an ID, under
+// which the log says more.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	// Instance names the one occurrence that the log has, where it has it.
+	Instance string `json:"instance,omitempty"`
+	// Field, Value and Limit say what was refused: the name by which the client knows it, and what would have been accepted.
+	Field string `json:"field,omitempty"`
+	Value string `json:"value,omitempty"`
+	Limit string `json:"limit,omitempty"`
+	// Time is that of the point that cannot be read.
+	Time *time.Time `json:"time,omitempty"`
+}
+
+// kind is a problem before it happens.
+type kind struct {
+	name, title string
+	status      int
+}
+
+var (
+	invalidInput     = kind{"invalid-input", "A parameter or a part of the body was refused", http.StatusBadRequest}
+	badCursor        = kind{"bad-cursor", "The cursor is not one of this query", http.StatusBadRequest}
+	tooManyBuckets   = kind{"too-many-buckets", "The windows are too many for one answer", http.StatusBadRequest}
+	unauthorized     = kind{"unauthorized", "The bearer token is missing or not known", http.StatusUnauthorized}
+	noPoint          = kind{"no-point", "There is no point", http.StatusNotFound}
+	noDataset        = kind{"no-dataset", "There is no such dataset", http.StatusNotFound}
+	noResource       = kind{"no-resource", "There is nothing at this address", http.StatusNotFound}
+	methodNotAllowed = kind{"method-not-allowed", "The address does not take this method", http.StatusMethodNotAllowed}
+	notAcceptable    = kind{"not-acceptable", "None of the media types that are accepted is to be had", http.StatusNotAcceptable}
+	bodyTooLarge     = kind{"body-too-large", "The body is too large", http.StatusRequestEntityTooLarge}
+	bodyType         = kind{"body-type", "The body has to be JSON", http.StatusUnsupportedMediaType}
+	internal         = kind{"internal", "This server made a mistake", http.StatusInternalServerError}
+	unreadablePoint  = kind{"unreadable-point", "The point is stored, and cannot be read", http.StatusInternalServerError}
+	busy             = kind{"busy", "Too many requests at once", http.StatusServiceUnavailable}
+	unavailable      = kind{"unavailable", "The store could not answer", http.StatusServiceUnavailable}
+	timedOut         = kind{"timeout", "The time for the answer was over", http.StatusGatewayTimeout}
+)
+
+func (k kind) problem() *problem {
+	return &problem{Type: problemTypes + k.name, Title: k.title, Status: k.status}
+}
+
+// Error lets a handler return a problem as its error.
+func (p *problem) Error() string { return p.Title + ": " + p.Detail }
+
+// with returns the problem with a sentence on what is special about it.
+func (p *problem) with(detail string) *problem {
+	p.Detail = detail
+	return p
+}
+
+// refused is the problem of an argument.
+func refused(field, value, limit string) *problem {
+	p := invalidInput.problem().with(field + " is " + value + "; it has to be " + limit)
+	p.Field, p.Value, p.Limit = field, value, limit
+	return p
+}
+
+// problemOf says what the client is told of an error. What it does not know it does not show: errors of the store name tables,
+// rows and addresses.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if bad, ok := errors.AsType[*tsdb.PointError](err); ok {
+		p := unreadablePoint.problem()
+		p.Time = &bad.Time
+		return p
+	}
+	switch {
+	case errors.Is(err, tsdb.ErrNotFound):
+		return noPoint.problem()
+	case errors.Is(err, tsdb.ErrCursor):
+		return badCursor.problem().with("ask for the first page again, without a cursor")
+	case errors.Is(err, window.ErrTooManyFilled):
+		return tooManyBuckets.problem().with("take a shorter interval, or longer windows")
+	case errors.Is(err, tsdb.ErrInvalid), errors.Is(err, window.ErrInvalid):
+		if e, ok := errors.AsType[*tsdb.InvalidError](err); ok {
+			return refused(e.Field, e.Value, e.Limit)
+		}
+		return invalidInput.problem()
+	case errors.Is(err, context.DeadlineExceeded):
+		return timedOut.problem()
+	case errors.Is(err, tsdb.ErrForeignRow), errors.Is(err, tsdb.ErrTenantMismatch):
+		return internal.problem()
+	}
+	return unavailable.problem()
+}
+
+// fail answers with what went wrong, and logs what the client is not told.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := s.note(r, err)
+	if p == nil {
+		return
+	}
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // who cannot be reached cannot be told
+}
+
+// note returns the problem of an error, and logs it where it is the server's. It returns nil where the client has gone.
+func (s *server) note(r *http.Request, err error) *problem {
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		return nil
+	}
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && p.Type != problemTypes+busy.name {
+		p.Instance = "urn:tidemark:occurrence:" + rand.Text()
+		s.log.Error("request failed", "instance", p.Instance, "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	return p
+}

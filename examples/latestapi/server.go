@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// limits bound what requests can ask of this program.
+type limits struct {
+	body     int64         // bytes of a body
+	requests int           // at once
+	timeout  time.Duration // of the reading of a request
+}
+
+// server answers requests. It is safe for concurrent use.
+type server struct {
+	store    *tsdb.Store
+	datasets map[string]dataset
+	tokens   tokens
+	limits   limits
+	log      *slog.Logger
+	slots    chan struct{} // one for each request that may read at once
+	stopping atomic.Bool   // so that whoever asks for readiness sends no more requests here
+}
+
+func newServer(store *tsdb.Store, ts tokens, l limits, log *slog.Logger) *server {
+	return &server{store: store, datasets: datasetsOf(store), tokens: ts, limits: l, log: log, slots: make(chan struct{}, l.requests)}
+}
+
+// request is one that has passed all that is the same for every question.
+type request struct {
+	*http.Request
+	tenant  tenant.ID
+	dataset dataset
+	params  *params
+}
+
+// handler answers a request, or returns why it cannot. Before it has written anything it may still return an error.
+type handler func(w http.ResponseWriter, r request) error
+
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	question := func(path string, methods map[string]handler) {
+		allowed := []string{http.MethodOptions}
+		for method, h := range methods {
+			mux.Handle(method+" "+path, s.guarded(h))
+			if allowed = append(allowed, method); method == http.MethodGet { // which takes HEAD as well
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+		mux.Handle(path, s.otherMethod(allowed))
+	}
+	question("/v1/{dataset}/latest", map[string]handler{http.MethodGet: s.latest, http.MethodPost: s.latestMany})
+	question("/v1/{dataset}/group", map[string]handler{http.MethodGet: s.group})
+	question("/v1/{dataset}/history", map[string]handler{http.MethodGet: s.history})
+	question("/v1/{dataset}/windows", map[string]handler{http.MethodGet: s.windows})
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("/healthz", s.otherMethod([]string{http.MethodGet, http.MethodHead, http.MethodOptions}))
+	mux.Handle("/readyz", s.otherMethod([]string{http.MethodGet, http.MethodHead, http.MethodOptions}))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, noResource.problem()) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store") // what is the latest now is not in a second
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// guarded lets a handler see only requests of a known tenant for a known dataset, so many at once and for so long.
+func (s *server) guarded(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, challenge, ok := s.tokens.authenticate(r)
+		if !ok {
+			w.Header().Set("WWW-Authenticate", challenge)
+			s.fail(w, r, unauthorized.problem())
+			return
+		}
+		ds, ok := s.datasets[r.PathValue("dataset")]
+		if !ok {
+			s.fail(w, r, noDataset.problem())
+			return
+		}
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		default:
+			s.fail(w, r, busy.problem())
+			return
+		}
+		p := paramsOf(r)
+		ctx, cancel := context.WithTimeout(r.Context(), p.duration("timeout", s.limits.timeout))
+		defer cancel()
+		if err := h(w, request{r.WithContext(ctx), id, ds, p}); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// otherMethod answers the methods that an address does not take.
+func (s *server) otherMethod(allowed []string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		s.fail(w, r, methodNotAllowed.problem())
+	})
+}
+
+const (
+	asJSON  = "application/json"
+	asLines = "application/x-ndjson"
+)
+
+// accepted returns the first of the offered media types that the client accepts most, or a problem.
+func accepted(r *http.Request, offers ...string) (string, error) {
+	header := strings.Join(r.Header.Values("Accept"), ",")
+	if strings.TrimSpace(header) == "" {
+		return offers[0], nil
+	}
+	best, found := 0.0, ""
+	for _, offer := range offers {
+		if q := quality(header, offer); q > best {
+			best, found = q, offer
+		}
+	}
+	if found == "" {
+		return "", notAcceptable.problem().with("there is " + strings.Join(offers, ", "))
+	}
+	return found, nil
+}
+
+// quality returns how much an Accept header wants a media type, by the most specific of its ranges that fits.
+func quality(header, offer string) float64 {
+	major, _, _ := strings.Cut(offer, "/")
+	specific, q := 0, 0.0
+	for part := range strings.SplitSeq(header, ",") {
+		kind, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		level := map[string]int{"*/*": 1, major + "/*": 2, offer: 3}[kind]
+		if level <= specific {
+			continue
+		}
+		specific, q = level, 1
+		if text, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(text, 64); err != nil {
+				q = 0
+			}
+		}
+	}
+	return q
+}
+
+// write answers with JSON. An answer that cannot be made is an error as long as nothing of it is sent.
+func write(w http.ResponseWriter, answer any) error {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		return internal.problem().with("the answer cannot be written as JSON")
+	}
+	w.Header().Set("Content-Type", asJSON)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	_, _ = w.Write(append(body, '\n')) // who cannot be reached cannot be told
+	return nil
+}
+
+// http returns the HTTP server, with a bound on everything that a client can take its time over.
+func (s *server) http() *http.Server {
+	return &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      s.limits.timeout + 30*time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones, also where the system has none
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// maxBuckets is how many windows one answer holds.
+const maxBuckets = 10_000
+
+// aggregates are what a window can say of a measure, by name.
+var aggregates = map[string]func(window.Summary) float64{
+	"count": func(s window.Summary) float64 { return float64(s.Count) },
+	"sum":   func(s window.Summary) float64 { return s.Sum },
+	"mean":  func(s window.Summary) float64 { return s.Mean },
+	"min":   func(s window.Summary) float64 { return s.Min },
+	"max":   func(s window.Summary) float64 { return s.Max },
+	"first": func(s window.Summary) float64 { return s.First },
+	"last":  func(s window.Summary) float64 { return s.Last },
+}
+
+var aggregateNames = []string{"count", "sum", "mean", "min", "max", "first", "last"}
+
+// bucket is a window as clients see it. Its values are by measure, then by aggregate; null where there is nothing.
+type bucket struct {
+	Start   time.Time                      `json:"start"`
+	End     time.Time                      `json:"end"`
+	Points  int64                          `json:"points"`
+	Bad     int64                          `json:"bad,omitempty"`
+	Partial bool                           `json:"partial,omitempty"`
+	Values  map[string]map[string]*float64 `json:"values"`
+	Filled  []string                       `json:"filled,omitempty"`
+}
+
+// windows answers GET: aggregates of an entity's points by the hour, the day or any other width, in a time zone.
+func (s *server) windows(w http.ResponseWriter, r request) error {
+	p := r.params
+	q := tsdb.Query{Entity: p.entity(r.dataset.fields()), In: p.interval(), Order: p.order(tsdb.OldestFirst)}
+	_, hasStart := q.In.Start()
+	if _, hasEnd := q.In.End(); !hasStart || !hasEnd {
+		p.refuse("from, to", "missing", "there: windows are made of an interval with both ends")
+	}
+	grid := p.grid()
+	names := p.list("measures", r.dataset.measures())
+	shown := p.list("aggregates", aggregateNames)
+	opts := window.Options{Gaps: p.gaps(), MaxFilled: maxBuckets}
+	if err := p.check(); err != nil {
+		return err
+	}
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	seq, err := r.dataset.windows(r.Context(), r.tenant, q, grid, names, opts)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Buckets []bucket `json:"buckets"`
+	}{[]bucket{}}
+	for b, err := range seq {
+		if _, unreadable := errors.AsType[*tsdb.PointError](err); unreadable {
+			continue // its bucket counts it as bad
+		}
+		if err != nil {
+			return err
+		}
+		if len(answer.Buckets) == maxBuckets {
+			return window.ErrTooManyFilled
+		}
+		answer.Buckets = append(answer.Buckets, bucketOf(b, shown))
+	}
+	return write(w, answer)
+}
+
+func bucketOf(b window.Bucket, names []string) bucket {
+	out := bucket{Start: b.Start, End: b.End, Points: b.Points, Bad: b.Bad, Partial: b.Partial, Values: map[string]map[string]*float64{}}
+	for _, s := range b.Values {
+		values := map[string]*float64{}
+		for _, name := range names {
+			values[name] = nil
+			if x := aggregates[name](s); !math.IsNaN(x) && !math.IsInf(x, 0) {
+				values[name] = &x
+			}
+		}
+		out.Values[s.Name] = values
+		if s.Filled {
+			out.Filled = append(out.Filled, s.Name)
+		}
+	}
+	return out
+}
+
+// grid takes every, which has to be there, and zone.
+func (p *params) grid() window.Grid {
+	every, _ := p.text("every")
+	grid, err := window.Parse(every)
+	if err != nil {
+		p.refuse("every", shown(every), "a duration, or a number with d, w or mo: 15m, 1h, 1d, 1w, 1mo")
+		return grid
+	}
+	name, ok := p.text("zone")
+	if !ok {
+		return grid
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" { // which would be wherever the server is
+		p.refuse("zone", shown(name), "a name of the time zone database, as Europe/Berlin")
+		return grid
+	}
+	grid = grid.In(zone)
+	if err := grid.Check(); err != nil {
+		p.refuse("every", shown(every)+" in a zone", "a width that divides a day, or days, weeks or months")
+	}
+	return grid
+}
+
+// gaps takes what stands where there is nothing.
+func (p *params) gaps() (g window.Gaps) {
+	if text, ok := p.text("gaps"); ok {
+		if g.UnmarshalText([]byte(text)) != nil {
+			p.refuse("gaps", shown(text), "leave-out, null, previous or linear")
+		}
+	}
+	return g
+}
+
+// list takes some of the known names, with commas between them; without any it is all of them.
+func (p *params) list(name string, known []string) []string {
+	text, ok := p.text(name)
+	if !ok {
+		return known
+	}
+	names := strings.Split(text, ",")
+	for i, n := range names {
+		if !slices.Contains(known, n) || slices.Contains(names[:i], n) {
+			p.refuse(name, shown(text), "some of "+strings.Join(known, ", ")+", with commas")
+		}
+	}
+	return names
+}
