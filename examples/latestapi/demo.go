@@ -43,7 +43,7 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 		for t := now.Truncate(time.Minute); t.After(now.Add(-time.Hour)); t = t.Add(-time.Minute) {
 			turn := float64(t.Minute())/30*math.Pi + float64(i)
 			buses = append(buses, tsdb.Point[Position]{Entity: e, Time: t, Value: Position{
-				Lat: 53.4 + tenth(10*math.Sin(turn))/1000, Long: -1.3 + tenth(10*math.Cos(turn))/1000, SpeedKmh: tenth(20 + 20*math.Sin(3*turn)),
+				Lat: rounded(53.4+math.Sin(turn)/100, 1e4), Long: rounded(-1.3+math.Cos(turn)/100, 1e4), SpeedKmh: tenth(20 + 20*math.Sin(3*turn)),
 			}})
 		}
 	}
@@ -65,5 +65,7 @@ func put[T any](ctx context.Context, repo *tsdb.Repository[T], points []tsdb.Poi
 	return nil
 }
 
-// tenth rounds to a tenth.
-func tenth(x float64) float64 { return math.Round(10*x) / 10 }
+func tenth(x float64) float64 { return rounded(x, 10) }
+
+// rounded rounds to whole parts, of which so many are one.
+func rounded(x, parts float64) float64 { return math.Round(x*parts) / parts }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -143,6 +144,8 @@ func (p *params) key(fields []string) (parts []string) {
 			p.refuse(missing, "missing", "there, as "+name+" is")
 		case ok && text == "":
 			p.refuse(name, "empty", "left out, or at least one byte")
+		case ok && !utf8.ValidString(text):
+			p.refuse(name, shown(text), "valid UTF-8")
 		case ok:
 			parts = append(parts, text)
 		}

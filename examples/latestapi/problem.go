@@ -129,7 +129,7 @@ func (s *server) note(r *http.Request, err error) *problem {
 	}
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError && p.Type != problemTypes+busy.name {
-		p.Instance = "urn:tidemark:occurrence:" + rand.Text()
+		p.Instance = "/occurrences/" + rand.Text()
 		s.log.Error("request failed", "instance", p.Instance, "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	return p

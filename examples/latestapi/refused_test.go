@@ -27,7 +27,7 @@ func TestRefused(t *testing.T) {
 		{"latest?" + at + "&x=%zz", "query"},
 		{"latest?" + at + "&timeout=1h", "timeout"},
 		{"latest?" + at + "&timeout=soon", "timeout"},
-		{"latest?site=berlin&device=%ff", "part 2"},
+		{"latest?site=berlin&device=%ff", "device"},
 		{"latest?site=berlin&device=" + strings.Repeat("x", 5000), "row key"},
 		{"group?" + at, "device"},
 		{"group?device=roof-7", "site"},
@@ -42,17 +42,17 @@ func TestRefused(t *testing.T) {
 		{"history?" + at + "&cursor=", "cursor"},
 		{"windows?" + at + "&every=1h", "from, to"},
 		{"windows?" + at + "&every=1h&from=2026-06-01T00:00:00Z", "from, to"},
-		{"windows?" + at + window + "&every=never", "every"},
-		{"windows?" + at + window, "every"},
-		{"windows?" + at + window + "&every=-1h", "every"},
-		{"windows?" + at + window + "&every=7h&zone=Europe/Berlin", "every"},
-		{"windows?" + at + window + "&every=1h&zone=Nowhere", "zone"},
-		{"windows?" + at + window + "&every=1h&zone=../../etc/passwd", "zone"},
-		{"windows?" + at + window + "&every=1h&zone=Local", "zone"},
-		{"windows?" + at + window + "&every=1h&gaps=wide", "gaps"},
-		{"windows?" + at + window + "&every=1h&measures=fuel", "measures"},
-		{"windows?" + at + window + "&every=1h&aggregates=mean,mean", "aggregates"},
-		{"windows?" + at + window + "&every=1h&aggregates=", "aggregates"},
+		{"windows?" + at + day + "&every=never", "every"},
+		{"windows?" + at + day, "every"},
+		{"windows?" + at + day + "&every=-1h", "every"},
+		{"windows?" + at + day + "&every=7h&zone=Europe/Berlin", "every"},
+		{"windows?" + at + day + "&every=1h&zone=Nowhere", "zone"},
+		{"windows?" + at + day + "&every=1h&zone=../../etc/passwd", "zone"},
+		{"windows?" + at + day + "&every=1h&zone=Local", "zone"},
+		{"windows?" + at + day + "&every=1h&gaps=wide", "gaps"},
+		{"windows?" + at + day + "&every=1h&measures=fuel", "measures"},
+		{"windows?" + at + day + "&every=1h&aggregates=mean,mean", "aggregates"},
+		{"windows?" + at + day + "&every=1h&aggregates=", "aggregates"},
 	} {
 		got := a.get("/v1/weather/" + test.path)
 		p := got.wantProblem(t, invalidInput)
@@ -81,7 +81,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-const window = "&from=2026-06-01T00:00:00Z&to=2026-06-02T00:00:00Z"
+const day = "&from=2026-06-01T00:00:00Z&to=2026-06-02T00:00:00Z"
 
 func TestAuthorization(t *testing.T) {
 	a := newAPI(t)
@@ -160,7 +160,7 @@ func TestMethodsAndMediaTypes(t *testing.T) {
 			t.Errorf("Accept %q: %s, want %s", accept, got.Header.Get("Content-Type"), want)
 		}
 	}
-	for _, path := range []string{"group", "history?" + at, "windows?every=1h&" + at + window} {
+	for _, path := range []string{"group", "history?" + at, "windows?every=1h&" + at + day} {
 		a.get("/v1/weather/"+path, "Accept: image/png").wantProblem(t, notAcceptable)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -166,13 +167,15 @@ func quality(header, offer string) float64 {
 
 // write answers with JSON. An answer that cannot be made is an error as long as nothing of it is sent.
 func write(w http.ResponseWriter, answer any) error {
-	body, err := json.Marshal(answer)
-	if err != nil {
+	var body bytes.Buffer
+	out := json.NewEncoder(&body)
+	out.SetEscapeHTML(false) // no \u0026 in addresses; it is never shown as HTML
+	if err := out.Encode(answer); err != nil {
 		return internal.problem().with("the answer cannot be written as JSON")
 	}
 	w.Header().Set("Content-Type", asJSON)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
-	_, _ = w.Write(append(body, '\n')) // who cannot be reached cannot be told
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	_, _ = w.Write(body.Bytes()) // who cannot be reached cannot be told
 	return nil
 }
 
