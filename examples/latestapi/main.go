@@ -36,9 +36,7 @@ func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(config.CursorKeys) == 0 {
-		config.CursorKeys = o.cursorKeys
-	}
+	config.CursorKeys = o.cursorKeys // which are those of the environment where no file is given
 	return tsdb.Open(ctx, config)
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -263,6 +264,34 @@ func TestShutdownUnderLoad(t *testing.T) {
 	clients.Wait()
 	if s.stderr.Len() > 0 {
 		t.Errorf("stderr: %s", s.stderr)
+	}
+}
+
+// TestDrainEnds leaves a request half sent: the process waits for it as long as -drain says, and then says that it did not end.
+func TestDrainEnds(t *testing.T) {
+	skipWhereNoInterrupt(t)
+	s := serving(t, "-demo", "-dir", t.TempDir(), "-drain", "200ms")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	head := "POST /v1/weather/latest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer demo\r\nContent-Type: application/json\r\n" +
+		"Expect: 100-continue\r\nContent-Length: 100\r\n\r\n"
+	if _, err := io.WriteString(conn, head); err != nil {
+		t.Fatal(err)
+	}
+	// The server asks for the body when a handler reads it, so the request is under way then.
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for s.lines.Scan() {
+	}
+	if err := s.cmd.Wait(); err == nil || !strings.Contains(s.stderr.String(), "still under way after 200ms") {
+		t.Errorf("%v, %s; want exit code 1 and why", err, s.stderr)
 	}
 }
 

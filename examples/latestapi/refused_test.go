@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -189,6 +191,44 @@ func TestBusy(t *testing.T) {
 	}
 	if again := a.get("/v1/weather/latest?" + at); again.StatusCode != 200 {
 		t.Errorf("the slot is not free again: %d %s", again.StatusCode, again.body)
+	}
+}
+
+// TestClientLeaves lets a client go while the store is slow: its slot is free again, and the log has nothing to complain of.
+func TestClientLeaves(t *testing.T) {
+	a := newLimited(t, limits{body: 1000, requests: 1, timeout: time.Hour})
+	entered := make(chan struct{}, 1)
+	a.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+		entered <- struct{}{}
+		return time.Hour
+	}).On(tsdbtest.ReadRows))
+	for _, accept := range []string{asJSON, asLines} {
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+"/v1/weather/group", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer secret")
+		r.Header.Set("Accept", accept)
+		done := make(chan error)
+		go func() {
+			resp, err := a.client.Do(r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			done <- err
+		}()
+		<-entered
+		leave()
+		if err := <-done; err == nil {
+			t.Error("a request whose client has left was answered")
+		}
+		a.server.slots <- struct{}{} // which waits for the handler to end
+		<-a.server.slots
+	}
+	if a.log.String() != "" {
+		t.Errorf("the log: %s", a.log)
 	}
 }
 
