@@ -151,18 +151,24 @@ func TestStoreFails(t *testing.T) {
 	a.get("/readyz", "Authorization:").want(t, 503, "stopping")
 }
 
-// TestUnreadable stores a payload that is no JSON between two good ones.
+// TestUnreadable stores payloads that are no JSON on both sides of a good one.
 func TestUnreadable(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 20, 21, 22)
 	a.spoil("acme#weather#berlin#roof-7#", noon)
+	a.spoil("acme#weather#berlin#roof-7#", noon.Add(-2*time.Minute))
 	if p := a.get("/v1/weather/latest?site=berlin&device=roof-7").wantProblem(t, unreadablePoint); p.Time == nil || !p.Time.Equal(noon) {
 		t.Errorf("the time of the point that cannot be read is %v", p.Time)
 	}
 	got := a.get("/v1/weather/history?site=berlin&device=roof-7")
 	page := decode[struct{ Points []map[string]any }](t, got.body)
-	if len(page.Points) != 3 || page.Points[0]["problem"] == nil || page.Points[0]["value"] != nil || page.Points[1]["value"] == nil || page.Points[1]["problem"] != nil {
-		t.Errorf("%d %s, want the problem in the place of the first value", got.StatusCode, got.body)
+	for i, p := range page.Points {
+		if bad := i != 1; (p["problem"] != nil) != bad || (p["value"] == nil) != bad {
+			t.Errorf("point %d is %v, want a problem or a value: %v, %v", i, p, bad, !bad)
+		}
+	}
+	if got.StatusCode != 200 || len(page.Points) != 3 {
+		t.Errorf("%d %s, want 3 points", got.StatusCode, got.body)
 	}
 	for _, accept := range []string{asJSON, asLines} {
 		if got := a.get("/v1/weather/group", "Accept: "+accept); got.StatusCode != 200 || strings.Count(got.body, unreadablePoint.name) != 1 {
@@ -171,6 +177,6 @@ func TestUnreadable(t *testing.T) {
 	}
 	windows := a.get("/v1/weather/windows?site=berlin&device=roof-7&every=1h&from=2026-06-01T11:00:00Z&to=2026-06-01T13:00:00Z&aggregates=count&measures=temp_c")
 	windows.want(t, 200, `{"buckets":[`+
-		`{"start":"2026-06-01T11:00:00Z","end":"2026-06-01T12:00:00Z","points":2,"values":{"temp_c":{"count":2}}},`+
+		`{"start":"2026-06-01T11:00:00Z","end":"2026-06-01T12:00:00Z","points":1,"bad":1,"values":{"temp_c":{"count":1}}},`+
 		`{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T13:00:00Z","points":0,"bad":1,"values":{"temp_c":{"count":0}}}]}`)
 }
