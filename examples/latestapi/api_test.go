@@ -74,7 +74,7 @@ func newAPI(t *testing.T) *api {
 func newLimited(t *testing.T, l limits) *api {
 	t.Helper()
 	key := []byte("a key of 32 bytes, for tests only")[:cursorKeySize]
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}}, schemas...)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}, Cache: tsdb.CacheOptions{Entries: 1000}}, schemas...)
 	var ts tokens
 	for _, text := range []string{"secret=acme", "secret=2=acme2"} {
 		if err := ts.parse(text); err != nil {

@@ -66,9 +66,9 @@ func datasetsOf(store *tsdb.Store) map[string]dataset {
 type dataset interface {
 	fields() []string
 	measures() []string
-	latest(ctx context.Context, id tenant.ID, e tsdb.Entity) (point, error)
+	latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error)
 	// latestMany returns an answer for each entity, also where some could not be read; an error is about all of them.
-	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity) ([]answer, error)
+	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error)
 	// latestUnder yields points that cannot be read with a *tsdb.PointError and goes on; any other error is the last pair.
 	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
 	page(ctx context.Context, id tenant.ID, q tsdb.Query, size int, cursor string) (page, error)
@@ -146,13 +146,13 @@ func (s served[T]) point(p tsdb.Point[T]) point {
 	return point{Key: key{s.names, p.Entity.Parts()}, Time: p.Time, Value: p.Value}
 }
 
-func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity) (point, error) {
-	p, err := s.schema.For(s.store, id).Latest(ctx, e)
+func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error) {
+	p, err := s.schema.For(s.store, id).Latest(ctx, e, opts...)
 	return s.point(p), err
 }
 
-func (s served[T]) latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity) ([]answer, error) {
-	found, err := s.schema.For(s.store, id).LatestMany(ctx, entities)
+func (s served[T]) latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error) {
+	found, err := s.schema.For(s.store, id).LatestMany(ctx, entities, opts...)
 	if _, some := errors.AsType[*tsdb.ReadError](err); err != nil && !some {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"os"
 	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // options are what the command line and the environment say.
@@ -23,6 +25,7 @@ type options struct {
 	cursorKeys [][]byte
 	ownKey     bool // the cursors' key was made by this process
 	limits     limits
+	cache      tsdb.CacheOptions
 	drain      time.Duration
 }
 
@@ -66,6 +69,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.Int64Var(&o.limits.body, "max-body", 1<<20, "how many `bytes` the body of a request may have")
 	flags.IntVar(&o.limits.requests, "max-requests", 256, "how many requests may read at once; others are asked to come again")
 	flags.DurationVar(&o.limits.timeout, "timeout", 10*time.Second, "how long a request may read")
+	flags.IntVar(&o.cache.Entries, "cache", 10_000, "how many entities' latest points to keep in memory, for requests with max_stale; 0 is none")
 	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests under way may take after Ctrl-C")
 
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -140,6 +144,8 @@ func (o *options) checkServer(remote bool) error {
 		return fmt.Errorf("-max-requests is %d, and has to be 1 to 10000", o.limits.requests)
 	case o.limits.timeout <= 0:
 		return fmt.Errorf("-timeout is %v, and has to be above 0", o.limits.timeout)
+	case o.cache.Entries < 0 || o.cache.Entries > 1_000_000:
+		return fmt.Errorf("-cache is %d, and has to be 0 to 1000000", o.cache.Entries)
 	case o.drain <= 0:
 		return fmt.Errorf("-drain is %v, and has to be above 0", o.drain)
 	}

@@ -18,13 +18,14 @@ const maxKeys = 1000
 // latest answers GET: the newest point of one entity.
 func (s *server) latest(w http.ResponseWriter, r request) error {
 	e := r.params.entity(r.dataset.fields())
+	opts := r.params.reads()
 	if err := r.params.check(); err != nil {
 		return err
 	}
 	if _, err := accepted(r.Request, asJSON); err != nil {
 		return err
 	}
-	p, err := r.dataset.latest(r.Context(), r.tenant, e)
+	p, err := r.dataset.latest(r.Context(), r.tenant, e, opts...)
 	if err != nil {
 		return err
 	}
@@ -61,6 +62,7 @@ func (o one) MarshalJSON() ([]byte, error) {
 // latestMany answers POST: the newest point of each of many entities. What could not be read in time is marked, and what
 // was read is there.
 func (s *server) latestMany(w http.ResponseWriter, r request) error {
+	opts := r.params.reads()
 	if err := r.params.check(); err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (s *server) latestMany(w http.ResponseWriter, r request) error {
 		entities = append(entities, tsdb.NewEntity(k.parts...))
 		at = append(at, i)
 	}
-	found, err := r.dataset.latestMany(r.Context(), r.tenant, entities)
+	found, err := r.dataset.latestMany(r.Context(), r.tenant, entities, opts...)
 	if err != nil {
 		return err
 	}

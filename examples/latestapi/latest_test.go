@@ -83,6 +83,33 @@ func TestLatestMany(t *testing.T) {
 		want(t, 200, `{"answers":[{"status":"missing","key":{"site":"berlin","device":"roof-7"}}],"complete":true}`)
 }
 
+// TestMaxStale changes a point behind the store's back: a request that takes an old answer gets one, and no other does.
+func TestMaxStale(t *testing.T) {
+	a := newAPI(t)
+	a.put(roof, 22)
+	const path = "/v1/weather/latest?site=berlin&device=roof-7"
+	many := func(query string) string {
+		return a.do(http.MethodPost, "/v1/weather/latest"+query, `{"keys":[{"site":"berlin","device":"roof-7"}]}`).body
+	}
+	a.get(path+"&max_stale=1m").want(t, 200, "{"+roofNow+"}")
+	a.spoil("acme#weather#berlin#roof-7#", noon)
+	a.conn.Reset()
+	a.get(path+"&max_stale=1m").want(t, 200, "{"+roofNow+"}")
+	if got := many("?max_stale=1m"); !strings.Contains(got, roofNow) {
+		t.Errorf("of many: %s", got)
+	}
+	if n := a.conn.Counts().Calls[tsdbtest.ReadRows]; n != 0 {
+		t.Errorf("%d reads for answers that are in memory", n)
+	}
+	for _, query := range []string{"", "&max_stale=0s"} {
+		a.get(path+query).wantProblem(t, unreadablePoint)
+	}
+	if got := many(""); !strings.Contains(got, unreadablePoint.name) {
+		t.Errorf("of many, without max_stale: %s", got)
+	}
+	a.get(path+"&max_stale=1m", "Authorization: Bearer secret=2").wantProblem(t, noPoint)
+}
+
 // TestDeadlineKeepsWhatIsRead lets two of five reads through, and holds up the others beyond the deadline.
 func TestDeadlineKeepsWhatIsRead(t *testing.T) {
 	a := newAPI(t)

@@ -30,12 +30,13 @@ import (
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
 func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
 	if !o.cloud {
-		return embedded.New(ctx, embedded.Options{Dir: o.dir, CursorKeys: o.cursorKeys})
+		return embedded.New(ctx, embedded.Options{Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
 		return nil, err
 	}
+	config.Cache = o.cache
 	config.CursorKeys = o.cursorKeys // which are those of the environment where no file is given
 	return tsdb.Open(ctx, config)
 }

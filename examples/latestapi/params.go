@@ -87,6 +87,22 @@ func (p *params) duration(name string, most time.Duration) time.Duration {
 	return d
 }
 
+// maxStale is how old an answer may be at most: as long as the cache keeps one.
+const maxStale = time.Minute
+
+// reads takes max_stale: how old an answer may be, for the cache to give it.
+func (p *params) reads() []tsdb.ReadOption {
+	text, ok := p.text("max_stale")
+	if !ok {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxStale {
+		p.refuse("max_stale", shown(text), fmt.Sprintf("a duration from 0s to %v", maxStale))
+	}
+	return []tsdb.ReadOption{tsdb.MaxStale(d)}
+}
+
 // instant takes a time, and reports whether it is there.
 func (p *params) instant(name string) (time.Time, bool) {
 	text, ok := p.text(name)

@@ -152,6 +152,7 @@ func TestExitCode(t *testing.T) {
 		{"-demo -max-requests 0", 2, "-max-requests"},
 		{"-demo -timeout 0s", 2, "-timeout"},
 		{"-demo -drain 0s", 2, "-drain"},
+		{"-demo -cache -1", 2, "-cache"},
 		{"-demo -dir=", 2, "-dir is empty"},
 		{"-demo -cloud -dir x", 2, "-cloud and -dir"},
 		{"-demo -ensure", 2, "-ensure is for -cloud"},
