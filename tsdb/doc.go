@@ -42,6 +42,11 @@
 // [Repository.Page] reads the same page by page, for programs whose own clients ask for one at a time. Its cursors work for
 // their tenant, dataset and [Query] alone, and with keys in the store's configuration a client can neither read nor make one.
 //
+// [Repository.LatestMany] reads the newest point of many entities at once, one answer each; [Repository.LatestUnder] that of
+// every entity below a [Prefix], without knowing them; both cost as many reads as there are entities, whatever their
+// histories, and in a schema with a [Head] one. With [MaxStale] the store's last-value cache may answer. Package
+// tsdb/window makes buckets of time out of any sequence of points.
+//
 // A point past its retention is invisible from the moment it expires, whether or not Bigtable has removed it yet, and a
 // dead history costs nothing to read over. A stored payload that does not decode is one [PointError], in its place.
 //
