@@ -131,6 +131,8 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 	} else if err := full(l); err != nil {
 		q.drop(l)
 		return err
+	} else {
+		it.arrived = time.Now() // so that the lane's items are in the order of their times
 	}
 	it.lane = l
 	g := &q.gens[len(q.gens)-1]
@@ -147,10 +149,16 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 // stirs reports whether the dispatcher has to look at the lane because of an item that came. A batch that ends wakes it
 // anyway.
 func (q *Buffer) stirs(l *lane, it *Item) bool {
-	if len(q.flights) >= q.gov.slots() || it.arrived.Before(q.gov.until) {
-		return q.timerAt.IsZero()
+	sleeps := q.timerAt.IsZero()
+	switch {
+	case sleeps && q.opts.Delivery > 0: // its time has to be watched
+		return true
+	case len(q.flights) >= q.gov.slots(), !q.mayFly(l):
+		return false
+	case it.arrived.Before(q.gov.until):
+		return sleeps
 	}
-	return q.timerAt.IsZero() || it.arrived.Add(q.opts.Linger).Before(q.timerAt) || q.waiting >= q.opts.BatchEntries || q.full(l)
+	return sleeps || it.arrived.Add(q.opts.Linger).Before(q.timerAt) || q.waiting >= q.opts.BatchEntries || q.full(l)
 }
 
 // full reports whether the lane's items fill a batch by themselves.
@@ -215,9 +223,13 @@ func (q *Buffer) Close(ctx context.Context) error {
 	q.mu.Unlock()
 	select {
 	case <-q.idle:
+	case <-ctx.Done():
+	}
+	select {
+	case <-q.idle: // also where ctx had ended before
 		q.workers.Wait()
 		return nil
-	case <-ctx.Done():
+	default:
 	}
 	err := context.Cause(ctx)
 	q.stop(fmt.Errorf("%w: %w", ErrClosed, err))
@@ -248,6 +260,9 @@ func (q *Buffer) Stats() Stats {
 	s.Down = q.gov.down
 	oldest := now
 	q.each(func(it *Item) {
+		if c := it.covers.head; c != nil {
+			it = c
+		}
 		if it.arrived.Before(oldest) {
 			oldest = it.arrived
 		}
@@ -284,9 +299,9 @@ func (q *Buffer) each(f func(*Item)) {
 
 // end ends items, and those that they stand for: their rows are free again, and those that are waited for are told.
 func (q *Buffer) end(items []ending) {
-	tell, sent := 0, len(items)
+	tell := 0
 	for _, e := range items {
-		for it := e.it.covers; it != nil; it = it.covers {
+		for it := e.it.covers.pop(); it != nil; it = e.it.covers.pop() {
 			items = append(items, ending{it, e.out})
 		}
 	}
@@ -299,7 +314,7 @@ func (q *Buffer) end(items []ending) {
 		default:
 			q.stats.Unknown++
 		}
-		if i < sent {
+		if e.it.claimed {
 			q.release(e.it)
 		}
 		if e.it.Done != nil || e.out.State != bt.Stored && q.opts.Failed != nil {

@@ -1,10 +1,10 @@
 package ingest
 
 import (
-	"container/heap"
 	"context"
-	"slices"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 // window is how many batches of a long queue are sorted by row together. More make narrower ranges of the table, and let
@@ -202,16 +202,11 @@ func (q *Buffer) fill(f *filling, l *lane) {
 // putBack undoes pop.
 func (q *Buffer) putBack(it *Item) {
 	l := it.lane
-	behind := q.rows[it.hash]
-	delete(q.rows, it.hash)
+	delete(q.rows, it.hash) // nobody has come to wait for it meanwhile
+	it.claimed = false
 	rest := l.front
 	l.front = list{}
 	q.push(l, it, true)
-	if behind != nil {
-		for next := behind.pop(); next != nil; next = behind.pop() {
-			q.push(l, next, true)
-		}
-	}
 	l.front.append(&rest)
 }
 
@@ -273,8 +268,10 @@ func (q *Buffer) launch(b *batch) {
 func (q *Buffer) attempt(b *batch) {
 	ctx, cancel := context.WithTimeout(q.ctx, q.opts.Request)
 	defer cancel()
+	bytes := 0
 	for _, it := range b.items {
 		it.Again = false
+		bytes += it.Bytes
 	}
 	begin := time.Now()
 	report := q.sender.Send(ctx, b.items)
@@ -287,97 +284,23 @@ func (q *Buffer) attempt(b *batch) {
 	for _, l := range b.lanes {
 		l.inflight--
 	}
-	q.gov.note(begin, now, report, busy)
+	q.gov.note(begin, now, sizeOf(bytes, b.items[0].Alone), report, busy)
 	over := make([]ending, 0, len(b.items))
 	var again []*Item
 	for _, it := range b.items {
 		if it.Again {
 			again = append(again, it)
-		} else {
-			over = append(over, ending{it, it.Track.Outcome()})
+			continue
 		}
+		out := it.Track.Outcome()
+		if out.State == bt.Rejected {
+			q.uncover(it)
+		}
+		over = append(over, ending{it, out})
 	}
 	q.end(over)
 	if len(again) > 0 {
 		q.again(again, b.tries+1, now, report)
 	}
 	q.poke()
-}
-
-// expireBy notes when an item's time is over.
-func (q *Buffer) expireBy(it *Item) {
-	if q.opts.Delivery == 0 {
-		return
-	}
-	if at := it.arrived.Add(q.opts.Delivery); q.expiry.IsZero() || at.Before(q.expiry) {
-		q.expiry = at
-	}
-}
-
-// expire ends the items whose time is over, those in flight apart.
-func (q *Buffer) expire(now time.Time) {
-	if q.expiry.IsZero() || now.Before(q.expiry) {
-		return
-	}
-	q.expiry = time.Time{}
-	var over []ending
-	fresh := func(items []*Item) []*Item {
-		return slices.DeleteFunc(items, func(it *Item) bool {
-			if now.Before(it.arrived.Add(q.opts.Delivery)) {
-				q.expireBy(it)
-				return false
-			}
-			over = append(over, ending{it, q.late(it)})
-			return true
-		})
-	}
-	for _, l := range q.lanes {
-		for it := l.peek(); it != nil; it = l.peek() {
-			if now.Before(it.arrived.Add(q.opts.Delivery)) {
-				q.expireBy(it)
-				break
-			}
-			if it = q.pop(l); it != nil {
-				over = append(over, ending{it, q.late(it)})
-			}
-		}
-		for i := range l.chunks {
-			l.chunks[i] = fresh(l.chunks[i])
-		}
-		l.chunks = slices.DeleteFunc(l.chunks, func(c []*Item) bool { return len(c) == 0 })
-		if l.empty() {
-			q.ring.remove(l)
-		}
-	}
-	for _, g := range q.retries {
-		g.items = fresh(g.items) // an empty group is passed over when its turn comes
-	}
-	q.end(over)
-}
-
-// abandon ends everything that is not in flight, as the buffer is closed and nobody waits any longer.
-func (q *Buffer) abandon() {
-	var over []ending
-	leave := func(items []*Item) {
-		for _, it := range items {
-			over = append(over, ending{it, q.left(it)})
-		}
-	}
-	for len(q.retries) > 0 {
-		leave(heap.Pop(&q.retries).(*group).items)
-	}
-	for _, l := range q.lanes {
-		for _, c := range l.chunks {
-			leave(c)
-		}
-		l.chunks = nil
-		for it := q.pop(l); it != nil; it = q.pop(l) {
-			leave([]*Item{it})
-		}
-		q.ring.remove(l)
-	}
-	q.end(over)
-	if q.waiting > 0 {
-		q.poke() // items that had waited for the rows of those that ended
-	}
 }

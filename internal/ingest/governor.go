@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -32,18 +33,35 @@ const (
 	// least that an attempt then takes.
 	slowdown    = 3
 	crowdedFrom = 50 * time.Millisecond
+	// longestWait bounds how long the service may ask to be left alone: a request a minute does not harm it.
+	longestWait = time.Minute
 )
+
+// size is what batches are compared by: how long an attempt takes is no news where the batch is larger than others. It is
+// the logarithm of their bytes in KiB, apart for batches whose items go alone.
+type size int
+
+const sizes = 2 * 16
+
+func sizeOf(bytes int, alone bool) size {
+	s := size(min(bits.Len(uint(bytes)>>10), sizes/2-1))
+	if alone {
+		s += sizes / 2
+	}
+	return s
+}
 
 // governor decides how many batches may be in flight, and when. Its zero value is not ready.
 type governor struct {
 	limit   float64
 	most    float64
-	usual   time.Duration // that an attempt at a batch takes
-	lowered time.Time     // when limit was lowered; attempts from before say nothing new
+	usual   [sizes]time.Duration // that an attempt at a batch takes, by its size; 0 for not known
+	lowered time.Time            // when limit was lowered; attempts from before say nothing new
 
 	down    error // why the service is taken for down; nil where it is not
 	failed  time.Time
 	until   time.Time // before which nothing is sent
+	asked   time.Time // how much of that the service asked for; the rest ends when an attempt succeeds
 	backoff *backoff.ExponentialBackOff
 
 	budget float64
@@ -75,13 +93,13 @@ func (g *governor) slots() int {
 	return int(g.limit)
 }
 
-// note learns from an attempt. Busy says that all slots were in use when it ended.
-func (g *governor) note(begin, now time.Time, r Report, busy bool) {
+// note learns from an attempt at a batch of that size. Busy says that all slots were in use when it ended.
+func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 	if r.Wait > 0 {
-		g.until = later(g.until, now.Add(r.Wait))
+		g.asked = later(g.asked, now.Add(min(r.Wait, longestWait)))
+		g.until = later(g.until, g.asked)
 	}
-	switch {
-	case r.Down:
+	if r.Down {
 		g.lower(begin, now, 0.7)
 		if begin.After(g.failed) || g.down == nil {
 			g.failed = now
@@ -92,35 +110,37 @@ func (g *governor) note(begin, now time.Time, r Report, busy bool) {
 			g.down = errDown
 		}
 		return
-	case r.Overload:
-		g.lower(begin, now, 0.7)
-	default:
-		g.learn(begin, now, busy)
 	}
-	g.down = nil
+	g.down, g.until = nil, g.asked
 	g.backoff.Reset()
+	if r.Overload {
+		g.lower(begin, now, 0.7)
+		return
+	}
+	g.learn(begin, now, of, busy)
 	g.budget = min(retryBudget, g.budget+retryRatio)
 }
 
 var errDown = errors.New("the service does not answer")
 
 // learn adapts to how long an attempt took: more in flight while that does not make attempts slower, less where it does.
-func (g *governor) learn(begin, now time.Time, busy bool) {
-	took := now.Sub(begin)
-	if g.usual == 0 {
-		g.usual = took
+func (g *governor) learn(begin, now time.Time, of size, busy bool) {
+	took, usual := now.Sub(begin), g.usual[of]
+	if usual == 0 {
+		usual = took
 	}
-	if took > crowdedFrom && took > slowdown*g.usual {
+	if took > crowdedFrom && took > slowdown*usual {
 		g.lower(begin, now, 0.9)
 	} else if busy {
 		g.limit = min(g.most, g.limit+1/g.limit)
 	}
 	// What is usual follows slowly upwards, so that a crowd does not become usual by itself, and fast downwards.
-	if took < g.usual {
-		g.usual -= (g.usual - took) / 4
+	if took < usual {
+		usual -= (usual - took) / 4
 	} else {
-		g.usual += (min(took, slowdown*g.usual) - g.usual) / 64
+		usual += (min(took, slowdown*usual) - usual) / 64
 	}
+	g.usual[of] = usual
 }
 
 func (g *governor) lower(begin, now time.Time, factor float64) {
@@ -151,8 +171,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// late is the outcome of an item whose time is over, and left that of one that is still there when the buffer ends.
-func (q *Buffer) late(it *Item) bt.Outcome {
+// tooLate is the outcome of an item whose time is over, and left that of one that is still there when the buffer ends.
+func (q *Buffer) tooLate(it *Item) bt.Outcome {
 	cause := ErrTimeout
 	if q.gov.down != nil {
 		cause = errors.Join(ErrTimeout, q.gov.down)

@@ -20,7 +20,7 @@ type Item struct {
 	Key       string // of its row
 	Bytes     int    // that it takes in memory
 	Mutations int    // that it takes in a request
-	Alone     bool   // it cannot go in a bulk request; a batch holds only such, or none
+	Alone     bool   // it cannot go in a bulk request; a batch holds only such, or none. All items of a row agree on it
 	Work      any    // for the Sender
 	// Done is told how the write ended, exactly once, on one goroutine for all items of the buffer. Nil is for nobody.
 	Done func(*Item, bt.Outcome)
@@ -31,7 +31,8 @@ type Item struct {
 
 	lane    *lane
 	next    *Item
-	covers  *Item // earlier ones of the same row, which it replaces: they end as it does; linked by their covers
+	covers  list // earlier ones of the same row, which it replaces, oldest first: they end as it does
+	claimed bool // it has taken its row
 	hash    uint64
 	gen     uint64
 	arrived time.Time
@@ -82,6 +83,17 @@ func (l *list) pop() *Item {
 	}
 	it.next = nil
 	return it
+}
+
+// remove takes out the items that f picks.
+func (l *list) remove(f func(*Item) bool) {
+	var rest list
+	for it := l.pop(); it != nil; it = l.pop() {
+		if !f(it) {
+			rest.push(it)
+		}
+	}
+	*l = rest
 }
 
 // append moves all of o to the end of l.

@@ -57,14 +57,20 @@ func (q *Buffer) pop(l *lane) *Item {
 		if it == nil {
 			return nil
 		}
-		l.waiting--
-		l.bytes -= it.Bytes
-		l.muts -= it.Mutations
-		q.waiting--
+		q.leave(it)
 		if q.claim(it) {
 			return it
 		}
 	}
+}
+
+// leave counts an item out of those that wait in their lane.
+func (q *Buffer) leave(it *Item) {
+	l := it.lane
+	l.waiting--
+	l.bytes -= it.Bytes
+	l.muts -= it.Mutations
+	q.waiting--
 }
 
 // peek returns the item that pop looks at first.
@@ -81,6 +87,7 @@ func (q *Buffer) claim(it *Item) bool {
 	behind, taken := q.rows[it.hash]
 	if !taken {
 		q.rows[it.hash] = nil
+		it.claimed = true
 		return true
 	}
 	if behind == nil {
@@ -96,11 +103,12 @@ func (q *Buffer) claim(it *Item) bool {
 func (q *Buffer) release(it *Item) {
 	behind := q.rows[it.hash]
 	delete(q.rows, it.hash)
+	it.claimed = false
 	if behind == nil {
 		return
 	}
 	for next := behind.pop(); next != nil; next = behind.pop() {
-		if after := behind.head; after != nil && after.Key == next.Key && !next.Alone {
+		if after := behind.head; after != nil && after.Key == next.Key && !next.Alone && !after.Alone {
 			after.cover(next)
 			continue
 		}
@@ -111,12 +119,25 @@ func (q *Buffer) release(it *Item) {
 
 // cover lets the item stand for an earlier one of the same row, and for those that that one stands for.
 func (it *Item) cover(earlier *Item) {
-	last := earlier
-	for last.covers != nil {
-		last = last.covers
+	all := earlier.covers
+	earlier.covers = list{}
+	all.push(earlier)
+	all.append(&it.covers)
+	it.covers = all
+}
+
+// uncover lets what the item was to replace wait for the row again, before all others: the item was refused and replaces
+// nothing.
+func (q *Buffer) uncover(it *Item) {
+	if it.covers.head == nil {
+		return
 	}
-	last.covers = it.covers
-	it.covers = earlier
+	all := it.covers
+	it.covers = list{}
+	if behind := q.rows[it.hash]; behind != nil {
+		all.append(behind)
+	}
+	q.rows[it.hash] = &all
 }
 
 // ring is the lanes that have something to send, in the order of their turns.

@@ -33,10 +33,6 @@ func (h *groups) Pop() any {
 func (q *Buffer) repeat(now time.Time) *batch {
 	for len(q.retries) > 0 && !now.Before(q.retries[0].at) {
 		g := q.retries[0]
-		if len(g.items) == 0 {
-			heap.Pop(&q.retries)
-			continue
-		}
 		if g.free {
 			heap.Pop(&q.retries)
 			return newBatch(g.items, g.tries)
@@ -60,7 +56,7 @@ func (q *Buffer) merge(now time.Time) *batch {
 	for len(q.retries) > 0 {
 		other := q.retries[0]
 		n, b, m := other.size()
-		if other.free || now.Before(other.at) || n > 0 && other.items[0].Alone != g.items[0].Alone ||
+		if other.free || now.Before(other.at) || other.items[0].Alone != g.items[0].Alone ||
 			entries+n > q.opts.BatchEntries || bytes+b > q.opts.BatchBytes || muts+m > q.opts.BatchMutations {
 			break
 		}
@@ -84,18 +80,18 @@ func (g *group) size() (entries, bytes, muts int) {
 // again lets items wait for their next attempt: in halves and at once where one of them made the service refuse all of
 // them, and after a while where the service could not take them.
 func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
+	for _, it := range items {
+		q.expireBy(it)
+	}
 	if r.Suspect && len(items) > 1 {
 		half := len(items) / 2
 		heap.Push(&q.retries, &group{items: items[:half:half], at: now, free: true})
 		heap.Push(&q.retries, &group{items: items[half:], at: now, free: true})
 		return
 	}
-	for _, it := range items {
-		q.expireBy(it)
-	}
 	at := now
 	if !r.Down { // where it is, the governor decides when the next request goes
-		at = now.Add(max(r.Wait, pause(tries)))
+		at = now.Add(max(min(r.Wait, longestWait), pause(tries)))
 	}
 	heap.Push(&q.retries, &group{items: items, tries: tries, at: at})
 }

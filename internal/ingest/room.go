@@ -25,7 +25,8 @@ func (q *Buffer) fits(l *lane, bytes int64) bool {
 	if entries < 1 || free < bytes && q.held > 0 {
 		return false
 	}
-	return l.held == 0 || l.held < share*(entries-1) && l.heldBytes+bytes <= share*(free-bytes)
+	// By division: a buffer without bounds to speak of has more room than can be multiplied.
+	return l.held == 0 || l.held/share < entries-1 && (l.heldBytes+bytes+share-1)/share <= free-bytes
 }
 
 // fitsAtAll reports whether the buffer as a whole has room, whosever it is.
@@ -117,9 +118,9 @@ func (q *Buffer) wait(ctx context.Context, l *lane, bytes int64) error {
 	q.mu.Lock()
 	q.stats.Blocked += time.Since(begin)
 	if w.given {
-		if err != nil && q.closed {
+		if q.closed {
 			q.untake(l, bytes)
-			return err
+			return ErrClosed
 		}
 		return nil
 	}
