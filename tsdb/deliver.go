@@ -3,6 +3,7 @@ package tsdb
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,6 +22,12 @@ type delivery struct {
 
 // Send implements ingest.Sender.
 func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report {
+	if err := d.store.admit(); err != nil { // closed before its writer
+		for _, it := range items {
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: fmt.Errorf("%w: %w", ErrWriterClosed, err)})
+		}
+		return ingest.Report{}
+	}
 	if items[0].Alone {
 		return d.sendAlone(ctx, items)
 	}
@@ -48,10 +55,14 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		a := b.answer(i, answers)
 		n.end(writes[i], attempted(a))
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
-		it.Again = a.Again || r.Suspect || !served && r.Down || d.keep && a.Err != nil && a.Doubt
+		it.Again = a.Again || r.Suspect || !served && r.Down || d.keep && a.Err != nil && a.Doubt && !final(a.Err)
 	}
 	return r
 }
+
+// final reports whether err is the service's no to one write as a client without the interceptors tells it, which may have
+// sent the write before. Trying again brings the same.
+func final(err error) bool { return errors.Is(err, bt.ErrUnguarded) && bt.Refused(err) }
 
 // sendAlone sends writes that depend on what their rows hold, one request each.
 func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Report {

@@ -70,8 +70,11 @@ func (j *journal) feedOn() {
 	for j.ctx.Err() == nil {
 		j.mu.Lock()
 		from, ok := j.nextFeed()
-		stuck := len(j.feed.stuck) > 0
+		stuck, failed := len(j.feed.stuck) > 0, j.failure != nil
 		j.mu.Unlock()
+		if failed {
+			return
+		}
 		if ok {
 			j.feedFrom(from)
 			continue
@@ -121,7 +124,9 @@ func (j *journal) feedFrom(from uint64) {
 	next := j.spool.Stats().Next
 	records, err := j.spool.Read(j.ctx, from, j.atOnce, feedBytes)
 	if err != nil {
-		j.pause(time.Second) // the spool has failed, or is being closed: nothing more comes of it
+		if j.ctx.Err() == nil {
+			j.fail(err)
+		}
 		return
 	}
 	points := make([]*pending, len(records))

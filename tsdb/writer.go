@@ -35,9 +35,6 @@ type Writer struct {
 
 	mu   sync.Mutex
 	lost UndeliveredError
-
-	closing sync.Once // of the journal
-	kept    error
 }
 
 // The errors of a writer, to tell apart with errors.Is.
@@ -102,8 +99,7 @@ func (w *Writer) Close(ctx context.Context) error {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
 	}
 	if w.journal != nil {
-		w.closing.Do(func() { w.kept = w.journal.close(ctx) })
-		return w.kept
+		return w.journal.close(ctx)
 	}
 	err := w.buffer.Close(ctx)
 	w.mu.Lock()
@@ -184,6 +180,7 @@ type pending struct {
 
 	// With a journal:
 	record []byte // what is to be synced, until it is
+	number uint64 // by which the points of the queue are in order
 	try    bool   // its caller does not wait for room
 	seq    uint64 // in the journal
 }

@@ -145,7 +145,7 @@ func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
 			if err == nil && errs != nil {
 				entryErr = errs[n]
 			}
-			answers[n] = Answer{Err: unguarded(ended(ctx, entryErr)).Err, Doubt: true}
+			answers[n] = Answer{Err: unguarded(ended(ctx, entryErr)).Err, Doubt: true, Whole: err != nil}
 		}
 		return answers
 	}

@@ -43,6 +43,9 @@ func refused(err error) bool {
 	return false
 }
 
+// Refused reports whether err is a status by which the service refuses before it applies anything.
+func Refused(err error) bool { return refused(err) }
+
 // Tracker gathers the attempts at one write. An earlier attempt whose answer was lost leaves a doubt that a later refusal
 // cannot clear; a later success does.
 type Tracker struct {
