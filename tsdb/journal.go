@@ -134,7 +134,7 @@ func (j *journal) offer(ctx context.Context, p *pending, try bool) error {
 		case j.queued == 0 || j.queued+len(p.record) <= journalQueue:
 			j.queued += len(p.record)
 			j.offered++
-			p.number = j.offered
+			p.seq = j.offered
 			j.queue = append(j.queue, p)
 			j.mu.Unlock()
 			poke(j.wake)

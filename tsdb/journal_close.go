@@ -14,7 +14,7 @@ func (j *journal) flush(ctx context.Context) error {
 	last := j.offered
 	j.mu.Unlock()
 	on := func() bool {
-		return (j.syncing == 0 || j.syncing > last) && (len(j.queue) == 0 || j.queue[0].number > last)
+		return (j.syncing == 0 || j.syncing > last) && (len(j.queue) == 0 || j.queue[0].seq > last)
 	}
 	if err := j.until(ctx, on); err != nil {
 		return err

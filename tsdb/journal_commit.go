@@ -66,7 +66,7 @@ func (j *journal) group(most int) (group []*pending, records [][]byte) {
 		clear(j.queue[:len(group)])
 		j.queue = j.queue[len(group):]
 		if group != nil {
-			j.syncing = group[0].number
+			j.syncing = group[0].seq
 		}
 		closed := j.closed
 		j.mu.Unlock()

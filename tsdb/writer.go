@@ -180,9 +180,8 @@ type pending struct {
 
 	// With a journal:
 	record []byte // what is to be synced, until it is
-	number uint64 // by which the points of the queue are in order
+	seq    uint64 // its number among those that were offered, and once it is synced that in the journal
 	try    bool   // its caller does not wait for room
-	seq    uint64 // in the journal
 }
 
 // place returns the path and the time of a point.
@@ -207,7 +206,7 @@ func newPending(id tenant.ID, w write, told func(Outcome)) *pending {
 		Tenant:    id.String(),
 		Key:       w.key,
 		Bytes:     w.size() + overhead,
-		Mutations: w.mutations(),
+		Mutations: int32(w.mutations()),
 		Alone:     w.conditional(),
 		Work:      p,
 	}

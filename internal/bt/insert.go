@@ -77,7 +77,7 @@ func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter,
 	row, err := t.Row(ctx, in.Key, exists)
 	switch {
 	case err != nil:
-		return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: err}, true
+		return 0, Outcome{State: Unknown, Attempts: int(tr.attempts), Err: err}, true
 	case row == nil:
 		return 0, Outcome{}, false
 	case in.Mine(row) && tr.doubt:
@@ -85,7 +85,7 @@ func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter,
 	case in.Mine(row):
 		return Same, tr.Outcome(), true
 	case tr.doubt && !in.Final:
-		return 0, Outcome{State: Unknown, Attempts: tr.attempts, Err: errReplaced}, true
+		return 0, Outcome{State: Unknown, Attempts: int(tr.attempts), Err: errReplaced}, true
 	}
 	return Other, tr.Outcome(), true
 }

@@ -49,7 +49,7 @@ func Refused(err error) bool { return refused(err) }
 // Tracker gathers the attempts at one write. An earlier attempt whose answer was lost leaves a doubt that a later refusal
 // cannot clear; a later success does.
 type Tracker struct {
-	attempts int
+	attempts int32 // writers hold many
 	doubt    bool
 	stored   bool
 	err      error
@@ -67,11 +67,11 @@ func (t *Tracker) Note(err error, doubt bool) {
 func (t *Tracker) Outcome() Outcome {
 	switch {
 	case t.stored:
-		return Outcome{State: Stored, Attempts: t.attempts}
+		return Outcome{State: Stored, Attempts: int(t.attempts)}
 	case t.doubt:
-		return Outcome{State: Unknown, Attempts: t.attempts, Err: t.err}
+		return Outcome{State: Unknown, Attempts: int(t.attempts), Err: t.err}
 	}
-	return Outcome{State: Rejected, Attempts: t.attempts, Err: t.err}
+	return Outcome{State: Rejected, Attempts: int(t.attempts), Err: t.err}
 }
 
 // notSent is the outcome of a write for which there was no time left to try.
@@ -90,7 +90,7 @@ func ended(ctx context.Context, err error) error {
 
 // Add adds what became of several attempts that were made at once.
 func (t *Tracker) Add(o Outcome) {
-	t.attempts += o.Attempts
+	t.attempts += int32(o.Attempts)
 	t.err = o.Err
 	t.stored = o.State == Stored
 	t.doubt = t.doubt || o.State == Unknown

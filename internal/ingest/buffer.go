@@ -356,6 +356,9 @@ func (q *Buffer) gone(it *Item) {
 	q.giveBack(it)
 }
 
+// tellAtOnce is how many callers are told before the room of their items is given back.
+const tellAtOnce = 64
+
 // tell calls Failed and Done, off the sending path. Items keep their room until they return, so that slow callers slow down
 // what comes in, and nothing grows.
 func (q *Buffer) tell() {
@@ -369,17 +372,21 @@ func (q *Buffer) tell() {
 		q.told.Lock()
 		items, q.told.items = q.told.items, items[:0]
 		q.told.Unlock()
-		for i, e := range items {
-			if e.out.State != bt.Stored && q.opts.Failed != nil {
-				q.opts.Failed(e.it, e.out)
+		for part := range slices.Chunk(items, tellAtOnce) {
+			for _, e := range part {
+				if e.out.State != bt.Stored && q.opts.Failed != nil {
+					q.opts.Failed(e.it, e.out)
+				}
+				if e.it.Done != nil {
+					e.it.Done(e.it, e.out)
+				}
 			}
-			if e.it.Done != nil {
-				e.it.Done(e.it, e.out)
-			}
-			items[i] = ending{}
 			q.mu.Lock()
-			q.gone(e.it)
+			for _, e := range part {
+				q.gone(e.it)
+			}
 			q.mu.Unlock()
+			clear(part)
 		}
 	}
 }

@@ -176,7 +176,7 @@ type filling struct {
 
 // add adds an item, and reports false where it is one too many.
 func (f *filling) fits(it *Item) bool {
-	f.full = len(f.items) > 0 && (len(f.items) == f.limit || it.Bytes > f.bytes || it.Mutations > f.muts)
+	f.full = len(f.items) > 0 && (len(f.items) == f.limit || it.Bytes > f.bytes || int(it.Mutations) > f.muts)
 	return !f.full
 }
 
@@ -195,7 +195,7 @@ func (q *Buffer) fill(f *filling, l *lane) {
 		}
 		f.items = append(f.items, it)
 		f.bytes -= it.Bytes
-		f.muts -= it.Mutations
+		f.muts -= int(it.Mutations)
 	}
 }
 
@@ -236,7 +236,7 @@ func (q *Buffer) cut(l *lane) {
 			begin, left = i, f
 		}
 		left.bytes -= it.Bytes
-		left.muts -= it.Mutations
+		left.muts -= int(it.Mutations)
 	}
 	if begin < len(items) {
 		l.chunks = append(l.chunks, items[begin:])

@@ -159,7 +159,7 @@ func TestBatchesCloseOnWhateverComesFirst(t *testing.T) {
 				begin := time.Now()
 				told := make(chan time.Time, tt.n)
 				for i := range tt.n {
-					it := &Item{Tenant: "a", Key: fmt.Sprint(i), Bytes: tt.bytes, Mutations: tt.muts}
+					it := &Item{Tenant: "a", Key: fmt.Sprint(i), Bytes: tt.bytes, Mutations: int32(tt.muts)}
 					it.Done = func(*Item, bt.Outcome) { told <- time.Now() }
 					if err := q.Put(t.Context(), it); err != nil {
 						t.Fatal(err)

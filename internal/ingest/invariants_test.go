@@ -55,7 +55,7 @@ func (q *Buffer) check(t *testing.T, granted int) {
 		n, bytes, muts := 0, 0, 0
 		for _, list := range []list{l.front, l.queue} {
 			for it := list.head; it != nil; it = it.next {
-				n, bytes, muts = n+1, bytes+it.Bytes, muts+it.Mutations
+				n, bytes, muts = n+1, bytes+it.Bytes, muts+int(it.Mutations)
 				timed("lane", it)
 				if it.claimed {
 					t.Errorf("%s waits and has its row", it.Key)
@@ -180,7 +180,7 @@ func randomLife(t *testing.T, seed uint64) {
 			for range 300 {
 				tenant := string(rune('a' + p%3))
 				key := roll(keys)
-				it := &Item{Tenant: tenant, Key: fmt.Sprintf("%s%d", tenant, key), Bytes: 50 + roll(100), Mutations: 1 + roll(3), Alone: tenant == "c" && key%3 > 0}
+				it := &Item{Tenant: tenant, Key: fmt.Sprintf("%s%d", tenant, key), Bytes: 50 + roll(100), Mutations: int32(1 + roll(3)), Alone: tenant == "c" && key%3 > 0}
 				switch roll(100) {
 				case 0:
 					it.Bytes = 7

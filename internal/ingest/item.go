@@ -16,12 +16,10 @@ import (
 
 // Item is one write on its way. The caller sets the exported fields and leaves the item alone until Done is called.
 type Item struct {
-	Tenant    string // whose share of the buffer it takes
-	Key       string // of its row
-	Bytes     int    // that it takes in memory
-	Mutations int    // that it takes in a request
-	Alone     bool   // it cannot go in a bulk request; a batch holds only such, or none. All items of a row agree on it
-	Work      any    // for the Sender
+	Tenant string // whose share of the buffer it takes
+	Key    string // of its row
+	Bytes  int    // that it takes in memory
+	Work   any    // for the Sender
 	// Done is told how the write ended, exactly once, on one goroutine for all items of the buffer. Nil is for nobody.
 	Done func(*Item, bt.Outcome)
 
@@ -29,13 +27,16 @@ type Item struct {
 	Track bt.Tracker
 	Again bool
 
-	lane    *lane
-	next    *Item
-	covers  list // earlier ones of the same row, which it replaces, oldest first: they end as it does
-	claimed bool // it has taken its row
-	hash    uint64
-	gen     uint64
-	arrived time.Time
+	// The fields are in an order in which they take little memory.
+	Mutations int32 // that it takes in a request
+	Alone     bool  // it cannot go in a bulk request; a batch holds only such, or none. All items of a row agree on it
+	claimed   bool  // it has taken its row
+	lane      *lane
+	next      *Item
+	covers    list // earlier ones of the same row, which it replaces, oldest first: they end as it does
+	hash      uint64
+	gen       uint64
+	arrived   time.Time
 }
 
 // Sender makes attempts at batches.

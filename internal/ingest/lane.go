@@ -41,7 +41,7 @@ func (q *Buffer) push(l *lane, it *Item, front bool) {
 	}
 	l.waiting++
 	l.bytes += it.Bytes
-	l.muts += it.Mutations
+	l.muts += int(it.Mutations)
 	q.waiting++
 	q.ring.add(l)
 }
@@ -69,7 +69,7 @@ func (q *Buffer) leave(it *Item) {
 	l := it.lane
 	l.waiting--
 	l.bytes -= it.Bytes
-	l.muts -= it.Mutations
+	l.muts -= int(it.Mutations)
 	q.waiting--
 }
 

@@ -72,7 +72,7 @@ func (q *Buffer) merge(now time.Time) *batch {
 func (g *group) size() (entries, bytes, muts int) {
 	for _, it := range g.items {
 		bytes += it.Bytes
-		muts += it.Mutations
+		muts += int(it.Mutations)
 	}
 	return len(g.items), bytes, muts
 }
