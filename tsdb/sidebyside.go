@@ -88,14 +88,24 @@ func (l *lane) run(f *fan) error {
 
 // next makes the requests of one page while there is room for them.
 func (l *lane) next(f *fan) ([]hit, error) {
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	return l.scan.next(f.ctx)
+}
+
+// enter waits until there is room for a request, and leave makes room for another.
+func (f *fan) enter() error {
 	select {
 	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-		return l.scan.next(f.ctx)
+		return nil
 	case <-f.ctx.Done():
-		return nil, f.over()
+		return f.over()
 	}
 }
+
+func (f *fan) leave() { <-f.slots }
 
 // send passes hits to the consumer, and reports whether it did: where it need not wait, only if the consumer is ready.
 func (l *lane) send(f *fan, batch []hit, wait bool) (bool, error) {
@@ -157,7 +167,7 @@ func (f *fan) single(scan skipScan) error {
 
 // cut runs what is left of a scan in parts, side by side, and yields what they find in order.
 func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
-	last, err := scan.lastKey(f.ctx) // the limit of the range may lie far behind it, and so tell little of where to cut
+	last, err := f.last(&scan)
 	if err != nil || last == "" {
 		return err == nil, err
 	}
@@ -191,6 +201,16 @@ func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// last is lastKey while there is room for a request: other parts are read meanwhile. The limit of the range may lie far
+// behind the last key, and so tell little of where to cut.
+func (f *fan) last(scan *skipScan) (string, error) {
+	if err := f.enter(); err != nil {
+		return "", err
+	}
+	defer f.leave()
+	return scan.lastKey(f.ctx)
 }
 
 // lastKey returns the last key of what is left of a scan, "" where nothing is.

@@ -1,0 +1,60 @@
+package tsdb_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestWidthBoundsWhatIsReadUnderAPrefix: the parts that a part is cut into, and the request that finds out where to cut it,
+// are no exception, and they get their turn.
+func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		var now, most atomic.Int32
+		count := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			return streamer(ctx, desc, cc, method, opts...)
+		})
+		for name, tt := range map[string]struct {
+			salts int
+			named func(i int) string
+		}{"in one clump": {0, clump}, "numbers": {0, number}, "salted": {16, number}} {
+			s := readings(t, tsdb.SchemaOptions{Salts: tt.salts})
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{count}}, s)
+			repo := s.For(store, acme)
+			var points []tsdb.Point[reading]
+			var want []tsdb.Entity
+			for i := range 600 {
+				want = append(want, tsdb.NewEntity("berlin", tt.named(i)))
+				for k := range 40 {
+					points = append(points, tsdb.Point[reading]{Entity: want[i], Time: start.Add(time.Duration(k) * time.Second)})
+				}
+			}
+			for batch := range slices.Chunk(points, 10_000) {
+				putAll(t, repo, batch)
+			}
+			slices.SortFunc(want, tsdb.Entity.Compare)
+			conn.Inject(tsdbtest.Delay(5 * time.Millisecond).On(tsdbtest.ReadRows))
+			for _, width := range []int32{1, 2, 3} {
+				most.Store(0)
+				seen, err := gather(t.Context(), repo, tsdb.Width(width))
+				if err != nil || !slices.Equal(seen, want) {
+					t.Errorf("%s: %d entities, %v", name, len(seen), err)
+				}
+				if got := most.Load(); got != width {
+					t.Errorf("%s: %d requests at once, want %d", name, got, width)
+				}
+			}
+		}
+	})
+}
