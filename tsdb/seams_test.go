@@ -1,0 +1,190 @@
+package tsdb_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestAllReadsAgreeWithAModel: every way to write, of the repository and through a writer, and every way to delete, for two
+// tenants with the same names for everything, one a prefix of the other, while points expire; every way to read shows
+// the same: from rows, from heads, from the cache, by pages.
+func TestAllReadsAgreeWithAModel(t *testing.T) {
+	for i, opts := range []tsdb.SchemaOptions{
+		{},
+		{FirstWins: true},
+		{Head: tsdb.Head{Points: kept}},
+		{Head: tsdb.Head{Points: kept}, FirstWins: true},
+		{Head: tsdb.Head{Points: kept, Only: true}},
+	} {
+		for _, salts := range []int{0, 4} {
+			opts.Salts, opts.Precision, opts.Retention = salts, tsdb.Milliseconds, minutes20
+			t.Run(fmt.Sprintf("%+v,salts=%d,first=%v", opts.Head, salts, opts.FirstWins), func(t *testing.T) {
+				t.Parallel()
+				for seed := range uint64(3) {
+					bubble(t, func(t *testing.T) { seams(t, rand.New(rand.NewPCG(seed, uint64(i))), opts) })
+				}
+			})
+		}
+	}
+}
+
+// seam is one tenant's repository, and what it must show.
+type seam struct {
+	*oracle
+	repo     *tsdb.Repository[string]
+	entities []tsdb.Entity
+}
+
+func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
+	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), opts)
+	c := &clock{now: start}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}}, s)
+	w := writer(t, store, tsdb.WriterOptions{Linger: -1})
+	ctx := t.Context()
+	var tenants []*seam
+	for _, name := range []string{"acme", "acme2"} {
+		m := &seam{oracle: &oracle{opts: opts, points: map[tsdb.Entity]map[int64]oraclePoint{}}, repo: s.For(store, tenant.MustParse(name))}
+		for _, parts := range [][2]string{{"a", "1"}, {"a", "12"}, {"a#", "1"}, {"a1", "2"}} {
+			m.entities = append(m.entities, tsdb.NewEntity(parts[0], parts[1]))
+		}
+		tenants = append(tenants, m)
+	}
+	const age = 20 * time.Minute
+	when := func() time.Time {
+		return c.now.Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(30 * time.Second)
+	}
+	for step := range 150 {
+		m := tenants[rnd.IntN(2)]
+		e := m.entities[rnd.IntN(len(m.entities))]
+		at := when()
+		if at.Before(c.now.Add(-age)) {
+			at = c.now.Truncate(30 * time.Second)
+		}
+		value := fmt.Sprint(m.repo.Tenant(), step)
+		p := oraclePoint{value, age}
+		var err error
+		switch rnd.IntN(11) {
+		case 0, 1:
+			err = m.written(e, at, p, c.now, m.repo.Put(ctx, e, at, value))
+		case 2:
+			var told tsdb.Outcome
+			err = errors.Join(m.repo.Via(w).PutFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o }), w.Flush(ctx))
+			if err == nil {
+				err = m.written(e, at, p, c.now, told.Err)
+			}
+		case 3, 4:
+			var batch []tsdb.Point[string]
+			for range rnd.IntN(12) {
+				at := when()
+				if at.Before(c.now.Add(-age)) {
+					continue
+				}
+				batch = append(batch, tsdb.Point[string]{Entity: m.entities[rnd.IntN(4)], Time: at, Value: fmt.Sprint(value, len(batch))})
+			}
+			put := m.repo.PutMany
+			if rnd.IntN(2) == 0 {
+				put = m.repo.Via(w).PutMany
+			}
+			outcomes, _ := put(ctx, batch)
+			for i, q := range batch {
+				if ok := m.put(q.Entity, q.Time.UnixMilli(), oraclePoint{q.Value, age}, c.now); ok != (outcomes[i].State == tsdb.Stored) {
+					t.Fatalf("PutMany: %+v", outcomes[i])
+				}
+			}
+			m.settle(batch)
+		case 5:
+			var stored bool
+			if stored, err = m.repo.PutIfAbsent(ctx, e, at, value); stored {
+				m.put(e, at.UnixMilli(), p, c.now)
+			}
+		case 6, 7:
+			if shown := m.shown(e, c.now); len(shown) > 0 {
+				at = shown[0].Time
+			}
+			err = m.repo.Delete(ctx, e, at)
+			delete(m.points[e], at.UnixMilli())
+		case 8:
+			_, err = m.repo.DeleteRange(ctx, e, tsdb.Since(at))
+			for ms := range m.points[e] {
+				if ms >= at.UnixMilli() {
+					delete(m.points[e], ms)
+				}
+			}
+		case 9:
+			if rnd.IntN(3) == 0 {
+				_, err = m.repo.DeletePrefix(ctx, tsdb.NewPrefix("a"))
+				delete(m.points, m.entities[0])
+				delete(m.points, m.entities[1])
+			}
+		case 10:
+			c.now = c.now.Add(time.Duration(rnd.Int64N(int64(4 * time.Minute))))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range tenants {
+			m.compare(t, step, c.now, when())
+		}
+	}
+}
+
+// written takes in a write that has ended with an error or none.
+func (m *seam) written(e tsdb.Entity, at time.Time, p oraclePoint, now time.Time, err error) error {
+	if m.put(e, at.UnixMilli(), p, now) == (err == nil) && (err == nil || errors.Is(err, tsdb.ErrExists)) {
+		return nil
+	}
+	return fmt.Errorf("a write at %v ended with %v", at, err)
+}
+
+func (m *seam) compare(t *testing.T, step int, now, at time.Time) {
+	t.Helper()
+	if step%5 == 0 {
+		manyToOracle(t, m.repo, m.oracle, m.entities, now)
+	}
+	answers, err := m.repo.LatestMany(t.Context(), m.entities, tsdb.MaxStale(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range m.entities {
+		want := m.shown(e, now)
+		for range 2 { // the second time surely from memory
+			p, err := m.repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour))
+			if a := answers[i]; p != a.Point && a.Err == nil || !errors.Is(err, a.Err) {
+				t.Fatalf("step %d: Latest of %v is %v, %v, LatestMany says %+v", step, e, p, err, a)
+			}
+			if len(want) == 0 && !errors.Is(err, tsdb.ErrNotFound) || len(want) > 0 && (err != nil || p != want[0]) {
+				t.Fatalf("step %d: Latest of %s's %v from memory is %v, %v, want %v", step, m.repo.Tenant(), e, p, err, want)
+			}
+		}
+		for _, q := range []tsdb.Query{{Entity: e}, {Entity: e, Order: tsdb.OldestFirst}, {Entity: e, In: tsdb.Between(at.Add(-8*time.Minute), at)}} {
+			var in, got []tsdb.Point[string]
+			for _, p := range want {
+				if q.In.Contains(p.Time) {
+					in = append(in, p)
+				}
+			}
+			if q.Order == tsdb.OldestFirst {
+				slices.Reverse(in)
+			}
+			for cursor, more := "", true; more; more = cursor != "" {
+				page, err := m.repo.Page(t.Context(), q, 2, cursor)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, cursor = append(got, page.Points...), page.Next
+			}
+			if !slices.Equal(got, in) {
+				t.Fatalf("step %d: the pages of %v hold %v, want %v", step, q, got, in)
+			}
+		}
+	}
+}
