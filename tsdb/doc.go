@@ -70,8 +70,8 @@
 //	err = w.Close(ctx)                     // nil: everything is stored
 //
 // [Sink.PutFunc] tells what became of a point, for a consumer that has a message to acknowledge; [Sink.PutMany] waits for
-// many. With [JournalOptions] points are acknowledged once they are on this machine's disk, and delivered through outages,
-// crashes and restarts.
+// many. With [JournalOptions] points are acknowledged, as Journaled, once they are on this machine's disk, and delivered
+// through outages, crashes and restarts.
 //
 // # Bounds
 //

@@ -11,6 +11,9 @@ import (
 //
 // Parts may hold any text. They become part of row keys, which show in logs and in Key Visualizer, so they should hold no
 // personal data.
+//
+// It has no exported fields, so that encoding/json writes it, also within a Point or a Page, as {}: answer with a type of your
+// own, made from Parts.
 type Entity struct{ path string }
 
 // NewEntity returns the entity with those parts. It cannot fail: a wrong number of parts, an empty part and invalid UTF-8

@@ -58,7 +58,7 @@ func ExampleSink_PutFunc() {
 		_ = in.PutFunc(ctx, tsdb.NewEntity("berlin", "roof-7"), noon.Add(time.Duration(i)*time.Second), Reading{TempC: 21.5}, func(o tsdb.Outcome) {
 			mu.Lock()
 			defer mu.Unlock()
-			if o.State == tsdb.Stored {
+			if o.Err == nil { // it is stored; with a journal, on disk
 				acked++ // message.Ack()
 			}
 		})

@@ -14,6 +14,9 @@ import (
 // and a restart of the machine lose nothing that was acknowledged, and nothing is counted twice. A point that the service
 // refuses goes to the dead letters (Writer.DeadLetters), which are part of the journal.
 //
+// Outcomes of points then say Journaled and not Stored: nobody is told when a point is delivered. Writer.Flush waits until
+// all are, or are dead letters.
+//
 // One writer at a time has the folder. Points that it finds there from before are delivered first.
 type JournalOptions struct {
 	// Dir is the folder of the journal, made where it does not exist. It is on one local disk, is readable by its owner

@@ -41,7 +41,7 @@ type Outcome struct {
 	State State
 	// Attempts is how often the write was sent; 0 where it was refused before that.
 	Attempts int
-	// Err is why it was not stored; nil where it was, or will be.
+	// Err is why it was not stored; nil where it was, or will be: Stored or Journaled.
 	Err error
 }
 

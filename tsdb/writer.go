@@ -94,6 +94,9 @@ func (w *Writer) Flush(ctx context.Context) error {
 //
 // Its error is an *UndeliveredError where points that were put with Put or TryPut, for which nobody waits, did not end
 // stored, whenever that was. A second Close does the same. It must not be called from a function that the writer calls.
+//
+// With a journal nothing is lost: where ctx ends before all is delivered, the error matches ErrKept and says how many points
+// are left for the next writer. Dead letters are no error of it; Stats counts them.
 func (w *Writer) Close(ctx context.Context) error {
 	if w == nil || w.buffer == nil {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")

@@ -44,9 +44,11 @@ type bucket struct {
 func (s *server) windows(w http.ResponseWriter, r request) error {
 	p := r.params
 	q := tsdb.Query{Entity: p.entity(r.dataset.fields()), In: p.interval(), Order: p.order(tsdb.OldestFirst)}
-	_, hasStart := q.In.Start()
-	if _, hasEnd := q.In.End(); !hasStart || !hasEnd {
-		p.refuse("from, to", "missing", "there: windows are made of an interval with both ends")
+	if _, ok := q.In.Start(); !ok {
+		p.refuse("from", "missing", "there: windows are made of an interval with both ends")
+	}
+	if _, ok := q.In.End(); !ok {
+		p.refuse("to", "missing", "there: windows are made of an interval with both ends")
 	}
 	grid := p.grid()
 	names := p.list("measures", r.dataset.measures())
