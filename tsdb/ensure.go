@@ -41,13 +41,11 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
 	if err := s.Ping(ctx); err != nil && !errors.Is(err, ErrNoTable) {
 		return err // within the timeout of reads, not of everything below
 	}
-	admin, err := s.admin(ctx)
+	admin, end, err := s.adminClient(ctx)
 	if err != nil {
-		return fmt.Errorf("tsdb: admin client: %w", err)
+		return err
 	}
-	if !s.keep {
-		defer admin.Close()
-	}
+	defer end()
 	return s.table.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
 }
 

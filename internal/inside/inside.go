@@ -1,0 +1,27 @@
+// Package inside is the door by which the packages below tsdb reach a store's table. Programs cannot take it: it opens to a
+// Key, which only packages of this module can name. Whoever comes in keeps what tsdb promises: keys and ranges from package
+// rowkey and a validated tenant, each row that comes back checked against the range that was asked for.
+package inside
+
+import (
+	"context"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// Key opens the door.
+type Key struct{}
+
+// Store is what is behind it.
+type Store struct {
+	Table *bt.Table
+	Name  string // of the table
+	Clock func() time.Time
+	// Admin returns an admin client, and what ends it; its error is tsdb.ErrNoAdmin where the store has none.
+	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
+	// Explain adds the table, and what is missing where something is, to what the service answered.
+	Explain func(error) error
+}

@@ -1,0 +1,34 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+)
+
+// Inside is for the packages of this module that are built on tsdb: no other can make its argument. Its error is ErrClosed
+// on a store that is closed.
+func (s *Store) Inside(inside.Key) (inside.Store, error) {
+	if err := s.admit(); err != nil {
+		return inside.Store{}, err
+	}
+	return inside.Store{Table: s.table, Name: s.name, Clock: s.clock, Admin: s.adminClient, Explain: s.explain}, nil
+}
+
+// adminClient returns an admin client, and what ends it.
+func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(), error) {
+	if s.admin == nil {
+		return nil, nil, ErrNoAdmin
+	}
+	admin, err := s.admin(ctx)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("tsdb: admin client: %w", err)
+	case s.keep:
+		return admin, func() {}, nil
+	}
+	return admin, func() { _ = admin.Close() }, nil
+}
