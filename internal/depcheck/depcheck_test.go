@@ -23,6 +23,10 @@ var rooms = []struct {
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
 		module + "/internal/engine", module + "/internal/inproc", module + "/tsdb/embedded",
 	}},
+	{"tsdb/window", []string{
+		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
+		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine",
+	}},
 	// A policy needs the client's types and nothing of the store.
 	{"gc", []string{"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest", module + "/tsdb"}},
 	// Codecs and tenants are for programs that never open a store, too.
