@@ -73,6 +73,10 @@ type SchemaOptions struct {
 	Fixed string
 	// Head asks for a row an entity that keeps its newest points together. Zero is none. It is part of the stored format.
 	Head Head
+	// Rollups are the aggregates that are kept of the points, or of events in their place: see package rollup. Each write
+	// marks the buckets of those that are derived from points. Zero is none. They are part of the stored format; one that is
+	// added later is added to the catalogue, and is complete once it is rebuilt.
+	Rollups []Rollup
 	// MaxLate is how old a point may be when it is written; older ones are rejected with ErrLate. Zero is no limit other
 	// than the retention.
 	MaxLate time.Duration

@@ -42,6 +42,7 @@ type Dataset struct {
 	Tags      []string `json:"tags"`            // of the codec, the one that is written first
 	Classes   []Class  `json:"classes"`         // the one that is written first
 	Head      *Head    `json:"head,omitempty"`
+	Rollups   []Rollup `json:"rollups,omitempty"`
 }
 
 // Head is what the catalogue knows of a dataset's head rows.

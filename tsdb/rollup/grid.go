@@ -1,0 +1,82 @@
+package rollup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// sample is a time at which no zone changes its clock.
+var sample = time.Date(2024, 1, 3, 12, 0, 0, 0, time.UTC)
+
+// width is how long a bucket usually is.
+func (r *Rollup[T]) width() time.Duration { return r.grid.Next(sample).Sub(r.grid.Start(sample)) }
+
+// resolve puts the defaults in the place of zero options, and refuses what cannot be.
+func (r *Rollup[T]) resolve() error {
+	o := &r.opts
+	if r.width() < time.Second {
+		return invalid.New(ErrInvalid, "width", r.width().String(), "at least 1s")
+	}
+	if zone := r.grid.Start(sample).Location(); zone != time.UTC {
+		if _, err := time.LoadLocation(zone.String()); err != nil || zone == time.Local || zone.String() == "" {
+			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String()), "one that time.LoadLocation knows by its name, as other programs have to")
+		}
+	}
+	if int(o.Mode) >= len(modeNames) {
+		return invalid.New(ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or AtMostOnce")
+	}
+	if o.From != "" && (o.Mode != Derived || !shortName(o.From) || o.From == r.name) {
+		return invalid.New(ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, for one that is derived")
+	}
+	if o.Lateness < 0 || o.Lateness%time.Millisecond != 0 {
+		return invalid.New(ErrInvalid, "Lateness", o.Lateness.String(), "0 for the default, or more, in whole milliseconds")
+	}
+	if o.Lateness == 0 {
+		o.Lateness = defaultLateness
+	}
+	if o.Retention.IsZero() {
+		o.Retention = gc.Class{Name: "keep", Policy: gc.Never()}
+	}
+	if err := o.Retention.Validate(); err != nil {
+		return fmt.Errorf("retention class %s: %w", invalid.Quote(o.Retention.Name), err)
+	}
+	if _, _, err := o.Retention.Policy.PointAge(); err != nil {
+		return fmt.Errorf("retention class %s: %w", invalid.Quote(o.Retention.Name), err)
+	}
+	return r.resolveSpan()
+}
+
+func (r *Rollup[T]) resolveSpan() error {
+	const day = 24 * time.Hour
+	width := r.width()
+	if r.opts.Span == 0 {
+		switch {
+		case width < 45*time.Second:
+			r.opts.Span = time.Hour
+		case width < time.Hour:
+			r.opts.Span = day
+		case width < 23*time.Hour:
+			r.opts.Span = 30 * day
+		default:
+			r.opts.Span = 400 * day
+		}
+	}
+	if r.opts.Span < width || r.opts.Span%time.Minute != 0 || r.opts.Span/width > maxBuckets {
+		return invalid.New(ErrInvalid, "Span", r.opts.Span.String(), fmt.Sprintf("whole minutes, 1 to %d times the width of a bucket (%v)", maxBuckets, width))
+	}
+	return nil
+}
+
+// step is what a mark stands for: a bucket, where all are equally long, and else a time that no bucket of the zone is shorter
+// than.
+func (r *Rollup[T]) step() time.Duration {
+	width := r.width()
+	at := r.grid.Start(sample)
+	if at.Location() == time.UTC && at.UnixMilli()%width.Milliseconds() == 0 && width%time.Millisecond == 0 && width <= 24*time.Hour {
+		return width
+	}
+	return min(zoneStep, width.Truncate(time.Millisecond))
+}

@@ -1,0 +1,138 @@
+package rollup
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Aggregates says what is kept of a measure's numbers.
+type Aggregates uint8
+
+// The aggregates. A mean is a sum and a count.
+const (
+	Count Aggregates = 1 << iota
+	Sum
+	Min
+	Max
+	Mean = Count | Sum
+	// All is all of them.
+	All = Count | Sum | Min | Max
+)
+
+var aggregateNames = []string{"count", "sum", "min", "max"}
+
+func (a Aggregates) names() []string {
+	var out []string
+	for i, name := range aggregateNames {
+		if a&(1<<i) != 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// String returns the names of the aggregates: count+sum.
+func (a Aggregates) String() string { return strings.Join(a.names(), "+") }
+
+// Measure draws a number from a value. Its cells hold whole multiples of 10^-Decimals.
+type Measure[T any] struct {
+	// Name is the measure's, 1 to 16 bytes of a-z 0-9 _: it is part of each cell.
+	Name string
+	// Of returns the number, and false where a value has none. One that is not finite, or of a magnitude above Max, counts as
+	// none: the bucket's Points less the measure's Count says how many there were.
+	Of func(T) (float64, bool)
+	// Decimals is how many decimal places are kept, 0 to 9; numbers are rounded to them, half away from zero.
+	Decimals int
+	// Max is the greatest magnitude that a number may have, above 0. Max times 10^Decimals is at most 2^53. A sum over so many
+	// numbers that it might not fit 64 bits is read with Summary.Overflow.
+	Max float64
+	// Aggregates is what is kept. Zero is All.
+	Aggregates Aggregates
+}
+
+// maxMeasures bounds the cells of a bucket.
+const maxMeasures = 16
+
+// maxExact is up to where each whole number is a float64.
+const maxExact = 1 << 53
+
+func (m *Measure[T]) check(i int) error {
+	field := func(name string) string { return name + " of measure " + strconv.Itoa(i) }
+	if !shortName(m.Name) {
+		return invalid.New(ErrInvalid, field("Name"), invalid.Quote(m.Name), "1 to 16 bytes of a-z 0-9 _")
+	}
+	switch {
+	case m.Of == nil:
+		return invalid.New(ErrInvalid, field("Of"), "nil", "a function")
+	case m.Decimals < 0 || m.Decimals > 9:
+		return invalid.New(ErrInvalid, field("Decimals"), strconv.Itoa(m.Decimals), "0 to 9")
+	case !(m.Max > 0) || m.Max*math.Pow10(m.Decimals) > maxExact:
+		return invalid.New(ErrInvalid, field("Max"), fmt.Sprint(m.Max), "above 0, and with its decimals at most 2^53")
+	case m.Aggregates&^All != 0:
+		return invalid.New(ErrInvalid, field("Aggregates"), strconv.Itoa(int(m.Aggregates)), "Count, Sum, Min, Max, Mean or All")
+	}
+	return nil
+}
+
+func shortName(name string) bool {
+	if name == "" || len(name) > 16 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// entry returns what the catalogue is to know of the measure.
+func (m *Measure[T]) entry() catalog.RollupMeasure {
+	return catalog.RollupMeasure{
+		Name:       m.Name,
+		Decimals:   m.Decimals,
+		Max:        strconv.FormatFloat(m.Max, 'f', -1, 64),
+		Aggregates: m.Aggregates.names(),
+	}
+}
+
+// scaled returns the number that a value has as a whole multiple of the measure's unit.
+func (m *Measure[T]) scaled(v T) (int64, bool) {
+	x, ok := m.Of(v)
+	if !ok || !(math.Abs(x) <= m.Max) {
+		return 0, false
+	}
+	return int64(math.Round(x * math.Pow10(m.Decimals))), true
+}
+
+// names returns the names of the measures.
+func names[T any](measures []Measure[T]) []string {
+	out := make([]string, len(measures))
+	for i := range measures {
+		out[i] = measures[i].Name
+	}
+	return out
+}
+
+func checkMeasures[T any](measures []Measure[T]) error {
+	if len(measures) > maxMeasures {
+		return invalid.New(ErrInvalid, "measures", strconv.Itoa(len(measures)), fmt.Sprintf("at most %d", maxMeasures))
+	}
+	seen := make([]string, 0, len(measures))
+	for i := range measures {
+		if err := measures[i].check(i); err != nil {
+			return err
+		}
+		if slices.Contains(seen, measures[i].Name) {
+			return invalid.New(ErrInvalid, "Name of measure "+strconv.Itoa(i), invalid.Quote(measures[i].Name), "each name once")
+		}
+		seen = append(seen, measures[i].Name)
+	}
+	return nil
+}

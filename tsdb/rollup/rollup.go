@@ -1,0 +1,153 @@
+package rollup
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// Mode says how a rollup comes by its numbers.
+type Mode uint8
+
+// The modes.
+const (
+	// Derived, the default, computes buckets from points, or from a finer rollup, and replaces them: whatever happens to the
+	// points is in it.
+	Derived Mode = iota
+	// ByStream adds up events that come through a writer with a journal. A row knows up to where it holds each journal, so an
+	// addition that is repeated changes nothing. Exact through retries and crashes.
+	ByStream
+	// ByMessage adds up events that bring an identity of their own, such as the number of a message. A row remembers those of
+	// the last while (Options.Remember): the same one does not count again. Exact within it.
+	ByMessage
+	// AtMostOnce adds up events by one attempt each. Where the answer is lost, nobody knows whether the event counts. It is
+	// the cheapest, and never counts twice.
+	AtMostOnce
+)
+
+var modeNames = []string{catalog.Derived, catalog.ByStream, catalog.ByMessage, catalog.Once}
+
+// String returns the name of m.
+func (m Mode) String() string {
+	if int(m) < len(modeNames) {
+		return modeNames[m]
+	}
+	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
+
+// Options are what a rollup may decide. The zero value derives it from points and keeps it for ever.
+type Options struct {
+	// Mode says how the rollup comes by its numbers. Zero is Derived.
+	Mode Mode
+	// From, of a derived rollup, is the name of a finer one of the same schema with the same measures, from whose buckets this
+	// one is computed. Its buckets lie within the buckets of this one. Empty is from the points.
+	From string
+	// Retention is the class that buckets are kept in: as long after their start as its policy says. Its families hold
+	// aggregates and are the rollup's own: they are named after the class, with an ending. Zero is "keep", for ever.
+	Retention gc.Class
+	// Lateness is how long after its end a bucket stays open, for points that come late. Zero is one minute. Points that come
+	// later still are in it too, after the next run of a worker; reads show them at once.
+	Lateness time.Duration
+	// Span is how much of time one row holds, a multiple of a minute. Zero is 1 day for buckets below an hour, 30 days for
+	// those below a day, and 400 days for others. A row holds at most 2,000 buckets.
+	Span time.Duration
+}
+
+// Rollup is the definition of a rollup of values of type T: its buckets and its measures. List it in the
+// SchemaOptions.Rollups of one schema; For binds it to a repository. It is immutable and safe for concurrent use.
+type Rollup[T any] struct {
+	name     string
+	grid     window.Grid
+	measures []Measure[T]
+	opts     Options
+	entry    catalog.Rollup
+}
+
+// Define returns a rollup: its name within the schema (1 to 16 bytes of a-z 0-9 _), the grid of its buckets, and its
+// measures, at most 16. One without measures counts points. It does no I/O. Errors match ErrInvalid, gc.ErrInvalid or gc.ErrVersions.
+func Define[T any](name string, grid window.Grid, measures []Measure[T], opts Options) (*Rollup[T], error) {
+	r, err := define(name, grid, measures, opts)
+	if err != nil {
+		return nil, fmt.Errorf("rollup %s: %w", invalid.Quote(name), err)
+	}
+	return r, nil
+}
+
+// MustDefine is Define for package variables. It panics where Define fails.
+func MustDefine[T any](name string, grid window.Grid, measures []Measure[T], opts Options) *Rollup[T] {
+	r, err := Define(name, grid, measures, opts)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// Name returns the rollup's name.
+func (r *Rollup[T]) Name() string { return r.name }
+
+// Grid returns the grid of the rollup's buckets.
+func (r *Rollup[T]) Grid() window.Grid { return r.grid }
+
+// Describe is for package tsdb: no program can make its argument.
+func (r *Rollup[T]) Describe(inside.Key) catalog.Rollup {
+	if r == nil {
+		return catalog.Rollup{}
+	}
+	return r.entry
+}
+
+const (
+	defaultLateness = time.Minute
+	maxBuckets      = 2000 // in a row
+	// zoneStep is what a mark stands for where buckets follow a clock that is changed: every zone's hours begin on one of
+	// its multiples.
+	zoneStep = 15 * time.Minute
+)
+
+func define[T any](name string, grid window.Grid, measures []Measure[T], opts Options) (*Rollup[T], error) {
+	if !shortName(name) {
+		return nil, invalid.New(ErrInvalid, "name", invalid.Quote(name), "1 to 16 bytes of a-z 0-9 _")
+	}
+	if err := grid.Check(); err != nil {
+		return nil, err
+	}
+	if err := checkMeasures(measures); err != nil {
+		return nil, err
+	}
+	r := &Rollup[T]{name: name, grid: grid, measures: append([]Measure[T](nil), measures...), opts: opts}
+	for i := range r.measures {
+		if r.measures[i].Aggregates == 0 {
+			r.measures[i].Aggregates = All
+		}
+	}
+	if err := r.resolve(); err != nil {
+		return nil, err
+	}
+	every, zone, in := strings.Cut(grid.String(), " in ")
+	if !in {
+		zone = "UTC"
+	}
+	r.entry = catalog.Rollup{
+		Name:  name,
+		Kind:  opts.Mode.String(),
+		Every: every,
+		Zone:  zone,
+		From:  opts.From,
+		Span:  r.opts.Span.Milliseconds(),
+		Late:  r.opts.Lateness.Milliseconds(),
+		Class: catalog.Class{Name: r.opts.Retention.Name, Policy: r.opts.Retention.Policy.String()},
+	}
+	if opts.Mode == Derived {
+		r.entry.Step = r.step().Milliseconds()
+	}
+	for i := range r.measures {
+		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
+	}
+	return r, nil
+}
