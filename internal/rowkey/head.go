@@ -2,19 +2,13 @@ package rowkey
 
 import "strings"
 
-// headKind follows the dataset in the keys of head rows. No dataset's name can hold the mark that it starts with.
-const headKind = "!head"
+// headKind follows the dataset in the keys of head rows.
+const headKind = "head"
 
 // Heads returns the space of the dataset's head rows, one an entity, beside that of its points. The key of a head row is
 // what AppendEntity gives there, and Under gives the ranges of the head rows below a prefix. It is shorter than the keys of
 // the entity's points, so that CheckPath of the points holds for it too.
-func (s Space) Heads() Space {
-	if s.prefix == "" {
-		return s
-	}
-	s.prefix = s.prefix[:len(s.prefix)-1] + headKind + s.prefix[len(s.prefix)-1:]
-	return s
-}
+func (s Space) Heads() Space { return s.Kind(headKind) }
 
 // SplitEntity takes the key of a head row apart. It reports false for any key that AppendEntity does not make in this
 // space. The path is a part of key.

@@ -45,6 +45,7 @@ type Space struct {
 	tenant int    // length of "<tenant>#"
 	fields []string
 	salts  int
+	spare  int // bytes by which keys of a kind beside are longer
 }
 
 // NewSpace returns the space of a tenant's dataset whose keys have the given key fields and salts (0 for none). Its error
@@ -113,7 +114,7 @@ func (s Space) CheckPath(path string) error {
 	if err := checkParts(path, s.fields); err != nil {
 		return err
 	}
-	n := len(s.prefix) + len(path) + 1 + ReverseLen
+	n := len(s.prefix) + s.spare + len(path) + 1 + ReverseLen
 	if s.salts > 0 {
 		n += saltLen
 	}
@@ -143,7 +144,7 @@ func (s Space) CheckPrefix(path string) error {
 	if err := checkParts(path, s.fields); err != nil {
 		return err
 	}
-	n := len(s.prefix) + len(path) + 1
+	n := len(s.prefix) + s.spare + len(path) + 1
 	if s.salts > 0 {
 		n += saltLen
 	}
