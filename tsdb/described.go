@@ -28,6 +28,7 @@ func (d *dataset) entry() catalog.Dataset {
 		Tags:      d.tags,
 		Classes:   classes,
 		Head:      d.entryHead(),
+		Rollups:   d.entryRollups(),
 	}
 }
 
@@ -83,7 +84,10 @@ func describe(e catalog.Dataset) (*dataset, error) {
 	if e.Head != nil {
 		d.head = Head{Points: e.Head.Points, Only: e.Head.Only}
 	}
-	return d, d.complete()
+	if err := d.complete(); err != nil {
+		return nil, err
+	}
+	return d, d.withRollups(e.Rollups)
 }
 
 func parsePrecision(name string) (rowkey.Precision, error) {

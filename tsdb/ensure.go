@@ -184,7 +184,7 @@ func shapes(datasets []Dataset) ([]*dataset, error) {
 				return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(shape.name), "each name once")
 			}
 		}
-		for _, c := range shape.classes {
+		for _, c := range shape.allClasses() {
 			if other, ok := classes[c.Name]; ok && !other.Equal(c.Class) {
 				return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
 					fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
@@ -209,6 +209,7 @@ func families(shapes []*dataset) map[string]bigtable.Family {
 	out := map[string]bigtable.Family{catalog.Family: {GCPolicy: bigtable.MaxVersionsPolicy(1)}}
 	for _, d := range shapes {
 		d.headFamilies(out)
+		d.rollupFamilies(out)
 		if d.head.Only {
 			continue
 		}
@@ -228,8 +229,8 @@ func compareFamilies(want map[string]bigtable.Family, info *bigtable.TableInfo) 
 			continue
 		}
 		delete(missing, have.Name)
-		if _, aggregate := have.ValueType.(bigtable.AggregateType); aggregate {
-			diffs = append(diffs, fmt.Sprintf("family %s: is an aggregate family, points need an ordinary one", have.Name))
+		if diff := compareType(have.Name, w.ValueType, have.ValueType); diff != "" {
+			diffs = append(diffs, diff)
 			continue
 		}
 		declared, err := gc.FromBigtable(w.GCPolicy)

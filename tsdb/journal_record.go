@@ -43,6 +43,7 @@ func parseRecord(src []byte, known func(uint64) *dataset) (tenant.ID, write, err
 	if err != nil {
 		return tenant.ID{}, write{}, err
 	}
+	space = d.beside(space)
 	if err := space.CheckPath(path); err != nil {
 		return tenant.ID{}, write{}, err
 	}

@@ -121,6 +121,9 @@ type dataset struct {
 	head        Head
 	headClasses []class  // the families of heads, by class
 	headColumns []column // as columns, in head rows
+
+	rollups []rolled
+	marked  int // of the rollups, those that each write marks
 }
 
 // class is a retention class reduced to what a point needs.
@@ -185,6 +188,13 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.decoders = append(s.decoders, r.Decode)
 	}
 	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	rollups, err := describedRollups(opts.Rollups)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.withRollups(rollups); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -267,6 +277,7 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 		return r
 	}
 	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
+	r.space = s.beside(r.space)
 	r.heads = r.space.Heads()
 	return r
 }

@@ -190,25 +190,28 @@ func merge(old []byte, d Dataset) ([]byte, error) {
 
 // Same reports whether the two say the same, order included.
 func (d Dataset) Same(o Dataset) bool {
-	return len(d.Differences(o)) == 0 && slices.Equal(d.Tags, o.Tags) && slices.Equal(d.Classes, o.Classes)
+	return len(d.Differences(o)) == 0 && slices.Equal(d.Tags, o.Tags) && slices.Equal(d.Classes, o.Classes) &&
+		slices.Equal(rollupNames(d.Rollups), rollupNames(o.Rollups))
 }
 
-// Differences lists where a program that declares d cannot work with what is stored as o: the shape of keys, and tags and
-// classes that one of them has and the other has not. Their order is not a difference.
+// Differences lists where a program that declares d cannot work with what is stored as o: the shape of keys, and tags,
+// classes and rollups that one of them has and the other has not. Their order is not a difference.
 func (d Dataset) Differences(o Dataset) []string {
 	diffs := d.shape(o)
 	diffs = append(diffs, missing(d.Name, "codec tag", "declared", d.Tags, "stored", o.Tags)...)
 	diffs = append(diffs, missing(d.Name, "codec tag", "stored", o.Tags, "declared", d.Tags)...)
 	diffs = append(diffs, missing(d.Name, "retention class", "declared", names(d.Classes), "stored", names(o.Classes))...)
 	diffs = append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
-	return diffs
+	diffs = append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
+	return append(diffs, missing(d.Name, "rollup", "stored", rollupNames(o.Rollups), "declared", rollupNames(d.Rollups))...)
 }
 
-// Conflicts is Differences without what writing d to the catalogue mends: tags and classes that only d has.
+// Conflicts is Differences without what writing d to the catalogue mends: tags, classes and rollups that only d has.
 func (d Dataset) Conflicts(o Dataset) []string {
 	diffs := d.shape(o)
 	diffs = append(diffs, missing(d.Name, "codec tag", "stored", o.Tags, "declared", d.Tags)...)
-	return append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
+	diffs = append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
+	return append(diffs, missing(d.Name, "rollup", "stored", rollupNames(o.Rollups), "declared", rollupNames(d.Rollups))...)
 }
 
 func (d Dataset) shape(o Dataset) (diffs []string) {
@@ -231,7 +234,7 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 			}
 		}
 	}
-	return diffs
+	return append(diffs, d.rollups(&o)...)
 }
 
 func missing(dataset, what, haveWord string, have []string, lackWord string, lack []string) (diffs []string) {

@@ -1,5 +1,13 @@
 package catalog
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // Rollup is what the catalogue knows of a rollup of a dataset.
 type Rollup struct {
 	Name string `json:"name"`
@@ -34,3 +42,66 @@ const (
 	ByMessage = "message"
 	Once      = "once"
 )
+
+// SameMeasures reports whether the two have the same measures.
+func (r *Rollup) SameMeasures(o *Rollup) bool {
+	return slices.EqualFunc(r.Measures, o.Measures, RollupMeasure.equal)
+}
+
+func (m RollupMeasure) equal(o RollupMeasure) bool {
+	return m.Name == o.Name && m.Decimals == o.Decimals && m.Max == o.Max && slices.Equal(m.Aggregates, o.Aggregates)
+}
+
+// String returns the measure as messages show it.
+func (m RollupMeasure) String() string {
+	return fmt.Sprintf("%s (%s, %d decimals, up to %s)", m.Name, strings.Join(m.Aggregates, "+"), m.Decimals, m.Max)
+}
+
+// differences lists how r, as it is declared, differs from o, as it is stored: nothing of a rollup can change.
+func (r *Rollup) differences(dataset string, o *Rollup) (diffs []string) {
+	differ := func(what, declared, stored string) {
+		if declared != stored {
+			diffs = append(diffs, fmt.Sprintf("dataset %s: %s of rollup %s declared as %s, stored as %s", dataset, what, r.Name, declared, stored))
+		}
+	}
+	millis := func(ms int64) string { return strconv.FormatInt(ms, 10) + " ms" }
+	differ("kind", r.Kind, o.Kind)
+	differ("width", r.Every, o.Every)
+	differ("zone", r.Zone, o.Zone)
+	differ("source", cmp.Or(r.From, "the points"), cmp.Or(o.From, "the points"))
+	differ("span of a row", millis(r.Span), millis(o.Span))
+	differ("step of marks", millis(r.Step), millis(o.Step))
+	differ("lateness", millis(r.Late), millis(o.Late))
+	differ("retention class", r.Class.Name, o.Class.Name)
+	differ("policy", r.Class.Policy, o.Class.Policy)
+	differ("measures", measuresString(r.Measures), measuresString(o.Measures))
+	return diffs
+}
+
+func measuresString(measures []RollupMeasure) string {
+	out := make([]string, len(measures))
+	for i, m := range measures {
+		out[i] = m.String()
+	}
+	return strings.Join(out, ", ")
+}
+
+// rollups lists how rollups that both have differ.
+func (d *Dataset) rollups(o *Dataset) (diffs []string) {
+	for i := range d.Rollups {
+		for j := range o.Rollups {
+			if d.Rollups[i].Name == o.Rollups[j].Name {
+				diffs = append(diffs, d.Rollups[i].differences(d.Name, &o.Rollups[j])...)
+			}
+		}
+	}
+	return diffs
+}
+
+func rollupNames(rollups []Rollup) []string {
+	out := make([]string, len(rollups))
+	for i := range rollups {
+		out[i] = rollups[i].Name
+	}
+	return out
+}

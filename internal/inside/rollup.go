@@ -1,0 +1,48 @@
+package inside
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// Repository is what is behind the door of a repository: one tenant's rows of one dataset. Rows are made from its spaces only.
+type Repository struct {
+	Store     Store
+	Dataset   string
+	Space     rowkey.Space // of the points; its CheckPath and CheckPrefix hold for the rollups' rows too
+	Precision rowkey.Precision
+	Rollups   []Rollup // as the schema lists them
+	// Cutoff returns the oldest time, in whole milliseconds, at which a point may still be visible in any class, and false
+	// where none expires.
+	Cutoff func(now time.Time) (ms int64, bounded bool)
+	// Admit refuses a call that must not be made, for another tenant in ctx or a store that is closed. Each call asks it.
+	Admit func(ctx context.Context) error
+}
+
+// Rollup is a rollup of a dataset, and where its rows are. Times in their keys are in milliseconds.
+type Rollup struct {
+	catalog.Rollup
+	Rows     rowkey.Space
+	Marks    rowkey.Space // of a derived one
+	Families Families
+	Age      time.Duration // of the retention class, from a bucket's start
+	Bounded  bool          // it has one
+}
+
+// Families are the column families of a rollup.
+type Families struct{ Sum, Min, Max, Control string }
+
+// MarkFamily is the family of the marks of all rollups.
+const MarkFamily = "_mark"
+
+// Dataset is what is behind the door of a schema.
+type Dataset struct {
+	Name      string
+	Fields    []string
+	Salts     int
+	Precision rowkey.Precision
+	Rollups   []catalog.Rollup
+}

@@ -1,0 +1,78 @@
+package tsdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// Inside is for the packages of this module that are built on tsdb: no other can make its argument. It does no I/O. Its error
+// is why no call on the repository can work.
+func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
+	if err := r.admit(context.Background()); err != nil {
+		return inside.Repository{}, err
+	}
+	store, err := r.store.Inside(inside.Key{})
+	if err != nil {
+		return inside.Repository{}, err
+	}
+	d := &r.schema.dataset
+	in := inside.Repository{
+		Store:     store,
+		Dataset:   d.name,
+		Space:     r.space,
+		Precision: d.precision,
+		Cutoff:    d.oldestMillis,
+		Admit:     r.admit,
+		Rollups:   make([]inside.Rollup, len(d.rollups)),
+	}
+	for i := range d.rollups {
+		u := &d.rollups[i]
+		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Rows: r.space.Kind(rowkey.RollupKind + u.Name), Families: u.families, Age: u.class.age, Bounded: u.class.bounded}
+		if u.Kind == catalog.Derived {
+			in.Rollups[i].Marks = r.space.Kind(rowkey.MarkKind + u.Name)
+		}
+	}
+	return in, nil
+}
+
+// oldestMillis returns the oldest time at which a point may be visible, and false where none expires.
+func (d *dataset) oldestMillis(now time.Time) (ms int64, bounded bool) {
+	for i := range d.classes {
+		if !d.classes[i].bounded {
+			return 0, false
+		}
+	}
+	h := d.horizon(now)
+	cutoff := h.first
+	for i := range d.classes {
+		cutoff = min(cutoff, h.cutoff(i))
+	}
+	return int64(cutoff) / 1000, true
+}
+
+// Described returns what a schema says of its dataset, for the packages of this module: no other can make its first argument.
+func Described(_ inside.Key, d Dataset) (inside.Dataset, error) {
+	if d == nil || d.shape() == nil {
+		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
+	}
+	shape := d.shape()
+	out := inside.Dataset{Name: shape.name, Fields: shape.fields, Salts: shape.salts, Precision: shape.precision}
+	for i := range shape.rollups {
+		out.Rollups = append(out.Rollups, shape.rollups[i].Rollup)
+	}
+	return out, nil
+}
+
+// EntityAt returns the entity at a path of package rowkey, for the packages of this module. Its inverse is Entity.String.
+func EntityAt(_ inside.Key, path string) Entity { return Entity{path: path} }
+
+// IntervalMillis returns the first and last whole millisecond in an interval, and false where there is none, for the packages
+// of this module.
+func IntervalMillis(_ inside.Key, in Interval) (oldest, newest int64, ok bool) {
+	return in.units(rowkey.Milliseconds)
+}
