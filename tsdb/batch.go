@@ -4,23 +4,33 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 // batch is writes that go in bulk, as the entries of one request: the row of each point, and for each entity with a head
-// one entry for all of its writes in the batch, right behind the last of them.
+// one entry for all of its writes in the batch, right behind the last of them. So are the marks of rollups, by their rows.
 type batch struct {
 	entries []bt.Entry
 	of      []rowsOf // by write
+	marks   marks
+	marked  []int32 // rows of marks of all writes
 }
 
 // rowsOf are the entries of one write, by their index; -1 for none.
-type rowsOf struct{ point, head int }
+type rowsOf struct {
+	point, head int
+	marks       span32 // in marked
+}
 
-// newBatch returns the entries of writes, which may be of any datasets and tenants.
-func newBatch(writes []*write) batch {
-	b := batch{entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes))}
+// span32 is a part of a slice.
+type span32 struct{ from, to int32 }
+
+// newBatch returns the entries of writes, which may be of any datasets and tenants. Marks are stamped by the clock.
+func newBatch(writes []*write, now func() time.Time) batch {
+	b := batch{entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: marks{now: now}}
+	b.mark(writes)
 	var heads map[string]*headGroup
 	for _, w := range writes {
 		if w.head == "" {
@@ -37,11 +47,12 @@ func newBatch(writes []*write) batch {
 		g.writes = append(g.writes, w)
 	}
 	for i, w := range writes {
-		b.of[i] = rowsOf{point: -1, head: -1}
+		b.of[i].point, b.of[i].head = -1, -1
 		if !w.apart {
 			b.of[i].point = len(b.entries)
 			b.entries = append(b.entries, w.entry())
 		}
+		b.passMarks(i)
 		if w.head == "" {
 			continue
 		}
@@ -59,6 +70,38 @@ func newBatch(writes []*write) batch {
 	return b
 }
 
+// mark gathers the marks of all writes.
+func (b *batch) mark(writes []*write) {
+	for i, w := range writes {
+		if w.d.marked == 0 || w.apart {
+			continue
+		}
+		if b.marked == nil {
+			b.marked = make([]int32, 0, len(writes)*w.d.marked)
+		}
+		from := int32(len(b.marked))
+		b.marked = b.marks.add(b.marked, w.d, w.key, w.cell)
+		b.of[i].marks = span32{from: from, to: int32(len(b.marked))}
+	}
+}
+
+// passMarks adds the entries of those rows of marks for which the write at an index is the last.
+func (b *batch) passMarks(i int) {
+	for _, n := range b.marksOf(i) {
+		row := b.marks.rows[n]
+		if row.users--; row.users == 0 {
+			row.entry = len(b.entries)
+			b.entries = append(b.entries, row.bulk())
+		}
+	}
+}
+
+// marksOf returns the rows of marks of the write at an index.
+func (b *batch) marksOf(i int) []int32 {
+	s := b.of[i].marks
+	return b.marked[s.from:s.to]
+}
+
 // headGroup are the writes of a batch that go to one head.
 type headGroup struct {
 	writes []*write
@@ -67,7 +110,7 @@ type headGroup struct {
 }
 
 // outcomes returns what became of each write by what became of the entries.
-func (b batch) outcomes(entries []bt.Outcome) []bt.Outcome {
+func (b *batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 	outs := make([]bt.Outcome, len(b.of))
 	for i, rows := range b.of {
 		switch {
@@ -78,13 +121,24 @@ func (b batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 		default:
 			outs[i] = both(entries[rows.point], entries[rows.head])
 		}
+		for _, n := range b.marksOf(i) {
+			outs[i] = marked(outs[i], entries[b.marks.rows[n].entry])
+		}
 	}
 	return outs
 }
 
 // answer returns how an attempt at the write at an index ended, by how it ended for its entries. It is worth another one
 // where no row was refused for good.
-func (b batch) answer(i int, answers []bt.Answer) bt.Answer {
+func (b *batch) answer(i int, answers []bt.Answer) bt.Answer {
+	a := b.answerRows(i, answers)
+	for _, n := range b.marksOf(i) {
+		a = answerMarked(a, answers[b.marks.rows[n].entry])
+	}
+	return a
+}
+
+func (b *batch) answerRows(i int, answers []bt.Answer) bt.Answer {
 	rows := b.of[i]
 	switch {
 	case rows.head < 0:
@@ -112,10 +166,10 @@ func (w *write) size() int {
 	if w.head != "" {
 		n += len(w.head) + len(w.payload)
 	}
-	return n
+	return n + w.d.marked*(len(w.key)+2*markBytes)
 }
 
-func (w *write) mutations() int { return len(w.d.columns) + 2*len(w.d.headColumns) }
+func (w *write) mutations() int { return len(w.d.columns) + 2*len(w.d.headColumns) + w.d.marked }
 
 // headEntry returns the entry that brings writes of one entity to its head. Only the newest points that a head keeps are
 // sent, of two at the same time the last. Where there are more of them, the entry also clears what is older: a version of

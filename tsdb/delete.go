@@ -31,7 +31,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 	if r.schema.head.Points > 0 {
 		out = r.deletePoint(ctx, e, units)
 	} else {
-		out = r.store.outcome(r.store.table.Apply(ctx, r.key(e, units), deletion()))
+		out = r.store.outcome(r.store.erase(ctx, &r.schema.dataset, r.erased(r.key(e, units), units)))
 	}
 	if out.State != Rejected {
 		r.store.cache.Changed(r.space.ID(e.path), r.schema.layout, units)
@@ -79,6 +79,11 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	return r.deleteRows(ctx, r.space.Under(p.path)...)
 }
 
+// erased returns a point by the key of its row.
+func (r *Repository[T]) erased(key string, units int64) erased {
+	return erased{key: key, cell: bigtable.Timestamp(r.schema.precision.CellMicros(units))}
+}
+
 func deletion() *bigtable.Mutation {
 	m := bigtable.NewMutation()
 	m.DeleteRow()
@@ -116,7 +121,7 @@ func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) 
 }
 
 // page reads the keys of the first points in rng, and returns what is left of it.
-func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (entries []bt.Entry, next rowkey.Range, err error) {
+func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []erased, next rowkey.Range, err error) {
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
 	rows, last := 0, ""
 	for row, err := range r.store.table.Rows(ctx, read) {
@@ -128,25 +133,25 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (entries []b
 		if last < rng.Start || last >= rng.Limit {
 			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
 		}
-		if _, _, ok := r.space.Split(last); ok {
-			entries = append(entries, bt.Entry{Key: last, Mutation: deletion(), Mutations: 1})
+		if _, units, ok := r.space.Split(last); ok {
+			points = append(points, r.erased(last, units))
 		}
 	}
 	if rows == deletePage {
 		next = rng.After(last)
 	}
-	return entries, next, nil
+	return points, next, nil
 }
 
 // deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
-func (r *Repository[T]) deletePage(ctx context.Context, page []bt.Entry, report *BatchError) (deleted int) {
-	for i, out := range r.store.table.Bulk(ctx, page) {
+func (r *Repository[T]) deletePage(ctx context.Context, page []erased, report *BatchError) (deleted int) {
+	for i, out := range r.store.eraseMany(ctx, &r.schema.dataset, page) {
 		if out.State == bt.Stored {
 			deleted++
 			continue
 		}
 		o := r.store.outcome(out)
-		path, units, _ := r.space.Split(page[i].Key)
+		path, units, _ := r.space.Split(page[i].key)
 		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.precision.Time(units), Err: o.Err}
 		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Outcome: o})
 	}

@@ -37,7 +37,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		writes[i] = &it.Work.(*pending).write
 		n.begin(writes[i])
 	}
-	b := newBatch(writes)
+	b := newBatch(writes, d.store.clock)
 	answers := d.store.table.Attempt(ctx, b.entries)
 	var r ingest.Report
 	served := false

@@ -22,7 +22,7 @@ func (r *Repository[T]) deletePoint(ctx context.Context, e Entity, units int64) 
 	if d.head.Only {
 		return r.store.outcome(r.store.table.Apply(ctx, r.headKey(e.path), m.Mutation))
 	}
-	point := r.store.table.Apply(ctx, r.key(e, units), deletion())
+	point := r.store.erase(ctx, d, r.erased(r.key(e, units), units))
 	if point.State != bt.Stored {
 		return r.store.outcome(point)
 	}

@@ -32,7 +32,7 @@ func (s *Store) sendHeads(ctx context.Context, writes []*write, outs []bt.Outcom
 		})
 		return
 	}
-	b := newBatch(heads)
+	b := newBatch(heads, s.clock)
 	for n, out := range b.outcomes(s.bulk(ctx, b.entries, once)) {
 		outs[index[n]] = both(outs[index[n]], out)
 	}
@@ -51,7 +51,7 @@ func (s *Store) settleMerged(ctx context.Context, w *write, once bool) error {
 // bulk writes entries in bulk. With once it makes one attempt at one request, whose limits the caller has kept to.
 func (s *Store) bulk(ctx context.Context, entries []bt.Entry, once bool) []bt.Outcome {
 	switch {
-	case !once && len(entries) == 1:
+	case !once && len(entries) == 1 && entries[0].Mutation != nil:
 		return []bt.Outcome{s.table.Apply(ctx, entries[0].Key, entries[0].Mutation)}
 	case !once:
 		return s.table.Bulk(ctx, entries)

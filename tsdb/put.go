@@ -56,13 +56,15 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err != nil {
 		return false, rejected(err).err()
 	}
-	after := w.head != "" && !w.apart // the head is written after its point, also where an earlier try left it out
+	// Head and marks are written after their point, also where an earlier try left them out.
+	after := w.head != "" && !w.apart || w.d.marked > 0
 	n := r.store.noted()
 	n.begin(&w)
 	found, out := r.store.table.Insert(ctx, r.store.insertion(&w, after))
-	if out.State == bt.Stored && after && found != bt.Other {
+	if out.State != bt.Rejected && after && found != bt.Other {
 		outs := []bt.Outcome{out}
 		r.store.sendHeads(ctx, []*write{&w}, outs, false)
+		r.store.sendMarks(ctx, []*write{&w}, outs, false)
 		out = outs[0]
 	}
 	n.inserted(&w, found, out.State)

@@ -78,7 +78,7 @@ func (w *write) entry() bt.Entry {
 
 // send makes one write.
 func (s *Store) send(ctx context.Context, w *write) Outcome {
-	if w.head != "" {
+	if w.head != "" || w.d.marked > 0 {
 		return s.sendMany(ctx, []*write{w})[0]
 	}
 	if w.conditional() {
@@ -97,7 +97,7 @@ func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
 	case writes[0].conditional():
 		outs = s.sendAlone(ctx, writes, false)
 	default:
-		b := newBatch(writes)
+		b := newBatch(writes, s.clock)
 		outs = b.outcomes(s.table.Bulk(ctx, b.entries))
 	}
 	outcomes := make([]Outcome, len(writes))
@@ -107,7 +107,8 @@ func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
 	return outcomes
 }
 
-// sendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads.
+// sendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads,
+// and marks them.
 // With once each is attempted once.
 func (s *Store) sendAlone(ctx context.Context, writes []*write, once bool) []bt.Outcome {
 	ctx, cancel := s.table.Bound(ctx, true)
@@ -117,6 +118,7 @@ func (s *Store) sendAlone(ctx context.Context, writes []*write, once bool) []bt.
 		outs[i] = s.sendOne(ctx, writes[i], once)
 	})
 	s.sendHeads(ctx, writes, outs, once)
+	s.sendMarks(ctx, writes, outs, once)
 	return outs
 }
 

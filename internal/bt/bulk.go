@@ -20,9 +20,20 @@ const (
 // whatever an earlier entry for the same row has set.
 type Entry struct {
 	Key       string
-	Mutation  *bigtable.Mutation
+	Mutation  *bigtable.Mutation // nil where Stamped makes one for each attempt
+	Stamped   Stamped
 	Mutations int // in Mutation
 	Bytes     int // of Mutation, about
+}
+
+// Stamped makes the mutation of an entry that says when it was attempted.
+type Stamped interface{ Mutation() *bigtable.Mutation }
+
+func (e *Entry) mutation() *bigtable.Mutation {
+	if e.Mutation == nil && e.Stamped != nil {
+		return e.Stamped.Mutation()
+	}
+	return e.Mutation
 }
 
 var errNoAnswer = status.Error(codes.Unknown, "tsdb: the service did not answer for this row")
@@ -134,7 +145,7 @@ func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
 	keys := make([]string, len(entries))
 	muts := make([]*bigtable.Mutation, len(entries))
 	for n := range entries {
-		keys[n], muts[n] = entries[n].Key, entries[n].Mutation
+		keys[n], muts[n] = entries[n].Key, entries[n].mutation()
 	}
 	answers := make([]Answer, len(entries))
 	rec := record{answers: make([]entryState, len(entries))}

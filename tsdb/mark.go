@@ -1,0 +1,135 @@
+package tsdb
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// A write of a point marks, in the rollups that are derived from points, the slot of time in which the point lies, and so
+// does a deletion: what they hold of it is computed anew. The mark goes with the point, in the same request or in one after
+// it, and carries the time of the attempt: where that is longer ago than a request may take, the point has landed or failed.
+// A mark without a point is harmless, a point is stored only with its marks.
+
+// marks gathers the marks of points that are written or deleted together, one row of them for each that is touched.
+type marks struct {
+	now   func() time.Time
+	rows  []*markRow
+	byKey map[string]int32
+	last  [maxRollups]int32 // the row that was used last, by rollup; plus one
+}
+
+// markRow is a row of marks, of one entity in one rollup.
+type markRow struct {
+	now   func() time.Time
+	key   string
+	point string // the key of a point of the entity
+	start int64
+	slots []int32 // as they came
+	users int     // points that are not in the batch yet
+	entry int     // in the batch
+}
+
+// add adds the marks of a point by the key of its row and the timestamp of its cell. It appends to dst which rows they are in.
+func (m *marks) add(dst []int32, d *dataset, key string, cell bigtable.Timestamp) []int32 {
+	for i := range d.rollups {
+		u := &d.rollups[i]
+		if u.mark == "" {
+			continue
+		}
+		start, slot := u.Slot(int64(cell) / 1000)
+		n := m.row(i, u, key, start)
+		if n < 0 {
+			continue
+		}
+		row := m.rows[n]
+		row.users++
+		if k := len(row.slots); k == 0 || row.slots[k-1] != int32(slot) {
+			row.slots = append(row.slots, int32(slot))
+		}
+		dst = append(dst, n)
+	}
+	return dst
+}
+
+// row returns the index of the row of marks that starts at a time, for the entity of a point. Points mostly come in the order
+// of their rows, so that it is the one before.
+func (m *marks) row(rollup int, u *rolled, point string, start int64) int32 {
+	if n := m.last[rollup] - 1; n >= 0 {
+		if r := m.rows[n]; r.start == start && rowkey.SameEntity(r.point, point) {
+			return n
+		}
+	}
+	var buf [256]byte
+	key, ok := rowkey.AppendBeside(buf[:0], point, u.mark, start)
+	if !ok {
+		return -1
+	}
+	n, ok := m.byKey[string(key)]
+	if !ok {
+		r := &markRow{now: m.now, key: string(key), point: point, start: start}
+		if m.byKey == nil {
+			m.byKey = make(map[string]int32)
+		}
+		n = int32(len(m.rows))
+		m.byKey[r.key] = n
+		m.rows = append(m.rows, r)
+	}
+	m.last[rollup] = n + 1
+	return n
+}
+
+// markBytes is about what a mark takes in a request beside its row's key.
+const markBytes = 32
+
+// bulk returns the row as an entry of a bulk request, when all its points have been added.
+func (r *markRow) bulk() bt.Entry {
+	slices.Sort(r.slots)
+	r.slots = slices.Compact(r.slots)
+	return bt.Entry{Key: r.key, Stamped: r, Mutations: len(r.slots), Bytes: markBytes * len(r.slots)}
+}
+
+// Mutation implements bt.Stamped.
+func (r *markRow) Mutation() *bigtable.Mutation {
+	at := bigtable.Timestamp(max(0, r.now().UnixMilli()) * 1000)
+	m := bigtable.NewMutation()
+	for _, slot := range r.slots {
+		m.Set(inside.MarkFamily, strconv.Itoa(int(slot)), at, nil)
+	}
+	return m
+}
+
+// marked returns what became of a write by what became of its rows and of a mark: what is stored is so only with its marks.
+func marked(o, mark bt.Outcome) bt.Outcome {
+	o.Attempts = max(o.Attempts, mark.Attempts)
+	if o.State == bt.Stored && mark.State != bt.Stored {
+		o.State, o.Err = bt.Unknown, markError(mark.Err)
+	}
+	return o
+}
+
+// answerMarked is marked for one attempt.
+func answerMarked(a, mark bt.Answer) bt.Answer {
+	switch {
+	case mark.Err == nil:
+		a.Whole = false
+		return a
+	case a.Err == nil:
+		return bt.Answer{Err: markError(mark.Err), Doubt: true, Again: mark.Again}
+	}
+	a.Doubt = a.Doubt || mark.Doubt
+	a.Again = a.Again && mark.Again
+	a.Whole = a.Whole && mark.Whole
+	return a
+}
+
+func markError(err error) error {
+	return fmt.Errorf("tsdb: the point's row is changed, the mark for its rollups is not known to be written: %w", err)
+}
