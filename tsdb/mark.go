@@ -98,12 +98,23 @@ func (r *markRow) bulk() bt.Entry {
 
 // Mutation implements bt.Stamped.
 func (r *markRow) Mutation() *bigtable.Mutation {
-	at := bigtable.Timestamp(max(0, r.now().UnixMilli()) * 1000)
+	at := stampOf(r.now())
 	m := bigtable.NewMutation()
 	for _, slot := range r.slots {
 		m.Set(inside.MarkFamily, strconv.Itoa(int(slot)), at, nil)
 	}
 	return m
+}
+
+// markEvery is how often a slot gets another version of its mark: a busy one would have one for each request otherwise, until
+// Bigtable collects them.
+const markEvery = int64(time.Second / time.Millisecond)
+
+// stampOf returns the timestamp of marks that are written at a time. It is never before that, so that a worker takes none too
+// soon.
+func stampOf(now time.Time) bigtable.Timestamp {
+	ms := max(0, now.UnixMilli()+markEvery-1)
+	return bigtable.Timestamp((ms - ms%markEvery) * 1000)
 }
 
 // marked returns what became of a write by what became of its rows and of a mark: what is stored is so only with its marks.
