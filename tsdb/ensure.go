@@ -19,11 +19,14 @@ import (
 
 // Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
 // entries in the catalogue, where those are missing, and compares the others. It is safe to call from many processes at
-// once and at every start; where nothing is missing it writes nothing. A codec tag or a class that a schema has newly
+// once and at every start; where nothing is missing it writes nothing. A codec tag, a class or a rollup that a schema has newly
 // added is added to the catalogue.
 //
 // Where something stored differs from what is declared it changes nothing and returns a *ConflictError, which lists all
 // that differs. A family's policy is never changed: that may delete data. Nothing is ever removed.
+//
+// Before it notes rollups that depend on it, it tries on a row of its own whether the service takes additions in conditional
+// writes and adds them up; otherwise its error is ErrNoConditionalAggregates.
 //
 // It needs the admin rights to read the table and, only where something is missing, to change it, and a profile for
 // conditional writes. What fails and may succeed later is tried again, within the timeout of scans.
@@ -121,6 +124,11 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.
 		old, ok := st.Datasets[d.name]
 		if ok && old.Same(d.entry()) {
 			continue
+		}
+		if u := d.probed(); u != nil {
+			if seen, err := s.probe(ctx, u); err != nil || !seen {
+				return false, err
+			}
 		}
 		written, err := catalog.Write(ctx, s.table, d.entry(), old)
 		if err != nil {

@@ -48,6 +48,9 @@ var (
 	ErrUnguardedClient = bt.ErrUnguarded
 	// ErrNoAdmin: Ensure was called on a store that was given no admin client.
 	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
+	// ErrNoConditionalAggregates: the service does not take additions to aggregate cells in conditional writes, or does not
+	// add them up, so no rollup can be right that is derived, or adds up events by stream or message.
+	ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("tsdb: store is closed")
 )

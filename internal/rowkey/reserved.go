@@ -6,4 +6,6 @@ const (
 	FormatRow = "!format"
 	// DatasetRows is the prefix of the catalogue's rows, one a dataset, followed by its name.
 	DatasetRows = "!dataset#"
+	// ProbeRows is the prefix of rows by which the store finds out what the service does, and which it deletes at once.
+	ProbeRows = "!probe#rollup#"
 )

@@ -1,0 +1,128 @@
+package tsdb
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"regexp"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// probed returns a rollup that depends on additions in conditional writes, nil where the dataset has none.
+func (d *dataset) probed() *rolled {
+	for i := range d.rollups {
+		if d.rollups[i].Kind != catalog.Once {
+			return &d.rollups[i]
+		}
+	}
+	return nil
+}
+
+const (
+	probeSum  = "n" // qualifiers in the probe's row
+	probeStep = "g"
+)
+
+// probe finds out whether the service takes in conditional writes what rollups need: additions to aggregate cells, also
+// behind their deletion in the same write, and whether it adds them up. It writes a row of its own in the families of a
+// rollup, and deletes it. It reports false where what it has written was not seen yet: through another cluster it comes late.
+func (s *Store) probe(ctx context.Context, u *rolled) (seen bool, err error) {
+	p := trial{store: s, key: rowkey.ProbeRows + rand.Text(), f: u.families, at: bigtable.Time(s.clock()).TruncateToMilliseconds()}
+	err = p.write(ctx)
+	if err == nil {
+		seen, err = p.check(ctx)
+	}
+	if out := s.table.Apply(ctx, p.key, deletion()); err == nil && out.State != bt.Stored {
+		return false, s.explain(out.Err)
+	}
+	return seen, err
+}
+
+type trial struct {
+	store *Store
+	key   string
+	f     inside.Families
+	at    bigtable.Timestamp
+}
+
+// write adds 5, and then deletes that and adds 3 and 4, while the control cell says that it is the second write.
+func (p *trial) write(ctx context.Context) error {
+	first := bigtable.NewMutation()
+	p.add(first, 5)
+	first.Set(p.f.Control, probeStep, p.at, []byte("1"))
+	written := bigtable.ChainFilters(bigtable.FamilyFilter(exactly(p.f.Control)), bigtable.ColumnFilter(probeStep))
+	if err := p.conditional(ctx, written, nil, first, false); err != nil {
+		return err
+	}
+	second := bigtable.NewMutation()
+	for _, family := range []string{p.f.Sum, p.f.Min, p.f.Max} {
+		second.DeleteTimestampRange(family, probeSum, p.at, after(p.at))
+	}
+	p.add(second, 3)
+	p.add(second, 4)
+	second.Set(p.f.Control, probeStep, p.at, []byte("2"))
+	return p.conditional(ctx, bigtable.ChainFilters(written, bigtable.ValueFilter("1")), second, nil, true)
+}
+
+func (p *trial) add(m *bigtable.Mutation, n int64) {
+	for _, family := range []string{p.f.Sum, p.f.Min, p.f.Max} {
+		m.AddIntToCell(family, probeSum, p.at, n)
+	}
+}
+
+func (p *trial) conditional(ctx context.Context, cond bigtable.Filter, then, otherwise *bigtable.Mutation, want bool) error {
+	matched, out := p.store.table.Conditional(ctx, p.key, cond, then, otherwise)
+	switch status.Code(out.Err) {
+	case codes.OK:
+	case codes.InvalidArgument, codes.Unimplemented:
+		return fmt.Errorf("%w: table %s: %w", ErrNoConditionalAggregates, p.store.name, out.Err)
+	case codes.FailedPrecondition:
+		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", p.store.name, out.Err)
+	}
+	if out.Err != nil {
+		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: %w", p.store.name, out.Err)
+	}
+	if matched != want {
+		return fmt.Errorf("%w: table %s: its conditions do not see what was written before", ErrNoConditionalAggregates, p.store.name)
+	}
+	return nil
+}
+
+// check compares what is stored with what was written. The row is seen as a whole, so the control cell tells whether it is
+// the last state.
+func (p *trial) check(ctx context.Context) (seen bool, err error) {
+	row, err := p.store.table.Row(ctx, p.key, bigtable.LatestNFilter(1))
+	if err != nil {
+		return false, p.store.explain(err)
+	}
+	if g := row[p.f.Control]; len(g) != 1 || string(g[0].Value) != "2" {
+		return false, nil
+	}
+	for _, w := range []struct {
+		family, what string
+		want         int64
+	}{{p.f.Sum, "sum", 7}, {p.f.Min, "minimum", 3}, {p.f.Max, "maximum", 4}} {
+		items := row[w.family]
+		if len(items) == 1 && len(items[0].Value) == 8 && int64(binary.BigEndian.Uint64(items[0].Value)) == w.want {
+			continue
+		}
+		got := "nothing"
+		if len(items) > 0 {
+			got = fmt.Sprintf("%x", items[0].Value)
+		}
+		return true, fmt.Errorf("%w: table %s: the %s of 3 and 4, in the place of 5, is %s", ErrNoConditionalAggregates, p.store.name, w.what, got)
+	}
+	return true, nil
+}
+
+// exactly is a regular expression that matches a family's name and no other.
+func exactly(family string) string { return regexp.QuoteMeta(family) }
