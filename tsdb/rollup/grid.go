@@ -61,11 +61,13 @@ func (r *Rollup[T]) resolveSpan() error {
 		case width < 23*time.Hour:
 			r.opts.Span = 30 * day
 		default:
-			r.opts.Span = 400 * day
+			r.opts.Span = max(400*day, width)
 		}
+		r.opts.Span = (r.opts.Span + r.step() - 1).Truncate(r.step())
 	}
-	if r.opts.Span < width || r.opts.Span%time.Minute != 0 || r.opts.Span/width > maxBuckets {
-		return invalid.New(ErrInvalid, "Span", r.opts.Span.String(), fmt.Sprintf("whole minutes, 1 to %d times the width of a bucket (%v)", maxBuckets, width))
+	step := r.step()
+	if given := r.opts.Span; given%step != 0 || given < width || given/width > maxBuckets {
+		return invalid.New(ErrInvalid, "Span", given.String(), fmt.Sprintf("a multiple of %v, 1 to %d times the width of a bucket (%v)", step, maxBuckets, width))
 	}
 	return nil
 }

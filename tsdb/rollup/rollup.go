@@ -54,8 +54,9 @@ type Options struct {
 	// Lateness is how long after its end a bucket stays open, for points that come late. Zero is one minute. Points that come
 	// later still are in it too, after the next run of a worker; reads show them at once.
 	Lateness time.Duration
-	// Span is how much of time one row holds, a multiple of a minute. Zero is 1 day for buckets below an hour, 30 days for
-	// those below a day, and 400 days for others. A row holds at most 2,000 buckets.
+	// Span is how much of time one row holds, a multiple of the width of a bucket; of 15 minutes where buckets follow a clock
+	// that is changed. Zero is about 1 day for buckets below an hour, 30 days for those below a day, and 400 days for others. A
+	// row holds at most 2,000 buckets.
 	Span time.Duration
 }
 
@@ -67,6 +68,7 @@ type Rollup[T any] struct {
 	measures []Measure[T]
 	opts     Options
 	entry    catalog.Rollup
+	layout   layout
 }
 
 // Define returns a rollup: its name within the schema (1 to 16 bytes of a-z 0-9 _), the grid of its buckets, and its
@@ -149,5 +151,6 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	for i := range r.measures {
 		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
 	}
+	r.layout = newLayout(r.opts.Retention.Name, r.measures)
 	return r, nil
 }

@@ -18,6 +18,8 @@ type Bucket struct {
 	Bad int64
 	// Partial says that the interval covers only part of the bucket.
 	Partial bool
+	// Open says that more points are expected: what comes still changes the bucket. Only package rollup sets it.
+	Open bool
 	// Values are the summaries of the measures, in their order.
 	Values []Summary
 }
@@ -34,8 +36,9 @@ func (b Bucket) MarshalJSON() ([]byte, error) {
 		Points  int64              `json:"points"`
 		Bad     int64              `json:"bad,omitempty"`
 		Partial bool               `json:"partial,omitempty"`
+		Open    bool               `json:"open,omitempty"`
 		Values  map[string]Summary `json:"values"`
-	}{b.Start, b.End, b.Points, b.Bad, b.Partial, values})
+	}{b.Start, b.End, b.Points, b.Bad, b.Partial, b.Open, values})
 }
 
 // cut reports whether the interval covers only part of the bucket.

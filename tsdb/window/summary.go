@@ -6,7 +6,7 @@ import (
 )
 
 // Summary is what the numbers of one measure in one bucket come to. Where there are none, Count and Sum are 0 and the others
-// NaN, unless the gap was filled. As JSON, what is not a finite number is null.
+// NaN, unless the gap was filled; in a rollup, so is what it does not keep. As JSON, what is not a finite number is null.
 type Summary struct {
 	// Name is that of the measure.
 	Name string
@@ -23,6 +23,9 @@ type Summary struct {
 	First, Last float64
 	// Filled says that Mean, Min, Max, First and Last were put into a gap: nothing was measured.
 	Filled bool
+	// Overflow says that there are so many numbers that their sum may not have fit into what holds it, and that Sum and Mean
+	// may be wrong. Only package rollup sets it.
+	Overflow bool
 }
 
 // empty returns the summary of no numbers.
@@ -34,15 +37,16 @@ func empty(name string) Summary {
 // MarshalJSON implements json.Marshaler. The name is left to what the summary stands in.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Count  int64    `json:"count"`
-		Sum    *float64 `json:"sum"`
-		Mean   *float64 `json:"mean"`
-		Min    *float64 `json:"min"`
-		Max    *float64 `json:"max"`
-		First  *float64 `json:"first"`
-		Last   *float64 `json:"last"`
-		Filled bool     `json:"filled,omitempty"`
-	}{s.Count, finite(s.Sum), finite(s.Mean), finite(s.Min), finite(s.Max), finite(s.First), finite(s.Last), s.Filled})
+		Count    int64    `json:"count"`
+		Sum      *float64 `json:"sum"`
+		Mean     *float64 `json:"mean"`
+		Min      *float64 `json:"min"`
+		Max      *float64 `json:"max"`
+		First    *float64 `json:"first"`
+		Last     *float64 `json:"last"`
+		Filled   bool     `json:"filled,omitempty"`
+		Overflow bool     `json:"overflow,omitempty"`
+	}{s.Count, finite(s.Sum), finite(s.Mean), finite(s.Min), finite(s.Max), finite(s.First), finite(s.Last), s.Filled, s.Overflow})
 }
 
 // finite returns nil for what JSON cannot hold.

@@ -1,0 +1,117 @@
+package rollup
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// sums is what the numbers of one measure come to, as whole multiples of the measure's unit. Without numbers it is zero.
+type sums struct{ count, sum, min, max int64 }
+
+func (s *sums) add(x int64) { s.merge(sums{1, x, x, x}) }
+
+func (s *sums) merge(o sums) {
+	switch {
+	case o.count == 0:
+		return
+	case s.count == 0:
+		*s = o
+		return
+	}
+	s.count += o.count
+	s.sum += o.sum
+	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
+}
+
+// bucket is what a bucket holds. Its start is in milliseconds, that of the bucket in which 1970 begins is 0.
+type bucket struct {
+	start  int64
+	points int64
+	bad    int64 // points that could not be decoded
+	values []sums
+}
+
+func (b *bucket) empty() bool { return b.points == 0 && b.bad == 0 }
+
+func (b *bucket) merge(o bucket) {
+	b.points += o.points
+	b.bad += o.bad
+	for i := range b.values {
+		b.values[i].merge(o.values[i])
+	}
+}
+
+// equal reports whether the two hold the same of what is kept.
+func (b *bucket) equal(o *bucket) bool {
+	if b.start != o.start || b.points != o.points || b.bad != o.bad {
+		return false
+	}
+	for i := range b.values {
+		if b.values[i] != o.values[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// add takes in a value.
+func (r *Rollup[T]) add(b *bucket, v T) {
+	b.points++
+	for i := range r.measures {
+		if x, ok := r.measures[i].scaled(v); ok {
+			b.values[i].add(x)
+		}
+	}
+}
+
+// public returns a bucket as a caller gets it.
+func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
+	start := r.grid.Start(time.UnixMilli(b.start))
+	end := r.grid.Next(start)
+	out := window.Bucket{
+		Start:  start,
+		End:    end,
+		Points: b.points,
+		Bad:    b.bad,
+		Open:   end.UnixMilli()+r.entry.Late > now,
+		Values: make([]window.Summary, len(r.measures)),
+	}
+	for i := range r.measures {
+		out.Values[i] = r.measures[i].summary(b.values[i])
+	}
+	return out
+}
+
+// summary returns sums as a caller gets them. What is not kept is not a number.
+func (m *Measure[T]) summary(s sums) window.Summary {
+	nan := math.NaN()
+	out := window.Summary{Name: m.Name, Count: s.count, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan}
+	unit := math.Pow10(m.Decimals)
+	if m.Aggregates&Sum == 0 {
+		out.Sum = nan
+	}
+	if s.count == 0 {
+		return out
+	}
+	if m.Aggregates&Sum != 0 {
+		out.Sum = float64(s.sum) / unit
+		out.Mean = float64(s.sum) / float64(s.count) / unit
+		out.Overflow = m.mayOverflow(s.count)
+	}
+	if m.Aggregates&Min != 0 {
+		out.Min = float64(s.min) / unit
+	}
+	if m.Aggregates&Max != 0 {
+		out.Max = float64(s.max) / unit
+	}
+	return out
+}
+
+// mayOverflow reports whether a sum over so many numbers may not fit into 64 bits.
+func (m *Measure[T]) mayOverflow(count int64) bool {
+	high, low := bits.Mul64(uint64(count), uint64(math.Ceil(m.Max*math.Pow10(m.Decimals))))
+	return high > 0 || low > math.MaxInt64
+}

@@ -1,0 +1,144 @@
+package rollup
+
+import (
+	"encoding/binary"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"cloud.google.com/go/bigtable"
+)
+
+// The endings of the families of a class, and the columns in them.
+const (
+	endSum, endMin, endMax, endControl = ".s", ".n", ".x", ".c"
+
+	columnPoints     = "n"
+	columnBad        = "b"
+	columnGeneration = "g"
+	prefixCount      = "c."
+	prefixSum        = "s."
+)
+
+// place is a column of aggregates.
+type place struct {
+	family, column string
+	of             func(*bucket) *int64 // the number of a bucket that stands there
+	stands         func(*bucket) bool   // whether a bucket has one
+}
+
+// layout is where the numbers of a rollup's buckets stand.
+type layout struct {
+	places  []place
+	index   map[string]int // of places, by family:column
+	control string         // the family of what is not an aggregate
+	cells   bigtable.Filter
+}
+
+func newLayout[T any](class string, measures []Measure[T]) layout {
+	points := func(b *bucket) *int64 { return &b.points }
+	bad := func(b *bucket) *int64 { return &b.bad }
+	l := layout{control: class + endControl, places: []place{
+		{class + endSum, columnPoints, points, func(b *bucket) bool { return b.points != 0 }},
+		{class + endSum, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }},
+	}}
+	for i := range measures {
+		name, a := measures[i].Name, measures[i].Aggregates
+		stands := func(b *bucket) bool { return b.values[i].count != 0 }
+		put := func(kept bool, family, column string, of func(*bucket) *int64) {
+			if kept {
+				l.places = append(l.places, place{class + family, column, of, stands})
+			}
+		}
+		put(true, endSum, prefixCount+name, func(b *bucket) *int64 { return &b.values[i].count })
+		put(a&Sum != 0, endSum, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
+		put(a&Min != 0, endMin, name, func(b *bucket) *int64 { return &b.values[i].min })
+		put(a&Max != 0, endMax, name, func(b *bucket) *int64 { return &b.values[i].max })
+	}
+	l.index = make(map[string]int, len(l.places))
+	for i, p := range l.places {
+		l.index[p.family+":"+p.column] = i
+	}
+	l.cells = bigtable.FamilyFilter(regexp.QuoteMeta(class) + `\.[snx]`)
+	return l
+}
+
+// stored returns the buckets in the cells of a row, the oldest first.
+func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
+	var out []bucket
+	for family, items := range row {
+		if family == l.control {
+			continue
+		}
+		for _, item := range items {
+			i, ok := l.index[item.Column]
+			if !ok {
+				continue // of a measure that the rollup had, or of a newer program
+			}
+			if len(item.Value) != 8 {
+				return nil, fmt.Errorf("rollup: row %q holds %d bytes in the aggregate %s, want 8", row.Key(), len(item.Value), item.Column)
+			}
+			start := int64(item.Timestamp) / 1000
+			at, found := slices.BinarySearchFunc(out, start, byStart)
+			if !found {
+				out = slices.Insert(out, at, bucket{start: start, values: make([]sums, measures)})
+			}
+			*l.places[i].of(&out[at]) = int64(binary.BigEndian.Uint64(item.Value))
+		}
+	}
+	return out, nil
+}
+
+// replacement gathers what puts other numbers into the place of a row's buckets.
+type replacement struct {
+	*bigtable.Mutation
+	count int
+}
+
+// put makes the cells of a bucket those of b, which may be empty; old is what stands there, nil for nothing.
+func (l *layout) put(m *replacement, old, b *bucket) {
+	at := bigtable.Timestamp(b.start * 1000)
+	for _, p := range l.places {
+		had, has := old != nil && p.stands(old), p.stands(b)
+		if had && has && *p.of(old) == *p.of(b) {
+			continue
+		}
+		if had {
+			m.DeleteTimestampRange(p.family, p.column, at, at+1000)
+			m.count++
+		}
+		if has {
+			m.AddIntToCell(p.family, p.column, at, *p.of(b))
+			m.count++
+		}
+	}
+}
+
+// generation returns the generation that a row says it has, 0 for none.
+func (l *layout) generation(row bigtable.Row) (uint64, error) {
+	for _, item := range row[l.control] {
+		if item.Column != l.control+":"+columnGeneration {
+			continue
+		}
+		g, err := strconv.ParseUint(string(item.Value), 10, 64)
+		if err != nil || g == 0 {
+			return 0, fmt.Errorf("rollup: row %q has the generation %q, which is no number above 0", row.Key(), item.Value)
+		}
+		return g, nil
+	}
+	return 0, nil
+}
+
+// isGeneration passes something in a row of that generation; of any, for 0.
+func (l *layout) isGeneration(g uint64) bigtable.Filter {
+	filters := []bigtable.Filter{
+		bigtable.FamilyFilter(regexp.QuoteMeta(l.control)),
+		bigtable.ColumnFilter(columnGeneration),
+		bigtable.LatestNFilter(1),
+	}
+	if g > 0 {
+		filters = append(filters, bigtable.ValueFilter(strconv.FormatUint(g, 10)))
+	}
+	return bigtable.ChainFilters(filters...)
+}

@@ -1,0 +1,206 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// compute calls visit with the buckets of an entity that hold something and start within s, as they follow from the points
+// or from the finer rollup, the oldest first. Where s ends within a bucket, the bucket is whole.
+func (l *level[T]) compute(ctx context.Context, path string, s span, visit func(bucket) error) error {
+	s = span{l.startOf(s.from), l.endOf(s.to - 1)}
+	current := bucket{start: -1}
+	end := int64(-1)
+	// turn makes the bucket that ms is in the current one.
+	turn := func(ms int64) error {
+		if ms < end {
+			return nil
+		}
+		if !current.empty() {
+			if err := visit(current); err != nil {
+				return err
+			}
+		}
+		current = bucket{start: l.startOf(ms), values: make([]sums, len(l.measures))}
+		end = l.endOf(ms)
+		return nil
+	}
+	if err := l.feed(ctx, path, s, turn, &current); err != nil {
+		return err
+	}
+	if current.empty() {
+		return nil
+	}
+	return visit(current)
+}
+
+// feed adds what is in s to the bucket that turn makes the current one.
+func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int64) error, current *bucket) error {
+	if l.source != nil {
+		return l.source.read(ctx, path, s, false, func(b bucket) (bool, error) {
+			err := turn(b.start)
+			current.merge(b)
+			return true, err
+		})
+	}
+	in := tsdb.Between(time.UnixMilli(s.from), time.UnixMilli(s.to))
+	for p, err := range l.repo.Range(ctx, l.in.Entity(path), in, tsdb.OldestFirst) {
+		bad, undecoded := errors.AsType[*tsdb.PointError](err)
+		switch {
+		case undecoded:
+			p.Time = bad.Time
+		case err != nil:
+			return err
+		}
+		if err := turn(p.Time.UnixMilli()); err != nil {
+			return err
+		}
+		if undecoded {
+			current.bad++
+			continue
+		}
+		l.Rollup.add(current, p.Value)
+	}
+	return nil
+}
+
+// maxRun is how many buckets are computed in one go, so that their number in memory has a bound.
+const maxRun = 512
+
+// read calls visit with the buckets of an entity that hold something and start within s, in their order, until it returns
+// false: as they are stored, and where they are marked as they are computed.
+func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, visit func(bucket) (bool, error)) error {
+	now := l.in.Store.Clock()
+	s = span{max(s.from, l.oldest(now)), min(s.to, maxMillis)}
+	if s.empty() {
+		return ctx.Err()
+	}
+	m := merging[T]{level: l, path: path, newest: newest, visit: visit}
+	if l.opts.Mode == Derived {
+		slots, err := l.dirty(ctx, path, s)
+		if err != nil {
+			return err
+		}
+		m.dirty = l.starts(slots, span{max(s.from, l.computable(now)), s.to})
+		if newest {
+			slices.Reverse(m.dirty)
+		}
+	}
+	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
+	err := l.scan(ctx, l.rowsOf(l.rows, path, s), filter, 0, !newest, func(row bigtable.Row) (bool, error) {
+		if of, _, ok := l.rows.Split(row.Key()); !ok || of != path {
+			return true, nil
+		}
+		buckets, err := l.layout.stored(row, len(l.measures))
+		if err != nil {
+			return false, err
+		}
+		if newest {
+			slices.Reverse(buckets)
+		}
+		for _, b := range buckets {
+			if err := m.take(ctx, b); err != nil || m.done {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	if err != nil || m.done {
+		return err
+	}
+	return m.upTo(ctx, nil)
+}
+
+// merging puts buckets that are computed into their places among those that are stored.
+type merging[T any] struct {
+	*level[T]
+	path   string
+	newest bool
+	dirty  []int64 // starts of the buckets that are to be computed, in order
+	ready  []bucket
+	until  int // of dirty, what ready holds
+	visit  func(bucket) (bool, error)
+	done   bool
+}
+
+// before reports whether a comes before b.
+func (m *merging[T]) before(a, b int64) bool {
+	if m.newest {
+		return a > b
+	}
+	return a < b
+}
+
+// take visits a stored bucket, unless it is one that is computed, after what comes before it.
+func (m *merging[T]) take(ctx context.Context, b bucket) error {
+	if err := m.upTo(ctx, &b.start); err != nil || m.done {
+		return err
+	}
+	if len(m.dirty) > 0 && m.dirty[0] == b.start {
+		return nil
+	}
+	return m.show(b)
+}
+
+func (m *merging[T]) show(b bucket) error {
+	more, err := m.visit(b)
+	m.done = m.done || !more
+	return err
+}
+
+// upTo visits the computed buckets that come before limit; all, for nil.
+func (m *merging[T]) upTo(ctx context.Context, limit *int64) error {
+	for len(m.dirty) > 0 && (limit == nil || m.before(m.dirty[0], *limit)) {
+		start := m.dirty[0]
+		if m.until == 0 {
+			if err := m.run(ctx); err != nil {
+				return err
+			}
+		}
+		m.dirty = m.dirty[1:]
+		m.until--
+		if len(m.ready) > 0 && m.ready[0].start == start {
+			b := m.ready[0]
+			m.ready = m.ready[1:]
+			if err := m.show(b); err != nil || m.done {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// run computes the next buckets: as many as lie next to each other, without a bound of time between them that would make
+// one read worse than several.
+func (m *merging[T]) run(ctx context.Context) error {
+	n := 1
+	for n < len(m.dirty) && n < maxRun && m.adjacent(m.dirty[n-1], m.dirty[n]) {
+		n++
+	}
+	first, last := m.dirty[0], m.dirty[n-1]
+	if m.newest {
+		first, last = last, first
+	}
+	m.until, m.ready = n, m.ready[:0]
+	err := m.compute(ctx, m.path, span{first, last + 1}, func(b bucket) error {
+		m.ready = append(m.ready, b)
+		return nil
+	})
+	if m.newest {
+		slices.Reverse(m.ready)
+	}
+	return err
+}
+
+func (m *merging[T]) adjacent(a, b int64) bool {
+	if m.newest {
+		a, b = b, a
+	}
+	return m.endOf(a) == b
+}

@@ -1,0 +1,104 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// The two halves of a rebuild: entities that have points, and those that have none but rows of the rollup. What resumes it says
+// in which half it was, and behind which path.
+const (
+	resumePoints = "points "
+	resumeRows   = "rows "
+)
+
+// entities returns the entities below a prefix that a rebuild has to look at, behind where resume says.
+func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) iter.Seq2[Rebuilt, error] {
+	return func(yield func(Rebuilt, error) bool) {
+		after, inRows := strings.CutPrefix(resume, resumeRows)
+		if !inRows {
+			var ok bool
+			if after, ok = strings.CutPrefix(resume, resumePoints); !ok && resume != "" {
+				yield(Rebuilt{}, invalid.New(ErrInvalid, "Resume", invalid.Quote(resume), "what an earlier rebuild has said"))
+				return
+			}
+			last := l.in.Entity(after)
+			for e, err := range l.repo.Entities(ctx, p) {
+				if err == nil && after != "" && e.Compare(last) <= 0 {
+					continue
+				}
+				if !yield(Rebuilt{Entity: e, Resume: resumePoints + l.in.PathOf(e)}, err) || err != nil {
+					return
+				}
+			}
+			after = ""
+		}
+		under := l.in.Under(l.rows, p)
+		for path, err := range l.paths(ctx, under, after) {
+			e := l.in.Entity(path)
+			if err == nil {
+				if _, err = l.repo.Latest(ctx, e); err == nil {
+					continue // it was among those that have points
+				}
+				if _, undecoded := errors.AsType[*tsdb.PointError](err); undecoded {
+					continue
+				}
+				if errors.Is(err, tsdb.ErrNotFound) {
+					err = nil
+				}
+			}
+			if !yield(Rebuilt{Entity: e, Resume: resumeRows + path}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// paths returns the entities that have rows of the rollup in ranges, one request each, behind a path.
+func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after string) iter.Seq2[string, error] {
+	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
+	return func(yield func(string, error) bool) {
+		for _, rng := range ranges {
+			if after != "" {
+				behind := l.rows.Entity(after, 0, l.rows.MaxUnits()).Limit
+				switch {
+				case behind >= rng.Limit:
+					continue
+				case behind > rng.Start:
+					rng.Start = behind
+				}
+			}
+			for !rng.Empty() {
+				found := ""
+				err := l.scan(ctx, rng, filter, 1, false, func(row bigtable.Row) (bool, error) {
+					found = row.Key()
+					return true, nil
+				})
+				if err != nil {
+					yield("", err)
+					return
+				}
+				if found == "" {
+					break
+				}
+				path, _, ok := l.rows.Split(found)
+				if !ok {
+					rng = rng.After(found)
+					continue
+				}
+				if !yield(path, nil) {
+					return
+				}
+				rng.Start = l.rows.Entity(path, 0, l.rows.MaxUnits()).Limit
+			}
+		}
+	}
+}

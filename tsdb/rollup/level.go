@@ -1,0 +1,187 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// level is one rollup of one tenant, with the finer one that it is computed from.
+type level[T any] struct {
+	*Rollup[T]
+	repo   *tsdb.Repository[T]
+	in     inside.Repository
+	rows   rowkey.Space
+	marks  rowkey.Space
+	source *level[T] // nil for the points
+}
+
+// levels returns the rollups of a repository's schema, finer ones before those that are computed from them.
+func levels[T any](repo *tsdb.Repository[T]) (inside.Repository, []*level[T], error) {
+	in, err := repo.Inside(inside.Key{})
+	if err != nil {
+		return in, nil, err
+	}
+	var out []*level[T]
+	for _, r := range in.Rollups {
+		def, ok := r.Definition.(*Rollup[T])
+		if !ok {
+			continue // of another type: For could not have been given it
+		}
+		l := &level[T]{Rollup: def, repo: repo, in: in, rows: r.Rows, marks: r.Marks}
+		for _, finer := range out {
+			if finer.name == def.opts.From {
+				l.source = finer
+			}
+		}
+		out = append(out, l)
+	}
+	return in, out, nil
+}
+
+// span returns the times from from up to, not including, to, in milliseconds.
+type span struct{ from, to int64 }
+
+func (s span) empty() bool { return s.from >= s.to }
+
+// rowOf returns the start of the row that holds what is at ms.
+func (l *level[T]) rowOf(ms int64) int64 { return ms - ms%l.entry.Span }
+
+// oldest returns from when on buckets are visible.
+func (l *level[T]) oldest(now time.Time) int64 {
+	age, bounded, _ := l.opts.Retention.Policy.PointAge()
+	if !bounded {
+		return 0
+	}
+	return max(0, ceilMilli(now.Add(-age)))
+}
+
+// computable returns from when on buckets can be computed: before, what they come from may have expired in part, or does
+// while it is read.
+func (l *level[T]) computable(now time.Time) int64 {
+	later := now.Add(l.in.Store.Table.Timeouts().Scan)
+	if l.source != nil {
+		return l.source.oldest(later)
+	}
+	return l.in.Oldest(later)
+}
+
+// ceilMilli returns t in milliseconds, rounded up.
+func ceilMilli(t time.Time) int64 {
+	ms := t.UnixMilli()
+	if t.Nanosecond()%1e6 != 0 {
+		ms++
+	}
+	return ms
+}
+
+// startOf and endOf return where the bucket that holds ms starts and ends. A time that is in no calendar is in no bucket.
+func (l *level[T]) startOf(ms int64) int64 {
+	return max(0, l.grid.Start(time.UnixMilli(ms)).UnixMilli())
+}
+
+func (l *level[T]) endOf(ms int64) int64 { return l.grid.Next(time.UnixMilli(ms)).UnixMilli() }
+
+// maxMillis is the last millisecond of the calendar that grids know.
+var maxMillis = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli()
+
+// starts returns the starts of the buckets that the slots are in and that start within s, ascending.
+func (l *level[T]) starts(slots []span, s span) []int64 {
+	var out []int64
+	for _, slot := range slots {
+		if slot.from >= maxMillis {
+			continue
+		}
+		for start := l.startOf(slot.from); start < slot.to; start = l.endOf(start) {
+			if start >= s.from && start < s.to {
+				out = append(out, start)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// marked is what the marks of one row say.
+type marked struct {
+	path  string
+	row   int64 // start of the row
+	slots []slot
+}
+
+// slot is a stretch of time that is marked, and since when.
+type slot struct {
+	span
+	column string
+	at     bigtable.Timestamp
+}
+
+// parseMarks reads a row of marks. It reports false for a row of another program.
+func (l *level[T]) parseMarks(row bigtable.Row) (marked, bool) {
+	path, start, ok := l.marks.Split(row.Key())
+	if !ok {
+		return marked{}, false
+	}
+	m := marked{path: path, row: start}
+	for _, item := range row[inside.MarkFamily] {
+		column := item.Column[len(inside.MarkFamily)+1:]
+		i, err := strconv.ParseInt(column, 10, 64)
+		if err != nil || i < 0 || i >= l.entry.Span/l.entry.Step {
+			continue
+		}
+		from := start + i*l.entry.Step
+		m.slots = append(m.slots, slot{span: span{from, from + l.entry.Step}, column: column, at: item.Timestamp})
+	}
+	return m, true
+}
+
+// rowsOf returns the range of an entity's rows in a space that hold anything of s, which is not empty.
+func (l *level[T]) rowsOf(space rowkey.Space, path string, s span) rowkey.Range {
+	return space.Entity(path, l.rowOf(s.from), l.rowOf(s.to-1))
+}
+
+// scan calls visit with the rows of a range, once each row was found to be in it.
+func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, reverse bool, visit func(bigtable.Row) (bool, error)) error {
+	var failed error
+	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Reverse: reverse, Long: true}
+	err := l.in.Store.Table.Read(ctx, read, func(row bigtable.Row) bool {
+		if key := row.Key(); key < rng.Start || key >= rng.Limit {
+			failed = fmt.Errorf("%w: rollup %s", tsdb.ErrForeignRow, l.name)
+			return false
+		}
+		var more bool
+		more, failed = visit(row)
+		return more && failed == nil
+	})
+	if failed != nil {
+		return failed
+	}
+	return l.in.Store.Explain(err)
+}
+
+// dirty returns the slots of an entity that are marked in s, by the marks of this rollup and of all that it comes from.
+func (l *level[T]) dirty(ctx context.Context, path string, s span) (slots []span, err error) {
+	for at := l; at != nil; at = at.source {
+		err := at.scan(ctx, at.rowsOf(at.marks, path, s), bigtable.LatestNFilter(1), 0, false, func(row bigtable.Row) (bool, error) {
+			if m, ok := at.parseMarks(row); ok && m.path == path {
+				for _, slot := range m.slots {
+					slots = append(slots, slot.span)
+				}
+			}
+			return true, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slots, nil
+}

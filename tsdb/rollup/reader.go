@@ -1,0 +1,277 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// Reader reads the buckets of a rollup for one tenant. It holds no resources, is safe for concurrent use, and may be made
+// anew for each request.
+//
+// A bucket is read whole, by its start: an interval holds the buckets that start in it. Expired buckets are never visible.
+// What a rollup that is derived has marked is computed by the read, from the points or from the finer rollup: the answer is
+// that of the points, and only its cost depends on how far workers have come. Buckets whose points have expired since, in
+// part or all, stay as they were stored.
+type Reader[T any] struct {
+	rollup *Rollup[T]
+	repo   *tsdb.Repository[T]
+}
+
+// For returns the reader of a rollup for the tenant of a repository. It does no I/O and cannot fail: where the rollup is not
+// one of the repository's schema, each call on it says so.
+func For[T any](r *Rollup[T], repo *tsdb.Repository[T]) *Reader[T] {
+	return &Reader[T]{rollup: r, repo: repo}
+}
+
+// level refuses what cannot be read.
+func (r *Reader[T]) level(ctx context.Context) (*level[T], error) {
+	if r == nil || r.rollup == nil || r.repo == nil {
+		return nil, invalid.New(ErrInvalid, "reader", "zero", "one from For")
+	}
+	in, all, err := levels(r.repo)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Admit(ctx); err != nil {
+		return nil, err
+	}
+	for _, l := range all {
+		if l.Rollup == r.rollup {
+			return l, nil
+		}
+	}
+	return nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "one of the schema's Rollups")
+}
+
+// ReadOptions say how buckets are read. The zero value leaves gaps out.
+type ReadOptions struct {
+	// Gaps says what stands where a bucket holds nothing, as in package window. Zero leaves it out.
+	Gaps window.Gaps
+	// MaxFilled is how many buckets gaps may hold, at most. Zero is window.DefaultMaxFilled.
+	MaxFilled int
+	// Width is how many entities Many reads at once. Zero is 16; at most 256.
+	Width int
+}
+
+func (o ReadOptions) width() (int, error) {
+	if o.Width < 0 || o.Width > 256 {
+		return 0, invalid.New(ErrInvalid, "Width", strconv.Itoa(o.Width), "0 for the default, or 1 to 256")
+	}
+	if o.Width == 0 {
+		return 16, nil
+	}
+	return o.Width, nil
+}
+
+// Buckets returns the buckets of an entity that start in an interval, in an order, as a sequence. It reads when it is run,
+// and leaving the loop ends it. An error is the last pair.
+//
+// It costs a request for the row of marks, one more for each rollup that this one is derived from, and one for what is
+// stored; and where buckets are marked, as many reads of points as there are runs of them. The timeout of scans bounds the
+// whole, together with the time that its consumer takes.
+func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) iter.Seq2[window.Bucket, error] {
+	stored := func(yield func(window.Bucket, error) bool) {
+		stopped := false
+		err := r.each(ctx, e, in, order, func(b window.Bucket) bool {
+			stopped = !yield(b, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(window.Bucket{}, err)
+		}
+	}
+	if opts.Gaps == window.LeaveOut || r == nil || r.rollup == nil {
+		return stored
+	}
+	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
+	return window.Fill(stored, frame, window.Options{Gaps: opts.Gaps, MaxFilled: opts.MaxFilled})
+}
+
+// each calls visit with the buckets of an entity that start in an interval, until it returns false.
+func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, visit func(window.Bucket) bool) error {
+	l, err := r.level(ctx)
+	if err != nil {
+		return err
+	}
+	if order != tsdb.NewestFirst && order != tsdb.OldestFirst {
+		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(order)), "NewestFirst or OldestFirst")
+	}
+	path, err := l.in.Path(e)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := l.in.Store.Table.Bound(ctx, true)
+	defer cancel()
+	now := l.in.Store.Clock().UnixMilli()
+	return l.read(ctx, path, spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
+		return visit(l.public(&b, now)), nil
+	})
+}
+
+// spanOf returns the milliseconds in an interval.
+func spanOf(in tsdb.Interval) span {
+	s := span{0, math.MaxInt64}
+	if from, ok := in.Start(); ok {
+		s.from = max(0, milli(from))
+	}
+	if to, ok := in.End(); ok {
+		s.to = max(0, milli(to))
+	}
+	return s
+}
+
+// milli returns t in milliseconds, rounded up, within what a grid knows.
+func milli(t time.Time) int64 {
+	switch year := t.Year(); {
+	case year < 1970:
+		return 0
+	case year > 9999:
+		return maxMillis
+	}
+	return ceilMilli(t)
+}
+
+// whole returns the interval of the buckets that start in one, with all of each of them.
+func (r *Rollup[T]) whole(in tsdb.Interval) tsdb.Interval {
+	from, hasFrom := in.Start()
+	to, hasTo := in.End()
+	if hasFrom && !r.grid.Start(from).Equal(from) {
+		from = r.grid.Next(from)
+	}
+	if hasTo && !r.grid.Start(to).Equal(to) {
+		to = r.grid.Next(to)
+	}
+	switch {
+	case hasFrom && hasTo:
+		return tsdb.Between(from, to)
+	case hasFrom:
+		return tsdb.Since(from)
+	case hasTo:
+		return tsdb.Until(to)
+	}
+	return tsdb.AllTime()
+}
+
+// Latest returns the n newest buckets of an entity that hold something, newest first; fewer where there are fewer, and none
+// without an error. Its cost is that of Buckets, up to there.
+func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) ([]window.Bucket, error) {
+	if n < 0 {
+		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
+	}
+	var out []window.Bucket
+	if n == 0 {
+		_, err := r.level(ctx)
+		return nil, err
+	}
+	err := r.each(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, func(b window.Bucket) bool {
+		out = append(out, b)
+		return len(out) < n
+	})
+	return out, err
+}
+
+// Total returns the buckets of an entity that start in an interval, taken together as one: from the start of the first one
+// to the end of the last one. Where none holds anything its times are zero. Its cost is that of Buckets.
+func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) (window.Bucket, error) {
+	l, err := r.level(ctx)
+	if err != nil {
+		return window.Bucket{}, err
+	}
+	path, err := l.in.Path(e)
+	if err != nil {
+		return window.Bucket{}, err
+	}
+	ctx, cancel := l.in.Store.Table.Bound(ctx, true)
+	defer cancel()
+	total := bucket{values: make([]sums, len(l.measures))}
+	first, last := int64(-1), int64(0)
+	err = l.read(ctx, path, spanOf(in), false, func(b bucket) (bool, error) {
+		if first < 0 {
+			first = b.start
+		}
+		last = b.start
+		total.merge(b)
+		return true, nil
+	})
+	if err != nil {
+		return window.Bucket{}, err
+	}
+	if first < 0 {
+		out := l.public(&total, 0)
+		out.Start, out.End, out.Open = time.Time{}, time.Time{}, false
+		return out, nil
+	}
+	total.start = last
+	out := l.public(&total, l.in.Store.Clock().UnixMilli())
+	out.Start = l.grid.Start(time.UnixMilli(first))
+	return out, nil
+}
+
+// Answer is what Many has to say of one entity.
+type Answer struct {
+	Entity tsdb.Entity
+	// Buckets are those that start in the interval, in the order that was asked for.
+	Buckets []window.Bucket
+	// Err is why they could not be read.
+	Err error
+}
+
+// Many reads the buckets of several entities, and returns one answer for each, in order. Where some could not be read the
+// error says of how many and why the first, and the other answers stand. Its cost is that of Buckets for each, with
+// ReadOptions.Width of them at once, and memory for all of the buckets.
+func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) ([]Answer, error) {
+	l, err := r.level(ctx)
+	if err != nil {
+		return nil, err
+	}
+	width, err := opts.width()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := l.in.Store.Table.Bound(ctx, true)
+	defer cancel()
+	answers := make([]Answer, len(entities))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(width, len(entities)) {
+		workers.Go(func() {
+			for i := range next {
+				a := &answers[i]
+				for b, err := range r.Buckets(ctx, a.Entity, in, order, opts) {
+					if err != nil {
+						a.Err = err
+						break
+					}
+					a.Buckets = append(a.Buckets, b)
+				}
+			}
+		})
+	}
+	for i, e := range entities {
+		answers[i].Entity = e
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	failed, first := 0, error(nil)
+	for i := range answers {
+		if answers[i].Err != nil {
+			if failed++; first == nil {
+				first = fmt.Errorf("entity %d: %w", i, answers[i].Err)
+			}
+		}
+	}
+	if first != nil {
+		return answers, fmt.Errorf("rollup: %d of %d entities could not be read, the first: %w", failed, len(entities), first)
+	}
+	return answers, nil
+}

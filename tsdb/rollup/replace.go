@@ -1,0 +1,139 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+const (
+	// maxReplaced is about how many mutations one replacement holds.
+	maxReplaced = 20_000
+	// maxRaces is how often a row is tried again at once where others were faster.
+	maxRaces = 5
+)
+
+// errRaced says that others replaced a row each time. It is tried again by the next pass, whoever makes it.
+var errRaced = errors.New("rollup: others were faster each time that a row was to be replaced")
+
+// replaceAll computes buckets of one row anew and puts them in the place of what is stored, where that differs. It returns the
+// starts of those that it has changed.
+func (l *level[T]) replaceAll(ctx context.Context, path string, starts []int64) (changed []int64, err error) {
+	for chunk := range slices.Chunk(starts, max(1, maxReplaced/(2*len(l.layout.places)))) {
+		c, err := l.replace(ctx, path, chunk)
+		if err != nil {
+			return changed, err
+		}
+		changed = append(changed, c...)
+	}
+	return changed, nil
+}
+
+func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (changed []int64, err error) {
+	for range maxRaces {
+		if changed, raced, err := l.replaceOnce(ctx, path, starts); err != nil || !raced {
+			return changed, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %s", errRaced, l.name)
+}
+
+// replaceOnce reads the row's generation before what the buckets are computed from, and writes only while the row has it
+// still: whoever has computed from something newer has raised it.
+func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64) (changed []int64, raced bool, err error) {
+	at := l.rowOf(starts[0])
+	key := l.rowKey(path, at)
+	first, last := starts[0], starts[len(starts)-1]
+	row, err := l.in.Store.Table.Row(ctx, key, bigtable.InterleaveFilters(
+		bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(first*1000), bigtable.Timestamp((last+1)*1000))),
+		l.layout.isGeneration(0),
+	))
+	if err != nil {
+		return nil, false, l.in.Store.Explain(err)
+	}
+	old, err := l.layout.stored(row, len(l.measures))
+	if err != nil {
+		return nil, false, err
+	}
+	generation, err := l.layout.generation(row)
+	if err != nil {
+		return nil, false, err
+	}
+	m := replacement{Mutation: bigtable.NewMutation()}
+	for len(starts) > 0 {
+		n := 1
+		for n < len(starts) && l.endOf(starts[n-1]) == starts[n] {
+			n++
+		}
+		c, err := l.recompute(ctx, path, starts[:n], old, &m)
+		if err != nil {
+			return nil, false, err
+		}
+		changed, starts = append(changed, c...), starts[n:]
+	}
+	if m.count == 0 {
+		return nil, false, ctx.Err()
+	}
+	m.Set(l.layout.control, columnGeneration, bigtable.Timestamp((at+l.entry.Span)*1000), []byte(strconv.FormatUint(generation+1, 10)))
+	same, then, otherwise := l.layout.isGeneration(generation), m.Mutation, (*bigtable.Mutation)(nil)
+	if generation == 0 {
+		then, otherwise = otherwise, then
+	}
+	matched, out := l.in.Store.Table.Conditional(ctx, key, same, then, otherwise)
+	if out.State != bt.Stored {
+		return nil, false, l.in.Store.Explain(out.Err)
+	}
+	return changed, matched != (then != nil), nil
+}
+
+// recompute adds to m what puts buckets that lie next to each other in the place of the old ones.
+func (l *level[T]) recompute(ctx context.Context, path string, starts []int64, old []bucket, m *replacement) (changed []int64, err error) {
+	put := func(start int64, b *bucket) {
+		var was *bucket
+		if i, ok := slices.BinarySearchFunc(old, start, byStart); ok {
+			was = &old[i]
+		}
+		before := m.count
+		if l.layout.put(m, was, b); m.count != before {
+			changed = append(changed, start)
+		}
+	}
+	none := func(until int64) {
+		for ; len(starts) > 0 && starts[0] < until; starts = starts[1:] {
+			put(starts[0], &bucket{start: starts[0], values: make([]sums, len(l.measures))})
+		}
+	}
+	last := starts[len(starts)-1]
+	err = l.compute(ctx, path, span{starts[0], last + 1}, func(b bucket) error {
+		none(b.start)
+		put(b.start, &b)
+		starts = starts[1:]
+		return nil
+	})
+	if err == nil {
+		none(last + 1)
+	}
+	return changed, err
+}
+
+func byStart(b bucket, start int64) int {
+	switch {
+	case b.start < start:
+		return -1
+	case b.start > start:
+		return 1
+	}
+	return 0
+}
+
+// rowKey returns the key of an entity's row that starts at ms.
+func (l *level[T]) rowKey(path string, ms int64) string {
+	var buf [256]byte
+	return string(l.rows.AppendPoint(buf[:0], path, ms))
+}

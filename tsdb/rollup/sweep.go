@@ -1,0 +1,188 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// markPage is how many rows of marks are read at once.
+const markPage = 500
+
+// sweep goes over the marks of one rollup of one tenant.
+type sweep[T any] struct {
+	*level[T]
+	coarser []*level[T] // that come from this one
+	worker  *Worker
+	pass    *pass
+}
+
+func (s *sweep[T]) all(ctx context.Context) error {
+	for _, rng := range s.marks.Under("") {
+		for !rng.Empty() {
+			page, next, err := s.page(ctx, rng)
+			if err != nil {
+				return err
+			}
+			if err := s.settle(ctx, page); err != nil {
+				return err
+			}
+			rng = next
+		}
+	}
+	return nil
+}
+
+// page reads the first rows of marks in a range, and returns what is left of it.
+func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, next rowkey.Range, err error) {
+	rows, last := 0, ""
+	err = s.scan(ctx, rng, bigtable.LatestNFilter(1), markPage, false, func(row bigtable.Row) (bool, error) {
+		rows, last = rows+1, row.Key()
+		if m, ok := s.parseMarks(row); ok {
+			page = append(page, m)
+		}
+		return true, nil
+	})
+	if rows == markPage {
+		next = rng.After(last)
+	}
+	return page, next, err
+}
+
+// settle does what is due of a page, some rows at once, then tells the coarser rollups, and then takes the marks away.
+func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
+	done := make([]settled, len(page))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(s.worker.opts.Width, len(page)) {
+		workers.Go(func() {
+			for i := range next {
+				done[i] = s.row(ctx, page[i])
+			}
+		})
+	}
+	for i := range page {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	var tell, clear []bt.Entry
+	for i := range page {
+		tell = append(tell, s.tell(page[i].path, done[i].starts)...)
+	}
+	told := s.bulk(ctx, tell)
+	for i := range page {
+		d := &done[i]
+		s.pass.count(func(p *Pass) {
+			p.Buckets += d.changed
+			p.Waiting += len(page[i].slots) - len(d.slots)
+		})
+		if len(d.slots) > 0 && told {
+			clear = append(clear, s.clearing(page[i], d.slots))
+			s.pass.count(func(p *Pass) { p.Marks += len(d.slots) })
+		}
+	}
+	s.bulk(ctx, clear)
+	return ctx.Err()
+}
+
+// settled is what was done of one row of marks.
+type settled struct {
+	slots   []slot  // whose marks are done with
+	starts  []int64 // of the buckets in them
+	changed int     // how many of these were not what was stored
+}
+
+// row computes the buckets of a row of marks that are due.
+func (s *sweep[T]) row(ctx context.Context, m marked) (done settled) {
+	now := s.in.Store.Clock()
+	computable := max(s.computable(now), s.oldest(now))
+	young := bigtable.Time(now.Add(-s.worker.opts.Settle))
+	var due []span
+	for _, slot := range m.slots {
+		switch starts := s.starts([]span{slot.span}, span{0, maxMillis}); {
+		case slot.at > young:
+			continue
+		case len(starts) > 0 && s.endOf(starts[len(starts)-1])+s.entry.Late > now.UnixMilli():
+			continue // still open
+		}
+		due = append(due, slot.span)
+		done.slots = append(done.slots, slot)
+	}
+	done.starts = s.starts(due, span{computable, maxMillis})
+	for starts := done.starts; len(starts) > 0; {
+		n := 1
+		for n < len(starts) && s.rowOf(starts[n]) == s.rowOf(starts[0]) {
+			n++
+		}
+		changed, err := s.replaceAll(ctx, m.path, starts[:n])
+		done.changed += len(changed)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.pass.fail(fmt.Errorf("rollup %s of tenant %s: %w", s.name, s.in.Tenant, err))
+			}
+			return settled{changed: done.changed}
+		}
+		starts = starts[n:]
+	}
+	return done
+}
+
+// tell returns the marks that buckets leave in the rollups that come from this one: all that were due, since what has changed
+// is only known to whoever changed it, and that may have ended before it could tell.
+func (s *sweep[T]) tell(path string, starts []int64) (entries []bt.Entry) {
+	for _, c := range s.coarser {
+		entries = append(entries, c.marking(path, starts)...)
+	}
+	return entries
+}
+
+// marking returns the entries that mark the slots in which times lie.
+func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
+	at := bigtable.Time(l.in.Store.Clock()).TruncateToMilliseconds()
+	rows := map[int64]int{}
+	for _, ms := range times {
+		row := l.rowOf(ms)
+		i, ok := rows[row]
+		if !ok {
+			var buf [256]byte
+			i = len(entries)
+			rows[row] = i
+			entries = append(entries, bt.Entry{Key: string(l.marks.AppendPoint(buf[:0], path, row)), Mutation: bigtable.NewMutation()})
+		}
+		entries[i].Mutation.Set(inside.MarkFamily, strconv.FormatInt((ms-row)/l.entry.Step, 10), at, nil)
+		entries[i].Mutations++
+	}
+	return entries
+}
+
+// clearing returns the entry that takes marks away, as old as they were seen.
+func (s *sweep[T]) clearing(m marked, slots []slot) bt.Entry {
+	var buf [256]byte
+	e := bt.Entry{Key: string(s.marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots)}
+	for _, slot := range slots {
+		e.Mutation.DeleteTimestampRange(inside.MarkFamily, slot.column, 0, slot.at+1000)
+	}
+	return e
+}
+
+// bulk writes entries, and reports whether all are stored.
+func (s *sweep[T]) bulk(ctx context.Context, entries []bt.Entry) bool {
+	if len(entries) == 0 {
+		return true
+	}
+	outs := s.in.Store.Table.Bulk(ctx, entries)
+	i := slices.IndexFunc(outs, func(o bt.Outcome) bool { return o.State != bt.Stored })
+	if i >= 0 && ctx.Err() == nil {
+		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.name, s.in.Tenant, s.in.Store.Explain(outs[i].Err)))
+	}
+	return i < 0
+}
