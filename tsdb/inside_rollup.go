@@ -26,13 +26,13 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 		Dataset:   d.name,
 		Space:     r.space,
 		Precision: d.precision,
-		Cutoff:    d.oldestMillis,
+		Whole:     d.wholeMillis,
 		Admit:     r.admit,
 		Rollups:   make([]inside.Rollup, len(d.rollups)),
 	}
 	for i := range d.rollups {
 		u := &d.rollups[i]
-		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Rows: r.space.Kind(rowkey.RollupKind + u.Name), Families: u.families, Age: u.class.age, Bounded: u.class.bounded}
+		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.space.Kind(rowkey.RollupKind + u.Name), Families: u.families, Age: u.class.age, Bounded: u.class.bounded}
 		if u.Kind == catalog.Derived {
 			in.Rollups[i].Marks = r.space.Kind(rowkey.MarkKind + u.Name)
 		}
@@ -40,19 +40,16 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 	return in, nil
 }
 
-// oldestMillis returns the oldest time at which a point may be visible, and false where none expires.
-func (d *dataset) oldestMillis(now time.Time) (ms int64, bounded bool) {
+// wholeMillis returns the oldest time from which on no point has expired in any class.
+func (d *dataset) wholeMillis(now time.Time) int64 {
+	h := d.horizon(now)
+	cutoff := int64(0)
 	for i := range d.classes {
-		if !d.classes[i].bounded {
-			return 0, false
+		if d.classes[i].bounded {
+			cutoff = max(cutoff, int64(h.cutoff(i)))
 		}
 	}
-	h := d.horizon(now)
-	cutoff := h.first
-	for i := range d.classes {
-		cutoff = min(cutoff, h.cutoff(i))
-	}
-	return int64(cutoff) / 1000, true
+	return cutoff / 1000
 }
 
 // Described returns what a schema says of its dataset, for the packages of this module: no other can make its first argument.

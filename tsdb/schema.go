@@ -92,6 +92,7 @@ type Schema[T any] struct {
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
 	plain    bool                      // a copy of a value shares nothing with it that can be changed
+	listed   []Rollup                  // as they were given
 }
 
 // Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify.
@@ -194,6 +195,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err != nil {
 		return nil, err
 	}
+	s.listed = slices.Clone(opts.Rollups)
 	if err := s.withRollups(rollups); err != nil {
 		return nil, err
 	}

@@ -15,9 +15,8 @@ type Repository struct {
 	Space     rowkey.Space // of the points; its CheckPath and CheckPrefix hold for the rollups' rows too
 	Precision rowkey.Precision
 	Rollups   []Rollup // as the schema lists them
-	// Cutoff returns the oldest time, in whole milliseconds, at which a point may still be visible in any class, and false
-	// where none expires.
-	Cutoff func(now time.Time) (ms int64, bounded bool)
+	// Whole returns the oldest time, in whole milliseconds, from which on no point has expired in any class; 0 where none does.
+	Whole func(now time.Time) int64
 	// Admit refuses a call that must not be made, for another tenant in ctx or a store that is closed. Each call asks it.
 	Admit func(ctx context.Context) error
 }
@@ -25,11 +24,12 @@ type Repository struct {
 // Rollup is a rollup of a dataset, and where its rows are. Times in their keys are in milliseconds.
 type Rollup struct {
 	catalog.Rollup
-	Rows     rowkey.Space
-	Marks    rowkey.Space // of a derived one
-	Families Families
-	Age      time.Duration // of the retention class, from a bucket's start
-	Bounded  bool          // it has one
+	Definition any // as the schema was given it
+	Rows       rowkey.Space
+	Marks      rowkey.Space // of a derived one
+	Families   Families
+	Age        time.Duration // of the retention class, from a bucket's start
+	Bounded    bool          // it has one
 }
 
 // Families are the column families of a rollup.

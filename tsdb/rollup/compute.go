@@ -50,7 +50,7 @@ func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int6
 		})
 	}
 	in := tsdb.Between(time.UnixMilli(s.from), time.UnixMilli(s.to))
-	for p, err := range l.repo.Range(ctx, l.in.Entity(path), in, tsdb.OldestFirst) {
+	for p, err := range l.repo.Range(ctx, entityAt(path), in, tsdb.OldestFirst) {
 		bad, undecoded := errors.AsType[*tsdb.PointError](err)
 		switch {
 		case undecoded:
@@ -93,8 +93,8 @@ func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, v
 		}
 	}
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
-	err := l.scan(ctx, l.rowsOf(l.rows, path, s), filter, 0, !newest, func(row bigtable.Row) (bool, error) {
-		if of, _, ok := l.rows.Split(row.Key()); !ok || of != path {
+	err := l.scan(ctx, l.rowsOf(l.at.Rows, path, s), filter, 0, !newest, func(row bigtable.Row) (bool, error) {
+		if of, _, ok := l.at.Rows.Split(row.Key()); !ok || of != path {
 			return true, nil
 		}
 		buckets, err := l.layout.stored(row, len(l.measures))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"strings"
 
 	"cloud.google.com/go/bigtable"
@@ -30,20 +31,20 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 				yield(Rebuilt{}, invalid.New(ErrInvalid, "Resume", invalid.Quote(resume), "what an earlier rebuild has said"))
 				return
 			}
-			last := l.in.Entity(after)
+			last := entityAt(after)
 			for e, err := range l.repo.Entities(ctx, p) {
 				if err == nil && after != "" && e.Compare(last) <= 0 {
 					continue
 				}
-				if !yield(Rebuilt{Entity: e, Resume: resumePoints + l.in.PathOf(e)}, err) || err != nil {
+				if !yield(Rebuilt{Entity: e, Resume: resumePoints + e.String()}, err) || err != nil {
 					return
 				}
 			}
 			after = ""
 		}
-		under := l.in.Under(l.rows, p)
+		under := l.at.Rows.Under(p.String())
 		for path, err := range l.paths(ctx, under, after) {
-			e := l.in.Entity(path)
+			e := entityAt(path)
 			if err == nil {
 				if _, err = l.repo.Latest(ctx, e); err == nil {
 					continue // it was among those that have points
@@ -68,7 +69,7 @@ func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after strin
 	return func(yield func(string, error) bool) {
 		for _, rng := range ranges {
 			if after != "" {
-				behind := l.rows.Entity(after, 0, l.rows.MaxUnits()).Limit
+				behind := l.at.Rows.Entity(after, 0, math.MaxInt64).Limit
 				switch {
 				case behind >= rng.Limit:
 					continue
@@ -89,7 +90,7 @@ func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after strin
 				if found == "" {
 					break
 				}
-				path, _, ok := l.rows.Split(found)
+				path, _, ok := l.at.Rows.Split(found)
 				if !ok {
 					rng = rng.After(found)
 					continue
@@ -97,7 +98,7 @@ func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after strin
 				if !yield(path, nil) {
 					return
 				}
-				rng.Start = l.rows.Entity(path, 0, l.rows.MaxUnits()).Limit
+				rng.Start = l.at.Rows.Entity(path, 0, math.MaxInt64).Limit
 			}
 		}
 	}

@@ -20,8 +20,7 @@ type level[T any] struct {
 	*Rollup[T]
 	repo   *tsdb.Repository[T]
 	in     inside.Repository
-	rows   rowkey.Space
-	marks  rowkey.Space
+	at     inside.Rollup
 	source *level[T] // nil for the points
 }
 
@@ -37,7 +36,7 @@ func levels[T any](repo *tsdb.Repository[T]) (inside.Repository, []*level[T], er
 		if !ok {
 			continue // of another type: For could not have been given it
 		}
-		l := &level[T]{Rollup: def, repo: repo, in: in, rows: r.Rows, marks: r.Marks}
+		l := &level[T]{Rollup: def, repo: repo, in: in, at: r}
 		for _, finer := range out {
 			if finer.name == def.opts.From {
 				l.source = finer
@@ -48,21 +47,27 @@ func levels[T any](repo *tsdb.Repository[T]) (inside.Repository, []*level[T], er
 	return in, out, nil
 }
 
-// span returns the times from from up to, not including, to, in milliseconds.
+// path returns the path of an entity of the dataset.
+func (l *level[T]) path(e tsdb.Entity) (string, error) {
+	return e.String(), l.in.Space.CheckPath(e.String())
+}
+
+func entityAt(path string) tsdb.Entity { return tsdb.EntityAt(inside.Key{}, path) }
+
+// span is the times from from up to, not including, to, in milliseconds.
 type span struct{ from, to int64 }
 
 func (s span) empty() bool { return s.from >= s.to }
 
-// rowOf returns the start of the row that holds what is at ms.
-func (l *level[T]) rowOf(ms int64) int64 { return ms - ms%l.entry.Span }
+// rowOf returns the start of the row that holds what starts at ms.
+func (l *level[T]) rowOf(ms int64) int64 { return l.entry.Row(ms) }
 
 // oldest returns from when on buckets are visible.
 func (l *level[T]) oldest(now time.Time) int64 {
-	age, bounded, _ := l.opts.Retention.Policy.PointAge()
-	if !bounded {
+	if !l.at.Bounded {
 		return 0
 	}
-	return max(0, ceilMilli(now.Add(-age)))
+	return milli(now.Add(-l.at.Age))
 }
 
 // computable returns from when on buckets can be computed: before, what they come from may have expired in part, or does
@@ -72,7 +77,7 @@ func (l *level[T]) computable(now time.Time) int64 {
 	if l.source != nil {
 		return l.source.oldest(later)
 	}
-	return l.in.Oldest(later)
+	return l.in.Whole(later)
 }
 
 // ceilMilli returns t in milliseconds, rounded up.
@@ -127,7 +132,7 @@ type slot struct {
 
 // parseMarks reads a row of marks. It reports false for a row of another program.
 func (l *level[T]) parseMarks(row bigtable.Row) (marked, bool) {
-	path, start, ok := l.marks.Split(row.Key())
+	path, start, ok := l.at.Marks.Split(row.Key())
 	if !ok {
 		return marked{}, false
 	}
@@ -138,7 +143,7 @@ func (l *level[T]) parseMarks(row bigtable.Row) (marked, bool) {
 		if err != nil || i < 0 || i >= l.entry.Span/l.entry.Step {
 			continue
 		}
-		from := start + i*l.entry.Step
+		from := l.entry.SlotStart(start, i)
 		m.slots = append(m.slots, slot{span: span{from, from + l.entry.Step}, column: column, at: item.Timestamp})
 	}
 	return m, true
@@ -171,7 +176,7 @@ func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.F
 // dirty returns the slots of an entity that are marked in s, by the marks of this rollup and of all that it comes from.
 func (l *level[T]) dirty(ctx context.Context, path string, s span) (slots []span, err error) {
 	for at := l; at != nil; at = at.source {
-		err := at.scan(ctx, at.rowsOf(at.marks, path, s), bigtable.LatestNFilter(1), 0, false, func(row bigtable.Row) (bool, error) {
+		err := at.scan(ctx, at.rowsOf(at.at.Marks, path, s), bigtable.LatestNFilter(1), 0, false, func(row bigtable.Row) (bool, error) {
 			if m, ok := at.parseMarks(row); ok && m.path == path {
 				for _, slot := range m.slots {
 					slots = append(slots, slot.span)

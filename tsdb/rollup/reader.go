@@ -105,7 +105,7 @@ func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, o
 	if order != tsdb.NewestFirst && order != tsdb.OldestFirst {
 		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(order)), "NewestFirst or OldestFirst")
 	}
-	path, err := l.in.Path(e)
+	path, err := l.path(e)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	if err != nil {
 		return window.Bucket{}, err
 	}
-	path, err := l.in.Path(e)
+	path, err := l.path(e)
 	if err != nil {
 		return window.Bucket{}, err
 	}

@@ -89,7 +89,7 @@ var errFound = errors.New("found")
 
 // rebuild rebuilds one entity, row by row.
 func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets int, err error) {
-	path, err := l.in.Path(e)
+	path, err := l.path(e)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets 
 func (l *level[T]) next(ctx context.Context, path string, s span) (int64, error) {
 	first := int64(math.MaxInt64)
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
-	err := l.scan(ctx, l.rowsOf(l.rows, path, s), filter, 1, true, func(row bigtable.Row) (bool, error) {
+	err := l.scan(ctx, l.rowsOf(l.at.Rows, path, s), filter, 1, true, func(row bigtable.Row) (bool, error) {
 		buckets, err := l.layout.stored(row, len(l.measures))
 		if len(buckets) > 0 {
 			first = buckets[0].start

@@ -135,5 +135,5 @@ func byStart(b bucket, start int64) int {
 // rowKey returns the key of an entity's row that starts at ms.
 func (l *level[T]) rowKey(path string, ms int64) string {
 	var buf [256]byte
-	return string(l.rows.AppendPoint(buf[:0], path, ms))
+	return string(l.at.Rows.AppendPoint(buf[:0], path, ms))
 }

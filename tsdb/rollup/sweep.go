@@ -26,7 +26,7 @@ type sweep[T any] struct {
 }
 
 func (s *sweep[T]) all(ctx context.Context) error {
-	for _, rng := range s.marks.Under("") {
+	for _, rng := range s.at.Marks.Under("") {
 		for !rng.Empty() {
 			page, next, err := s.page(ctx, rng)
 			if err != nil {
@@ -127,7 +127,7 @@ func (s *sweep[T]) row(ctx context.Context, m marked) (done settled) {
 		done.changed += len(changed)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.pass.fail(fmt.Errorf("rollup %s of tenant %s: %w", s.name, s.in.Tenant, err))
+				s.pass.fail(fmt.Errorf("rollup %s of tenant %s: %w", s.name, s.repo.Tenant(), err))
 			}
 			return settled{changed: done.changed}
 		}
@@ -150,15 +150,15 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 	at := bigtable.Time(l.in.Store.Clock()).TruncateToMilliseconds()
 	rows := map[int64]int{}
 	for _, ms := range times {
-		row := l.rowOf(ms)
+		row, slot := l.entry.Slot(ms)
 		i, ok := rows[row]
 		if !ok {
 			var buf [256]byte
 			i = len(entries)
 			rows[row] = i
-			entries = append(entries, bt.Entry{Key: string(l.marks.AppendPoint(buf[:0], path, row)), Mutation: bigtable.NewMutation()})
+			entries = append(entries, bt.Entry{Key: string(l.at.Marks.AppendPoint(buf[:0], path, row)), Mutation: bigtable.NewMutation()})
 		}
-		entries[i].Mutation.Set(inside.MarkFamily, strconv.FormatInt((ms-row)/l.entry.Step, 10), at, nil)
+		entries[i].Mutation.Set(inside.MarkFamily, strconv.FormatInt(slot, 10), at, nil)
 		entries[i].Mutations++
 	}
 	return entries
@@ -167,7 +167,7 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 // clearing returns the entry that takes marks away, as old as they were seen.
 func (s *sweep[T]) clearing(m marked, slots []slot) bt.Entry {
 	var buf [256]byte
-	e := bt.Entry{Key: string(s.marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots)}
+	e := bt.Entry{Key: string(s.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots)}
 	for _, slot := range slots {
 		e.Mutation.DeleteTimestampRange(inside.MarkFamily, slot.column, 0, slot.at+1000)
 	}
@@ -182,7 +182,7 @@ func (s *sweep[T]) bulk(ctx context.Context, entries []bt.Entry) bool {
 	outs := s.in.Store.Table.Bulk(ctx, entries)
 	i := slices.IndexFunc(outs, func(o bt.Outcome) bool { return o.State != bt.Stored })
 	if i >= 0 && ctx.Err() == nil {
-		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.name, s.in.Tenant, s.in.Store.Explain(outs[i].Err)))
+		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.name, s.repo.Tenant(), s.in.Store.Explain(outs[i].Err)))
 	}
 	return i < 0
 }
