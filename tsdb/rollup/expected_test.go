@@ -78,7 +78,7 @@ func same(t *testing.T, what string, got, want []window.Bucket, order tsdb.Order
 		slices.Reverse(want)
 	}
 	if len(got) != len(want) {
-		t.Fatalf("%s: %d buckets, want %d\n%v\n%v", what, len(got), len(want), got, want)
+		t.Fatalf("%s: %d buckets, want %d", what, len(got), len(want))
 	}
 	for i := range got {
 		g, w := got[i], want[i]

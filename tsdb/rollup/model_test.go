@@ -1,6 +1,7 @@
 package rollup_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,12 +30,14 @@ func TestDerivedIsARecomputation(t *testing.T) {
 		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(4) {
+			for seed := range uint64(*seeds) {
 				synctest.Test(t, func(t *testing.T) { derived(t, rand.New(rand.NewPCG(seed, 1)), opts) })
 			}
 		})
 	}
 }
+
+var seeds = flag.Int("rollup.seeds", 1, "how many random lives a derived rollup is given, of each kind")
 
 // model is what one tenant has written.
 type model struct {

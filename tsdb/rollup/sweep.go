@@ -74,11 +74,8 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 	}
 	close(next)
 	workers.Wait()
-	var tell, clear []bt.Entry
-	for i := range page {
-		tell = append(tell, s.tell(page[i].path, done[i].starts)...)
-	}
-	told := s.bulk(ctx, tell)
+	told := s.bulk(ctx, s.tell(page, done))
+	var clear []bt.Entry
 	for i := range page {
 		d := &done[i]
 		s.pass.count(func(p *Pass) {
@@ -138,9 +135,18 @@ func (s *sweep[T]) row(ctx context.Context, m marked) (done settled) {
 
 // tell returns the marks that buckets leave in the rollups that come from this one: all that were due, since what has changed
 // is only known to whoever changed it, and that may have ended before it could tell.
-func (s *sweep[T]) tell(path string, starts []int64) (entries []bt.Entry) {
-	for _, c := range s.coarser {
-		entries = append(entries, c.marking(path, starts)...)
+func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
+	if len(s.coarser) == 0 {
+		return nil
+	}
+	starts := map[string][]int64{} // one entry has all marks of a row
+	for i := range page {
+		starts[page[i].path] = append(starts[page[i].path], done[i].starts...)
+	}
+	for path, starts := range starts {
+		for _, c := range s.coarser {
+			entries = append(entries, c.marking(path, starts)...)
+		}
 	}
 	return entries
 }
