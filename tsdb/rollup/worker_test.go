@@ -193,6 +193,46 @@ func TestWorkersThatCross(t *testing.T) {
 	})
 }
 
+// TestSlowerWorkerFirst: one worker has read, then a late point comes and another worker reads with it; the first one stores
+// what it has read before the second one can, which then starts over.
+func TestSlowerWorkerFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := make(chan func(), 2)
+		hold := grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			if method == "/google.bigtable.v2.Bigtable/CheckAndMutateRow" {
+				select {
+				case f := <-before:
+					f()
+				default:
+				}
+			}
+			return invoker(ctx, method, req, reply, cc, opts...)
+		})
+		o := newOne(t, rollup.Options{}, gc.Class{}, hold)
+		o.put(t, start, 1)
+		o.now = start.Add(2 * time.Hour)
+		held, release, done := make(chan bool), make(chan bool), make(chan bool)
+		before <- func() { close(held); <-release }
+		go func() {
+			defer close(done)
+			_, _ = o.worker.Pass(t.Context())
+		}()
+		<-held
+		o.put(t, start.Add(time.Minute), 100)
+		o.now = o.now.Add(time.Hour)
+		before <- func() { close(release); <-done }
+		other, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(o.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		o.want(t, "stored", o.stored(t), 101)
+		o.want(t, "read", o.sums(t), 101)
+	})
+}
+
 // TestLatePointBehindTheWorker: a point that comes after its bucket was read and before it is stored leaves a mark that stays.
 func TestLatePointBehindTheWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
