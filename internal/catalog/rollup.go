@@ -24,7 +24,7 @@ type Rollup struct {
 	// Late is how long after its end a bucket is still open, in milliseconds.
 	Late     int64           `json:"late_ms"`
 	Class    Class           `json:"class"`
-	Measures []RollupMeasure `json:"measures"`
+	Measures []RollupMeasure `json:"measures,omitempty"`
 }
 
 // RollupMeasure is what the catalogue knows of a measure: numbers are stored as whole multiples of 10^-Decimals.
