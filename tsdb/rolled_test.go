@@ -270,8 +270,8 @@ func TestTheDoor(t *testing.T) {
 	if err != nil || in.Dataset != "readings" || len(in.Rollups) != 3 {
 		t.Fatal(in, err)
 	}
-	if ms, ok := in.Cutoff(start); !ok || ms != start.Add(-90*24*time.Hour).UnixMilli() {
-		t.Errorf("the cutoff is %d, %v", ms, ok)
+	if ms := in.Whole(start); ms != start.Add(-90*24*time.Hour).UnixMilli() {
+		t.Errorf("no point has expired from %d on", ms)
 	}
 	minute, day := in.Rollups[0], in.Rollups[2]
 	if minute.Families.Sum != "keep.s" || minute.Bounded || !day.Bounded || day.Families.Control != "d90.c" || day.Age != 90*24*time.Hour {
