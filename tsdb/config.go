@@ -75,6 +75,11 @@ type Config struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache CacheOptions
+	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant whose context carries no tenant, so that
+	// a request that came past the service's edge (packages tenant/httptenant and tenant/grpctenant) reads and writes
+	// nothing. Calls of the store and of a writer need none. False lets a context without a tenant pass; one with another
+	// tenant than the repository's is refused either way.
+	RequireTenant bool
 }
 
 // The variables that ConfigFromEnv reads.
@@ -159,7 +164,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
-	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache}
+	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, RequireTenant: c.RequireTenant}
 	if err := opts.check(c.Table); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ var (
 	ErrCursor = cursor.ErrCursor
 	// ErrTenantMismatch: the context carries another tenant than the repository is bound to.
 	ErrTenantMismatch = errors.New("tsdb: the context carries another tenant")
-	// ErrNoTenant: a tenant was to be taken from a context that carries none.
+	// ErrNoTenant: the context carries no tenant, where one was to be taken from it or the store requires one.
 	ErrNoTenant = errors.New("tsdb: the context carries no tenant")
 	// ErrForeignRow: the service returned a row outside of the range that was asked for. It was not decoded.
 	ErrForeignRow = bt.ErrForeignRow

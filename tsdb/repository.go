@@ -12,7 +12,8 @@ import (
 
 // Repository reads and writes the points of one schema for one tenant in one store. No call on it can touch another
 // tenant's rows: it makes its keys from its own tenant, and checks each row that comes back before it decodes it. Where the
-// context carries a tenant (tenant.NewContext) other than the repository's, every call fails with ErrTenantMismatch.
+// context carries a tenant (tenant.NewContext) other than the repository's, every call fails with ErrTenantMismatch, and
+// where it carries none and the store requires one, with ErrNoTenant.
 //
 // Schema.For makes one. It holds no resources, is safe for concurrent use, and may be made anew for each request.
 //
@@ -47,10 +48,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.store.admit(); err != nil {
 		return err
 	}
-	if id, ok := tenant.FromContext(ctx); ok && id != r.tenant {
-		return fmt.Errorf("%w: %s, the repository is of %s", ErrTenantMismatch, invalid.Quote(id.String()), r.tenant)
-	}
-	return nil
+	return r.store.admitTenant(ctx, r.tenant)
 }
 
 // admitEntity is admit for a call on one entity.

@@ -33,6 +33,8 @@ type Store struct {
 	closed  atomic.Bool
 	hedges  hedgeBudget
 	cache   *lastvalue.Cache // nil for none
+
+	requireTenant bool
 }
 
 // Options are what a program that brings its own client may decide.
@@ -50,6 +52,8 @@ type Options struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache CacheOptions
+	// RequireTenant refuses calls without a tenant in their context, as Config.RequireTenant does.
+	RequireTenant bool
 	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
 	OnClose func() error
 }
@@ -79,6 +83,8 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		clock:   opts.Clock,
 		cursors: cursors,
 		cache:   opts.Cache.open(),
+
+		requireTenant: opts.RequireTenant,
 	}
 	if s.clock == nil {
 		s.clock = time.Now

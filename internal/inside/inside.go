@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Key opens the door.
@@ -24,4 +25,6 @@ type Store struct {
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
 	// Explain adds the table, and what is missing where something is, to what the service answered.
 	Explain func(error) error
+	// Admit refuses a call for a tenant that is not the context's. Whatever is done for one tenant is asked here first.
+	Admit func(context.Context, tenant.ID) error
 }

@@ -55,6 +55,8 @@ type Options struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache tsdb.CacheOptions
+	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
+	RequireTenant bool
 	// Logger receives what the engine has to say. Nil drops it.
 	Logger *slog.Logger
 }
@@ -108,6 +110,8 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		CursorKeys: opts.CursorKeys,
 		Cache:      opts.Cache,
 		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
+
+		RequireTenant: opts.RequireTenant,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

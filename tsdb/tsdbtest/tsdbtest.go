@@ -35,6 +35,8 @@ type Options struct {
 	CursorKeys [][]byte
 	// Cache is the store's last-value cache. Zero is none.
 	Cache tsdb.CacheOptions
+	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
+	RequireTenant bool
 	// DialOptions are put on the connection between the store's interceptors and the faults.
 	DialOptions []grpc.DialOption
 	// TCP serves the engine on the loopback interface and lets the official client dial it, as it dials Cloud Bigtable. It is
@@ -61,6 +63,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	fatal(t, err)
 	store, err := tsdb.New(client, Table, tsdb.Options{
 		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, Cache: opts.Cache, OnClose: client.Close,
+		RequireTenant: opts.RequireTenant,
 	})
 	fatal(t, err)
 	t.Cleanup(func() {
