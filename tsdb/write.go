@@ -37,6 +37,9 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if err := r.space.CheckPath(e.path); err != nil {
 		return write{}, err
 	}
+	if err := r.schema.checkKeys(e.path); err != nil {
+		return write{}, err
+	}
 	units, err := r.schema.arrival(t, now)
 	if err != nil {
 		return write{}, err
