@@ -83,7 +83,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, statusOf(err), err.Error(), 0)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.limits.timeout)
+	ctx, cancel := context.WithTimeout(tenant.NewContext(r.Context(), id), s.limits.timeout)
 	defer cancel()
 	rep, err := s.in.ingest(ctx, id, body, clock{unit: unit, now: time.Now().Truncate(unit)})
 	s.count(rep)
