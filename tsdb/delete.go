@@ -31,7 +31,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 	if r.schema.head.Points > 0 {
 		out = r.deletePoint(ctx, e, units)
 	} else {
-		out = r.store.outcome(r.store.table.Apply(ctx, r.key(e, units), deletion()))
+		out = r.store.outcome(r.rows.Apply(ctx, r.key(e, units), deletion()))
 	}
 	if out.State != Rejected {
 		r.store.cache.Changed(r.space.ID(e.path), r.schema.layout, units)
@@ -92,7 +92,7 @@ func keysOnly() bigtable.Filter {
 
 // deleteRows deletes the rows of the ranges that are points of this repository's space, and no other.
 func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) (deleted int, err error) {
-	ctx, cancel := r.store.table.Bound(ctx, true)
+	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	report := BatchError{}
 	for _, rng := range ranges {
@@ -119,7 +119,7 @@ func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) 
 func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (entries []bt.Entry, next rowkey.Range, err error) {
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
 	rows, last := 0, ""
-	for row, err := range r.store.table.Rows(ctx, read) {
+	for row, err := range r.rows.Rows(ctx, read) {
 		if err != nil {
 			return nil, next, r.store.explain(err)
 		}
@@ -140,7 +140,7 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (entries []b
 
 // deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
 func (r *Repository[T]) deletePage(ctx context.Context, page []bt.Entry, report *BatchError) (deleted int) {
-	for i, out := range r.store.table.Bulk(ctx, page) {
+	for i, out := range r.rows.Bulk(ctx, page) {
 		if out.State == bt.Stored {
 			deleted++
 			continue

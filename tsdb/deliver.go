@@ -23,13 +23,14 @@ type delivery struct {
 // Send implements ingest.Sender.
 func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report {
 	if err := d.store.admit(); err != nil { // closed before its writer
-		for _, it := range items {
-			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: fmt.Errorf("%w: %w", ErrWriterClosed, err)})
-		}
-		return ingest.Report{}
+		return reject(items, fmt.Errorf("%w: %w", ErrWriterClosed, err))
+	}
+	rows, err := d.rowsOf(items)
+	if err != nil {
+		return reject(items, err)
 	}
 	if items[0].Alone {
-		return d.sendAlone(ctx, items)
+		return d.sendAlone(ctx, rows, items)
 	}
 	n := d.store.noted()
 	writes := make([]*write, len(items))
@@ -38,7 +39,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		n.begin(writes[i])
 	}
 	b := newBatch(writes)
-	answers := d.store.table.Attempt(ctx, b.entries)
+	answers := rows.Attempt(ctx, b.entries)
 	var r ingest.Report
 	served := false
 	for i := range answers {
@@ -60,18 +61,25 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	return r
 }
 
+func reject(items []*ingest.Item, err error) ingest.Report {
+	for _, it := range items {
+		it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
+	}
+	return ingest.Report{}
+}
+
 // final reports whether err is the service's no to one write as a client without the interceptors tells it, which may have
 // sent the write before. Trying again brings the same.
 func final(err error) bool { return errors.Is(err, bt.ErrUnguarded) && bt.Refused(err) }
 
 // sendAlone sends writes that depend on what their rows hold, one request each.
-func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Report {
+func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest.Item) ingest.Report {
 	writes := make([]*write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
 		writes[i].doubt = it.Track.Outcome().State == bt.Unknown
 	}
-	outs := d.store.sendAlone(ctx, writes, true)
+	outs := d.store.sendAlone(ctx, rows, writes, true)
 	n := d.store.noted()
 	for i, out := range outs {
 		n.end(writes[i], out.State)

@@ -32,7 +32,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 	}
 	n := r.store.noted()
 	n.begin(&w)
-	out := r.store.send(ctx, &w)
+	out := r.store.send(ctx, r.rows, &w)
 	n.end(&w, bt.State(out.State))
 	return out.err()
 }
@@ -59,10 +59,10 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	after := w.head != "" && !w.apart // the head is written after its point, also where an earlier try left it out
 	n := r.store.noted()
 	n.begin(&w)
-	found, out := r.store.table.Insert(ctx, r.store.insertion(&w, after))
+	found, out := r.rows.Insert(ctx, r.store.insertion(&w, after))
 	if out.State == bt.Stored && after && found != bt.Other {
 		outs := []bt.Outcome{out}
-		r.store.sendHeads(ctx, []*write{&w}, outs, false)
+		r.store.sendHeads(ctx, r.rows, []*write{&w}, outs, false)
 		out = outs[0]
 	}
 	n.inserted(&w, found, out.State)
@@ -104,7 +104,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 	for _, w := range writes {
 		n.begin(w)
 	}
-	for i, out := range r.store.sendMany(ctx, writes) {
+	for i, out := range r.store.sendMany(ctx, r.rows, writes) {
 		n.end(writes[i], bt.State(out.State))
 		outcomes[index[i]] = out
 	}

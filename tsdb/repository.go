@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -22,6 +23,7 @@ import (
 type Repository[T any] struct {
 	schema *Schema[T]
 	store  *Store
+	rows   *bt.Table // the tenant's
 	tenant tenant.ID
 	space  rowkey.Space
 	heads  rowkey.Space

@@ -272,6 +272,7 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	}
 	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
 	r.heads = r.space.Heads()
+	r.rows = store.rows(id)
 	return r
 }
 

@@ -23,7 +23,7 @@ import (
 // Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
 // for concurrent use.
 type Store struct {
-	table   *bt.Table
+	whole   *bt.Table // past all walls: for the rows of the store itself. Rows of a tenant are reached by Store.rows
 	name    string
 	clock   func() time.Time
 	cursors cursor.Box
@@ -78,7 +78,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		conditional = client
 	}
 	s := &Store{
-		table:   bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
+		whole:   bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
 		name:    table,
 		clock:   opts.Clock,
 		cursors: cursors,
@@ -123,14 +123,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.admit(); err != nil {
 		return err
 	}
-	_, err := s.table.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
+	_, err := s.whole.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
 	return s.explain(err)
 }
 
 // admit refuses calls on a store that is closed, or was never opened.
 func (s *Store) admit() error {
 	switch {
-	case s == nil || s.table == nil:
+	case s == nil || s.whole == nil:
 		return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
 	case s.closed.Load():
 		return ErrClosed

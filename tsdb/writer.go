@@ -57,7 +57,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{store: s, opts: opts}
-	o := opts.buffer(s.table.Timeouts().Write)
+	o := opts.buffer(s.whole.Timeouts().Write)
 	if opts.Journal.Dir == "" {
 		o.Failed = w.failed
 		w.buffer = ingest.New(delivery{store: s}, o)

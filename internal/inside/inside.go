@@ -18,7 +18,9 @@ type Key struct{}
 
 // Store is what is behind it.
 type Store struct {
-	Table *bt.Table
+	Table *bt.Table // for rows of the store itself, not of tenants
+	// For returns the table as a tenant may see it. Each row of a tenant is reached through it.
+	For   func(tenant.ID) *bt.Table
 	Name  string // of the table
 	Clock func() time.Time
 	// Admin returns an admin client, and what ends it; its error is tsdb.ErrNoAdmin where the store has none.

@@ -1,0 +1,24 @@
+package tsdb
+
+import (
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// rows returns the rows of a tenant. Whatever is read or written of a tenant goes through it.
+func (s *Store) rows(id tenant.ID) *bt.Table {
+	if s == nil {
+		return nil
+	}
+	return s.whole
+}
+
+// rowsOf is rows for the items of one request.
+func (d delivery) rowsOf(items []*ingest.Item) (*bt.Table, error) {
+	id, err := tenant.Parse(items[0].Tenant)
+	if err != nil {
+		return nil, err
+	}
+	return d.store.rows(id), nil
+}
