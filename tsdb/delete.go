@@ -31,7 +31,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 	if r.schema.head.Points > 0 {
 		out = r.deletePoint(ctx, e, units)
 	} else {
-		out = r.store.outcome(r.rows.Apply(ctx, r.key(e, units), deletion()))
+		out = r.store.outcome(r.rows.Apply(ctx, r.key(e, units), r.deletion(r.schema.classes)))
 	}
 	if out.State != Rejected {
 		r.store.cache.Changed(r.space.ID(e.path), r.schema.layout, units)
@@ -79,9 +79,17 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	return r.deleteRows(ctx, r.space.Under(p.path)...)
 }
 
-func deletion() *bigtable.Mutation {
+// deletion returns the mutation that deletes a row with those classes. A whole row cannot be deleted through a view that
+// does not cover every family of the table, so there it names the families.
+func (r *Repository[T]) deletion(classes []class) *bigtable.Mutation {
 	m := bigtable.NewMutation()
-	m.DeleteRow()
+	if r.store.views == nil {
+		m.DeleteRow()
+		return m
+	}
+	for i := range classes {
+		m.DeleteCellsInFamily(classes[i].Name)
+	}
 	return m
 }
 
@@ -129,7 +137,7 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (entries []b
 			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
 		}
 		if _, _, ok := r.space.Split(last); ok {
-			entries = append(entries, bt.Entry{Key: last, Mutation: deletion(), Mutations: 1})
+			entries = append(entries, bt.Entry{Key: last, Mutation: r.deletion(r.schema.classes), Mutations: len(r.schema.classes)})
 		}
 	}
 	if rows == deletePage {

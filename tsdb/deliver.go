@@ -49,14 +49,12 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		}
 		served = served || !a.Whole
 	}
-	if !served {
-		d.judge(&r, answers[0].Err, len(items))
-	}
+	again := !served && d.judge(&r, answers[0].Err, len(items))
 	for i, it := range items {
 		a := b.answer(i, answers)
 		n.end(writes[i], attempted(a))
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
-		it.Again = a.Again || r.Suspect || !served && r.Down || d.keep && a.Err != nil && a.Doubt && !final(a.Err)
+		it.Again = a.Again || again || d.keep && a.Err != nil && a.Doubt && !final(a.Err)
 	}
 	return r
 }
@@ -107,10 +105,9 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest
 		out.Err = d.store.explain(out.Err)
 		it.Track.Add(out)
 	}
-	if down {
-		d.judge(&r, outs[0].Err, 1)
+	if down && d.judge(&r, outs[0].Err, 1) {
 		for _, it := range items {
-			it.Again = it.Again || r.Down
+			it.Again = true
 		}
 	}
 	return r
@@ -122,15 +119,24 @@ func (d delivery) read(r *ingest.Report, err error) {
 	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
 }
 
-// judge decides what it means that a request of n items was not served at all.
-func (d delivery) judge(r *ingest.Report, err error, n int) {
+// judge decides what it means that a request of n items was not served at all, and reports whether to send them again for
+// that.
+func (d delivery) judge(r *ingest.Report, err error, n int) (again bool) {
 	switch {
 	case status.Code(err) == codes.ResourceExhausted:
+		return false
+	case d.store.views != nil && d.keep && ofView(err): // the other tenants go on
+		return true
 	case bt.Retryable(err), d.mendable(err):
 		r.Down, r.Err = true, err
+		return true
+	case d.store.views != nil && ofView(err): // whatever the items hold
+		return false
 	case n > 1 && ofContent(err):
 		r.Suspect = true
+		return true
 	}
+	return false
 }
 
 // mendable reports whether err is about the table or the caller's rights, not about what is written, and worth waiting for.

@@ -41,6 +41,8 @@ var (
 	ErrForeignRow = bt.ErrForeignRow
 	// ErrNoTable: the table, or the column family of the schema's class, does not exist. Store.Ensure creates them.
 	ErrNoTable = errors.New("tsdb: no such table or family (Ensure creates them)")
+	// ErrNoView: the store works through authorized views, and the tenant has none. Store.EnsureView makes it.
+	ErrNoView = errors.New("tsdb: the tenant has no authorized view (EnsureView makes it)")
 	// ErrSchemaConflict is matched by a ConflictError.
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
 	// ErrUnguardedClient: a write failed that did not pass the store's interceptors, as the client was made without them

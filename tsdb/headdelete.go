@@ -22,7 +22,7 @@ func (r *Repository[T]) deletePoint(ctx context.Context, e Entity, units int64) 
 	if d.head.Only {
 		return r.store.outcome(r.rows.Apply(ctx, r.headKey(e.path), m.Mutation))
 	}
-	point := r.rows.Apply(ctx, r.key(e, units), deletion())
+	point := r.rows.Apply(ctx, r.key(e, units), r.deletion(r.schema.classes))
 	if point.State != bt.Stored {
 		return r.store.outcome(point)
 	}
@@ -52,7 +52,7 @@ func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest
 	}
 	m := newHeadMutation()
 	if oldest == 0 && newest == d.precision.Max() {
-		m.DeleteRow()
+		m.Mutation = r.deletion(r.schema.headClasses)
 	} else {
 		m.clear(d.headColumns, r.cellOf(oldest), after(r.cellOf(newest)))
 	}
@@ -190,7 +190,7 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 func (r *Repository[T]) deleteHeadPage(ctx context.Context, page []headRow, report *BatchError) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {
-		entries[i] = bt.Entry{Key: row.key, Mutation: deletion(), Mutations: 1}
+		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.schema.headClasses), Mutations: len(r.schema.headClasses)}
 	}
 	for i, out := range r.rows.Bulk(ctx, entries) {
 		if out.State == bt.Stored {

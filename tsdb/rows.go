@@ -6,10 +6,14 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// rows returns the rows of a tenant. Whatever is read or written of a tenant goes through it.
+// rows returns the rows of a tenant: the table through the tenant's view, where the store works through views. Whatever is
+// read or written of a tenant goes through it.
 func (s *Store) rows(id tenant.ID) *bt.Table {
-	if s == nil {
+	switch {
+	case s == nil:
 		return nil
+	case s.views != nil && !id.IsZero():
+		return s.views.of(id)
 	}
 	return s.whole
 }

@@ -33,6 +33,7 @@ type Store struct {
 	closed  atomic.Bool
 	hedges  hedgeBudget
 	cache   *lastvalue.Cache // nil for none
+	views   *views           // nil for none
 
 	requireTenant bool
 }
@@ -54,6 +55,8 @@ type Options struct {
 	Cache CacheOptions
 	// RequireTenant refuses calls without a tenant in their context, as Config.RequireTenant does.
 	RequireTenant bool
+	// Views reads and writes each tenant's rows through its authorized view only, as Config.Views does.
+	Views bool
 	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
 	OnClose func() error
 }
@@ -88,6 +91,9 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	}
 	if s.clock == nil {
 		s.clock = time.Now
+	}
+	if opts.Views {
+		s.views = openViews(client, conditional, table, opts.Timeouts.resolve())
 	}
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
@@ -145,6 +151,10 @@ func (s *Store) explain(err error) error {
 		return nil
 	case errors.Is(err, ErrExists):
 		return err
+	case s.views != nil && noView(err):
+		return fmt.Errorf("%w: table %s: %w", ErrNoView, s.name, err)
+	case s.views != nil && status.Code(err) == codes.PermissionDenied:
+		return fmt.Errorf("tsdb: table %s, or an authorized view that must cover the families of the schema (EnsureView adds them): %w", s.name, err)
 	case status.Code(err) == codes.NotFound:
 		return fmt.Errorf("%w: table %s: %w", ErrNoTable, s.name, err)
 	}

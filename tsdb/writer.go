@@ -58,6 +58,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	w := &Writer{store: s, opts: opts}
 	o := opts.buffer(s.whole.Timeouts().Write)
+	o.Apart = s.views != nil
 	if opts.Journal.Dir == "" {
 		o.Failed = w.failed
 		w.buffer = ingest.New(delivery{store: s}, o)

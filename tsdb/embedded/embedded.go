@@ -57,6 +57,8 @@ type Options struct {
 	Cache tsdb.CacheOptions
 	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
 	RequireTenant bool
+	// Views reads and writes each tenant's rows through its authorized view only, as tsdb.Config.Views does.
+	Views bool
 	// Logger receives what the engine has to say. Nil drops it.
 	Logger *slog.Logger
 }
@@ -109,6 +111,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		Clock:      opts.Clock,
 		CursorKeys: opts.CursorKeys,
 		Cache:      opts.Cache,
+		Views:      opts.Views,
 		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
 
 		RequireTenant: opts.RequireTenant,
