@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -174,5 +176,79 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 				t.Error("the store's own rows were not seen on their way to the table: nothing is watched")
 			}
 		})
+	}
+}
+
+// TestTheTableIsForTheStoresOwnRows: the table itself, past all views, is named in few places. Whatever is new goes through
+// Store.rows, or is shown here to be of no tenant.
+func TestTheTableIsForTheStoresOwnRows(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 50 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		text := string(must[[]byte](t)(os.ReadFile(name)))
+		may := slices.Contains([]string{"ensure.go", "ensureview.go", "inside.go", "rows.go", "store.go", "writer.go"}, name)
+		if n := strings.Count(text, ".whole"); n > 0 && !may && !strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s reaches past the views %d times", name, n)
+		}
+	}
+}
+
+// TestLongCallsGoThroughTheirView: so do the calls that fan out, and merges with their heads.
+func TestLongCallsGoThroughTheirView(t *testing.T) {
+	s := merging(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: kept}, Precision: tsdb.Milliseconds})
+	plain := tsdb.MustDefine("p", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{})
+	w := &watch{}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Views: []tenant.ID{acme, acme2}, DialOptions: w.options()}, s, plain)
+	w.seen()
+	repo := s.For(store, acme)
+	for i := range 3 {
+		if err := repo.Put(t.Context(), roof, start, rec(fmt.Sprint("f", i), int64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var points []tsdb.Point[string]
+	for i := range 300 {
+		for k := range 30 {
+			points = append(points, tsdb.Point[string]{Entity: tsdb.NewEntity(fmt.Sprintf("d%03d", i)), Time: start.Add(time.Duration(k) * time.Second), Value: "x"})
+		}
+	}
+	if _, err := plain.For(store, acme).PutMany(t.Context(), points); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range plain.For(store, acme).LatestUnder(t.Context(), tsdb.AllEntities()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	views, bare := w.seen()
+	if n != 300 || len(bare) > 0 || !slices.Equal(views, []string{tsdb.ViewID(acme)}) {
+		t.Errorf("%d entities; %d requests to the table, views %v", n, len(bare), views)
+	}
+}
+
+// TestManyTenantsThroughViews: more tenants than a store keeps views open for, in and out of turn.
+func TestManyTenantsThroughViews(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	w := &watch{}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Views: []tenant.ID{acme}, DialOptions: w.options()}, s)
+	for i := range 2500 {
+		id := tenant.MustParse(fmt.Sprint("t", i))
+		if i%100 == 0 {
+			w.seen()
+			if _, err := s.For(store, id).Latest(t.Context(), roof); !errors.Is(err, tsdb.ErrNoView) {
+				t.Fatal(err)
+			}
+			if views, _ := w.seen(); !slices.Equal(views, []string{tsdb.ViewID(id)}) {
+				t.Fatalf("%v went through %v", id, views)
+			}
+		}
+		if _, err := s.For(store, acme).Latest(t.Context(), roof); i%50 == 0 && !errors.Is(err, tsdb.ErrNotFound) {
+			t.Fatal(err)
+		}
+		s.For(store, id)
 	}
 }
