@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
 // Timeouts bound every call of a store; a call also ends with its own context, whichever is earlier. Zero fields mean the
@@ -75,6 +76,8 @@ type Config struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache CacheOptions
+	// Limits hold each tenant to its limits, as Options.Limits do. Nil is none.
+	Limits *limit.Limiter
 	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant whose context carries no tenant, so that
 	// a request that came past the service's edge (packages tenant/httptenant and tenant/grpctenant) reads and writes
 	// nothing. Calls of the store and of a writer need none. False lets a context without a tenant pass; one with another
@@ -170,7 +173,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
-	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, RequireTenant: c.RequireTenant, Views: c.Views}
+	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, Limits: c.Limits, RequireTenant: c.RequireTenant, Views: c.Views}
 	if err := opts.check(c.Table); err != nil {
 		return nil, err
 	}

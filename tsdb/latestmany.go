@@ -93,6 +93,11 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	if n < 0 {
 		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
+	done, err := r.readWide(&o)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	histories := make([]History[T], len(entities))

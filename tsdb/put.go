@@ -26,7 +26,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 	if err := r.admit(ctx); err != nil {
 		return rejected(err).err()
 	}
-	w, err := r.prepare(e, t, v, r.store.clock())
+	w, err := r.ready(e, t, v, r.store.clock())
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -52,7 +52,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err := r.admit(ctx); err != nil {
 		return false, rejected(err).err()
 	}
-	w, err := r.prepare(e, t, v, r.store.clock())
+	w, err := r.ready(e, t, v, r.store.clock())
 	if err != nil {
 		return false, rejected(err).err()
 	}
@@ -92,7 +92,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 	writes := make([]*write, 0, len(points))
 	index := make([]int, 0, len(points))
 	for i, p := range points {
-		w, err := r.prepare(p.Entity, p.Time, p.Value, now)
+		w, err := r.ready(p.Entity, p.Time, p.Value, now)
 		if err != nil {
 			outcomes[i] = rejected(err)
 			continue

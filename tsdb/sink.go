@@ -153,5 +153,8 @@ func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told 
 			return nil, err
 		}
 	}
+	if err := s.repo.count(e, &p.write); err != nil {
+		return nil, err
+	}
 	return p, nil
 }

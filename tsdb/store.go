@@ -18,6 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
 // Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
@@ -34,6 +35,7 @@ type Store struct {
 	hedges  hedgeBudget
 	cache   *lastvalue.Cache // nil for none
 	views   *views           // nil for none
+	limits  *limit.Limiter   // nil for none
 
 	requireTenant bool
 }
@@ -53,6 +55,16 @@ type Options struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache CacheOptions
+	// Limits hold each tenant to its limits: what is over one is refused before anything is sent, with a *limit.Error. Several stores may
+	// have one limiter, which then counts for all of them together. Nil is none.
+	//
+	// Each point that is written counts, by Put, PutIfAbsent and PutMany of a repository or a sink, with the bytes of its
+	// payload, once all else about it is in order; in PutMany those that are over a limit are rejected one by one. With a
+	// journal a point counts when it is put, and not again when it is delivered. Each call that reads points is one read,
+	// also where the cache answers. Range and Page are held to RangeLength: an interval without a start counts from where
+	// retention ends, or from 1970, and one without an end until now. LatestMany, LatestManyN, LatestUnder and Entities have
+	// at most FanOut requests under way. Deletions, Ensure, Verify and Ping are not limited.
+	Limits *limit.Limiter
 	// RequireTenant refuses calls without a tenant in their context, as Config.RequireTenant does.
 	RequireTenant bool
 	// Views reads and writes each tenant's rows through its authorized view only, as Config.Views does.
@@ -86,6 +98,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		clock:   opts.Clock,
 		cursors: cursors,
 		cache:   opts.Cache.open(),
+		limits:  opts.Limits,
 
 		requireTenant: opts.RequireTenant,
 	}

@@ -94,6 +94,12 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, values bool, 
 			yield(hit{}, err)
 			return
 		}
+		done, err := r.readWide(&o)
+		if err != nil {
+			yield(hit{}, err)
+			return
+		}
+		defer done()
 		h := r.horizon()
 		ranges := r.space.Under(p.path)
 		scan := skipScan{
