@@ -135,6 +135,7 @@ func TestEachCallIsHeldToItsLimits(t *testing.T) {
 			name := reflect.TypeFor[*tsdb.Sink[string]]().Method(i).Name
 			for _, id := range writeLimits {
 				restrict(t, l, limit.Limits{})
+				spend(t, l, 0) // what is used up is forgotten by a call without limits
 				end := usedUp[id](t, l)
 				err := sinkCalls[name](t.Context(), repo.Via(w), e, start)
 				if refused, ok := errors.AsType[*limit.Error](err); !ok || refused.ID != id || !errors.Is(err, tsdb.ErrRejected) {
