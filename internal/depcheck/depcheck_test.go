@@ -36,6 +36,7 @@ var rooms = []struct {
 	{"tenant/grpctenant", []string{"cloud.google.com", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 	// Keys are hashed by programs that only send them to a store's service, too.
 	{"tsdb/privacy", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io"}},
+	{"tenant/limit", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 }
 
 func TestLinkedPackages(t *testing.T) {

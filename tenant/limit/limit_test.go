@@ -266,10 +266,12 @@ func TestRefusedUsesNothing(t *testing.T) {
 	for range 100 {
 		_ = l.Write(acme, "d", "a", 11)
 	}
+
 	if err := l.Write(acme, "d", "a", 10); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
+		_ = l.Write(acme, "d", "a", -1_000_000) // brings nothing back
 		_ = l.Write(acme, "d", fmt.Sprint(i), 0)
 		_ = l.Write(acme, "d", "a", 1)
 	}
@@ -381,17 +383,22 @@ func TestNewAndSetRefuse(t *testing.T) {
 }
 
 func TestNilLimitsNobody(t *testing.T) {
-	var l *limit.Limiter
+	limitsNobody(t, nil)
+	limitsNobody(t, &limit.Limiter{})
+}
+
+func limitsNobody(t *testing.T, l *limit.Limiter) {
+	t.Helper()
 	done, err := l.Read(acme)
 	if err := errors.Join(err, l.Write(acme, "d", "e", 1), l.Span(acme, math.MaxInt64), l.Wait(t.Context(), acme, 1)); err != nil {
 		t.Error(err)
 	}
 	done()
 	if l.Width(acme, 7) != 7 || l.Limits(acme) != (limit.Limits{}) {
-		t.Error("a nil limiter has limits")
+		t.Error("a limiter that New did not make has limits")
 	}
 	if err := l.Set(limit.Table{}); !errors.Is(err, limit.ErrInvalid) {
-		t.Errorf("Set on a nil limiter: %v", err)
+		t.Errorf("Set on a limiter that New did not make: %v", err)
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 )
 
 // Limiter holds tenants to the limits of a Table. New makes one; give it to a store as Options.Limits, which then asks it. It is
-// safe for concurrent use, starts no goroutine and needs no end. A nil Limiter limits nobody.
+// safe for concurrent use, starts no goroutine and needs no end. A nil or zero Limiter limits nobody.
 //
 // It lets through exactly what a tenant's limits say, as long as the tenant is kept in memory. A call that is let through
 // counts, also where it fails later for another reason. One that is refused uses nothing.
@@ -86,8 +86,8 @@ func New(t Table, opts Options) (*Limiter, error) {
 // counted.) A table that nothing can be made of changes nothing, and its error matches ErrInvalid. It costs as much as the
 // table has overrides. The table may be changed afterwards.
 func (l *Limiter) Set(t Table) error {
-	if l == nil {
-		return invalid.New(ErrInvalid, "limiter", "nil", "one from New")
+	if l == nil || l.clock == nil {
+		return invalid.New(ErrInvalid, "limiter", "nil or zero", "one from New")
 	}
 	l.setting.Lock()
 	defer l.setting.Unlock()
@@ -102,11 +102,14 @@ func (l *Limiter) Set(t Table) error {
 // Limits returns what applies to a tenant in this process: its part of its limits, with the bursts that are left to their default
 // filled in.
 func (l *Limiter) Limits(id tenant.ID) Limits {
-	if l == nil {
+	if l.off() {
 		return Limits{}
 	}
 	return *l.rules.Load().of(id)
 }
+
+// off reports whether the limiter does not come from New.
+func (l *Limiter) off() bool { return l == nil || l.rules.Load() == nil }
 
 func (l *Limiter) now() int64 { return int64(l.clock().Sub(l.epoch)) }
 

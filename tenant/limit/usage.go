@@ -73,7 +73,7 @@ func (u *usage) idle(now, window int64) bool {
 // Of several limits that it is over, the error names the one that stands in its way for longest. A store calls it for
 // each point that it writes, after all other checks and before anything is sent.
 func (l *Limiter) Write(id tenant.ID, dataset, entity string, bytes int) error {
-	if l == nil {
+	if l.off() {
 		return nil
 	}
 	now := l.now()
@@ -82,7 +82,7 @@ func (l *Limiter) Write(id tenant.ID, dataset, entity string, bytes int) error {
 		return nil
 	}
 	defer u.mu.Unlock()
-	lim, n := u.limits, int64(bytes)
+	lim, n := u.limits, int64(max(0, bytes))
 	if lim.PointBytes > 0 && n > lim.PointBytes {
 		return &Error{ID: PointBytes, Tenant: id, Limit: lim.PointBytes, Used: n}
 	}
@@ -137,7 +137,7 @@ func (u *usage) rates(id tenant.ID, n, now int64) *Error {
 
 // Read lets one read begin, or returns an *Error. Call done when it has ended; a second call does nothing.
 func (l *Limiter) Read(id tenant.ID) (done func(), err error) {
-	if l == nil || l.rules.Load().of(id).ConcurrentReads == 0 {
+	if l.off() || l.rules.Load().of(id).ConcurrentReads == 0 {
 		return func() {}, nil
 	}
 	u := l.acquire(id, l.now())

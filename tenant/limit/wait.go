@@ -15,7 +15,7 @@ import (
 // with rates alone for it: one that the store has, too, would count each point twice. Timers go by the system's clock, not
 // by Options.Clock.
 func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
-	if l == nil {
+	if l.off() {
 		return nil
 	}
 	for {
@@ -46,5 +46,5 @@ func (l *Limiter) let(id tenant.ID, bytes int) *Error {
 		return nil
 	}
 	defer u.mu.Unlock()
-	return u.rates(id, int64(bytes), now)
+	return u.rates(id, int64(max(0, bytes)), now)
 }
