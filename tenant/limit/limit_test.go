@@ -339,16 +339,17 @@ func TestSetWhileRunning(t *testing.T) {
 
 func TestShare(t *testing.T) {
 	whole := limit.Limits{
-		PointsPerSecond: 70, PointsBurst: 10, BytesPerSecond: 1, Entities: 5, PointBytes: 1000, RangeLength: time.Hour, FanOut: 8, ConcurrentReads: 3,
+		PointsPerSecond: 100, PointsBurst: 10, BytesPerSecond: 1, Entities: 5, PointBytes: 1000, RangeLength: time.Hour, FanOut: 8, ConcurrentReads: 3,
 	}
 	for _, tt := range []struct {
 		share float64
 		want  limit.Limits
 	}{
-		{0, limit.Limits{PointsPerSecond: 70, PointsBurst: 10, BytesPerSecond: 1, BytesBurst: 1, Entities: 5, ConcurrentReads: 3}},
-		{1, limit.Limits{PointsPerSecond: 70, PointsBurst: 10, BytesPerSecond: 1, BytesBurst: 1, Entities: 5, ConcurrentReads: 3}},
-		{0.1, limit.Limits{PointsPerSecond: 7, PointsBurst: 1, BytesPerSecond: 1, BytesBurst: 1, Entities: 1, ConcurrentReads: 1}},
-		{0.25, limit.Limits{PointsPerSecond: 18, PointsBurst: 3, BytesPerSecond: 1, BytesBurst: 1, Entities: 2, ConcurrentReads: 1}},
+		{0, limit.Limits{PointsPerSecond: 100, PointsBurst: 10, BytesPerSecond: 1, BytesBurst: 1, Entities: 5, ConcurrentReads: 3}},
+		{1, limit.Limits{PointsPerSecond: 100, PointsBurst: 10, BytesPerSecond: 1, BytesBurst: 1, Entities: 5, ConcurrentReads: 3}},
+		{0.1, limit.Limits{PointsPerSecond: 10, PointsBurst: 1, BytesPerSecond: 1, BytesBurst: 1, Entities: 1, ConcurrentReads: 1}},
+		{0.25, limit.Limits{PointsPerSecond: 25, PointsBurst: 3, BytesPerSecond: 1, BytesBurst: 1, Entities: 2, ConcurrentReads: 1}},
+		{0.07, limit.Limits{PointsPerSecond: 7, PointsBurst: 1, BytesPerSecond: 1, BytesBurst: 1, Entities: 1, ConcurrentReads: 1}},
 		{1e-9, limit.Limits{PointsPerSecond: 1, PointsBurst: 1, BytesPerSecond: 1, BytesBurst: 1, Entities: 1, ConcurrentReads: 1}},
 	} {
 		l, _ := open(t, limit.Table{Defaults: whole, Share: tt.share})

@@ -113,7 +113,7 @@ func (l Limits) resolve(share float64) *Limits {
 
 // part returns a share of v, rounded up.
 func part(v int64, share float64) int64 {
-	const exact = 1 - 1e-12 // a tenth of 70 is 7, and not 7.000000000000001
+	const exact = 1 - 1e-12 // 0.07 of 100 is 7, and not 7.000000000000001
 	if share == 1 {
 		return v
 	}

@@ -34,9 +34,8 @@ func (u *usage) adopt(r *rules, id tenant.ID, now int64) {
 			b.fill(now, newBurst)
 		default:
 			if since > b.at {
-				b.flow(since, rate, burst)
+				b.flow(since, rate, burst) // a burst that got smaller is cut by the next
 			}
-			b.level = min(b.level, newBurst*second)
 		}
 	}
 	change(&u.points, before.PointsPerSecond, before.PointsBurst, after.PointsPerSecond, after.PointsBurst)
