@@ -28,6 +28,10 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		}
 		return ingest.Report{}
 	}
+	items, r, ok := d.unerased(ctx, items)
+	if !ok || len(items) == 0 {
+		return r
+	}
 	if items[0].Alone {
 		return d.sendAlone(ctx, items)
 	}
@@ -39,7 +43,6 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	}
 	b := newBatch(writes)
 	answers := d.store.table.Attempt(ctx, b.entries)
-	var r ingest.Report
 	served := false
 	for i := range answers {
 		a := &answers[i]

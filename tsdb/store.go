@@ -33,6 +33,7 @@ type Store struct {
 	closed  atomic.Bool
 	hedges  hedgeBudget
 	cache   *lastvalue.Cache // nil for none
+	erased  *erasures
 }
 
 // Options are what a program that brings its own client may decide.
@@ -83,6 +84,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if s.clock == nil {
 		s.clock = time.Now
 	}
+	s.erased = newErasures(s)
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
 		s.keep = true
@@ -152,6 +154,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.cache.Close()
+	s.erased.close()
 	return s.closers.close()
 }
 

@@ -142,6 +142,8 @@ type JournalStats struct {
 	Stream string
 	// Points are those that are not delivered yet, DeadLetters those that the service refused.
 	Points, DeadLetters int
+	// Erased are the points and dead letters that were dropped since the writer was made, as their tenant or entity is erased.
+	Erased uint64
 	// Bytes is what both take of Limit.
 	Bytes, Limit int64
 }
@@ -156,7 +158,7 @@ func (w *Writer) Stats() WriterStats {
 	var j JournalStats
 	if w.journal != nil {
 		st := w.journal.spool.Stats()
-		j = JournalStats{Stream: w.journal.spool.Stream(), Points: st.Records, DeadLetters: st.Dead, Bytes: st.Bytes, Limit: st.Limit}
+		j = JournalStats{Stream: w.journal.spool.Stream(), Points: st.Records, DeadLetters: st.Dead, Bytes: st.Bytes, Limit: st.Limit, Erased: w.journal.erased.Load()}
 	}
 	return WriterStats{
 		Journal:        j,

@@ -24,4 +24,6 @@ type Store struct {
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
 	// Explain adds the table, and what is missing where something is, to what the service answered.
 	Explain func(error) error
+	// Marks reads the erasure marks as they are now, so that the store goes by them from then on.
+	Marks func(context.Context) error
 }
