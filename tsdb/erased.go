@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
@@ -228,6 +231,9 @@ func (e *erasures) load() (*marks, error) {
 		defer cancel()
 	}
 	epoch, err := catalog.MarksEpoch(ctx, e.table) // before the marks, so that it is never newer than they are
+	if status.Code(err) == codes.NotFound {
+		return &marks{}, nil // a table that is not there has none, and the call itself will say so
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tsdb: read the erasure marks: %w", e.explain(err))
 	}
