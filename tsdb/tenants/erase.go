@@ -2,8 +2,12 @@ package tenants
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -59,22 +63,61 @@ type Progress struct {
 // It reads all keys of the tenant twice, and writes a request for each 5,000 rows. It is bounded by ctx; each page by the
 // timeout of scans.
 func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (Report, error) {
-	panic("to come")
+	r, err := enterFor(store, id)
+	if err != nil {
+		return Report{}, err
+	}
+	rng, err := rowkey.TenantRange(id)
+	if err != nil {
+		return Report{}, err
+	}
+	e := erasure{room: r, id: id, opts: opts, all: rng}
+	return e.run(ctx)
 }
 
 // EraseEntity is Erase for one entity of a tenant: in the dataset of that name, or for the empty name in all datasets of the
 // tenant whose key fields are those that are given, by name. Only writes of the entity are refused meanwhile and afterwards.
 // It takes points, heads, and rows of reserved kinds that are kept for each entity; sums over several entities stay. An
 // entity that fits no dataset is refused with ErrInvalid.
+//
+// Its mark holds no key fields but a hash of them: to go on with an erasure, call it with the same ones.
 func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (Report, error) {
-	panic("to come")
+	r, err := enterFor(store, id)
+	if err != nil {
+		return Report{}, err
+	}
+	fit, err := r.fitting(ctx, id, dataset, fields)
+	if err != nil {
+		return Report{}, err
+	}
+	e := erasure{room: r, id: id, opts: opts, fit: fit, fields: fields, dataset: dataset}
+	return e.run(ctx)
 }
 
-// Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
-// It costs one read.
-func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, error) { panic("to come") }
+const maxText = 256
 
-// Readmit lifts the mark of a tenant whose erasure has ended; stores take its points again within tsdb.ErasedWithin. What
-// journals that were not opened since the erasure still hold of it comes back then. Its error matches ErrErasing where the
-// erasure has not ended, and tsdb.ErrNotFound where there is none.
-func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) error { panic("to come") }
+// check refuses options that nothing can be made of, and returns them with the defaults.
+func (o EraseOptions) check(r room) (EraseOptions, error) {
+	if err := errors.Join(checkText("By", o.By, maxText), checkText("Reason", o.Reason, maxText)); err != nil {
+		return o, err
+	}
+	if o.Settle < 0 {
+		return o, invalid.New(ErrInvalid, "Settle", o.Settle.String(), "0 for the default, or more")
+	}
+	if o.Keep < 0 {
+		return o, invalid.New(ErrInvalid, "Keep", o.Keep.String(), "0 for ever, or more")
+	}
+	for i, w := range o.Writers {
+		if w == nil {
+			return o, invalid.New(ErrInvalid, fmt.Sprintf("Writers[%d]", i), "nil", "a writer")
+		}
+	}
+	if o.Settle == 0 {
+		t := r.Table.Timeouts()
+		o.Settle = tsdb.ErasedWithin + max(t.Write, t.Scan)
+	}
+	if o.RowsPerSecond == 0 {
+		o.RowsPerSecond = 20_000
+	}
+	return o, nil
+}
