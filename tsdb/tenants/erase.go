@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type EraseOptions struct {
 	DropView func(ctx context.Context, store *tsdb.Store, id tenant.ID) error
 	// Progress is told after each step and each page, on the caller's goroutine. Nil is for nobody.
 	Progress func(Progress)
+
+	countPage, deletePage int // rows; 0 for the default
 }
 
 // Progress is how far an erasure is.
@@ -116,8 +119,7 @@ func (o EraseOptions) check(r room) (EraseOptions, error) {
 		t := r.Table.Timeouts()
 		o.Settle = tsdb.ErasedWithin + max(t.Write, t.Scan)
 	}
-	if o.RowsPerSecond == 0 {
-		o.RowsPerSecond = 20_000
-	}
+	o.RowsPerSecond = cmp.Or(o.RowsPerSecond, 20_000)
+	o.countPage, o.deletePage = cmp.Or(o.countPage, countPage), cmp.Or(o.deletePage, deletePage)
 	return o, nil
 }

@@ -152,7 +152,7 @@ func (r room) page(ctx context.Context, rng rowkey.Range, most int64) (keys []st
 
 // deletePage deletes the first rows in a range, and returns their keys.
 func (e *erasure) deletePage(ctx context.Context, rng rowkey.Range) (keys []string, deleted int, err error) {
-	if keys, err = e.page(ctx, rng, deletePage); err != nil || len(keys) == 0 {
+	if keys, err = e.page(ctx, rng, int64(e.opts.deletePage)); err != nil || len(keys) == 0 {
 		return keys, 0, err
 	}
 	deleted, err = e.deleteKeys(ctx, keys)

@@ -176,14 +176,14 @@ func (e *erasure) countAll(ctx context.Context) error {
 	}
 	for rng := range rest(ranges, rec.Next) {
 		for !rng.Empty() {
-			keys, err := e.page(ctx, rng, countPage)
+			keys, err := e.page(ctx, rng, int64(e.opts.countPage))
 			if err != nil {
 				return err
 			}
 			for _, key := range keys {
 				rec.count(key)
 			}
-			rng = after(rng, keys, countPage)
+			rng = after(rng, keys, e.opts.countPage)
 			rec.Next = []byte(rng.Start)
 			if err := e.save(ctx, &e.mark, nil); err != nil {
 				return err
@@ -211,14 +211,14 @@ func (e *erasure) dryRun(ctx context.Context) (Report, error) {
 	}
 	for _, rng := range ranges {
 		for !rng.Empty() {
-			keys, err := e.page(ctx, rng, countPage)
+			keys, err := e.page(ctx, rng, int64(e.opts.countPage))
 			if err != nil {
 				return rec.Report, err
 			}
 			for _, key := range keys {
 				rec.count(key)
 			}
-			rng = after(rng, keys, countPage)
+			rng = after(rng, keys, e.opts.countPage)
 			if e.opts.Progress != nil {
 				e.opts.Progress(Progress{State: Counting, Counted: rec.Rows})
 			}
@@ -262,7 +262,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			rng = after(rng, keys, deletePage)
+			rng = after(rng, keys, e.opts.deletePage)
 			rec.Deleted += int64(n)
 			rec.Next = []byte(rng.Start)
 			if err := e.save(ctx, &e.mark, nil); err != nil {
@@ -337,7 +337,7 @@ func (e *erasure) verify(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				rng = after(rng, keys, deletePage)
+				rng = after(rng, keys, e.opts.deletePage)
 			}
 		}
 		if clean {

@@ -87,6 +87,16 @@ type listing struct {
 
 // next returns the next tenant.
 func (l *listing) next(ctx context.Context) (t Tenant, ok bool, err error) {
+	for {
+		t, ok, err = l.step(ctx)
+		if err != nil || !ok || t.Rows || t.Profile != nil || t.Erased != "" {
+			return t, ok, err
+		}
+	}
+}
+
+// step is next that gives tenants too of which nothing is left but that they were erased once.
+func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return t, false, context.Cause(ctx)
 	}
@@ -131,8 +141,6 @@ func (l *listing) next(ctx context.Context) (t Tenant, ok bool, err error) {
 		}
 		if m.inForce(l.now()) {
 			t.Erased = m.rec.State
-		} else if !t.Rows && t.Profile == nil {
-			return l.next(ctx) // it was erased once
 		}
 	}
 	return t, true, nil

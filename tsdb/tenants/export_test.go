@@ -1,0 +1,7 @@
+package tenants
+
+// WithPages returns the options with pages of that many rows.
+func WithPages(o EraseOptions, rows int) EraseOptions {
+	o.countPage, o.deletePage = rows, rows
+	return o
+}
