@@ -41,13 +41,14 @@ type erasures struct {
 	known atomic.Pointer[marks] // nil until they were read once
 	age   atomic.Uint32         // of known
 
-	mu      sync.Mutex
-	flight  *marksFlight // the read under way
-	timer   *time.Timer  // that makes known older
-	closed  bool
-	base    context.Context
-	stop    context.CancelCauseFunc
-	flights sync.WaitGroup
+	mu       sync.Mutex
+	watchers map[chan struct{}]bool
+	flight   *marksFlight // the read under way
+	timer    *time.Timer  // that makes known older
+	closed   bool
+	base     context.Context
+	stop     context.CancelCauseFunc
+	flights  sync.WaitGroup
 }
 
 // The ages of what is known.
@@ -308,8 +309,11 @@ func (e *erasures) ageIn(d time.Duration, age uint32) {
 	e.timer = timer
 }
 
-// changed tells of the tenants whose marks are others now.
+// changed tells of the tenants whose marks are others now. The erasures are locked.
 func (e *erasures) changed(old, m *marks) {
+	for c := range e.watchers {
+		poke(c)
+	}
 	for name := range m.tenants {
 		e.drop(name) // entities may have come to it
 	}

@@ -88,12 +88,13 @@ func openJournal(opts JournalOptions) (*journal, error) {
 }
 
 // start begins the delivery into a buffer.
-func (j *journal) start(b *ingest.Buffer) {
+func (j *journal) start(b *ingest.Buffer, e *erasures) {
 	j.buffer = b
 	j.workers.Go(j.commit)
 	j.workers.Go(j.feedOn)
 	j.workers.Go(j.bury)
 	j.workers.Go(j.tell)
+	j.workers.Go(func() { j.purgeOn(e) })
 	poke(j.wakeFeed)
 }
 

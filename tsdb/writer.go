@@ -71,7 +71,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
 	w.buffer = ingest.New(delivery{store: s, keep: true}, o)
 	w.journal = j
-	j.start(w.buffer)
+	j.start(w.buffer, s.erased)
 	return w, nil
 }
 

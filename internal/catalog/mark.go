@@ -50,7 +50,7 @@ func (m *Mark) Over(now time.Time) bool { return !m.Until.IsZero() && !now.Befor
 func SetMark(mut *bigtable.Mutation, m Mark) {
 	until := ""
 	if !m.Until.IsZero() {
-		until = strconv.FormatInt(m.Until.Unix(), 10)
+		until = strconv.FormatInt(m.Until.Add(time.Second-1).Unix(), 10)
 	}
 	mut.Set(Family, columnMark, 0, []byte(until))
 	var hashes []byte

@@ -277,3 +277,10 @@ func newCell() *bigtable.Mutation {
 	m.Set("keep", "p:str", bigtable.Time(start), []byte("late"))
 	return m
 }
+
+// contextOver returns a context that has ended.
+func contextOver(t testing.TB) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx, cancel
+}
