@@ -1,9 +1,15 @@
 package tenants
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -49,6 +55,8 @@ type UsageOptions struct {
 	Continue *UsageReport
 	// Progress is told after each page of rows, on the caller's goroutine. Nil is for nobody.
 	Progress func(UsageReport)
+
+	page int // rows; 0 for the default
 }
 
 // Usage counts what a tenant has stored, by the catalogue, in datasets that this program knows or does not. It reads the keys
@@ -58,5 +66,49 @@ type UsageOptions struct {
 // It is bounded by ctx, and each page by the timeout of scans. Where it ends early, the report says how far it has come,
 // beside the error, and UsageOptions.Continue goes on from there.
 func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptions) (UsageReport, error) {
-	return UsageReport{}, nil
+	r, err := enterFor(store, id)
+	if err != nil {
+		return UsageReport{}, err
+	}
+	rng, err := rowkey.TenantRange(id)
+	if err != nil {
+		return UsageReport{}, err
+	}
+	rep := UsageReport{Tenant: id, Kinds: []DatasetUsage{}}
+	if c := opts.Continue; c != nil {
+		next := string(c.Next)
+		if c.Tenant != id || next < rng.Start || next > rng.Limit {
+			return UsageReport{}, invalid.New(ErrInvalid, "Continue", "the report of another tenant", "one of "+id.String()+" that is not complete")
+		}
+		rep = *c
+		rep.Kinds, rng.Start = slices.Clone(c.Kinds), next
+	}
+	known, err := catalog.All(ctx, r.Table)
+	if err != nil {
+		return rep, r.Explain(err)
+	}
+	c := census{room: r, rep: rep, exact: opts.Exact, most: countPage, datasets: map[string]counted{}}
+	if c.most = cmp.Or(opts.page, countPage); opts.Continue != nil {
+		c.last = strings.TrimSuffix(rng.Start, "\x00")
+	}
+	for _, d := range known {
+		if err := c.know(id, d); err != nil {
+			return rep, err
+		}
+	}
+	for !rng.Empty() {
+		next, err := c.page(ctx, rng)
+		if err != nil {
+			return c.rep, err
+		}
+		rng = next
+		c.rep.Next = []byte(rng.Start)
+		if opts.Progress != nil {
+			shown := c.rep
+			shown.Kinds = slices.Clone(shown.Kinds)
+			opts.Progress(shown)
+		}
+	}
+	c.rep.Next, c.rep.Complete = nil, true
+	return c.rep, nil
 }
