@@ -284,3 +284,10 @@ func contextOver(t testing.TB) (context.Context, context.CancelFunc) {
 	cancel()
 	return ctx, cancel
 }
+
+// newOwn sets a column of one of the store's own rows.
+func newOwn(column, value string) *bigtable.Mutation {
+	m := bigtable.NewMutation()
+	m.Set("_sys", column, 0, []byte(value))
+	return m
+}
