@@ -36,7 +36,7 @@ type erasures struct {
 	table   *bt.Table
 	clock   func() time.Time
 	explain func(error) error
-	drop    func(tenant string) // told of each tenant whose marks have changed
+	drop    func(tenants map[string]bool) // told of the tenants whose marks have changed
 
 	known atomic.Pointer[marks] // nil until they were read once
 	age   atomic.Uint32         // of known
@@ -75,7 +75,7 @@ type marksFlight struct {
 }
 
 func newErasures(s *Store) *erasures {
-	e := &erasures{table: s.table, clock: s.clock, explain: s.explain, drop: s.cache.DropTenant}
+	e := &erasures{table: s.table, clock: s.clock, explain: s.explain, drop: s.cache.DropTenants}
 	e.base, e.stop = context.WithCancelCause(context.Background())
 	return e
 }
@@ -314,17 +314,21 @@ func (e *erasures) changed(old, m *marks) {
 	for c := range e.watchers {
 		poke(c)
 	}
-	for name := range m.tenants {
-		e.drop(name) // entities may have come to it
-	}
 	if old == nil {
-		return
+		return // nothing was read before
+	}
+	others := map[string]bool{}
+	for name, t := range m.tenants {
+		if was := old.tenants[name]; (was.whole == nil) != (t.whole == nil) || len(was.entities) != len(t.entities) {
+			others[name] = true
+		}
 	}
 	for name := range old.tenants {
 		if _, still := m.tenants[name]; !still {
-			e.drop(name)
+			others[name] = true
 		}
 	}
+	e.drop(others)
 }
 
 // close breaks off the read under way and waits for its end.

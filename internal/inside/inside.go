@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Key opens the door.
@@ -24,6 +25,9 @@ type Store struct {
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
 	// Explain adds the table, and what is missing where something is, to what the service answered.
 	Explain func(error) error
+	// Admit refuses what is to be read or written for a tenant that is erased, with tsdb.ErrErased. Whoever writes rows of a
+	// tenant asks it before each request that writes, and again where the request is put off.
+	Admit func(context.Context, tenant.ID) error
 	// Marks reads the erasure marks as they are now, so that the store goes by them from then on.
 	Marks func(context.Context) error
 }

@@ -2,10 +2,11 @@ package lastvalue
 
 import "github.com/tidemark-go/tidemark/internal/rowkey"
 
-// DropTenant forgets all entities of a tenant, and keeps what is being read of them from being kept. It looks at every entry.
-func (c *Cache) DropTenant(tenant string) {
-	if c == nil {
+// DropTenants forgets all entities of the tenants that are true in names, and keeps what is being read of them from being
+// kept. It looks at every entry, once.
+func (c *Cache) DropTenants(names map[string]bool) {
+	if c == nil || len(names) == 0 {
 		return
 	}
-	c.dropWhere(func(id rowkey.ID) bool { return id.Tenant() == tenant })
+	c.dropWhere(func(id rowkey.ID) bool { return names[id.Tenant()] })
 }

@@ -59,7 +59,7 @@ type Progress struct {
 // was under way has ended it counts what is there, deletes it page by page, and looks again whether nothing is left.
 //
 // How far it is stands in the mark. Where it ends early, with ctx or by a crash, call it again, from anywhere: it goes on,
-// and the options that it was begun with stay. Of two calls at once one ends with ErrTakenOver. Called for a tenant that is erased it looks again,
+// with the By, Reason, Settle and Keep that it was begun with. Of two calls at once one ends with ErrTakenOver. Called for a tenant that is erased it looks again,
 // and deletes what has come since. Its error matches ErrRemains where rows keep coming. The report is that of all calls
 // together.
 //

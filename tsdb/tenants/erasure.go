@@ -36,6 +36,13 @@ func (e *erasure) run(ctx context.Context) (Report, error) {
 	if e.opts.DryRun {
 		return e.dryRun(ctx)
 	}
+	if e.opts.Range && e.fit == nil {
+		_, end, err := e.Admin(ctx) // before anything is marked
+		if err != nil {
+			return Report{}, err
+		}
+		end()
+	}
 	err = e.steps(ctx)
 	return e.report(), err
 }
@@ -98,7 +105,7 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 	if m.rec.State == Erased {
 		m.rec.State = Verifying // again
 	}
-	m.rec.Run = rand.Text()
+	m.rec.Run, m.rec.Method = rand.Text(), e.method()
 	set := func(mut *bigtable.Mutation) {
 		catalog.SetMark(mut, catalog.Mark{Until: m.rec.Until, Entities: e.hashes()})
 	}
@@ -111,12 +118,17 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 
 // fresh is the report of an erasure that begins.
 func (e *erasure) fresh() Report {
-	rep := Report{Tenant: e.id, Fields: e.fields, Dataset: e.dataset, By: e.opts.By, Reason: e.opts.Reason, Method: "pages", Kinds: []Counted{}}
-	if e.opts.Range && e.fit == nil {
-		rep.Method = "range"
-	}
+	rep := Report{Tenant: e.id, Fields: e.fields, Dataset: e.dataset, By: e.opts.By, Reason: e.opts.Reason, Method: e.method(), Kinds: []Counted{}}
 	rep.Unreached = rep.unreached()
 	return rep
+}
+
+// method is how rows are deleted.
+func (e *erasure) method() string {
+	if e.opts.Range && e.fit == nil {
+		return "range"
+	}
+	return "pages"
 }
 
 // settle waits until every store honours the mark, and what was under way before has ended.
