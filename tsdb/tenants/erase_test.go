@@ -137,6 +137,45 @@ func TestTwoErasers(t *testing.T) {
 	}
 }
 
+// TestTakenOver: a call whose erasure another has gone on with says so, in whatever step that was, and changes nothing more.
+func TestTakenOver(t *testing.T) {
+	for i, at := range []tenants.State{tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying, tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying} {
+		written := i < 4
+		f, store, conn, table := open(t, tsdbtest.Options{})
+		other := second(t, conn, tsdb.Options{})
+		f.fill(t, store, acme)
+		small := tenants.WithPages(quick, 20)
+		first, over := small, false
+		first.Progress = func(p tenants.Progress) {
+			if p.State != at || over {
+				return
+			}
+			over = true
+			if _, err := tenants.Erase(t.Context(), other, acme, small); err != nil {
+				t.Error(err)
+			}
+			if _, err := tenants.Onboard(t.Context(), other, acme, tenants.Profile{Name: "new"}, tenants.OnboardOptions{Readmit: true}); err != nil {
+				t.Error(err)
+			}
+			if !written {
+				return
+			}
+			if err := f.readings.For(other, acme).Put(t.Context(), tsdb.NewEntity("new", "life"), start, "x"); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := tenants.Erase(t.Context(), store, acme, first); !errors.Is(err, tenants.ErrTakenOver) {
+			t.Errorf("taken over while %s: %v", at, err)
+		}
+		if n := len(dump(t, table, of("acme"))); (n == 1) != written || n > 1 {
+			t.Errorf("taken over while %s: %d rows, want the new one: %v", at, n, written)
+		}
+		if p, err := tenants.Load(t.Context(), store, acme); err != nil || p.Name != "new" {
+			t.Errorf("taken over while %s: the new profile: %v, %v", at, p, err)
+		}
+	}
+}
+
 // TestDryRunChangesNothing: it counts what an erasure would.
 func TestDryRunChangesNothing(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})

@@ -150,9 +150,13 @@ func (r room) page(ctx context.Context, rng rowkey.Range, most int64) (keys []st
 	return keys, err
 }
 
-// deletePage deletes the first rows in a range, and returns their keys.
+// deletePage deletes the first rows in a range, and returns their keys. Before it does it saves the record, so that a call that
+// was taken over deletes nothing: the tenant may have been readmitted meanwhile.
 func (e *erasure) deletePage(ctx context.Context, rng rowkey.Range) (keys []string, deleted int, err error) {
 	if keys, err = e.page(ctx, rng, int64(e.opts.deletePage)); err != nil || len(keys) == 0 {
+		return keys, 0, err
+	}
+	if err := e.save(ctx, &e.mark, nil); err != nil {
 		return keys, 0, err
 	}
 	deleted, err = e.deleteKeys(ctx, keys)

@@ -255,6 +255,9 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 			return err
 		}
 		defer end()
+		if err := e.save(ctx, &e.mark, nil); err != nil {
+			return err // it was taken over
+		}
 		ctx, cancel := e.Table.Bound(ctx, true)
 		defer cancel()
 		if err := admin.DropRowRange(ctx, e.Name, e.all.Start); err != nil {
@@ -276,10 +279,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 			}
 			rng = after(rng, keys, e.opts.deletePage)
 			rec.Deleted += int64(n)
-			rec.Next = []byte(rng.Start)
-			if err := e.save(ctx, &e.mark, nil); err != nil {
-				return err
-			}
+			rec.Next = []byte(rng.Start) // saved with the next page, or the next state
 			e.tell(0)
 			if err := e.pace(ctx, n, begin); err != nil {
 				return err
@@ -341,11 +341,8 @@ func (e *erasure) verify(ctx context.Context) error {
 		for _, rng := range ranges {
 			for !rng.Empty() {
 				keys, n, err := e.deletePage(ctx, rng)
-				if n > 0 {
-					clean = false
-					e.mark.rec.Late += int64(n)
-					err = errors.Join(err, e.save(ctx, &e.mark, nil))
-				}
+				clean = clean && len(keys) == 0
+				e.mark.rec.Late += int64(n)
 				if err != nil {
 					return err
 				}
@@ -367,6 +364,9 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	}
 	if !doc.Exists() {
 		return nil
+	}
+	if err := e.save(ctx, &e.mark, nil); err != nil {
+		return err // it was taken over, and the profile may be of the tenant's next life
 	}
 	if p.View && e.opts.DropView != nil {
 		if err := e.opts.DropView(ctx, e.store, e.id); err != nil {
