@@ -36,7 +36,7 @@ type erasures struct {
 	table   *bt.Table
 	clock   func() time.Time
 	explain func(error) error
-	drop    func(tenants map[string]bool) // told of the tenants whose marks have changed
+	drop    func() // called when marks have changed
 
 	known atomic.Pointer[marks] // nil until they were read once
 	age   atomic.Uint32         // of known
@@ -75,7 +75,7 @@ type marksFlight struct {
 }
 
 func newErasures(s *Store) *erasures {
-	e := &erasures{table: s.table, clock: s.clock, explain: s.explain, drop: s.cache.DropTenants}
+	e := &erasures{table: s.table, clock: s.clock, explain: s.explain, drop: s.cache.DropAll}
 	e.base, e.stop = context.WithCancelCause(context.Background())
 	return e
 }
@@ -283,7 +283,7 @@ func (e *erasures) landed(f *marksFlight, begin time.Time, m *marks, err error) 
 		e.ageIn(marksPause, marksAging)
 	}
 	if err == nil && m != old {
-		e.changed(old, m)
+		e.changed(old)
 	}
 	e.flight, f.err = nil, err
 	close(f.done)
@@ -309,26 +309,16 @@ func (e *erasures) ageIn(d time.Duration, age uint32) {
 	e.timer = timer
 }
 
-// changed tells of the tenants whose marks are others now. The erasures are locked.
-func (e *erasures) changed(old, m *marks) {
+// changed tells that marks are others now. The erasures are locked. The cache drops everything: a tenant may have been erased
+// and readmitted while this store did not look, so what is left of its former life cannot be told from the marks. Erasures are
+// rare.
+func (e *erasures) changed(old *marks) {
 	for c := range e.watchers {
 		poke(c)
 	}
-	if old == nil {
-		return // nothing was read before
+	if old != nil {
+		e.drop()
 	}
-	others := map[string]bool{}
-	for name, t := range m.tenants {
-		if was := old.tenants[name]; (was.whole == nil) != (t.whole == nil) || len(was.entities) != len(t.entities) {
-			others[name] = true
-		}
-	}
-	for name := range old.tenants {
-		if _, still := m.tenants[name]; !still {
-			others[name] = true
-		}
-	}
-	e.drop(others)
 }
 
 // close breaks off the read under way and waits for its end.

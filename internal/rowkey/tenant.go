@@ -98,17 +98,5 @@ func (s Space) Whole(path string) Range {
 	return Range{Start: start, Limit: start[:len(start)-1] + string(rune(afterDel))}
 }
 
-// Tenant returns the name of the tenant that the entity is of, a part of the ID's text.
-func (id ID) Tenant() string {
-	name, _, _ := strings.Cut(id.prefix, string(rune(delim)))
-	return name
-}
-
-// Dataset returns the name of the dataset that the entity is of.
-func (id ID) Dataset() string {
-	_, rest, _ := strings.Cut(id.prefix, string(rune(delim)))
-	return strings.TrimSuffix(rest, string(rune(delim)))
-}
-
 // Path returns the entity's path.
 func (id ID) Path() string { return id.path }

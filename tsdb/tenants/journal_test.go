@@ -175,3 +175,35 @@ func TestAWriterThatHoldsPoints(t *testing.T) {
 		}
 	})
 }
+
+// TestAWarmCache: what another store knew of the tenant's former life it does not tell in the next one.
+func TestAWarmCache(t *testing.T) {
+	t.Run("that looked meanwhile", func(t *testing.T) { bubble(t, func(t *testing.T) { warmCache(t, true) }) })
+	t.Run("that did not look", func(t *testing.T) { bubble(t, func(t *testing.T) { warmCache(t, false) }) })
+}
+
+func warmCache(t *testing.T, looks bool) {
+	f, store, conn, _ := open(t, tsdbtest.Options{})
+	other := second(t, conn, tsdb.Options{Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}})
+	f.fill(t, store, acme)
+	repo, e := f.readings.For(other, acme), tsdb.NewEntity("site#0", "dev 0")
+	if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tenants.Erase(t.Context(), store, acme, quick); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(tsdb.ErasedWithin + time.Second)
+	if looks {
+		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrErased) {
+			t.Errorf("Latest: %v", err)
+		}
+	}
+	if err := tenants.Readmit(t.Context(), store, acme); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(tsdb.ErasedWithin + time.Second)
+	if p, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrNotFound) {
+		t.Errorf("Latest in the next life: %v, %v", p, err)
+	}
+}

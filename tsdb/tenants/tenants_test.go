@@ -258,7 +258,7 @@ func TestErasedIsRefused(t *testing.T) {
 		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{Readmit: true}); err != nil {
 			t.Errorf("Onboard: %v", err)
 		}
-		time.Sleep(tsdb.ErasedWithin)
+		time.Sleep(tsdb.ErasedWithin + time.Second)
 		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrNotFound) {
 			t.Errorf("Latest of a tenant that is readmitted: %v", err)
 		}
