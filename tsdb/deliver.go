@@ -25,6 +25,10 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	if err := d.store.admit(); err != nil { // closed before its writer
 		return reject(items, fmt.Errorf("%w: %w", ErrWriterClosed, err))
 	}
+	items, r, ok := d.unerased(ctx, items)
+	if !ok || len(items) == 0 {
+		return r
+	}
 	rows, err := d.rowsOf(items)
 	if err != nil {
 		return reject(items, err)
@@ -40,7 +44,6 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	}
 	b := newBatch(writes)
 	answers := rows.Attempt(ctx, b.entries)
-	var r ingest.Report
 	served := false
 	for i := range answers {
 		a := &answers[i]

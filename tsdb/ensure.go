@@ -46,7 +46,11 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
 		return err
 	}
 	defer end()
-	return s.whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
+	err = s.whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
+	if err == nil {
+		s.erased.early(ctx)
+	}
+	return err
 }
 
 // ensureOnce compares everything, then creates what is missing. It reports false where another process got in between.
@@ -164,6 +168,7 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) error {
 	if len(diffs) > 0 {
 		return &ConflictError{Differences: diffs}
 	}
+	s.erased.early(ctx)
 	return nil
 }
 

@@ -50,6 +50,8 @@ var (
 	ErrUnguardedClient = bt.ErrUnguarded
 	// ErrNoAdmin: Ensure was called on a store that was given no admin client.
 	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
+	// ErrErased: the tenant, or the entity that was to be written, is erased or being erased (package tenants).
+	ErrErased = errors.New("tsdb: the tenant or entity is erased")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("tsdb: store is closed")
 )

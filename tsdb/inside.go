@@ -15,7 +15,10 @@ func (s *Store) Inside(inside.Key) (inside.Store, error) {
 	if err := s.admit(); err != nil {
 		return inside.Store{}, err
 	}
-	return inside.Store{Table: s.whole, For: s.rows, Name: s.name, Clock: s.clock, Admin: s.adminClient, Explain: s.explain, Admit: s.admitTenant}, nil
+	return inside.Store{
+		Table: s.whole, For: s.rows, Name: s.name, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
+		Admit: s.admitOne, Marks: s.erased.refresh,
+	}, nil
 }
 
 // adminClient returns an admin client, and what ends it.

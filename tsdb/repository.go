@@ -41,6 +41,14 @@ func (r *Repository[T]) Store() *Store { return r.store }
 
 // admit refuses a call that cannot or must not be made.
 func (r *Repository[T]) admit(ctx context.Context) error {
+	if err := r.allowed(ctx); err != nil {
+		return err
+	}
+	return r.store.erased.admit(ctx, r.tenant)
+}
+
+// allowed is admit for a call whose tenant may be erased.
+func (r *Repository[T]) allowed(ctx context.Context) error {
 	switch {
 	case r == nil || r.schema == nil:
 		return invalid.New(ErrInvalid, "repository", "zero", "one from Schema.For")

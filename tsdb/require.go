@@ -19,3 +19,11 @@ func (s *Store) admitTenant(ctx context.Context, id tenant.ID) error {
 	}
 	return nil
 }
+
+// admitOne refuses a call for a tenant that is not the context's, or is erased.
+func (s *Store) admitOne(ctx context.Context, id tenant.ID) error {
+	if err := s.admitTenant(ctx, id); err != nil {
+		return err
+	}
+	return s.erased.admit(ctx, id)
+}

@@ -134,7 +134,10 @@ func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told 
 	if s == nil {
 		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
 	}
-	if err := s.repo.admit(ctx); err != nil {
+	if err := s.repo.allowed(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.repo.store.erased.glance(s.repo.tenant); err != nil {
 		return nil, err
 	}
 	if err := s.writer.admit(); err != nil {

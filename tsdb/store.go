@@ -36,6 +36,7 @@ type Store struct {
 	cache   *lastvalue.Cache // nil for none
 	views   *views           // nil for none
 	limits  *limit.Limiter   // nil for none
+	erased  *erasures
 
 	requireTenant bool
 }
@@ -108,6 +109,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if opts.Views {
 		s.views = openViews(client, conditional, table, opts.Timeouts.resolve())
 	}
+	s.erased = newErasures(s)
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
 		s.keep = true
@@ -181,6 +183,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.cache.Close()
+	s.erased.close()
 	return s.closers.close()
 }
 

@@ -44,6 +44,9 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if err != nil {
 		return write{}, err
 	}
+	if err := r.store.erased.admitEntity(r.tenant, r.schema.name, e.path); err != nil {
+		return write{}, err
+	}
 	payload, err := codec.Append(r.schema.codec, nil, v)
 	if err != nil {
 		return write{}, err

@@ -27,6 +27,9 @@ type Store struct {
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
 	// Explain adds the table, and what is missing where something is, to what the service answered.
 	Explain func(error) error
-	// Admit refuses a call for a tenant that is not the context's. Whatever is done for one tenant is asked here first.
+	// Admit refuses what is to be read or written for a tenant that is not the context's, or, with tsdb.ErrErased, that is
+	// erased. Whoever writes rows of a tenant asks it before each request that writes, and again where the request is put off.
 	Admit func(context.Context, tenant.ID) error
+	// Marks reads the erasure marks as they are now, so that the store goes by them from then on.
+	Marks func(context.Context) error
 }
