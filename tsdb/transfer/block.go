@@ -24,6 +24,8 @@ type sumLine struct {
 	Sum    string `json:"sum"`
 	Lines  int64  `json:"lines"`  // up to this one, included
 	Points int64  `json:"points"` // up to this one
+	// Unreadable are the points that were left out, up to this line.
+	Unreadable int64 `json:"unreadable"`
 }
 
 // endLine ends a file, behind the sum of its last block.
@@ -52,6 +54,7 @@ type blocks struct {
 	lines
 	header *header
 	points int64            // of whole blocks
+	left   int64            // points that were left out
 	counts map[string]int64 // by dataset
 	block  []record         // of which the last one was
 	last   record
@@ -131,11 +134,17 @@ func (b *blocks) sum(text []byte) error {
 		b.last.point.Payload = nil
 	}
 	b.points += int64(len(b.block))
-	want, err := json.Marshal(sumLine{Sum: b.lines.chain.close(), Lines: b.line, Points: b.points})
+	var sum sumLine
+	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &sum); err != nil {
+		return invalid.New(ErrDamaged, "sum", err.Error(), "the sum of a block")
+	}
+	want, err := json.Marshal(sumLine{Sum: b.lines.chain.close(), Lines: b.line, Points: b.points, Unreadable: sum.Unreadable})
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(text, want[:len(want)-1]) {
+	sinking := sum.Unreadable < b.left
+	b.left = sum.Unreadable
+	if sinking || !bytes.Equal(text, want[:len(want)-1]) {
 		return invalid.New(ErrDamaged, "sum", invalid.Quote(string(text)), string(want))
 	}
 	return nil
@@ -150,11 +159,11 @@ func (b *blocks) finish(text []byte) error {
 	if len(b.block) > 0 {
 		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", strconv.Itoa(len(b.block))+" points before it", "a sum before it")}
 	}
-	want, err := json.Marshal(endLine{End: b.lines.chain.close(), Lines: b.line, Points: b.points, Datasets: b.counts, Unreadable: end.Unreadable})
+	want, err := json.Marshal(endLine{End: b.lines.chain.close(), Lines: b.line, Points: b.points, Datasets: b.counts, Unreadable: b.left})
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(text, want[:len(want)-1]) || end.Unreadable < 0 {
+	if !bytes.Equal(text, want[:len(want)-1]) {
 		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", invalid.Quote(string(text)), string(want))}
 	}
 	if _, err := b.lines.next(); !errors.Is(err, io.EOF) {

@@ -27,6 +27,8 @@ type state struct {
 	chain  chain
 	counts map[string]int64
 	last   record
+
+	unreadable int64
 }
 
 // Recover reads a file whose export was interrupted, and returns the end of its last whole block. Cut the file off at
@@ -56,7 +58,7 @@ func Recover(ctx context.Context, r io.Reader) (at Checkpoint, complete bool, er
 			return at, false, err
 		}
 		at = b.checkpoint()
-		at.state = &state{header: b.header, counts: maps.Clone(b.counts), last: b.last, chain: b.lines.chain}
+		at.state = &state{header: b.header, counts: maps.Clone(b.counts), last: b.last, chain: b.lines.chain, unreadable: b.left}
 		at.state.chain.hash = nil
 	}
 }

@@ -80,6 +80,7 @@ type exporter struct {
 
 	points     int64
 	unreadable int64
+	summed     int64 // of unreadable
 	block      bytes.Buffer
 	pending    int // points of the block
 	line       []byte
@@ -169,7 +170,8 @@ func (e *exporter) resume(id tenant.ID, opts ExportOptions) error {
 	}
 	e.header, e.chain, e.counts, e.last = s.header, s.chain, maps.Clone(s.counts), s.last
 	e.chain.begin()
-	e.points = opts.Continue.Points
+	e.points, e.unreadable = opts.Continue.Points, s.unreadable
+	e.summed = s.unreadable
 	return nil
 }
 
@@ -183,7 +185,7 @@ func (e *exporter) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if e.pending > 0 || e.block.Len() > 0 {
+	if e.block.Len() > 0 || e.unreadable > e.summed {
 		if err := e.flush(); err != nil {
 			return err
 		}
@@ -247,7 +249,7 @@ func (e *exporter) point(d *dataset, p inside.Point) error {
 
 // flush writes the block and its sum.
 func (e *exporter) flush() error {
-	text, err := json.Marshal(sumLine{Sum: e.chain.close(), Lines: e.chain.line + 1, Points: e.points})
+	text, err := json.Marshal(sumLine{Sum: e.chain.close(), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.unreadable})
 	if err != nil {
 		return err
 	}
@@ -256,7 +258,7 @@ func (e *exporter) flush() error {
 		return err
 	}
 	e.block.Reset()
-	e.pending = 0
+	e.pending, e.summed = 0, e.unreadable
 	if e.block.Cap() > 2*(blockBytes+maxLine) {
 		e.block = bytes.Buffer{}
 	}

@@ -110,11 +110,7 @@ func Check(ctx context.Context, r io.Reader) (Exported, error) {
 }
 
 func (b *blocks) exported() Exported {
-	e := Exported{Points: b.points, Datasets: b.counts, Lines: b.line, Bytes: b.offset}
-	if b.end != nil {
-		e.Unreadable = b.end.Unreadable
-	}
-	return e
+	return Exported{Points: b.points, Datasets: b.counts, Unreadable: b.left, Lines: b.line, Bytes: b.offset}
 }
 
 // importer is one import.
