@@ -44,7 +44,7 @@ func (r *raw) admit(ctx context.Context) error {
 	if id, ok := tenant.FromContext(ctx); ok && id != r.tenant {
 		return fmt.Errorf("%w: %s, the points are of %s", ErrTenantMismatch, invalid.Quote(id.String()), r.tenant)
 	}
-	return nil
+	return r.store.erased.admit(ctx, r.tenant)
 }
 
 // Write implements inside.Points.
@@ -86,6 +86,9 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	}
 	if p.Units < 0 || p.Units > r.d.precision.Max() {
 		return write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.precision.Max(), r.d.precision))
+	}
+	if err := r.store.erased.admitEntity(r.tenant, r.d.name, p.Path); err != nil {
+		return write{}, err
 	}
 	d, err := r.writer(p.Class, p.Tag)
 	if err != nil {

@@ -142,7 +142,7 @@ func end(t time.Time, ok bool) (*time.Time, error) {
 
 // choose returns the catalogue's entries of the datasets to export.
 func (e *exporter) choose(ctx context.Context, names []string) ([]catalog.Dataset, error) {
-	all, err := catalog.List(ctx, e.in.Table)
+	all, err := catalog.All(ctx, e.in.Table)
 	if err != nil {
 		return nil, e.in.Explain(err)
 	}

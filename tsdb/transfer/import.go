@@ -49,6 +49,8 @@ type Imported struct {
 	Expired int64 `json:"expired"`
 	// Exists are those of a first-wins dataset where another value is stored, or that would change a fixed field.
 	Exists int64 `json:"exists"`
+	// Erased are those of entities that were erased, and were passed over.
+	Erased int64 `json:"erased"`
 	// Refused are those that the dataset cannot take: too large for its heads, or not to be merged with what is there.
 	Refused int64 `json:"refused"`
 	// Complete says that the file was read to its end.
@@ -192,8 +194,20 @@ func (im *importer) block(ctx context.Context) error {
 		}
 		rest = rest[n:]
 	}
+	if next.Erased > im.at.Erased { // of an entity, or of the tenant by now
+		if err := im.admitted(ctx); err != nil {
+			return err
+		}
+	}
 	im.at = next
 	return nil
+}
+
+// admitted refuses to go on with a tenant that is erased.
+func (im *importer) admitted(ctx context.Context) error {
+	d := im.blocks.block[0].d
+	_, err := im.in.Points(ctx, d.Dataset, im.id)
+	return err
 }
 
 // count counts what became of a point. It returns an error where that may be another one the next time.
@@ -207,6 +221,9 @@ func (im *importer) count(at *Imported, out bt.Outcome) error {
 		return nil
 	case errors.Is(out.Err, tsdb.ErrExists):
 		at.Exists++
+		return nil
+	case errors.Is(out.Err, tsdb.ErrErased):
+		at.Erased++
 		return nil
 	case errors.Is(out.Err, tsdb.ErrNoMerge), errors.Is(out.Err, tsdb.ErrInvalid):
 		at.Refused++
