@@ -33,8 +33,10 @@ func run(ctx context.Context, args []string, std streams) error {
 			&cli.StringFlag{Name: "instance", Usage: "the Bigtable `instance`", Destination: &a.instance, Sources: cli.EnvVars("TIDEMARK_INSTANCE")},
 			&cli.StringFlag{Name: "table", Usage: "the `table`", Destination: &a.table, Sources: cli.EnvVars("TIDEMARK_TABLE")},
 			&cli.StringFlag{Name: "app-profile", Usage: "the app `profile`", Destination: &a.profile, Sources: cli.EnvVars("TIDEMARK_APP_PROFILE")},
-			&cli.StringFlag{Name: "conditional-app-profile", Usage: "the app `profile` for conditional writes", Destination: &a.conditionalProfile,
-				Sources: cli.EnvVars("TIDEMARK_CONDITIONAL_APP_PROFILE")},
+			&cli.StringFlag{
+				Name: "conditional-app-profile", Usage: "the app `profile` for conditional writes", Destination: &a.conditionalProfile,
+				Sources: cli.EnvVars("TIDEMARK_CONDITIONAL_APP_PROFILE"),
+			},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json", Value: "text", Destination: &a.form},
 		},
 		Commands:        []*cli.Command{a.tenants()}, // the other capabilities add theirs here

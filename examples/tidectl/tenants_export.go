@@ -54,7 +54,9 @@ func (a *app) tenantsExport() *cli.Command {
 				a.say("Exported  %d points of %s", got.Points, id)
 				return nil
 			}
-			return a.print(got, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Exported  %d points of %s to %s, %d bytes\n", got.Points, id, name, got.Bytes) })
+			return a.print(got, func(w *tabwriter.Writer) {
+				fmt.Fprintf(w, "Exported  %d points of %s to %s, %d bytes\n", got.Points, id, name, got.Bytes)
+			})
 		}),
 	}
 }

@@ -22,7 +22,9 @@ func TestOutcomes(t *testing.T) {
 	ctx := t.Context()
 	store, _ := tsdbtest.Open(t, clock, texts, firsts, records)
 	e := tsdb.NewEntity("k")
-	field := func(name string, n int64) codec.Record { return codec.NewRecord(codec.Field{Name: name, Value: codec.Int(n)}) }
+	field := func(name string, n int64) codec.Record {
+		return codec.NewRecord(codec.Field{Name: name, Value: codec.Int(n)})
+	}
 	must(t, texts.For(store, acme).Put(ctx, tsdb.NewEntity("a", "b"), noon, "new"))
 	must(t, texts.For(store, acme).Put(ctx, tsdb.NewEntity("a", "b"), noon.AddDate(0, 0, -29), "soon gone"))
 	must(t, firsts.For(store, acme).Put(ctx, e, noon, "from the file"))
