@@ -242,6 +242,31 @@ func TestExportContinues(t *testing.T) {
 	}
 }
 
+// A block may end within the points of one head, where those are all there is: going on takes the others, once.
+func TestExportContinuesWithinHead(t *testing.T) {
+	store, _ := tsdbtest.Open(t, clock, heads)
+	var points []tsdb.Point[[]byte]
+	for i := range 400 {
+		for j := range 3 {
+			points = append(points, tsdb.Point[[]byte]{Entity: tsdb.NewEntity(fmt.Sprint(i)), Time: noon.Add(time.Duration(j) * time.Second), Value: []byte{byte(j)}})
+		}
+	}
+	if _, err := heads.For(store, acme).PutMany(t.Context(), points); err != nil {
+		t.Fatal(err)
+	}
+	whole, _ := export(t, store, acme, transfer.ExportOptions{})
+	at, _, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:len(whole)-1]))
+	must(t, err)
+	at, _, err = transfer.Recover(t.Context(), bytes.NewReader(whole[:at.Offset-1]))
+	if err != nil || at.Points != 1000 {
+		t.Fatalf("the first block ends at %+v, %v; want 1000 points", at, err)
+	}
+	rest := bytes.NewBuffer(bytes.Clone(whole[:at.Offset]))
+	if _, err := transfer.Export(t.Context(), store, acme, rest, transfer.ExportOptions{Continue: at}); err != nil || !bytes.Equal(rest.Bytes(), whole) {
+		t.Errorf("continued it is another file, %v", err)
+	}
+}
+
 // Only what was asked for is exported, and continued.
 func TestSelection(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, all...)
