@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -32,4 +33,9 @@ type Store struct {
 	Admit func(context.Context, tenant.ID) error
 	// Marks reads the erasure marks as they are now, so that the store goes by them from then on.
 	Marks func(context.Context) error
+	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch where ctx carries another tenant, and
+	// tsdb.ErrErased where the tenant is erased.
+	Points func(ctx context.Context, d catalog.Dataset, id tenant.ID) (Points, error)
+	// Ensure is tsdb.Store.Ensure for datasets of which there is no schema.
+	Ensure func(context.Context, []catalog.Dataset) error
 }
