@@ -4,6 +4,10 @@
 // another's. Nothing in this module takes a tenant as a bare string: text becomes an ID once, at the edge, with Parse,
 // and travels from there as a value or in a context (NewContext, FromContext).
 //
+// At the edge of a service a Resolver finds out whose a request is, from a verified claim (FromClaim), a certificate's name
+// (FromCertificate) or a header that a proxy sets (FromHeader). Packages tenant/httptenant and tenant/grpctenant ask it,
+// put the tenant into the request's context once (Bind), and turn away who has none.
+//
 // Row keys are service data: they show in logs, in errors and in Key Visualizer. Use an opaque name or number for a
 // tenant, never a person's name or address.
 package tenant
@@ -91,7 +95,8 @@ func (id *ID) UnmarshalText(text []byte) error {
 type contextKey struct{}
 
 // NewContext returns a context that carries id, for code further in to act as that tenant. The zero ID is carried too and
-// is then refused by whoever needs a tenant.
+// is then refused by whoever needs a tenant. A tenant that ctx carries already is replaced, which is for work that goes from
+// tenant to tenant; at the edge, where a request must not change hands, use Bind.
 func NewContext(ctx context.Context, id ID) context.Context {
 	return context.WithValue(ctx, contextKey{}, id)
 }

@@ -14,7 +14,7 @@ import (
 type batch struct {
 	entries []bt.Entry
 	of      []rowsOf // by write
-	marks   marks
+	marks   slotMarks
 	marked  []int32 // rows of marks of all writes
 }
 
@@ -29,7 +29,7 @@ type span32 struct{ from, to int32 }
 
 // newBatch returns the entries of writes, which may be of any datasets and tenants. Marks are stamped by the clock.
 func newBatch(writes []*write, now func() time.Time) batch {
-	b := batch{entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: marks{now: now}}
+	b := batch{entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: slotMarks{now: now}}
 	b.mark(writes)
 	var heads map[string]*headGroup
 	for _, w := range writes {

@@ -253,6 +253,7 @@ func TestAReadThatFails(t *testing.T) {
 		conn.Clear()
 		latest(t, conn, repo, roof, 1, 1, tsdb.MaxStale(time.Minute))
 		time.Sleep(2 * time.Minute)
+		markedAfresh(t, repo)
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
 		begin := time.Now()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)

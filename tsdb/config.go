@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
 // Timeouts bound every call of a store; a call also ends with its own context, whichever is earlier. Zero fields mean the
@@ -75,6 +76,19 @@ type Config struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache CacheOptions
+	// Limits hold each tenant to its limits, as Options.Limits do. Nil is none.
+	Limits *limit.Limiter
+	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant whose context carries no tenant, so that
+	// a request that came past the service's edge (packages tenant/httptenant and tenant/grpctenant) reads and writes
+	// nothing. Calls of the store and of a writer need none. False lets a context without a tenant pass; one with another
+	// tenant than the repository's is refused either way.
+	RequireTenant bool
+	// Views reads and writes each tenant's rows through the tenant's authorized view only, which EnsureView makes, so that the
+	// service itself refuses whatever lies outside of it. The zero value goes to the table. Through views, calls for a
+	// tenant that has none fail with ErrNoView; a writer's batch holds points of one tenant only, so that many small tenants
+	// take more requests; and deletions name the families of the schema, and leave cells in others, which nothing here
+	// reads. Ping, Ensure and Verify still go to the table. Opening a view costs no request.
+	Views bool
 }
 
 // The variables that ConfigFromEnv reads.
@@ -159,7 +173,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
-	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache}
+	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, Limits: c.Limits, RequireTenant: c.RequireTenant, Views: c.Views}
 	if err := opts.check(c.Table); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 	if r.schema.head.Points > 0 {
 		out = r.deletePoint(ctx, e, units)
 	} else {
-		out = r.store.outcome(r.store.erase(ctx, &r.schema.dataset, r.erased(r.key(e, units), units)))
+		out = r.store.outcome(r.remove(ctx, r.removal(r.key(e, units), units)))
 	}
 	if out.State != Rejected {
 		r.store.cache.Changed(r.space.ID(e.path), r.schema.layout, units)
@@ -79,14 +79,22 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	return r.deleteRows(ctx, r.space.Under(p.path)...)
 }
 
-// erased returns a point by the key of its row.
-func (r *Repository[T]) erased(key string, units int64) erased {
-	return erased{key: key, cell: bigtable.Timestamp(r.schema.precision.CellMicros(units))}
+// removal returns what is to be deleted of a point by the key of its row.
+func (r *Repository[T]) removal(key string, units int64) removal {
+	return removal{key: key, cell: bigtable.Timestamp(r.schema.precision.CellMicros(units))}
 }
 
-func deletion() *bigtable.Mutation {
+// deletion returns the mutation that deletes a row with those classes. A whole row cannot be deleted through a view that
+// does not cover every family of the table, so there it names the families.
+func (r *Repository[T]) deletion(classes []class) *bigtable.Mutation {
 	m := bigtable.NewMutation()
-	m.DeleteRow()
+	if r.store.views == nil {
+		m.DeleteRow()
+		return m
+	}
+	for i := range classes {
+		m.DeleteCellsInFamily(classes[i].Name)
+	}
 	return m
 }
 
@@ -97,7 +105,7 @@ func keysOnly() bigtable.Filter {
 
 // deleteRows deletes the rows of the ranges that are points of this repository's space, and no other.
 func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) (deleted int, err error) {
-	ctx, cancel := r.store.table.Bound(ctx, true)
+	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	report := BatchError{}
 	for _, rng := range ranges {
@@ -121,10 +129,10 @@ func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) 
 }
 
 // page reads the keys of the first points in rng, and returns what is left of it.
-func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []erased, next rowkey.Range, err error) {
+func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []removal, next rowkey.Range, err error) {
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
 	rows, last := 0, ""
-	for row, err := range r.store.table.Rows(ctx, read) {
+	for row, err := range r.rows.Rows(ctx, read) {
 		if err != nil {
 			return nil, next, r.store.explain(err)
 		}
@@ -134,7 +142,7 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []er
 			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
 		}
 		if _, units, ok := r.space.Split(last); ok {
-			points = append(points, r.erased(last, units))
+			points = append(points, r.removal(last, units))
 		}
 	}
 	if rows == deletePage {
@@ -144,8 +152,8 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []er
 }
 
 // deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
-func (r *Repository[T]) deletePage(ctx context.Context, page []erased, report *BatchError) (deleted int) {
-	for i, out := range r.store.eraseMany(ctx, &r.schema.dataset, page) {
+func (r *Repository[T]) deletePage(ctx context.Context, page []removal, report *BatchError) (deleted int) {
+	for i, out := range r.removeMany(ctx, page) {
 		if out.State == bt.Stored {
 			deleted++
 			continue

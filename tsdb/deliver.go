@@ -23,13 +23,18 @@ type delivery struct {
 // Send implements ingest.Sender.
 func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report {
 	if err := d.store.admit(); err != nil { // closed before its writer
-		for _, it := range items {
-			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: fmt.Errorf("%w: %w", ErrWriterClosed, err)})
-		}
-		return ingest.Report{}
+		return reject(items, fmt.Errorf("%w: %w", ErrWriterClosed, err))
+	}
+	items, r, ok := d.unerased(ctx, items)
+	if !ok || len(items) == 0 {
+		return r
+	}
+	rows, err := d.rowsOf(items)
+	if err != nil {
+		return reject(items, err)
 	}
 	if items[0].Alone {
-		return d.sendAlone(ctx, items)
+		return d.sendAlone(ctx, rows, items)
 	}
 	n := d.store.noted()
 	writes := make([]*write, len(items))
@@ -38,8 +43,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		n.begin(writes[i])
 	}
 	b := newBatch(writes, d.store.clock)
-	answers := d.store.table.Attempt(ctx, b.entries)
-	var r ingest.Report
+	answers := rows.Attempt(ctx, b.entries)
 	served := false
 	for i := range answers {
 		a := &answers[i]
@@ -48,16 +52,21 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		}
 		served = served || !a.Whole
 	}
-	if !served {
-		d.judge(&r, answers[0].Err, len(items))
-	}
+	again := !served && d.judge(&r, answers[0].Err, len(items))
 	for i, it := range items {
 		a := b.answer(i, answers)
 		n.end(writes[i], attempted(a))
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
-		it.Again = a.Again || r.Suspect || !served && r.Down || d.keep && a.Err != nil && a.Doubt && !final(a.Err)
+		it.Again = a.Again || again || d.keep && a.Err != nil && a.Doubt && !final(a.Err)
 	}
 	return r
+}
+
+func reject(items []*ingest.Item, err error) ingest.Report {
+	for _, it := range items {
+		it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
+	}
+	return ingest.Report{}
 }
 
 // final reports whether err is the service's no to one write as a client without the interceptors tells it, which may have
@@ -65,13 +74,13 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 func final(err error) bool { return errors.Is(err, bt.ErrUnguarded) && bt.Refused(err) }
 
 // sendAlone sends writes that depend on what their rows hold, one request each.
-func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Report {
+func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest.Item) ingest.Report {
 	writes := make([]*write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
 		writes[i].doubt = it.Track.Outcome().State == bt.Unknown
 	}
-	outs := d.store.sendAlone(ctx, writes, true)
+	outs := d.store.sendAlone(ctx, rows, writes, true)
 	n := d.store.noted()
 	for i, out := range outs {
 		n.end(writes[i], out.State)
@@ -99,10 +108,9 @@ func (d delivery) sendAlone(ctx context.Context, items []*ingest.Item) ingest.Re
 		out.Err = d.store.explain(out.Err)
 		it.Track.Add(out)
 	}
-	if down {
-		d.judge(&r, outs[0].Err, 1)
+	if down && d.judge(&r, outs[0].Err, 1) {
 		for _, it := range items {
-			it.Again = it.Again || r.Down
+			it.Again = true
 		}
 	}
 	return r
@@ -114,15 +122,24 @@ func (d delivery) read(r *ingest.Report, err error) {
 	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
 }
 
-// judge decides what it means that a request of n items was not served at all.
-func (d delivery) judge(r *ingest.Report, err error, n int) {
+// judge decides what it means that a request of n items was not served at all, and reports whether to send them again for
+// that.
+func (d delivery) judge(r *ingest.Report, err error, n int) (again bool) {
 	switch {
 	case status.Code(err) == codes.ResourceExhausted:
+		return false
+	case d.store.views != nil && d.keep && ofView(err): // the other tenants go on
+		return true
 	case bt.Retryable(err), d.mendable(err):
 		r.Down, r.Err = true, err
+		return true
+	case d.store.views != nil && ofView(err): // whatever the items hold
+		return false
 	case n > 1 && ofContent(err):
 		r.Suspect = true
+		return true
 	}
+	return false
 }
 
 // mendable reports whether err is about the table or the caller's rights, not about what is written, and worth waiting for.

@@ -81,4 +81,21 @@
 //
 // A program that is told to stop, and whose context has ended with it, makes its last writes under
 // context.WithoutCancel: the timeouts still bound them.
+//
+// # What errors may show
+//
+// The package logs nothing. For those who log its errors, what may stand in them:
+//
+//   - An [InvalidError] repeats up to 64 bytes of what was refused: of an entity or a prefix that is the key, of a cursor and
+//     of a secret nothing. What package tsdb/privacy refuses is not repeated; see CheckKeys of [SchemaOptions].
+//   - A [PointError], and so PointErrors and the [BatchError] of a deletion, names its entity and time, whole. Its cause is the
+//     codec's, which may quote a piece of the payload, as encoding/json does with a value of the wrong kind.
+//   - An [UndeliveredError] names the tenant, entity and time of its first point. [Undelivered] and [DeadLetter] hold them as
+//     data, and a dead letter its payload too.
+//   - In a schema with Merge, the error of a Put that would change a fixed field shows both values.
+//   - [ErrTenantMismatch] comes with both tenants. [ErrForeignRow] shows nothing of the row.
+//   - What the service answers is passed on as it came, with the table's name. It may name a row.
+//
+// To keep keys out of logs, log what errors.Is tells of an error, and of an InvalidError its Field and Limit. The same is safe
+// to answer a client with.
 package tsdb

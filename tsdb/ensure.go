@@ -49,7 +49,11 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
 		return err
 	}
 	defer end()
-	return s.table.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
+	err = s.whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
+	if err == nil {
+		s.erased.early(ctx)
+	}
+	return err
 }
 
 // ensureOnce compares everything, then creates what is missing. It reports false where another process got in between.
@@ -66,7 +70,7 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 	if exists {
 		missing, diffs = compareFamilies(families, info)
 		if _, none := missing[catalog.Family]; !none {
-			if st, err = catalog.Load(ctx, s.table, names(shapes)); err != nil {
+			if st, err = catalog.Load(ctx, s.whole, names(shapes)); err != nil {
 				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
 			}
 		}
@@ -111,7 +115,7 @@ func (s *Store) createFamilies(ctx context.Context, admin *bigtable.AdminClient,
 
 func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.State) (done bool, err error) {
 	if st.Format == 0 {
-		written, err := catalog.WriteFormat(ctx, s.table)
+		written, err := catalog.WriteFormat(ctx, s.whole)
 		if err != nil {
 			return false, catalogError(s.name, err)
 		}
@@ -130,7 +134,7 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.
 				return false, err
 			}
 		}
-		written, err := catalog.Write(ctx, s.table, d.entry(), old)
+		written, err := catalog.Write(ctx, s.whole, d.entry(), old)
 		if err != nil {
 			return false, catalogError(s.name, err)
 		}
@@ -157,7 +161,7 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) error {
 	if err != nil {
 		return err
 	}
-	st, err := catalog.Load(ctx, s.table, names(shapes))
+	st, err := catalog.Load(ctx, s.whole, names(shapes))
 	if err != nil {
 		return fmt.Errorf("tsdb: read the catalogue: %w", s.explain(err))
 	}
@@ -172,6 +176,7 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) error {
 	if len(diffs) > 0 {
 		return &ConflictError{Differences: diffs}
 	}
+	s.erased.early(ctx)
 	return nil
 }
 

@@ -127,14 +127,14 @@ func TestWhatANewerProgramNotedIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := bigtable.NewMutation()
-	m.Set("_sys", "json", 0, append([]byte(`{"rollups":["hourly"],`), row["_sys"][0].Value[1:]...))
+	m.Set("_sys", "json", 0, append([]byte(`{"packs":["hourly"],`), row["_sys"][0].Value[1:]...))
 	apply(t, table, "!dataset#readings", m)
 	more := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Fallback(codec.JSON[reading](), codec.Tagged("a", codec.JSON[reading]())), tsdb.SchemaOptions{})
 	if err := store.Ensure(t.Context(), more); err != nil {
 		t.Fatal(err)
 	}
 	row, err = table.ReadRow(t.Context(), "!dataset#readings", bigtable.RowFilter(bigtable.ColumnFilter("json")))
-	if err != nil || !strings.Contains(string(row["_sys"][0].Value), `"rollups":["hourly"]`) || !strings.Contains(string(row["_sys"][0].Value), `"json","a"`) {
+	if err != nil || !strings.Contains(string(row["_sys"][0].Value), `"packs":["hourly"]`) || !strings.Contains(string(row["_sys"][0].Value), `"json","a"`) {
 		t.Errorf("the entry is now %s, %v", row["_sys"][0].Value, err)
 	}
 }

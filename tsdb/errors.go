@@ -35,12 +35,14 @@ var (
 	ErrCursor = cursor.ErrCursor
 	// ErrTenantMismatch: the context carries another tenant than the repository is bound to.
 	ErrTenantMismatch = errors.New("tsdb: the context carries another tenant")
-	// ErrNoTenant: a tenant was to be taken from a context that carries none.
+	// ErrNoTenant: the context carries no tenant, where one was to be taken from it or the store requires one.
 	ErrNoTenant = errors.New("tsdb: the context carries no tenant")
 	// ErrForeignRow: the service returned a row outside of the range that was asked for. It was not decoded.
 	ErrForeignRow = bt.ErrForeignRow
 	// ErrNoTable: the table, or the column family of the schema's class, does not exist. Store.Ensure creates them.
 	ErrNoTable = errors.New("tsdb: no such table or family (Ensure creates them)")
+	// ErrNoView: the store works through authorized views, and the tenant has none. Store.EnsureView makes it.
+	ErrNoView = errors.New("tsdb: the tenant has no authorized view (EnsureView makes it)")
 	// ErrSchemaConflict is matched by a ConflictError.
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
 	// ErrUnguardedClient: a write failed that did not pass the store's interceptors, as the client was made without them
@@ -51,6 +53,8 @@ var (
 	// ErrNoConditionalAggregates: the service does not take additions to aggregate cells in conditional writes, or does not
 	// add them up, so no rollup can be right that is derived, or adds up events by stream or message.
 	ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
+	// ErrErased: the tenant, or the entity that was to be written, is erased or being erased (package tenants).
+	ErrErased = errors.New("tsdb: the tenant or entity is erased")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("tsdb: store is closed")
 )

@@ -14,19 +14,19 @@ import (
 // deletePoint deletes one point of a dataset with heads. The point's row goes first: a head that is mended meanwhile from
 // the points may bring the point back as long as its row is there, and not afterwards.
 func (r *Repository[T]) deletePoint(ctx context.Context, e Entity, units int64) Outcome {
-	ctx, cancel := r.store.table.Bound(ctx, true)
+	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	d, cell := &r.schema.dataset, r.cellOf(units)
 	m := newHeadMutation()
 	m.clear(d.headColumns, cell, after(cell))
 	if d.head.Only {
-		return r.store.outcome(r.store.table.Apply(ctx, r.headKey(e.path), m.Mutation))
+		return r.store.outcome(r.rows.Apply(ctx, r.headKey(e.path), m.Mutation))
 	}
-	point := r.store.erase(ctx, d, r.erased(r.key(e, units), units))
+	point := r.remove(ctx, r.removal(r.key(e, units), units))
 	if point.State != bt.Stored {
 		return r.store.outcome(point)
 	}
-	o := r.store.outcome(both(point, r.store.table.Apply(ctx, r.headKey(e.path), m.Mutation)))
+	o := r.store.outcome(both(point, r.rows.Apply(ctx, r.headKey(e.path), m.Mutation)))
 	if o.State != Stored {
 		return o
 	}
@@ -38,7 +38,7 @@ func (r *Repository[T]) deletePoint(ctx context.Context, e Entity, units int64) 
 
 // deleteSpan is DeleteRange in a dataset with heads.
 func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest int64) (deleted int, err error) {
-	ctx, cancel := r.store.table.Bound(ctx, true)
+	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	d, key := &r.schema.dataset, r.headKey(e.path)
 	if d.head.Only {
@@ -52,11 +52,11 @@ func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest
 	}
 	m := newHeadMutation()
 	if oldest == 0 && newest == d.precision.Max() {
-		m.DeleteRow()
+		m.Mutation = r.deletion(r.schema.headClasses)
 	} else {
 		m.clear(d.headColumns, r.cellOf(oldest), after(r.cellOf(newest)))
 	}
-	out := r.store.outcome(r.store.table.Apply(ctx, key, m.Mutation))
+	out := r.store.outcome(r.rows.Apply(ctx, key, m.Mutation))
 	switch {
 	case d.head.Only && out.State != Stored:
 		return 0, out.err()
@@ -87,7 +87,7 @@ func headError(e Entity, err error) error {
 func (r *Repository[T]) countVersions(ctx context.Context, e Entity, oldest, newest int64) (int, error) {
 	from, to := r.cellOf(oldest), after(r.cellOf(newest))
 	filter := bigtable.ChainFilters(bigtable.TimestampRangeFilterMicros(from, to), bigtable.StripValueFilter())
-	row, err := r.store.table.Row(ctx, r.headKey(e.path), filter)
+	row, err := r.rows.Row(ctx, r.headKey(e.path), filter)
 	return r.timesIn(row), r.store.explain(err)
 }
 
@@ -105,7 +105,7 @@ func (r *Repository[T]) timesIn(row bigtable.Row) int {
 // deleteUnder is DeletePrefix in a dataset with heads. Once points and heads are gone it looks for points that were written
 // meanwhile, or could not be deleted, and brings them to their heads again.
 func (r *Repository[T]) deleteUnder(ctx context.Context, path string) (deleted int, err error) {
-	ctx, cancel := r.store.table.Bound(ctx, true)
+	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	if r.schema.head.Only {
 		report := &BatchError{}
@@ -166,7 +166,7 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 	}
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: deletePage, Long: true}
 	rows, last := 0, ""
-	for row, err := range r.store.table.Rows(ctx, read) {
+	for row, err := range r.rows.Rows(ctx, read) {
 		if err != nil {
 			return nil, next, r.store.explain(err)
 		}
@@ -190,9 +190,9 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 func (r *Repository[T]) deleteHeadPage(ctx context.Context, page []headRow, report *BatchError) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {
-		entries[i] = bt.Entry{Key: row.key, Mutation: deletion(), Mutations: 1}
+		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.schema.headClasses), Mutations: len(r.schema.headClasses)}
 	}
-	for i, out := range r.store.table.Bulk(ctx, entries) {
+	for i, out := range r.rows.Bulk(ctx, entries) {
 		if out.State == bt.Stored {
 			rows++
 			points += page[i].points
@@ -212,7 +212,7 @@ func (r *Repository[T]) mendUnder(ctx context.Context, path string) error {
 		for !rng.Empty() {
 			found := ""
 			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: 1, Long: true}
-			for row, err := range r.store.table.Rows(ctx, read) {
+			for row, err := range r.rows.Rows(ctx, read) {
 				if err != nil {
 					return r.store.explain(err)
 				}

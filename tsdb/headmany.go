@@ -70,7 +70,7 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 	}
 	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) ([]bigtable.Row, error) {
 		rows, foreign := make([]bigtable.Row, len(keys)), false
-		err := r.store.table.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.headFilter(n)}, func(row bigtable.Row) bool {
+		err := r.rows.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.headFilter(n)}, func(row bigtable.Row) bool {
 			i, ok := index[row.Key()]
 			if foreign = !ok; ok {
 				rows[i] = row
@@ -117,7 +117,7 @@ func (s *skipScan) nextHeads(ctx context.Context) ([]hit, error) {
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
 		pg := page{rng: s.rest}
 		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.headFilter(1)), Limit: headPage}
-		err := s.store.table.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
+		err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
 		return pg, s.checked(err, pg.foreign)
 	})
 	if err != nil {

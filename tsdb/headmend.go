@@ -54,7 +54,7 @@ func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error
 	h := r.horizon()
 	todo, err := r.missing(ctx, h, e, deleted)
 	if err == nil {
-		err = r.store.explain(r.store.settle(ctx, h, r.headKey(e.path), todo, false))
+		err = r.store.explain(settle(ctx, r.rows, h, r.headKey(e.path), todo, false))
 	}
 	if err != nil {
 		return headError(e, err)
@@ -66,7 +66,7 @@ func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error
 // keeps that are all newer than what was deleted, none of its own was, and it is not compared.
 func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, deleted int64) ([]stored, error) {
 	n := r.schema.head.Points
-	head, err := r.store.table.Row(ctx, r.headKey(e.path), h.headFilter(n))
+	head, err := r.rows.Row(ctx, r.headKey(e.path), h.headFilter(n))
 	if err != nil {
 		return nil, r.store.explain(err)
 	}
@@ -90,13 +90,13 @@ func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, delete
 //
 // It takes nothing from the head but what it has brought there: what has no row may be on its way to both. With once it
 // makes one attempt at each write.
-func (s *Store) settle(ctx context.Context, h horizon, head string, points []stored, once bool) error {
+func settle(ctx context.Context, rows *bt.Table, h horizon, head string, points []stored, once bool) error {
 	for len(points) > 0 {
-		if out := s.bulk(ctx, []bt.Entry{h.d.copies(head, points)}, once)[0]; out.State != bt.Stored {
+		if out := bulk(ctx, rows, []bt.Entry{h.d.copies(head, points)}, once)[0]; out.State != bt.Stored {
 			return out.Err
 		}
 		var err error
-		if points, err = s.changed(ctx, h, points); err != nil {
+		if points, err = changed(ctx, rows, h, points); err != nil {
 			return err
 		}
 	}
@@ -118,14 +118,14 @@ func (d *dataset) copies(head string, points []stored) bt.Entry {
 }
 
 // changed returns those of the points that are stored otherwise by now, as they are.
-func (s *Store) changed(ctx context.Context, h horizon, points []stored) ([]stored, error) {
+func changed(ctx context.Context, rows *bt.Table, h horizon, points []stored) ([]stored, error) {
 	keys := make(bigtable.RowList, len(points))
 	now := make([]stored, len(points))
 	for i, p := range points {
 		keys[i] = p.key
 		now[i] = stored{key: p.key, cell: p.cell}
 	}
-	for row, err := range s.table.Rows(ctx, bt.Scan{Rows: keys, Filter: h.filter()}) {
+	for row, err := range rows.Rows(ctx, bt.Scan{Rows: keys, Filter: h.filter()}) {
 		if err != nil {
 			return nil, err
 		}

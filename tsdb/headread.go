@@ -106,7 +106,7 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 	if s.limit > 0 && s.newest == r.schema.precision.Max() && !s.reverse {
 		k = min(k, s.limit)
 	}
-	row, err := r.store.table.Row(ctx, r.headKey(s.entity.path), h.headFilter(k))
+	row, err := r.rows.Row(ctx, r.headKey(s.entity.path), h.headFilter(k))
 	if err != nil {
 		return r.store.explain(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // sendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
 // one entry, and makes outs the outcomes of both together. With once it makes one attempt.
-func (s *Store) sendHeads(ctx context.Context, writes []*write, outs []bt.Outcome, once bool) {
+func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool) {
 	var heads []*write
 	var index []int
 	for i, w := range writes {
@@ -25,39 +25,39 @@ func (s *Store) sendHeads(ctx context.Context, writes []*write, outs []bt.Outcom
 	case heads == nil:
 		return
 	case heads[0].d.merge:
-		s.table.ByRow(ctx, len(heads), insertWidth, func(i int) string { return heads[i].key }, func(ctx context.Context, n int) {
-			if err := s.settleMerged(ctx, heads[n], once); err != nil {
+		rows.ByRow(ctx, len(heads), insertWidth, func(i int) string { return heads[i].key }, func(ctx context.Context, n int) {
+			if err := s.settleMerged(ctx, rows, heads[n], once); err != nil {
 				outs[index[n]] = both(outs[index[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
 			}
 		})
 		return
 	}
 	b := newBatch(heads, s.clock)
-	for n, out := range b.outcomes(s.bulk(ctx, b.entries, once)) {
+	for n, out := range b.outcomes(bulk(ctx, rows, b.entries, once)) {
 		outs[index[n]] = both(outs[index[n]], out)
 	}
 }
 
 // settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
-func (s *Store) settleMerged(ctx context.Context, w *write, once bool) error {
+func (s *Store) settleMerged(ctx context.Context, rows *bt.Table, w *write, once bool) error {
 	h := w.d.horizon(s.clock())
-	points, err := s.changed(ctx, h, []stored{{key: w.key, cell: w.cell}})
+	points, err := changed(ctx, rows, h, []stored{{key: w.key, cell: w.cell}})
 	if err != nil {
 		return err
 	}
-	return s.settle(ctx, h, w.head, points, once)
+	return settle(ctx, rows, h, w.head, points, once)
 }
 
 // bulk writes entries in bulk. With once it makes one attempt at one request, whose limits the caller has kept to.
-func (s *Store) bulk(ctx context.Context, entries []bt.Entry, once bool) []bt.Outcome {
+func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []bt.Outcome {
 	switch {
 	case !once && len(entries) == 1 && entries[0].Mutation != nil:
-		return []bt.Outcome{s.table.Apply(ctx, entries[0].Key, entries[0].Mutation)}
+		return []bt.Outcome{rows.Apply(ctx, entries[0].Key, entries[0].Mutation)}
 	case !once:
-		return s.table.Bulk(ctx, entries)
+		return rows.Bulk(ctx, entries)
 	}
 	outs := make([]bt.Outcome, len(entries))
-	for i, a := range s.table.Attempt(ctx, entries) {
+	for i, a := range rows.Attempt(ctx, entries) {
 		var tr bt.Tracker
 		tr.Note(a.Err, a.Doubt)
 		outs[i] = tr.Outcome()

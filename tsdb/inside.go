@@ -15,7 +15,11 @@ func (s *Store) Inside(inside.Key) (inside.Store, error) {
 	if err := s.admit(); err != nil {
 		return inside.Store{}, err
 	}
-	return inside.Store{Table: s.table, Name: s.name, Clock: s.clock, Admin: s.adminClient, Explain: s.explain}, nil
+	return inside.Store{
+		Table: s.whole, For: s.rows, Name: s.name, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
+		Admit: s.admitOne, Marks: s.erased.refresh,
+		Points: s.rawPoints, Ensure: s.ensureDescribed,
+	}, nil
 }
 
 // adminClient returns an admin client, and what ends it.

@@ -26,7 +26,7 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 		Dataset:   d.name,
 		Space:     r.space,
 		Precision: d.precision,
-		Whole:     d.wholeMillis,
+		Whole:     d.unexpired,
 		Admit:     r.admit,
 		Rollups:   make([]inside.Rollup, len(d.rollups)),
 	}
@@ -40,8 +40,16 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 	return in, nil
 }
 
-// wholeMillis returns the oldest time from which on no point has expired in any class.
-func (d *dataset) wholeMillis(now time.Time) int64 {
+// Unlimited returns a repository that its tenant's limits do not hold, for what packages of this module read of their own
+// accord.
+func (r *Repository[T]) Unlimited(inside.Key) *Repository[T] {
+	free := *r
+	free.unlimited = true
+	return &free
+}
+
+// unexpired returns the oldest time from which on no point has expired in any class.
+func (d *dataset) unexpired(now time.Time) int64 {
 	h := d.horizon(now)
 	cutoff := int64(0)
 	for i := range d.classes {

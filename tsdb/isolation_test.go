@@ -204,7 +204,7 @@ var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e ts
 }
 
 // harmless are the methods that do no I/O.
-var harmless = []string{"Tenant", "Schema", "Store", "Inside"}
+var harmless = []string{"Tenant", "Schema", "Store", "Inside", "Unlimited"}
 
 // groups are the methods that may change rows of other entities of the same tenant and dataset.
 var groups = []string{"DeletePrefix"}
@@ -237,7 +237,11 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 			t.Errorf("Sink.%s is not exercised: show here that it stays in its tenant", name)
 		}
 	}
-	for _, salts := range []int{0, 3} {
+	for _, tc := range []struct {
+		salts int
+		views []tenant.ID
+	}{{salts: 0}, {salts: 3}, {salts: 3, views: hostileViews()}} {
+		salts := tc.salts
 		var schemas []*tsdb.Schema[string]
 		var datasets []tsdb.Dataset
 		for _, name := range hostileDatasets {
@@ -248,7 +252,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
 		c := &clock{now: start.Add(time.Hour)}
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Cache: cached.Cache}, datasets...)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Cache: cached.Cache, Views: tc.views}, datasets...)
 		ctx := context.Background()
 		fill(t, store, schemas)
 		before := rows(t, table)

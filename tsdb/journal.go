@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest"
@@ -47,6 +48,7 @@ type journal struct {
 	letters  []letter // that are to be buried
 	// condemned are the points that were to become dead letters, buried those of them for which that was done or failed.
 	condemned, buried uint64
+	erased            atomic.Uint64 // points of erased tenants that were dropped
 
 	describing sync.Mutex // held while a description is written
 
@@ -86,12 +88,13 @@ func openJournal(opts JournalOptions) (*journal, error) {
 }
 
 // start begins the delivery into a buffer.
-func (j *journal) start(b *ingest.Buffer) {
+func (j *journal) start(b *ingest.Buffer, e *erasures) {
 	j.buffer = b
 	j.workers.Go(j.commit)
 	j.workers.Go(j.feedOn)
 	j.workers.Go(j.bury)
 	j.workers.Go(j.tell)
+	j.workers.Go(func() { j.purgeOn(e) })
 	poke(j.wakeFeed)
 }
 

@@ -28,6 +28,9 @@ func (j *journal) delivered(it *ingest.Item, out bt.Outcome) {
 	case out.State == bt.Stored:
 		j.spool.Done(p.seq)
 	case errors.Is(out.Err, ErrWriterClosed):
+	case errors.Is(out.Err, ErrErased):
+		j.erased.Add(1)
+		j.spool.Done(p.seq)
 	default:
 		j.condemn(p.seq, it, out)
 	}

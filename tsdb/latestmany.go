@@ -93,7 +93,12 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	if n < 0 {
 		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
-	ctx, cancel := r.store.table.Bound(ctx, true)
+	done, err := r.readWide(&o)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	histories := make([]History[T], len(entities))
 	asked := make(map[Entity]int, len(entities)) // where the answer of an entity is among those that are read

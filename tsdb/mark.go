@@ -18,8 +18,8 @@ import (
 // it, and carries the time of the attempt: where that is longer ago than a request may take, the point has landed or failed.
 // A mark without a point is harmless, a point is stored only with its marks.
 
-// marks gathers the marks of points that are written or deleted together, one row of them for each that is touched.
-type marks struct {
+// slotMarks gathers the marks of points that are written or deleted together, one row of them for each that is touched.
+type slotMarks struct {
 	now   func() time.Time
 	rows  []*markRow
 	byKey map[string]int32
@@ -38,7 +38,7 @@ type markRow struct {
 }
 
 // add adds the marks of a point by the key of its row and the timestamp of its cell. It appends to dst which rows they are in.
-func (m *marks) add(dst []int32, d *dataset, key string, cell bigtable.Timestamp) []int32 {
+func (m *slotMarks) add(dst []int32, d *dataset, key string, cell bigtable.Timestamp) []int32 {
 	for i := range d.rollups {
 		u := &d.rollups[i]
 		if u.mark == "" {
@@ -61,7 +61,7 @@ func (m *marks) add(dst []int32, d *dataset, key string, cell bigtable.Timestamp
 
 // row returns the index of the row of marks that starts at a time, for the entity of a point. Points mostly come in the order
 // of their rows, so that it is the one before.
-func (m *marks) row(rollup int, u *rolled, point string, start int64) int32 {
+func (m *slotMarks) row(rollup int, u *rolled, point string, start int64) int32 {
 	if n := m.last[rollup] - 1; n >= 0 {
 		if r := m.rows[n]; r.start == start && rowkey.SameEntity(r.point, point) {
 			return n

@@ -11,30 +11,30 @@ import (
 
 // sendMarks marks the rollups of conditional writes once they are stored, by this call or an earlier one, and makes outs the
 // outcomes of both together. With once it makes one attempt.
-func (s *Store) sendMarks(ctx context.Context, writes []*write, outs []bt.Outcome, once bool) {
-	m := marks{now: s.clock}
-	var rows []int32
+func (s *Store) sendMarks(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool) {
+	m := slotMarks{now: s.clock}
+	var in []int32
 	of := make([]span32, 0, len(writes))
 	for i, w := range writes {
-		from := int32(len(rows))
+		from := int32(len(in))
 		if w.d.marked > 0 && !w.apart && outs[i].State != bt.Rejected {
-			rows = m.add(rows, w.d, w.key, w.cell)
+			in = m.add(in, w.d, w.key, w.cell)
 		}
-		of = append(of, span32{from: from, to: int32(len(rows))})
+		of = append(of, span32{from: from, to: int32(len(in))})
 	}
-	if len(rows) == 0 {
+	if len(in) == 0 {
 		return
 	}
-	answers := s.bulk(ctx, m.entries(), once)
+	answers := bulk(ctx, rows, m.entries(), once)
 	for i := range writes {
-		for _, n := range rows[of[i].from:of[i].to] {
+		for _, n := range in[of[i].from:of[i].to] {
 			outs[i] = marked(outs[i], answers[n])
 		}
 	}
 }
 
 // entries returns the rows as entries of bulk requests, in their order.
-func (m *marks) entries() []bt.Entry {
+func (m *slotMarks) entries() []bt.Entry {
 	out := make([]bt.Entry, len(m.rows))
 	for i, r := range m.rows {
 		out[i] = r.bulk()
@@ -42,20 +42,21 @@ func (m *marks) entries() []bt.Entry {
 	return out
 }
 
-// erased is a point that is deleted.
-type erased struct {
+// removal is a point that is deleted.
+type removal struct {
 	key  string
 	cell bigtable.Timestamp
 }
 
-// erase deletes one point and marks it, in one request. Repeating it puts right what failed.
-func (s *Store) erase(ctx context.Context, d *dataset, p erased) bt.Outcome {
+// remove deletes one point and marks it, in one request. Repeating it puts right what failed.
+func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
+	d := &r.schema.dataset
 	if d.marked == 0 {
-		return s.table.Apply(ctx, p.key, deletion())
+		return r.rows.Apply(ctx, p.key, r.deletion(d.classes))
 	}
-	m := marks{now: s.clock}
+	m := slotMarks{now: r.store.clock}
 	m.add(nil, d, p.key, p.cell)
-	answers := s.table.Bulk(ctx, append([]bt.Entry{{Key: p.key, Mutation: deletion(), Mutations: 1}}, m.entries()...))
+	answers := r.rows.Bulk(ctx, append([]bt.Entry{r.removing(p)}, m.entries()...))
 	out := answers[0]
 	for _, mark := range answers[1:] {
 		out = marked(out, mark)
@@ -63,11 +64,18 @@ func (s *Store) erase(ctx context.Context, d *dataset, p erased) bt.Outcome {
 	return out
 }
 
-// eraseMany deletes points that were found in the table. They are marked first, and those whose marks fail are left: who
+// removing returns the deletion of a point's row as an entry of a bulk request.
+func (r *Repository[T]) removing(p removal) bt.Entry {
+	classes := r.schema.classes
+	return bt.Entry{Key: p.key, Mutation: r.deletion(classes), Mutations: len(classes)}
+}
+
+// removeMany deletes points that were found in the table. They are marked first, and those whose marks fail are left: who
 // repeats a deletion does not find again, and so could not mark, what is gone already. Where all that took so long that a
 // worker may have taken the marks before the points were gone, they are marked again.
-func (s *Store) eraseMany(ctx context.Context, d *dataset, points []erased) []bt.Outcome {
-	m := marks{now: s.clock}
+func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.Outcome {
+	d := &r.schema.dataset
+	m := slotMarks{now: r.store.clock}
 	of := make([]span32, len(points))
 	var rows []int32
 	if d.marked > 0 {
@@ -77,20 +85,20 @@ func (s *Store) eraseMany(ctx context.Context, d *dataset, points []erased) []bt
 			of[i] = span32{from: from, to: int32(len(rows))}
 		}
 	}
-	began := s.clock()
+	began := r.store.clock()
 	outs := make([]bt.Outcome, len(points))
-	left := markOutcomes(outs, of, rows, s.table.Bulk(ctx, m.entries()))
+	left := markOutcomes(outs, of, rows, r.rows.Bulk(ctx, m.entries()))
 	entries, index := make([]bt.Entry, 0, len(points)), make([]int, 0, len(points))
 	for i, p := range points {
 		if !left[i] {
-			entries, index = append(entries, bt.Entry{Key: p.key, Mutation: deletion(), Mutations: 1}), append(index, i)
+			entries, index = append(entries, r.removing(p)), append(index, i)
 		}
 	}
-	for n, out := range s.table.Bulk(ctx, entries) {
+	for n, out := range r.rows.Bulk(ctx, entries) {
 		outs[index[n]] = out
 	}
-	if len(m.rows) > 0 && s.clock().Sub(began) > s.table.Timeouts().Write {
-		again := s.table.Bulk(ctx, m.entries())
+	if len(m.rows) > 0 && r.store.clock().Sub(began) > r.rows.Timeouts().Write {
+		again := r.rows.Bulk(ctx, m.entries())
 		for i := range points {
 			for _, n := range rows[of[i].from:of[i].to] {
 				outs[i] = marked(outs[i], again[n])

@@ -64,6 +64,11 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 			return Page[T]{}, err
 		}
 	}
+	done, err := r.readSpan(q.In)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	defer done()
 	points := make([]Point[T], 0, min(size, 64))
 	var bad PointErrors
 	bytes, more := 0, false
@@ -72,7 +77,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 		more = len(points) == size || len(points) > 0 && bytes > maxPageBytes
 		return !more
 	}
-	err := r.scan(ctx, s, func(p Point[T], err *PointError) bool {
+	err = r.scan(ctx, s, func(p Point[T], err *PointError) bool {
 		points = append(points, p)
 		if err != nil {
 			bad = append(bad, err)

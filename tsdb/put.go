@@ -26,13 +26,13 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 	if err := r.admit(ctx); err != nil {
 		return rejected(err).err()
 	}
-	w, err := r.prepare(e, t, v, r.store.clock())
+	w, err := r.ready(e, t, v, r.store.clock())
 	if err != nil {
 		return rejected(err).err()
 	}
 	n := r.store.noted()
 	n.begin(&w)
-	out := r.store.send(ctx, &w)
+	out := r.store.send(ctx, r.rows, &w)
 	n.end(&w, bt.State(out.State))
 	return out.err()
 }
@@ -52,7 +52,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err := r.admit(ctx); err != nil {
 		return false, rejected(err).err()
 	}
-	w, err := r.prepare(e, t, v, r.store.clock())
+	w, err := r.ready(e, t, v, r.store.clock())
 	if err != nil {
 		return false, rejected(err).err()
 	}
@@ -60,11 +60,11 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	after := w.head != "" && !w.apart || w.d.marked > 0
 	n := r.store.noted()
 	n.begin(&w)
-	found, out := r.store.table.Insert(ctx, r.store.insertion(&w, after))
+	found, out := r.rows.Insert(ctx, r.store.insertion(&w, after))
 	if out.State != bt.Rejected && after && found != bt.Other {
 		outs := []bt.Outcome{out}
-		r.store.sendHeads(ctx, []*write{&w}, outs, false)
-		r.store.sendMarks(ctx, []*write{&w}, outs, false)
+		r.store.sendHeads(ctx, r.rows, []*write{&w}, outs, false)
+		r.store.sendMarks(ctx, r.rows, []*write{&w}, outs, false)
 		out = outs[0]
 	}
 	n.inserted(&w, found, out.State)
@@ -94,7 +94,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 	writes := make([]*write, 0, len(points))
 	index := make([]int, 0, len(points))
 	for i, p := range points {
-		w, err := r.prepare(p.Entity, p.Time, p.Value, now)
+		w, err := r.ready(p.Entity, p.Time, p.Value, now)
 		if err != nil {
 			outcomes[i] = rejected(err)
 			continue
@@ -106,7 +106,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 	for _, w := range writes {
 		n.begin(w)
 	}
-	for i, out := range r.store.sendMany(ctx, writes) {
+	for i, out := range r.store.sendMany(ctx, r.rows, writes) {
 		n.end(writes[i], bt.State(out.State))
 		outcomes[index[i]] = out
 	}

@@ -19,6 +19,11 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (Point[T
 	if err != nil {
 		return Point[T]{}, err
 	}
+	done, err := r.read()
+	if err != nil {
+		return Point[T]{}, err
+	}
+	defer done()
 	return r.newest(ctx, e, units, units)
 }
 
@@ -30,6 +35,11 @@ func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
+	done, err := r.read()
+	if err != nil {
+		return Point[T]{}, err
+	}
+	defer done()
 	if len(opts) > 0 {
 		return r.latest(ctx, e, opts)
 	}
@@ -71,6 +81,11 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (Point[
 	if !ok {
 		return Point[T]{}, ErrNotFound
 	}
+	done, err := r.read()
+	if err != nil {
+		return Point[T]{}, err
+	}
+	defer done()
 	return r.newest(ctx, e, 0, newest)
 }
 
@@ -87,6 +102,11 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) ([]Point[T
 	if n == 0 {
 		return nil, nil
 	}
+	done, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	points, bad, err := r.latestN(ctx, e, n)
 	if err == nil && bad != nil {
 		err = bad
@@ -128,6 +148,12 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 		if !ok || o.limited && o.limit == 0 {
 			return
 		}
+		done, err := r.readSpan(in)
+		if err != nil {
+			yield(Point[T]{}, err)
+			return
+		}
+		defer done()
 		s := span{entity: e, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
 		stopped := false
 		err = r.scan(ctx, s, func(p Point[T], bad *PointError) bool {

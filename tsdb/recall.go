@@ -42,7 +42,7 @@ func (c *recall[T]) known(e Entity) (p Point[T], err error, ok bool) {
 // load returns the newest point of an entity that known does not: from a read that is under way, or from one of its own.
 func (c recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 	r := c.repo
-	ctx, cancel := r.store.table.Bound(ctx, false)
+	ctx, cancel := r.rows.Bound(ctx, false)
 	defer cancel()
 	read := func(ctx context.Context) (*lastvalue.Newest, error) { return r.readNewest(ctx, e, c.hedge) }
 	n, err := r.store.cache.Load(ctx, r.space.ID(e.path), r.schema.layout, c.since, c.horizon.shows, read)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -12,19 +13,22 @@ import (
 
 // Repository reads and writes the points of one schema for one tenant in one store. No call on it can touch another
 // tenant's rows: it makes its keys from its own tenant, and checks each row that comes back before it decodes it. Where the
-// context carries a tenant (tenant.NewContext) other than the repository's, every call fails with ErrTenantMismatch.
+// context carries a tenant (tenant.NewContext) other than the repository's, every call fails with ErrTenantMismatch, and
+// where it carries none and the store requires one, with ErrNoTenant.
 //
 // Schema.For makes one. It holds no resources, is safe for concurrent use, and may be made anew for each request.
 //
 // To fake a repository in tests, declare an interface with the methods that your code calls: all that they take and
 // return can be made by you.
 type Repository[T any] struct {
-	schema *Schema[T]
-	store  *Store
-	tenant tenant.ID
-	space  rowkey.Space
-	heads  rowkey.Space
-	err    error // why no call can work
+	schema    *Schema[T]
+	store     *Store
+	rows      *bt.Table // the tenant's
+	tenant    tenant.ID
+	space     rowkey.Space
+	heads     rowkey.Space
+	err       error // why no call can work
+	unlimited bool
 }
 
 // Tenant returns the tenant that the repository is bound to.
@@ -38,6 +42,14 @@ func (r *Repository[T]) Store() *Store { return r.store }
 
 // admit refuses a call that cannot or must not be made.
 func (r *Repository[T]) admit(ctx context.Context) error {
+	if err := r.allowed(ctx); err != nil {
+		return err
+	}
+	return r.store.erased.admit(ctx, r.tenant)
+}
+
+// allowed is admit for a call whose tenant may be erased.
+func (r *Repository[T]) allowed(ctx context.Context) error {
 	switch {
 	case r == nil || r.schema == nil:
 		return invalid.New(ErrInvalid, "repository", "zero", "one from Schema.For")
@@ -47,10 +59,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.store.admit(); err != nil {
 		return err
 	}
-	if id, ok := tenant.FromContext(ctx); ok && id != r.tenant {
-		return fmt.Errorf("%w: %s, the repository is of %s", ErrTenantMismatch, invalid.Quote(id.String()), r.tenant)
-	}
-	return nil
+	return r.store.admitTenant(ctx, r.tenant)
 }
 
 // admitEntity is admit for a call on one entity.

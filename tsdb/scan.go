@@ -38,14 +38,14 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 		return ctx.Err()
 	}
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
-	ctx, cancel := r.store.table.Bound(ctx, s.long)
+	ctx, cancel := r.rows.Bound(ctx, s.long)
 	defer cancel()
 	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room, raw: s.raw, stored: s.stored}
 	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
 		sc.rows = 0
-		err := r.store.table.Read(ctx, read, sc.row)
+		err := r.rows.Read(ctx, read, sc.row)
 		if sc.foreign != nil {
 			return sc.foreign
 		}

@@ -83,6 +83,12 @@ type SchemaOptions struct {
 	// MaxEarly is how far in the future a point may lie when it is written; others are rejected with ErrEarly. One point
 	// with a wrong clock would otherwise stay the newest for years. Zero is no limit.
 	MaxEarly time.Duration
+	// CheckKeys is asked about each part of an entity before a point of it is written, with the name of its key field and its
+	// value as it was given to NewEntity. Its error rejects the point with ErrInvalid; it should name the field and not show
+	// the value. It is for keys that must not hold personal data: see package tsdb/privacy. It is called by many goroutines at
+	// once and has to be quick. Reads and deletions do not ask it, so that what was written before can be found and removed,
+	// and points that wait in a journal are not asked about again. Nil accepts all. It is not part of the stored format.
+	CheckKeys func(field, part string) error
 }
 
 // Schema is one kind of measurement: a dataset's name and shape, and how its values of type T are stored. It belongs to no
@@ -118,6 +124,7 @@ type dataset struct {
 	fixed     string
 	maxLate   time.Duration
 	maxEarly  time.Duration
+	keyCheck  func(field, part string) error // nil for none
 
 	head        Head
 	headClasses []class  // the families of heads, by class
@@ -183,6 +190,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		head:      opts.Head,
 		maxLate:   opts.MaxLate,
 		maxEarly:  opts.MaxEarly,
+		keyCheck:  opts.CheckKeys,
 	}}
 	for _, r := range codec.Readers(c) {
 		s.tags = append(s.tags, r.Tag)
@@ -281,6 +289,7 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
 	r.space = s.beside(r.space)
 	r.heads = r.space.Heads()
+	r.rows = store.rows(id)
 	return r
 }
 

@@ -16,7 +16,7 @@ import (
 
 // TestAllReadsAgreeWithAModel: every way to write, of the repository and through a writer, and every way to delete, for two
 // tenants with the same names for everything, one a prefix of the other, while points expire; every way to read shows
-// the same: from rows, from heads, from the cache, by pages.
+// the same: from rows, from heads, from the cache, by pages, from the table and through views.
 func TestAllReadsAgreeWithAModel(t *testing.T) {
 	for i, opts := range []tsdb.SchemaOptions{
 		{},
@@ -30,7 +30,11 @@ func TestAllReadsAgreeWithAModel(t *testing.T) {
 			t.Run(fmt.Sprintf("%+v,salts=%d,first=%v", opts.Head, salts, opts.FirstWins), func(t *testing.T) {
 				t.Parallel()
 				for seed := range uint64(3) {
-					bubble(t, func(t *testing.T) { seams(t, rand.New(rand.NewPCG(seed, uint64(i))), opts) })
+					views := []tenant.ID(nil)
+					if seed == 1 {
+						views = []tenant.ID{acme, acme2}
+					}
+					bubble(t, func(t *testing.T) { seams(t, rand.New(rand.NewPCG(seed, uint64(i))), opts, views) })
 				}
 			})
 		}
@@ -44,10 +48,10 @@ type seam struct {
 	entities []tsdb.Entity
 }
 
-func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
+func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant.ID) {
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), opts)
 	c := &clock{now: start}
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}, Views: views}, s)
 	w := writer(t, store, tsdb.WriterOptions{Linger: -1})
 	ctx := t.Context()
 	var tenants []*seam

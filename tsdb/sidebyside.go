@@ -221,7 +221,7 @@ func (s *skipScan) lastKey(ctx context.Context) (string, error) {
 	}
 	got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
 		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: keysOnly(), Limit: 1, Reverse: true}
-		err = s.store.table.Read(ctx, read, func(row bigtable.Row) bool {
+		err = s.rows.Read(ctx, read, func(row bigtable.Row) bool {
 			got.key = row.Key()
 			got.foreign = got.key < s.rest.Start || got.key >= s.rest.Limit
 			return !got.foreign

@@ -134,7 +134,10 @@ func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told 
 	if s == nil {
 		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
 	}
-	if err := s.repo.admit(ctx); err != nil {
+	if err := s.repo.allowed(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.repo.store.erased.glance(s.repo.tenant); err != nil {
 		return nil, err
 	}
 	if err := s.writer.admit(); err != nil {
@@ -152,6 +155,9 @@ func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told 
 		if err := admit(ctx, s.repo.tenant, p.item.Bytes); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.repo.count(e, &p.write); err != nil {
+		return nil, err
 	}
 	return p, nil
 }

@@ -29,6 +29,7 @@ type hit struct {
 // to the next. A filter that hides what has expired would have the service look through all of it for a row to return.
 type skipScan struct {
 	store   *Store
+	rows    *bt.Table
 	space   rowkey.Space
 	d       *dataset
 	horizon horizon
@@ -102,7 +103,7 @@ func request[R any](ctx context.Context, s *skipScan, read func(context.Context)
 func (s *skipScan) read(ctx context.Context, limit int) (page, error) {
 	pg := page{rng: s.rest}
 	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.everyPayload()), Limit: int64(limit)}
-	err := s.store.table.Read(ctx, read, func(row bigtable.Row) bool { return s.row(&pg, row) })
+	err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.row(&pg, row) })
 	return pg, s.checked(err, pg.foreign)
 }
 
@@ -167,7 +168,7 @@ func (s *skipScan) settle(ctx context.Context, path, last string) (hit, bool, er
 		}
 		got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
 			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: s.strip(s.horizon.filter()), Limit: limit}
-			err = s.store.table.Read(ctx, read, func(row bigtable.Row) bool {
+			err = s.rows.Read(ctx, read, func(row bigtable.Row) bool {
 				got.last = row.Key()
 				got.rows++
 				if got.foreign = got.last < rng.Start || got.last >= rng.Limit; got.foreign {

@@ -18,12 +18,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
 // Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
 // for concurrent use.
 type Store struct {
-	table   *bt.Table
+	whole   *bt.Table // past all walls: for the rows of the store itself. Rows of a tenant are reached by Store.rows
 	name    string
 	clock   func() time.Time
 	cursors cursor.Box
@@ -33,6 +34,11 @@ type Store struct {
 	closed  atomic.Bool
 	hedges  hedgeBudget
 	cache   *lastvalue.Cache // nil for none
+	views   *views           // nil for none
+	limits  *limit.Limiter   // nil for none
+	erased  *erasures
+
+	requireTenant bool
 }
 
 // Options are what a program that brings its own client may decide.
@@ -50,6 +56,20 @@ type Options struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache CacheOptions
+	// Limits hold each tenant to its limits: what is over one is refused before anything is sent, with a *limit.Error. Several stores may
+	// have one limiter, which then counts for all of them together. Nil is none.
+	//
+	// Each point that is written counts, by Put, PutIfAbsent and PutMany of a repository or a sink, with the bytes of its
+	// payload, once all else about it is in order; in PutMany those that are over a limit are rejected one by one. With a
+	// journal a point counts when it is put, and not again when it is delivered. Each call that reads points is one read,
+	// also where the cache answers. Range and Page are held to RangeLength: an interval without a start counts from where
+	// retention ends, or from 1970, and one without an end until now. LatestMany, LatestManyN, LatestUnder and Entities have
+	// at most FanOut requests under way. Deletions, Ensure, Verify and Ping are not limited.
+	Limits *limit.Limiter
+	// RequireTenant refuses calls without a tenant in their context, as Config.RequireTenant does.
+	RequireTenant bool
+	// Views reads and writes each tenant's rows through its authorized view only, as Config.Views does.
+	Views bool
 	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
 	OnClose func() error
 }
@@ -74,15 +94,22 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		conditional = client
 	}
 	s := &Store{
-		table:   bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
+		whole:   bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
 		name:    table,
 		clock:   opts.Clock,
 		cursors: cursors,
 		cache:   opts.Cache.open(),
+		limits:  opts.Limits,
+
+		requireTenant: opts.RequireTenant,
 	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
+	if opts.Views {
+		s.views = openViews(client, conditional, table, opts.Timeouts.resolve())
+	}
+	s.erased = newErasures(s)
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
 		s.keep = true
@@ -117,14 +144,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.admit(); err != nil {
 		return err
 	}
-	_, err := s.table.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
+	_, err := s.whole.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
 	return s.explain(err)
 }
 
 // admit refuses calls on a store that is closed, or was never opened.
 func (s *Store) admit() error {
 	switch {
-	case s == nil || s.table == nil:
+	case s == nil || s.whole == nil:
 		return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
 	case s.closed.Load():
 		return ErrClosed
@@ -139,6 +166,10 @@ func (s *Store) explain(err error) error {
 		return nil
 	case errors.Is(err, ErrExists):
 		return err
+	case s.views != nil && noView(err):
+		return fmt.Errorf("%w: table %s: %w", ErrNoView, s.name, err)
+	case s.views != nil && status.Code(err) == codes.PermissionDenied:
+		return fmt.Errorf("tsdb: table %s, or an authorized view that must cover the families of the schema (EnsureView adds them): %w", s.name, err)
 	case status.Code(err) == codes.NotFound:
 		return fmt.Errorf("%w: table %s: %w", ErrNoTable, s.name, err)
 	}
@@ -152,6 +183,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.cache.Close()
+	s.erased.close()
 	return s.closers.close()
 }
 

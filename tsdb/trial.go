@@ -41,7 +41,9 @@ func (s *Store) probe(ctx context.Context, u *rolled) (seen bool, err error) {
 	if err == nil {
 		seen, err = p.check(ctx)
 	}
-	if out := s.table.Apply(ctx, p.key, deletion()); err == nil && out.State != bt.Stored {
+	gone := bigtable.NewMutation()
+	gone.DeleteRow()
+	if out := s.whole.Apply(ctx, p.key, gone); err == nil && out.State != bt.Stored {
 		return false, s.explain(out.Err)
 	}
 	return seen, err
@@ -80,7 +82,7 @@ func (p *trial) add(m *bigtable.Mutation, n int64) {
 }
 
 func (p *trial) conditional(ctx context.Context, cond bigtable.Filter, then, otherwise *bigtable.Mutation, want bool) error {
-	matched, out := p.store.table.Conditional(ctx, p.key, cond, then, otherwise)
+	matched, out := p.store.whole.Conditional(ctx, p.key, cond, then, otherwise)
 	switch status.Code(out.Err) {
 	case codes.OK:
 	case codes.InvalidArgument, codes.Unimplemented:
@@ -100,7 +102,7 @@ func (p *trial) conditional(ctx context.Context, cond bigtable.Filter, then, oth
 // check compares what is stored with what was written. The row is seen as a whole, so the control cell tells whether it is
 // the last state.
 func (p *trial) check(ctx context.Context) (seen bool, err error) {
-	row, err := p.store.table.Row(ctx, p.key, bigtable.LatestNFilter(1))
+	row, err := p.store.whole.Row(ctx, p.key, bigtable.LatestNFilter(1))
 	if err != nil {
 		return false, p.store.explain(err)
 	}

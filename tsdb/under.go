@@ -94,17 +94,23 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, values bool, 
 			yield(hit{}, err)
 			return
 		}
+		done, err := r.readWide(&o)
+		if err != nil {
+			yield(hit{}, err)
+			return
+		}
+		defer done()
 		h := r.horizon()
 		ranges := r.space.Under(p.path)
 		scan := skipScan{
-			store: r.store, space: r.space, d: &r.schema.dataset, horizon: h, oldest: h.oldest(), values: values, options: o,
+			store: r.store, rows: r.rows, space: r.space, d: &r.schema.dataset, horizon: h, oldest: h.oldest(), values: values, options: o,
 			pager: newPager(max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))),
 		}
 		if r.schema.headsShow(1) {
 			ranges = r.heads.Under(p.path)
 			scan.space, scan.heads = r.heads, true
 		}
-		ctx, done := r.store.table.Bound(ctx, true)
+		ctx, done := r.rows.Bound(ctx, true)
 		defer done()
 		ctx, cancel := context.WithCancel(ctx)
 		f := &fan{store: r.store, ctx: ctx, slots: make(chan struct{}, o.width), yield: func(h hit) bool { return yield(h, nil) }}

@@ -37,8 +37,14 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if err := r.space.CheckPath(e.path); err != nil {
 		return write{}, err
 	}
+	if err := r.schema.checkKeys(e.path); err != nil {
+		return write{}, err
+	}
 	units, err := r.schema.arrival(t, now)
 	if err != nil {
+		return write{}, err
+	}
+	if err := r.store.erased.admitEntity(r.tenant, r.schema.name, e.path); err != nil {
 		return write{}, err
 	}
 	payload, err := codec.Append(r.schema.codec, nil, v)
@@ -76,29 +82,29 @@ func (w *write) entry() bt.Entry {
 	return bt.Entry{Key: w.key, Mutation: m, Mutations: n, Bytes: len(w.payload)}
 }
 
-// send makes one write.
-func (s *Store) send(ctx context.Context, w *write) Outcome {
+// send makes one write in the rows of its tenant.
+func (s *Store) send(ctx context.Context, rows *bt.Table, w *write) Outcome {
 	if w.head != "" || w.d.marked > 0 {
-		return s.sendMany(ctx, []*write{w})[0]
+		return s.sendMany(ctx, rows, []*write{w})[0]
 	}
 	if w.conditional() {
-		return s.outcome(s.sendOne(ctx, w, false))
+		return s.outcome(s.sendOne(ctx, rows, w, false))
 	}
 	m, _ := w.d.write(w.cell, w.payload)
-	return s.outcome(s.table.Apply(ctx, w.key, m))
+	return s.outcome(rows.Apply(ctx, w.key, m))
 }
 
-// sendMany makes writes of one dataset, and returns what became of each, in order.
-func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
+// sendMany makes writes of one dataset and tenant, and returns what became of each, in order.
+func (s *Store) sendMany(ctx context.Context, rows *bt.Table, writes []*write) []Outcome {
 	var outs []bt.Outcome
 	switch {
 	case len(writes) == 0:
 		return nil
 	case writes[0].conditional():
-		outs = s.sendAlone(ctx, writes, false)
+		outs = s.sendAlone(ctx, rows, writes, false)
 	default:
 		b := newBatch(writes, s.clock)
-		outs = b.outcomes(s.table.Bulk(ctx, b.entries))
+		outs = b.outcomes(rows.Bulk(ctx, b.entries))
 	}
 	outcomes := make([]Outcome, len(writes))
 	for i, out := range outs {
@@ -110,28 +116,28 @@ func (s *Store) sendMany(ctx context.Context, writes []*write) []Outcome {
 // sendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads,
 // and marks them.
 // With once each is attempted once.
-func (s *Store) sendAlone(ctx context.Context, writes []*write, once bool) []bt.Outcome {
-	ctx, cancel := s.table.Bound(ctx, true)
+func (s *Store) sendAlone(ctx context.Context, rows *bt.Table, writes []*write, once bool) []bt.Outcome {
+	ctx, cancel := rows.Bound(ctx, true)
 	defer cancel()
 	outs := make([]bt.Outcome, len(writes))
-	s.table.ByRow(ctx, len(writes), insertWidth, func(i int) string { return writes[i].key }, func(ctx context.Context, i int) {
-		outs[i] = s.sendOne(ctx, writes[i], once)
+	rows.ByRow(ctx, len(writes), insertWidth, func(i int) string { return writes[i].key }, func(ctx context.Context, i int) {
+		outs[i] = s.sendOne(ctx, rows, writes[i], once)
 	})
-	s.sendHeads(ctx, writes, outs, once)
-	s.sendMarks(ctx, writes, outs, once)
+	s.sendHeads(ctx, rows, writes, outs, once)
+	s.sendMarks(ctx, rows, writes, outs, once)
 	return outs
 }
 
 // sendOne makes one conditional write, without its head.
-func (s *Store) sendOne(ctx context.Context, w *write, once bool) bt.Outcome {
+func (s *Store) sendOne(ctx context.Context, rows *bt.Table, w *write, once bool) bt.Outcome {
 	if w.d.merge {
 		m := s.merging(w)
 		m.Once, m.Doubt = once, w.doubt
-		return s.table.Merge(ctx, m)
+		return rows.Merge(ctx, m)
 	}
 	in := s.insertion(w, true)
 	in.Once = once
-	found, out := s.table.Insert(ctx, in)
+	found, out := rows.Insert(ctx, in)
 	if out.State == bt.Stored && found == bt.Other {
 		return bt.Outcome{State: bt.Rejected, Attempts: out.Attempts, Err: ErrExists}
 	}

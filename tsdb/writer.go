@@ -57,7 +57,8 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{store: s, opts: opts}
-	o := opts.buffer(s.table.Timeouts().Write)
+	o := opts.buffer(s.whole.Timeouts().Write)
+	o.Apart = s.views != nil
 	if opts.Journal.Dir == "" {
 		o.Failed = w.failed
 		w.buffer = ingest.New(delivery{store: s}, o)
@@ -71,7 +72,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
 	w.buffer = ingest.New(delivery{store: s, keep: true}, o)
 	w.journal = j
-	j.start(w.buffer)
+	j.start(w.buffer, s.erased)
 	return w, nil
 }
 
@@ -142,6 +143,8 @@ type JournalStats struct {
 	Stream string
 	// Points are those that are not delivered yet, DeadLetters those that the service refused.
 	Points, DeadLetters int
+	// Erased are the points and dead letters that were dropped since the writer was made, as their tenant or entity is erased.
+	Erased uint64
 	// Bytes is what both take of Limit.
 	Bytes, Limit int64
 }
@@ -156,7 +159,7 @@ func (w *Writer) Stats() WriterStats {
 	var j JournalStats
 	if w.journal != nil {
 		st := w.journal.spool.Stats()
-		j = JournalStats{Stream: w.journal.spool.Stream(), Points: st.Records, DeadLetters: st.Dead, Bytes: st.Bytes, Limit: st.Limit}
+		j = JournalStats{Stream: w.journal.spool.Stream(), Points: st.Records, DeadLetters: st.Dead, Bytes: st.Bytes, Limit: st.Limit, Erased: w.journal.erased.Load()}
 	}
 	return WriterStats{
 		Journal:        j,

@@ -12,6 +12,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // importFile stores the lines of a file, or of standard input where its name is "-", and prints what became of them.
@@ -27,7 +29,7 @@ func importFile(ctx context.Context, o options, in *ingester, std streams) error
 	}
 	begin := time.Now()
 	// Ctrl-C ends the reading; what has been read by then is still stored.
-	rep, err := in.ingest(context.WithoutCancel(ctx), o.tenant, interruptible{ctx, lines}, clock{unit: o.unit, now: begin.Truncate(o.unit)})
+	rep, err := in.ingest(tenant.NewContext(context.WithoutCancel(ctx), o.tenant), o.tenant, interruptible{ctx, lines}, clock{unit: o.unit, now: begin.Truncate(o.unit)})
 	took := time.Since(begin)
 	closer()
 

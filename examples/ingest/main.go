@@ -37,12 +37,16 @@ type streams struct {
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
 func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
 	if !o.cloud {
-		return embedded.Open(ctx, o.dir)
+		if o.dir == "" { // which New takes for a store in memory
+			return nil, errors.New("-dir is empty")
+		}
+		return embedded.New(ctx, embedded.Options{Dir: o.dir, RequireTenant: true})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
 		return nil, err
 	}
+	config.RequireTenant = true // each request acts as the tenant of its token, or not at all
 	return tsdb.Open(ctx, config)
 }
 

@@ -61,6 +61,11 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, http.StatusUnauthorized, "the token is missing or not known", 0)
 		return
 	}
+	whose, err := tenant.Bind(r.Context(), id)
+	if err != nil {
+		v.fail(w, http.StatusForbidden, "the request is another tenant's already", 0)
+		return
+	}
 	unit, ok := units[r.URL.Query().Get("precision")]
 	if !ok {
 		v.fail(w, http.StatusBadRequest, "precision has to be ns, us, ms, s, m or h", 0)
@@ -83,7 +88,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, statusOf(err), err.Error(), 0)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.limits.timeout)
+	ctx, cancel := context.WithTimeout(whose, s.limits.timeout)
 	defer cancel()
 	rep, err := s.in.ingest(ctx, id, body, clock{unit: unit, now: time.Now().Truncate(unit)})
 	s.count(rep)

@@ -82,7 +82,10 @@ func newLimited(t *testing.T, l limits) *api {
 		}
 	}
 	a := &api{t: t, store: store, conn: conn, table: table, log: &syncBuffer{}}
-	a.server = newServer(store, ts, l, slog.New(slog.NewTextHandler(a.log, nil)))
+	var err error
+	if a.server, err = newServer(store, ts, l, slog.New(slog.NewTextHandler(a.log, nil))); err != nil {
+		t.Fatal(err)
+	}
 	srv := httptest.NewServer(a.server.handler())
 	t.Cleanup(srv.Close)
 	a.url, a.client = srv.URL, srv.Client()

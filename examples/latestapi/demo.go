@@ -22,6 +22,7 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	ctx = tenant.NewContext(ctx, id)
 	var readings []tsdb.Point[Reading]
 	for i, e := range []tsdb.Entity{
 		tsdb.NewEntity("berlin", "cellar-1"), tsdb.NewEntity("berlin", "roof-7"), tsdb.NewEntity("hamburg", "roof-1"),

@@ -30,13 +30,14 @@ import (
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
 func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
 	if !o.cloud {
-		return embedded.New(ctx, embedded.Options{Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache})
+		return embedded.New(ctx, embedded.Options{Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
 		return nil, err
 	}
 	config.Cache = o.cache
+	config.RequireTenant = true
 	config.CursorKeys = o.cursorKeys // which are those of the environment where no file is given
 	return tsdb.Open(ctx, config)
 }
@@ -93,7 +94,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 
 // serve answers requests until ctx ends, and lets those under way finish.
 func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, stdout, stderr io.Writer) error {
-	s := newServer(store, o.tokens, o.limits, slog.New(slog.NewTextHandler(stderr, nil)))
+	s, err := newServer(store, o.tokens, o.limits, slog.New(slog.NewTextHandler(stderr, nil)))
+	if err != nil {
+		return errors.Join(err, lis.Close())
+	}
 	srv := s.http()
 	fmt.Fprintf(stdout, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	stopped := make(chan error, 1)
@@ -104,7 +108,7 @@ func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, 
 		defer cancel()
 		stopped <- srv.Shutdown(bounded)
 	})
-	err := srv.Serve(lis)
+	err = srv.Serve(lis)
 	if stop() { // it ended by itself
 		return fmt.Errorf("serve: %w", err)
 	}

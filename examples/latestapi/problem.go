@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -89,6 +90,8 @@ func problemOf(err error) *problem {
 		return p
 	}
 	switch {
+	case errors.Is(err, tenant.ErrUnauthenticated):
+		return unauthorized.problem()
 	case errors.Is(err, tsdb.ErrNotFound):
 		return noPoint.problem()
 	case errors.Is(err, tsdb.ErrCursor):
@@ -102,7 +105,7 @@ func problemOf(err error) *problem {
 		return invalidInput.problem()
 	case errors.Is(err, context.DeadlineExceeded):
 		return timedOut.problem()
-	case errors.Is(err, tsdb.ErrForeignRow), errors.Is(err, tsdb.ErrTenantMismatch):
+	case errors.Is(err, tsdb.ErrForeignRow), errors.Is(err, tsdb.ErrTenantMismatch), errors.Is(err, tsdb.ErrNoTenant), errors.Is(err, tenant.ErrForbidden):
 		return internal.problem()
 	}
 	return unavailable.problem()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -56,14 +57,32 @@ func (ts tokens) tenant(secret string) (id tenant.ID, ok bool) {
 	return id, ok
 }
 
-// authenticate returns the tenant of a request; where it does not say one, the challenge that the answer has to carry.
-func (ts tokens) authenticate(r *http.Request) (id tenant.ID, challenge string, ok bool) {
-	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return id, `Bearer realm="tidemark"`, false
+// Resolve implements tenant.Resolver: a request is whose bearer token it has.
+func (ts tokens) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error) {
+	sent := r.Header("Authorization")
+	if len(sent) == 0 {
+		return tenant.ID{}, tenant.ErrNoCredentials
 	}
-	id, ok = ts.tenant(strings.TrimSpace(secret))
-	return id, `Bearer realm="tidemark", error="invalid_token"`, ok
+	scheme, secret, _ := strings.Cut(sent[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return tenant.ID{}, tenant.ErrNoCredentials
+	}
+	id, ok := ts.tenant(strings.TrimSpace(secret))
+	if !ok || len(sent) > 1 {
+		return tenant.ID{}, tenant.ErrUnauthenticated
+	}
+	return id, nil
+}
+
+// turnAway answers a request of which it is not known whose it is.
+func (s *server) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, tenant.ErrNoCredentials):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="tidemark"`)
+	case errors.Is(err, tenant.ErrUnauthenticated):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="tidemark", error="invalid_token"`)
+	}
+	s.fail(w, r, err)
 }
 
 const (

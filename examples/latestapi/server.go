@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -27,15 +28,17 @@ type limits struct {
 type server struct {
 	store    *tsdb.Store
 	datasets map[string]dataset
-	tokens   tokens
+	edge     func(http.Handler) http.Handler // lets no request through without its tenant
 	limits   limits
 	log      *slog.Logger
 	slots    chan struct{} // one for each request that may read at once
 	stopping atomic.Bool   // so that whoever asks for readiness sends no more requests here
 }
 
-func newServer(store *tsdb.Store, ts tokens, l limits, log *slog.Logger) *server {
-	return &server{store: store, datasets: datasetsOf(store), tokens: ts, limits: l, log: log, slots: make(chan struct{}, l.requests)}
+func newServer(store *tsdb.Store, ts tokens, l limits, log *slog.Logger) (s *server, err error) {
+	s = &server{store: store, datasets: datasetsOf(store), limits: l, log: log, slots: make(chan struct{}, l.requests)}
+	s.edge, err = httptenant.New(ts, httptenant.Options{Answer: s.turnAway})
+	return s, err
 }
 
 // request is one that has passed all that is the same for every question.
@@ -79,13 +82,8 @@ func (s *server) handler() http.Handler {
 
 // guarded lets a handler see only requests of a known tenant for a known dataset, so many at once and for so long.
 func (s *server) guarded(h handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, challenge, ok := s.tokens.authenticate(r)
-		if !ok {
-			w.Header().Set("WWW-Authenticate", challenge)
-			s.fail(w, r, unauthorized.problem())
-			return
-		}
+	return s.edge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, _ := tenant.FromContext(r.Context())
 		ds, ok := s.datasets[r.PathValue("dataset")]
 		if !ok {
 			s.fail(w, r, noDataset.problem())
@@ -104,7 +102,7 @@ func (s *server) guarded(h handler) http.Handler {
 		if err := h(w, request{r.WithContext(ctx), id, ds, p}); err != nil {
 			s.fail(w, r, err)
 		}
-	})
+	}))
 }
 
 // otherMethod answers the methods that an address does not take.

@@ -31,7 +31,12 @@ var rooms = []struct {
 	{"gc", []string{"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest", module + "/tsdb"}},
 	// Codecs and tenants are for programs that never open a store, too.
 	{"codec", []string{"cloud.google.com", "google.golang.org/grpc", "github.com"}},
-	{"tenant", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io"}},
+	{"tenant", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
+	{"tenant/httptenant", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
+	{"tenant/grpctenant", []string{"cloud.google.com", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
+	// Keys are hashed by programs that only send them to a store's service, too.
+	{"tsdb/privacy", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io"}},
+	{"tenant/limit", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 }
 
 func TestLinkedPackages(t *testing.T) {

@@ -120,7 +120,7 @@ func (q *Buffer) mayFly(l *lane) bool {
 
 // due reports whether the lane has something that need not wait any longer.
 func (q *Buffer) due(l *lane, now time.Time) bool {
-	if len(l.chunks) > 0 || q.full(l) || q.waiting >= q.opts.BatchEntries || q.closed {
+	if len(l.chunks) > 0 || q.full(l) || q.waiting >= q.crowd() || q.closed {
 		return true
 	}
 	it := l.peek()
@@ -131,6 +131,15 @@ func (q *Buffer) due(l *lane, now time.Time) bool {
 		return true
 	}
 	return !now.Before(it.arrived.Add(q.opts.Linger))
+}
+
+// crowd is how many waiting items let all lanes go: as many as make a batch, or where they cannot share one, as many as
+// leave little room.
+func (q *Buffer) crowd() int {
+	if q.opts.Apart {
+		return max(q.opts.BatchEntries, q.opts.BufferEntries/2)
+	}
+	return q.opts.BatchEntries
 }
 
 // form makes a batch of the lane's items: of a long queue a part that is next to each other in the table, of a short one
@@ -150,7 +159,7 @@ func (q *Buffer) form(l *lane) *batch {
 		f.limit = q.opts.AloneEntries
 	}
 	q.fill(&f, l)
-	for other, n := l.next, q.ring.n; n > 1 && !f.full; n-- {
+	for other, n := l.next, q.ring.n; n > 1 && !f.full && !q.opts.Apart; n-- {
 		turn := other
 		other = other.next
 		if turn != l && turn.id.alone == l.id.alone && len(turn.chunks) == 0 && !q.full(turn) && q.mayFly(turn) {

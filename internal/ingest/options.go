@@ -16,6 +16,8 @@ type Options struct {
 	BufferEntries int
 	BufferBytes   int64
 	InFlight      int // batches at once, at most
+	// Apart keeps tenants apart: the items of a batch are of one.
+	Apart bool
 	// Request bounds one attempt.
 	Request time.Duration
 	// Delivery bounds an item's stay; 0 for no bound.

@@ -57,6 +57,7 @@ func (q *Buffer) merge(now time.Time) *batch {
 		other := q.retries[0]
 		n, b, m := other.size()
 		if other.free || now.Before(other.at) || other.items[0].Alone != g.items[0].Alone ||
+			q.opts.Apart && other.items[0].Tenant != g.items[0].Tenant ||
 			entries+n > q.opts.BatchEntries || bytes+b > q.opts.BatchBytes || muts+m > q.opts.BatchMutations {
 			break
 		}

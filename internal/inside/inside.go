@@ -10,6 +10,8 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Key opens the door.
@@ -17,11 +19,23 @@ type Key struct{}
 
 // Store is what is behind it.
 type Store struct {
-	Table *bt.Table
+	Table *bt.Table // for rows of the store itself, not of tenants
+	// For returns the table as a tenant may see it. Each row of a tenant is reached through it.
+	For   func(tenant.ID) *bt.Table
 	Name  string // of the table
 	Clock func() time.Time
 	// Admin returns an admin client, and what ends it; its error is tsdb.ErrNoAdmin where the store has none.
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
 	// Explain adds the table, and what is missing where something is, to what the service answered.
 	Explain func(error) error
+	// Admit refuses what is to be read or written for a tenant that is not the context's, or, with tsdb.ErrErased, that is
+	// erased. Whoever writes rows of a tenant asks it before each request that writes, and again where the request is put off.
+	Admit func(context.Context, tenant.ID) error
+	// Marks reads the erasure marks as they are now, so that the store goes by them from then on.
+	Marks func(context.Context) error
+	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch where ctx carries another tenant, and
+	// tsdb.ErrErased where the tenant is erased.
+	Points func(ctx context.Context, d catalog.Dataset, id tenant.ID) (Points, error)
+	// Ensure is tsdb.Store.Ensure for datasets of which there is no schema.
+	Ensure func(context.Context, []catalog.Dataset) error
 }

@@ -88,18 +88,22 @@ func (c *Cache) DropBelow(space rowkey.Space, path string) {
 	if c == nil {
 		return
 	}
+	c.dropWhere(func(id rowkey.ID) bool { return id.Below(space, path) })
+}
+
+func (c *Cache) dropWhere(of func(rowkey.ID) bool) {
 	for i := range c.stripes {
 		s := &c.stripes[i]
 		s.mu.Lock()
 		for id := range s.flights {
-			if id.Below(space, path) {
+			if of(id) {
 				s.overtake(id)
 			}
 		}
 		s.mu.Unlock()
 	}
 	for id := range c.entries.Keys() {
-		if id.Below(space, path) {
+		if of(id) {
 			c.Drop(id)
 		}
 	}

@@ -8,4 +8,19 @@ const (
 	DatasetRows = "!dataset#"
 	// ProbeRows is the prefix of rows by which the store finds out what the service does, and which it deletes at once.
 	ProbeRows = "!probe#rollup#"
+	// ProfileRows is the prefix of the rows of tenants' profiles, one a tenant, followed by its name.
+	ProfileRows = "!tenant#"
+	// MarkRows is the prefix of the erasure marks: a tenant's name follows, and for a mark of one entity "#" and a name for it.
+	MarkRows = "!erased#"
+	// MarksRow says by what it holds whether any mark has changed.
+	MarksRow = "!erased"
 )
+
+// OwnAfter returns what is left of the rows with one of the prefixes above behind the one of that name; all for the empty name.
+func OwnAfter(prefix, name string) Range {
+	r := Range{Start: prefix, Limit: prefix[:len(prefix)-1] + string(rune(afterDel))}
+	if name != "" {
+		r.Start = prefix + name + "\x00"
+	}
+	return r
+}

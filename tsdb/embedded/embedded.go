@@ -22,6 +22,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -55,6 +56,12 @@ type Options struct {
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache tsdb.CacheOptions
+	// Limits hold each tenant to its limits, as tsdb.Options.Limits do. Nil is none.
+	Limits *limit.Limiter
+	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
+	RequireTenant bool
+	// Views reads and writes each tenant's rows through its authorized view only, as tsdb.Config.Views does.
+	Views bool
 	// Logger receives what the engine has to say. Nil drops it.
 	Logger *slog.Logger
 }
@@ -107,7 +114,11 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		Clock:      opts.Clock,
 		CursorKeys: opts.CursorKeys,
 		Cache:      opts.Cache,
+		Views:      opts.Views,
+		Limits:     opts.Limits,
 		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
+
+		RequireTenant: opts.RequireTenant,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

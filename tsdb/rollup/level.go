@@ -19,6 +19,7 @@ import (
 type level[T any] struct {
 	*Rollup[T]
 	repo   *tsdb.Repository[T]
+	table  *bt.Table // as the tenant may see it
 	in     inside.Repository
 	at     inside.Rollup
 	source *level[T] // nil for the points
@@ -36,7 +37,7 @@ func levels[T any](repo *tsdb.Repository[T]) (inside.Repository, []*level[T], er
 		if !ok {
 			continue // of another type: For could not have been given it
 		}
-		l := &level[T]{Rollup: def, repo: repo, in: in, at: r}
+		l := &level[T]{Rollup: def, repo: repo.Unlimited(inside.Key{}), table: in.Store.For(repo.Tenant()), in: in, at: r}
 		for _, finer := range out {
 			if finer.name == def.opts.From {
 				l.source = finer
@@ -73,7 +74,7 @@ func (l *level[T]) oldest(now time.Time) int64 {
 // computable returns from when on buckets can be computed: before, what they come from may have expired in part, or does
 // while it is read.
 func (l *level[T]) computable(now time.Time) int64 {
-	later := now.Add(l.in.Store.Table.Timeouts().Scan)
+	later := now.Add(l.table.Timeouts().Scan)
 	if l.source != nil {
 		return l.source.oldest(later)
 	}
@@ -158,7 +159,7 @@ func (l *level[T]) rowsOf(space rowkey.Space, path string, s span) rowkey.Range 
 func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, reverse bool, visit func(bigtable.Row) (bool, error)) error {
 	var failed error
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Reverse: reverse, Long: true}
-	err := l.in.Store.Table.Read(ctx, read, func(row bigtable.Row) bool {
+	err := l.table.Read(ctx, read, func(row bigtable.Row) bool {
 		if key := row.Key(); key < rng.Start || key >= rng.Limit {
 			failed = fmt.Errorf("%w: rollup %s", tsdb.ErrForeignRow, l.name)
 			return false

@@ -109,7 +109,7 @@ func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, o
 	if err != nil {
 		return err
 	}
-	ctx, cancel := l.in.Store.Table.Bound(ctx, true)
+	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	now := l.in.Store.Clock().UnixMilli()
 	return l.read(ctx, path, spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
@@ -190,7 +190,7 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	if err != nil {
 		return window.Bucket{}, err
 	}
-	ctx, cancel := l.in.Store.Table.Bound(ctx, true)
+	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	total := bucket{values: make([]sums, len(l.measures))}
 	first, last := int64(-1), int64(0)
@@ -237,7 +237,7 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := l.in.Store.Table.Bound(ctx, true)
+	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	answers := make([]Answer, len(entities))
 	next := make(chan int)

@@ -93,7 +93,7 @@ func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets 
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := l.in.Store.Table.Bound(ctx, true)
+	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	for !s.empty() {
 		next, err := l.next(ctx, path, s)

@@ -47,10 +47,13 @@ func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (ch
 // replaceOnce reads the row's generation before what the buckets are computed from, and writes only while the row has it
 // still: whoever has computed from something newer has raised it.
 func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64) (changed []int64, raced bool, err error) {
+	if err := l.in.Admit(ctx); err != nil { // the tenant may have been erased meanwhile
+		return nil, false, err
+	}
 	at := l.rowOf(starts[0])
 	key := l.rowKey(path, at)
 	first, last := starts[0], starts[len(starts)-1]
-	row, err := l.in.Store.Table.Row(ctx, key, bigtable.InterleaveFilters(
+	row, err := l.table.Row(ctx, key, bigtable.InterleaveFilters(
 		bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(first*1000), bigtable.Timestamp((last+1)*1000))),
 		l.layout.isGeneration(0),
 	))
@@ -85,7 +88,7 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	if generation == 0 {
 		then, otherwise = otherwise, then
 	}
-	matched, out := l.in.Store.Table.Conditional(ctx, key, same, then, otherwise)
+	matched, out := l.table.Conditional(ctx, key, same, then, otherwise)
 	if out.State != bt.Stored {
 		return nil, false, l.in.Store.Explain(out.Err)
 	}

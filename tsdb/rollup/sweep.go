@@ -28,6 +28,9 @@ type sweep[T any] struct {
 func (s *sweep[T]) all(ctx context.Context) error {
 	for _, rng := range s.at.Marks.Under("") {
 		for !rng.Empty() {
+			if err := s.in.Admit(ctx); err != nil { // the tenant may have been erased meanwhile
+				return err
+			}
 			page, next, err := s.page(ctx, rng)
 			if err != nil {
 				return err
@@ -185,7 +188,7 @@ func (s *sweep[T]) bulk(ctx context.Context, entries []bt.Entry) bool {
 	if len(entries) == 0 {
 		return true
 	}
-	outs := s.in.Store.Table.Bulk(ctx, entries)
+	outs := s.table.Bulk(ctx, entries)
 	i := slices.IndexFunc(outs, func(o bt.Outcome) bool { return o.State != bt.Stored })
 	if i >= 0 && ctx.Err() == nil {
 		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.name, s.repo.Tenant(), s.in.Store.Explain(outs[i].Err)))

@@ -152,7 +152,8 @@ func (w *Worker) Pass(ctx context.Context) (Pass, error) {
 		}
 		p.done.Tenants++
 		for _, j := range w.jobs {
-			if err := j.pass(tenant.NewContext(ctx, id), w, id, p); err != nil && ctx.Err() == nil {
+			err := j.pass(tenant.NewContext(ctx, id), w, id, p)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, tsdb.ErrErased) {
 				p.fail(fmt.Errorf("rollup: tenant %s, dataset %s: %w", id, j.Name(), err))
 			}
 			if ctx.Err() != nil {

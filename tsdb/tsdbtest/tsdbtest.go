@@ -19,6 +19,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -35,6 +37,13 @@ type Options struct {
 	CursorKeys [][]byte
 	// Cache is the store's last-value cache. Zero is none.
 	Cache tsdb.CacheOptions
+	// Limits hold each tenant to its limits. Nil is none.
+	Limits *limit.Limiter
+	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
+	RequireTenant bool
+	// Views are the tenants of a store that works through authorized views; Open makes them for its datasets. None is a
+	// store without views.
+	Views []tenant.ID
 	// DialOptions are put on the connection between the store's interceptors and the faults.
 	DialOptions []grpc.DialOption
 	// TCP serves the engine on the loopback interface and lets the official client dial it, as it dials Cloud Bigtable. It is
@@ -60,7 +69,8 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	client, admin, err := conn.dial(ctx, slices.Concat(tsdb.DialOptions(), opts.DialOptions, conn.dialOptions()))
 	fatal(t, err)
 	store, err := tsdb.New(client, Table, tsdb.Options{
-		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, Cache: opts.Cache, OnClose: client.Close,
+		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, Cache: opts.Cache, Limits: opts.Limits, OnClose: client.Close,
+		RequireTenant: opts.RequireTenant, Views: len(opts.Views) > 0,
 	})
 	fatal(t, err)
 	t.Cleanup(func() {
@@ -69,6 +79,9 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	})
 	if len(datasets) > 0 {
 		fatal(t, store.Ensure(ctx, datasets...))
+		for _, id := range opts.Views {
+			fatal(t, store.EnsureView(ctx, id, datasets...))
+		}
 	}
 	conn.Reset()
 	return store, conn

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// app is what all commands share.
+type app struct {
+	std                               streams
+	dir, project, instance, table     string
+	profile, conditionalProfile, form string
+}
+
+// run runs one command line.
+func run(ctx context.Context, args []string, std streams) error {
+	a := &app{std: std}
+	root := &cli.Command{
+		Name:  "tidectl",
+		Usage: "operate a Tidemark store",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "dir", Usage: "the `folder` of an embedded store", Destination: &a.dir},
+			&cli.StringFlag{Name: "project", Usage: "the Google Cloud `project`", Destination: &a.project, Sources: cli.EnvVars("TIDEMARK_PROJECT")},
+			&cli.StringFlag{Name: "instance", Usage: "the Bigtable `instance`", Destination: &a.instance, Sources: cli.EnvVars("TIDEMARK_INSTANCE")},
+			&cli.StringFlag{Name: "table", Usage: "the `table`", Destination: &a.table, Sources: cli.EnvVars("TIDEMARK_TABLE")},
+			&cli.StringFlag{Name: "app-profile", Usage: "the app `profile`", Destination: &a.profile, Sources: cli.EnvVars("TIDEMARK_APP_PROFILE")},
+			&cli.StringFlag{
+				Name: "conditional-app-profile", Usage: "the app `profile` for conditional writes", Destination: &a.conditionalProfile,
+				Sources: cli.EnvVars("TIDEMARK_CONDITIONAL_APP_PROFILE"),
+			},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json", Value: "text", Destination: &a.form},
+		},
+		Commands:        []*cli.Command{a.tenants()}, // the other capabilities add theirs here
+		Reader:          std.in,
+		Writer:          std.out,
+		ErrWriter:       io.Discard, // main prints the error once
+		ExitErrHandler:  func(context.Context, *cli.Command, error) {},
+		HideHelpCommand: true,
+	}
+	strict(root)
+	return root.Run(ctx, append([]string{"tidectl"}, args...))
+}
+
+// strict makes mistakes on the command line errors of their own kind, for a command and all below it.
+func strict(c *cli.Command) {
+	c.OnUsageError = func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} }
+	if c.Action == nil {
+		c.Action = func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usageError{fmt.Errorf("unknown command %q; --help lists the commands", c.Args().First())}
+			}
+			return cli.ShowSubcommandHelp(c)
+		}
+	}
+	for _, sub := range c.Commands {
+		strict(sub)
+	}
+}
+
+// open opens the store that the flags name. An embedded one has to be there.
+func (a *app) open(ctx context.Context) (*tsdb.Store, error) {
+	if a.dir == "" {
+		if a.project == "" || a.instance == "" || a.table == "" {
+			return nil, usageError{errors.New("no store: give --dir, or --project, --instance and --table")}
+		}
+		return tsdb.Open(ctx, tsdb.Config{
+			Project: a.project, Instance: a.instance, Table: a.table, AppProfile: a.profile, ConditionalAppProfile: a.conditionalProfile,
+		})
+	}
+	if _, err := os.Stat(a.dir); err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	store, err := embedded.Open(ctx, a.dir)
+	if errors.Is(err, embedded.ErrLocked) {
+		return nil, fmt.Errorf("open the store: %w; let the program that has it open end first", err)
+	}
+	return store, err
+}
+
+// withStore returns an action on the store and, where one is wanted, the tenant that is the only argument.
+func (a *app) withStore(wantTenant bool, act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) (err error) {
+		var id tenant.ID
+		want := 0
+		if wantTenant {
+			want = 1
+		}
+		if c.Args().Len() != want {
+			return usageError{fmt.Errorf("%s has %d arguments, and takes %d", c.FullName(), c.Args().Len(), want)}
+		}
+		if wantTenant {
+			if id, err = tenant.Parse(c.Args().First()); err != nil {
+				return usageError{err}
+			}
+		}
+		if a.form != "text" && a.form != "json" {
+			return usageError{fmt.Errorf("--output is %q, and has to be text or json", a.form)}
+		}
+		store, err := a.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, store.Close()) }()
+		return act(ctx, c, store, id)
+	}
+}

@@ -1,0 +1,74 @@
+// Tidectl is an operator's command line for a Tidemark store: who its tenants are, their way in, what each has stored, exports,
+// imports, and erasure. It goes by the store's catalogue, so it works on datasets that it was not compiled with.
+//
+//	go run ./examples/tidectl --dir ./tidemark-data tenants list
+//	go run ./examples/tidectl --project p --instance i --table iot tenants export acme --file acme.ndjson
+//
+// README.md lists the commands and exit codes. In this folder main.go runs the command line, app.go opens the store, each
+// command has a file of its own, and the others hold what they share.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+)
+
+// streams are the process's own.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// The exit codes.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRefused     = 3 // not confirmed: nothing was done
+	exitDamaged     = 4 // a file that is no whole export
+	exitInterrupted = 130
+)
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+var (
+	errRefused     = errors.New("not confirmed, nothing was done")
+	errInterrupted = errors.New("interrupted")
+)
+
+// exitCode returns how the process ends after an error.
+func exitCode(err error) int {
+	_, usage := errors.AsType[usageError](err)
+	switch {
+	case err == nil:
+		return 0
+	case usage:
+		return exitUsage
+	case errors.Is(err, errRefused):
+		return exitRefused
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion):
+		return exitDamaged
+	}
+	return exitFailed
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the next Ctrl-C ends the program at once
+	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tidectl: %v\n", err)
+	}
+	os.Exit(exitCode(err))
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// print prints a result: v as JSON, or what text prints in columns.
+func (a *app) print(v any, text func(w *tabwriter.Writer)) error {
+	if a.form == "json" {
+		return json.NewEncoder(a.std.out).Encode(v)
+	}
+	w := tabwriter.NewWriter(a.std.out, 0, 8, 2, ' ', 0)
+	text(w)
+	return w.Flush()
+}
+
+// say prints a remark, beside the result.
+func (a *app) say(format string, args ...any) { fmt.Fprintf(a.std.err, format+"\n", args...) }
+
+func terminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// bar returns how progress is shown, and what ends that. It is shown on a terminal only. A total of -1 is unknown.
+func (a *app) bar(what string, total int64) (set func(int64), end func()) {
+	if !terminal(a.std.err) {
+		return func(int64) {}, func() {}
+	}
+	b := progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(a.std.err),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSetWidth(40),
+		progressbar.OptionClearOnFinish(),
+	)
+	return func(n int64) { _ = b.Set64(n) }, func() { _ = b.Exit() }
+}

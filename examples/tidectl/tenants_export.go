@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+)
+
+func (a *app) tenantsExport() *cli.Command {
+	return &cli.Command{
+		Name: "export", Usage: "write a tenant's points to a file", ArgsUsage: "TENANT", HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "file", Usage: "the `file`, which must not be there; - is standard output", Required: true},
+			&cli.BoolFlag{Name: "continue", Usage: "go on with a file whose export was interrupted"},
+			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
+			&cli.TimestampFlag{Name: "from", Usage: "only points from this `time` on", Config: cli.TimestampConfig{Layouts: []string{time.RFC3339}}},
+			&cli.TimestampFlag{Name: "to", Usage: "only points before this `time`", Config: cli.TimestampConfig{Layouts: []string{time.RFC3339}}},
+		},
+		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+			opts := transfer.ExportOptions{Datasets: c.StringSlice("dataset"), Interval: interval(c)}
+			if len(opts.Datasets) == 0 {
+				opts.Datasets = nil
+			}
+			name, goOn := c.String("file"), c.Bool("continue")
+			if goOn && (name == "-" || opts.Datasets != nil || c.IsSet("from") || c.IsSet("to")) {
+				return usageError{errors.New("--continue takes a --file that is there, and what that was asked for")}
+			}
+			w, err := a.create(ctx, name, goOn, &opts)
+			if err != nil || w == nil {
+				return err
+			}
+			set, end := a.bar("Exporting", -1)
+			opts.Progress = func(e transfer.Exported) { set(e.Points) }
+			got, err := transfer.Export(ctx, store, id, w, opts)
+			end()
+			err = errors.Join(err, w.Close())
+			if err != nil && ctx.Err() != nil && name != "-" {
+				return fmt.Errorf("%w; the same command with --continue, and without --dataset, --from and --to, goes on", errInterrupted)
+			}
+			if err != nil {
+				return err
+			}
+			if name == "-" {
+				a.say("Exported  %d points of %s", got.Points, id)
+				return nil
+			}
+			return a.print(got, func(w *tabwriter.Writer) {
+				fmt.Fprintf(w, "Exported  %d points of %s to %s, %d bytes\n", got.Points, id, name, got.Bytes)
+			})
+		}),
+	}
+}
+
+func interval(c *cli.Command) tsdb.Interval {
+	from, to := c.Timestamp("from"), c.Timestamp("to")
+	switch {
+	case c.IsSet("from") && c.IsSet("to"):
+		return tsdb.Between(from, to)
+	case c.IsSet("from"):
+		return tsdb.Since(from)
+	case c.IsSet("to"):
+		return tsdb.Until(to)
+	}
+	return tsdb.AllTime()
+}
+
+// create opens the file to export to; nil where nothing is left to do. No file that is there is written over.
+func (a *app) create(ctx context.Context, name string, goOn bool, opts *transfer.ExportOptions) (io.WriteCloser, error) {
+	if name == "-" {
+		return unclosed{a.std.out}, nil
+	}
+	if !goOn {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("%w; --continue goes on with it where its export was interrupted", err)
+		}
+		return f, err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	at, complete, err := transfer.Recover(ctx, f)
+	if err == nil && complete {
+		a.say("%s is complete", name)
+		return nil, f.Close()
+	}
+	if err == nil && at.Line == 0 {
+		err = fmt.Errorf("%s holds no whole block yet: delete it and export again", name)
+	}
+	if err == nil {
+		err = f.Truncate(at.Offset)
+	}
+	if err == nil {
+		_, err = f.Seek(at.Offset, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	opts.Continue = at
+	return f, nil
+}
+
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+)
+
+// shownRefusals is how many refused points are named.
+const shownRefusals = 10
+
+func (a *app) tenantsImport() *cli.Command {
+	return &cli.Command{
+		Name: "import", Usage: "store the points of a file; again changes nothing", ArgsUsage: "TENANT", HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "file", Usage: "the `file`; - is standard input", Required: true},
+			&cli.StringFlag{Name: "continue", Usage: "go on behind this `checkpoint`, which an interrupted import printed"},
+			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
+			&cli.BoolFlag{Name: "create", Usage: "make the datasets that the store lacks"},
+			&cli.BoolFlag{Name: "other-tenant", Usage: "let the file be one of another tenant"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "check the file and the catalogue, and write nothing"},
+		},
+		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+			opts := transfer.ImportOptions{OtherTenant: c.Bool("other-tenant"), Create: c.Bool("create"), DryRun: c.Bool("dry-run")}
+			if names := c.StringSlice("dataset"); len(names) > 0 {
+				opts.Datasets = names
+			}
+			if text := c.String("continue"); text != "" {
+				if err := json.Unmarshal([]byte(text), &opts.Continue); err != nil {
+					return usageError{fmt.Errorf("--continue is no checkpoint: %w", err)}
+				}
+			}
+			r, size, err := a.openFile(c.String("file"))
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			set, end := a.bar("Importing", size)
+			opts.Progress = func(i transfer.Imported) { set(i.Checkpoint.Offset) }
+			shown := 0
+			opts.Refused = func(err error) {
+				if shown++; shown <= shownRefusals {
+					a.say("Passed over: %v", err)
+				}
+			}
+			got, err := transfer.Import(ctx, store, id, r, opts)
+			end()
+			if err != nil {
+				return a.stopped(ctx, got, err)
+			}
+			return a.print(got, func(w *tabwriter.Writer) {
+				fmt.Fprintf(w, "Read\t%d points of %s\nStored\t%d\n", got.Points, got.Tenant, got.Stored)
+				for _, n := range []struct {
+					what  string
+					count int64
+				}{
+					{"Before", got.Before}, {"Expired", got.Expired}, {"Exists", got.Exists}, {"Erased", got.Erased}, {"Refused", got.Refused},
+				} {
+					if n.count > 0 {
+						fmt.Fprintf(w, "%s\t%d\n", n.what, n.count)
+					}
+				}
+			})
+		}),
+	}
+}
+
+// stopped says how to go on with an import that has ended early.
+func (a *app) stopped(ctx context.Context, got transfer.Imported, err error) error {
+	if got.Checkpoint.Line > 0 {
+		at, merr := json.Marshal(got.Checkpoint)
+		if merr == nil {
+			a.say("%d points are accounted for. The same command goes on with --continue '%s'", got.Checkpoint.Points, at)
+		}
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+func (a *app) openFile(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(a.std.in), -1, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder, and has to be a file", name)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+)
+
+func (a *app) tenantsOnboard() *cli.Command {
+	return &cli.Command{
+		Name: "onboard", Usage: "write a tenant's profile; again changes nothing", ArgsUsage: "TENANT", HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "name", Usage: "how people call the tenant"},
+			&cli.StringFlag{Name: "retention", Usage: "the name of its retention `class`"},
+			&cli.StringFlag{Name: "limits", Usage: "its limits, as `JSON`"},
+			&cli.BoolFlag{Name: "replace", Usage: "change a profile that differs"},
+			&cli.BoolFlag{Name: "readmit", Usage: "admit a tenant whose erasure has ended"},
+		},
+		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+			p := tenants.Profile{Name: c.String("name"), Retention: c.String("retention")}
+			if text := c.String("limits"); text != "" {
+				p.Limits = []byte(text)
+			}
+			p, err := tenants.Onboard(ctx, store, id, p, tenants.OnboardOptions{Replace: c.Bool("replace"), Readmit: c.Bool("readmit")})
+			if err != nil {
+				return err
+			}
+			return a.print(p, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Onboarded  %s\n", id) })
+		}),
+	}
+}
+
+func (a *app) tenantsReadmit() *cli.Command {
+	return &cli.Command{
+		Name: "readmit", Usage: "admit a tenant again whose erasure has ended", ArgsUsage: "TENANT", HideHelpCommand: true,
+		Action: a.withStore(true, func(ctx context.Context, _ *cli.Command, store *tsdb.Store, id tenant.ID) error {
+			if err := tenants.Readmit(ctx, store, id); err != nil {
+				return err
+			}
+			return a.print(map[string]tenant.ID{"readmitted": id}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Readmitted  %s\n", id) })
+		}),
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+)
+
+func (a *app) tenantsShow() *cli.Command {
+	return &cli.Command{
+		Name: "show", Usage: "show a tenant's profile and the report of its erasure", ArgsUsage: "TENANT", HideHelpCommand: true,
+		Action: a.withStore(true, func(ctx context.Context, _ *cli.Command, store *tsdb.Store, id tenant.ID) error {
+			var shown struct {
+				Tenant  tenant.ID        `json:"tenant"`
+				Profile *tenants.Profile `json:"profile"`
+				Erasure *tenants.Report  `json:"erasure"`
+			}
+			shown.Tenant = id
+			p, err := tenants.Load(ctx, store, id)
+			switch {
+			case err == nil:
+				shown.Profile = &p
+			case !errors.Is(err, tsdb.ErrNotFound) && !errors.Is(err, tenants.ErrErased):
+				return err
+			}
+			r, err := tenants.Erasure(ctx, store, id)
+			switch {
+			case err == nil:
+				shown.Erasure = &r
+			case !errors.Is(err, tsdb.ErrNotFound):
+				return err
+			}
+			return a.print(shown, func(w *tabwriter.Writer) {
+				if p := shown.Profile; p == nil {
+					fmt.Fprintf(w, "%s has no profile\n", id)
+				} else {
+					fmt.Fprintf(w, "Tenant\t%s\nName\t%s\nRetention\t%s\nLimits\t%s\nView\t%v\n", id, p.Name, p.Retention, p.Limits, p.View)
+				}
+				if shown.Erasure != nil {
+					fmt.Fprintf(w, "\n%s\n", shown.Erasure)
+				}
+			})
+		}),
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+)
+
+func (a *app) tenantsUsage() *cli.Command {
+	return &cli.Command{
+		Name: "usage", Usage: "count what a tenant has stored; reads the keys of all its rows", ArgsUsage: "TENANT", HideHelpCommand: true,
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "exact", Usage: "read all values to count their bytes"}},
+		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+			set, end := a.bar("Counting", -1)
+			r, err := tenants.Usage(ctx, store, id, tenants.UsageOptions{Exact: c.Bool("exact"), Progress: func(r tenants.UsageReport) {
+				rows := int64(0)
+				for _, k := range r.Kinds {
+					rows += k.Rows
+				}
+				set(rows)
+			}})
+			end()
+			if err != nil {
+				return err
+			}
+			return a.print(r, func(w *tabwriter.Writer) {
+				fmt.Fprintln(w, "DATASET\tKIND\tROWS\tPOINTS\tENTITIES\tBYTES\tOLDEST\tNEWEST")
+				for _, k := range r.Kinds {
+					fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", k.Dataset, k.Kind, k.Rows, k.Points, k.Entities, k.Bytes, stamp(k.Oldest), stamp(k.Newest))
+				}
+			})
+		}),
+	}
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.RFC3339)
+}

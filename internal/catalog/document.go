@@ -1,0 +1,129 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// Document is a row of the store's own that holds a JSON object and how often it was written. The zero Document is a row
+// that is not there.
+type Document struct {
+	JSON       []byte
+	generation uint64
+}
+
+// Exists reports whether there is such a row.
+func (d Document) Exists() bool { return d.generation > 0 }
+
+// LoadDocument reads the document in a row.
+func LoadDocument(ctx context.Context, t *bt.Table, key string) (Document, error) {
+	row, err := t.Row(ctx, key, latest())
+	if err != nil || row == nil {
+		return Document{}, err
+	}
+	return ParseDocument(row)
+}
+
+// latest passes the newest cell of each of the store's own columns.
+func latest() bigtable.Filter {
+	return bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.LatestNFilter(1))
+}
+
+// ParseDocument returns the document that a row holds.
+func ParseDocument(row bigtable.Row) (Document, error) {
+	text := value(row, columnGeneration)
+	gen, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil || gen == 0 {
+		return Document{}, fmt.Errorf("the store's row %s has the generation %q, which is no number above 0", row.Key(), text)
+	}
+	return Document{JSON: value(row, columnDocument), generation: gen}, nil
+}
+
+// SaveDocument writes v, a JSON object, where the row is still what old says, with the members of old that v does not know
+// kept, and adds what also adds to the mutation; nil for nothing. It returns what is stored then. It reports false, and
+// changes nothing, where another was faster. A write whose answer was lost is looked for, so documents of two writers must
+// differ where it matters who was first.
+func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Document, also func(*bigtable.Mutation)) (saved Document, ok bool, err error) {
+	doc, err := merged(old.JSON, v)
+	if err != nil {
+		return old, false, err
+	}
+	next := Document{JSON: doc, generation: old.generation + 1}
+	doubt := false
+	err = t.Retry(ctx, func(ctx context.Context) (bool, error) {
+		if doubt {
+			have, err := LoadDocument(ctx, t, key)
+			if err != nil {
+				return false, err
+			}
+			if have.generation != old.generation {
+				ok = have.generation == next.generation && bytes.Equal(have.JSON, next.JSON)
+				return true, nil
+			}
+		}
+		var out bt.Outcome
+		ok, out = writeDocument(ctx, t, key, next, also)
+		doubt = doubt || out.State == bt.Unknown
+		if out.Err == nil && !ok && doubt {
+			return false, status.Error(codes.Aborted, "tsdb: an answer was lost") // it may be this call that was faster
+		}
+		return out.Err == nil, out.Err
+	})
+	if err != nil || !ok {
+		return old, false, err
+	}
+	return next, true, nil
+}
+
+func writeDocument(ctx context.Context, t *bt.Table, key string, d Document, also func(*bigtable.Mutation)) (bool, bt.Outcome) {
+	mut := bigtable.NewMutation()
+	mut.Set(Family, columnDocument, 0, d.JSON)
+	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(d.generation, 10)))
+	if also != nil {
+		also(mut)
+	}
+	if d.generation == 1 {
+		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)
+		return !exists && out.Err == nil, out
+	}
+	same := bigtable.ChainFilters(
+		bigtable.ColumnFilter(columnGeneration),
+		bigtable.ValueFilter(strconv.FormatUint(d.generation-1, 10)),
+	)
+	matched, out := t.Conditional(ctx, key, same, mut, nil)
+	return matched && out.Err == nil, out
+}
+
+// DeleteDocument deletes a row of the store's own.
+func DeleteDocument(ctx context.Context, t *bt.Table, key string) error {
+	mut := bigtable.NewMutation()
+	mut.DeleteRow()
+	return t.Apply(ctx, key, mut).Err
+}
+
+// merged returns v as JSON, with the members of old that v does not have.
+func merged(old []byte, v any) ([]byte, error) {
+	doc, err := json.Marshal(v)
+	if err != nil || old == nil {
+		return doc, err
+	}
+	var all, mine map[string]json.RawMessage
+	if err := json.Unmarshal(old, &all); err != nil {
+		return nil, fmt.Errorf("the store's row does not decode: %w", err)
+	}
+	if err := json.Unmarshal(doc, &mine); err != nil {
+		return nil, err
+	}
+	maps.Copy(all, mine)
+	return json.Marshal(all)
+}

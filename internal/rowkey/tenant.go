@@ -1,0 +1,100 @@
+package rowkey
+
+import (
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// TenantRange returns the range of every row of a tenant: of all its datasets, known or not, and all kinds of rows. Its error
+// wraps tenant.ErrInvalid for the zero tenant.
+func TenantRange(id tenant.ID) (Range, error) {
+	if id.IsZero() {
+		return Range{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	}
+	return Range{Start: id.String() + string(rune(delim)), Limit: id.String() + string(rune(afterDel))}, nil
+}
+
+// TenantsAfter returns the range of the rows of all tenants whose names sort behind that of id; of all for the zero tenant.
+// Rows of other programs may be among them. It is the only range that is not one tenant's.
+func TenantsAfter(id tenant.ID) Range {
+	all := Range{Start: "-", Limit: "{"} // around the first bytes that names can have
+	if !id.IsZero() {
+		all.Start = id.String() + string(rune(afterDel))
+	}
+	return all
+}
+
+// TenantOf returns the tenant whose range a key is in. It reports false for keys that are in no tenant's.
+func TenantOf(key string) (tenant.ID, bool) {
+	name, _, ok := strings.Cut(key, string(rune(delim)))
+	if !ok {
+		return tenant.ID{}, false
+	}
+	id, err := tenant.Parse(name)
+	return id, err == nil
+}
+
+// maxKind is the length of the longest kind that KindOf takes apart.
+const maxKind = 64
+
+// KindOf takes the beginning of a tenant's key apart: the dataset, and the kind of the row, which is empty for a point. It
+// reports false where neither can be told: for a key of another program that starts like one of the tenant's.
+func KindOf(key string) (dataset, kind string, ok bool) {
+	_, rest, ok := strings.Cut(key, string(rune(delim)))
+	if !ok {
+		return "", "", false
+	}
+	head, _, ok := strings.Cut(rest, string(rune(delim)))
+	if !ok {
+		return "", "", false
+	}
+	dataset, kind, reserved := strings.Cut(head, "!")
+	if CheckDataset(dataset) != nil || reserved && !kindName(kind) {
+		return "", "", false
+	}
+	return dataset, kind, true
+}
+
+// kindName reports whether a reserved kind can have that name.
+func kindName(kind string) bool {
+	if kind == "" || len(kind) > maxKind {
+		return false
+	}
+	for i := range len(kind) {
+		if !tenant.NameByte(kind[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Starts returns the two ranges that hold all rows of the dataset of any kind: its points, and what is reserved.
+func (s Space) Starts() [2]Range {
+	name := s.prefix[:len(s.prefix)-1]
+	return [2]Range{{Start: name + "!", Limit: name + "\""}, {Start: s.prefix, Limit: name + string(rune(afterDel))}}
+}
+
+// Reserved is Kind for a kind that comes from a key. It reports false for one that there cannot be.
+func (s Space) Reserved(kind string) (Space, bool) {
+	if s.prefix == "" || !kindName(kind) {
+		return Space{}, false
+	}
+	return s.Kind(kind), true
+}
+
+// All returns the range of everything in the space.
+func (s Space) All() Range {
+	return Range{Start: s.prefix, Limit: s.prefix[:len(s.prefix)-1] + string(rune(afterDel))}
+}
+
+// Whole returns the range of all rows of the entity at path, which must have passed CheckPath, whatever follows its path.
+func (s Space) Whole(path string) Range {
+	var buf [256]byte
+	start := string(s.AppendEntity(buf[:0], path))
+	return Range{Start: start, Limit: start[:len(start)-1] + string(rune(afterDel))}
+}
+
+// Path returns the entity's path.
+func (id ID) Path() string { return id.path }

@@ -1,0 +1,81 @@
+package tenant
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/asn1"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// FromCertificate takes the tenant from a name in the caller's certificate: CommonName, DNSName, URI, or a function that
+// returns all names found. Without a certificate that the server has verified there are no credentials. None or two
+// different names are ErrForbidden. Whoever can have a certificate signed by the server's ClientCAs chooses the names in it,
+// as far as the authority lets them.
+func FromCertificate(names func(*x509.Certificate) []string) Resolver {
+	return ResolverFunc(func(_ context.Context, r Request) (ID, error) {
+		switch {
+		case names == nil:
+			return ID{}, fmt.Errorf("%w: nil names of a certificate", errResolver)
+		case r.Certificate == nil:
+			return ID{}, ErrNoCredentials
+		}
+		found := slices.Clone(names(r.Certificate))
+		slices.Sort(found)
+		return one("the certificate's name", slices.Compact(found))
+	})
+}
+
+var commonName = asn1.ObjectIdentifier{2, 5, 4, 3}
+
+// CommonName returns the common names of a certificate's subject, for FromCertificate.
+func CommonName(c *x509.Certificate) []string {
+	var names []string
+	for _, attribute := range c.Subject.Names { // Subject.CommonName hides all but the last
+		if name, ok := attribute.Value.(string); ok && attribute.Type.Equal(commonName) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// DNSName returns, for FromCertificate, the labels that stand right before a domain in a certificate's DNS names, in lower
+// case: "acme" of acme.clients.example.com for the domain clients.example.com. Names with more labels, such as
+// a.acme.clients.example.com, and those of other domains are passed over.
+func DNSName(domain string) func(*x509.Certificate) []string {
+	domain = strings.ToLower(strings.Trim(domain, "."))
+	return func(c *x509.Certificate) []string {
+		var names []string
+		for _, name := range c.DNSNames {
+			label, rest, _ := strings.Cut(strings.ToLower(name), ".")
+			if domain != "" && rest == domain {
+				names = append(names, label)
+			}
+		}
+		return names
+	}
+}
+
+// URI returns, for FromCertificate, the segments that stand right behind a prefix in a certificate's URIs, as they are
+// written: "acme" of spiffe://example.com/tenant/acme/gateway for the prefix spiffe://example.com/tenant/. A slash is added
+// where the prefix does not end with one. URIs with a query or a fragment, and those with other prefixes, are passed over.
+func URI(prefix string) func(*x509.Certificate) []string {
+	if !strings.HasSuffix(prefix, "/") {
+		prefix += "/"
+	}
+	return func(c *x509.Certificate) []string {
+		var names []string
+		for _, u := range c.URIs {
+			text := u.String()
+			if strings.ContainsAny(text, "?#") {
+				continue
+			}
+			if rest, ok := strings.CutPrefix(text, prefix); ok {
+				name, _, _ := strings.Cut(rest, "/")
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+}

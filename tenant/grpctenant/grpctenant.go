@@ -1,0 +1,139 @@
+// Package grpctenant finds out whose each call to a gRPC server is, and lets none through of which that is not known.
+//
+//	edge, err := grpctenant.New(tenant.FromHeader("x-tenant"), grpctenant.Options{})
+//	server := grpc.NewServer(grpc.ChainUnaryInterceptor(edge.Unary), grpc.ChainStreamInterceptor(edge.Stream))
+//
+// Behind it, tenant.FromContext has the tenant of a call's context, and so have Schema.FromContext of package tsdb and
+// every call of a repository. A store that was opened with RequireTenant refuses calls that did not come this way.
+package grpctenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// ErrInvalid is wrapped by the errors of New.
+var ErrInvalid = errors.New("grpctenant: invalid input")
+
+// Options are what a server may decide. The zero value has no public methods.
+type Options struct {
+	// Public says which methods ("/grpc.health.v1.Health/Check") may be called without a tenant. Their credentials are not
+	// looked at, and their context has no tenant. Nil is none; Methods makes one.
+	Public func(fullMethod string) bool
+	// Refused is told why a call was turned away, for logs: the caller gets the status alone. It is called on the call's
+	// goroutine. Nil is nobody.
+	Refused func(ctx context.Context, fullMethod string, err error)
+}
+
+// Edge turns calls away whose tenant is not known, by its methods, which are interceptors. New makes one. It is safe for
+// concurrent use.
+type Edge struct {
+	resolver tenant.Resolver
+	opts     Options
+}
+
+// New returns the edge of a server that asks the resolver whose a call is. Its error matches ErrInvalid.
+func New(resolver tenant.Resolver, opts Options) (*Edge, error) {
+	if resolver == nil {
+		return nil, invalid.New(ErrInvalid, "resolver", "nil", "a tenant.Resolver")
+	}
+	return &Edge{resolver: resolver, opts: opts}, nil
+}
+
+// Unary is a grpc.UnaryServerInterceptor that puts the call's tenant into its context. Without good credentials it answers
+// UNAUTHENTICATED, where the credentials name no tenant, or another one than the context carries already,
+// PERMISSION_DENIED, and INTERNAL where the resolver cannot find it out (or why the context ended). The handler is then not
+// called, and the status has a fixed text that shows nothing of the error.
+func (e *Edge) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	ctx, err := e.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	return handler(ctx, req)
+}
+
+// Stream is Unary for streams: a grpc.StreamServerInterceptor. The tenant is found out once, before the first message.
+func (e *Edge) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, err := e.admit(stream.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	return handler(srv, &bound{ServerStream: stream, ctx: ctx})
+}
+
+// bound is a stream with its tenant.
+type bound struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (b *bound) Context() context.Context { return b.ctx }
+
+// admit returns the context of a call with its tenant, or the status that answers the call.
+func (e *Edge) admit(ctx context.Context, method string) (context.Context, error) {
+	if e == nil || e.resolver == nil {
+		return nil, answer(ctx, invalid.New(ErrInvalid, "edge", "zero", "one from New"))
+	}
+	if e.opts.Public != nil && e.opts.Public(method) {
+		return ctx, nil
+	}
+	id, err := e.resolver.Resolve(ctx, RequestOf(ctx))
+	if err == nil {
+		var bound context.Context
+		if bound, err = tenant.Bind(ctx, id); err == nil {
+			return bound, nil
+		}
+	}
+	if e.opts.Refused != nil {
+		e.opts.Refused(ctx, method, fmt.Errorf("grpctenant: %w", err))
+	}
+	return nil, answer(ctx, err)
+}
+
+// answer returns the status of a call that is turned away: fixed texts, as what an error says may be another tenant's name.
+func answer(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, tenant.ErrUnauthenticated):
+		return status.Error(codes.Unauthenticated, "the call has no credentials, or they are not good")
+	case errors.Is(err, tenant.ErrForbidden):
+		return status.Error(codes.PermissionDenied, "the credentials do not give access as one tenant")
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return status.Error(codes.Internal, "it could not be found out whose the call is")
+}
+
+// RequestOf returns what resolvers look at in the context of a call to a server, for one that asks them itself.
+func RequestOf(ctx context.Context) tenant.Request {
+	req := tenant.Request{Header: func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }}
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return req
+	}
+	if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+		if chains := info.State.VerifiedChains; len(chains) > 0 && len(chains[0]) > 0 {
+			req.Certificate = chains[0][0]
+		}
+	}
+	return req
+}
+
+// Methods returns, for Options.Public, whether a call is of exactly one of the methods, such as
+// "/grpc.health.v1.Health/Check".
+func Methods(fullMethods ...string) func(string) bool {
+	fullMethods = slices.Clone(fullMethods)
+	return func(method string) bool { return slices.Contains(fullMethods, method) }
+}

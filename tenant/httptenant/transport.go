@@ -1,0 +1,40 @@
+package httptenant
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Transport carries the tenant of a request's context on to the next service, in a header that tenant.FromHeader reads there:
+// between services that trust one another. It is an http.RoundTripper, safe for concurrent use. The zero Transport refuses
+// every request.
+type Transport struct {
+	// Header is the header's name, such as "X-Tenant". It is required.
+	Header string
+	// Base sends the requests. Nil is http.DefaultTransport.
+	Base http.RoundTripper
+}
+
+// RoundTrip sends the request with the tenant of its context in place of whatever the header had, and leaves the caller's
+// request as it is. A request without a tenant is not sent; its error matches tenant.ErrNoCredentials.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	id, ok := tenant.FromContext(r.Context())
+	if !ok || id.IsZero() || t.Header == "" {
+		if r.Body != nil {
+			_ = r.Body.Close() // which a RoundTripper has to do, also on errors
+		}
+		if t.Header == "" {
+			return nil, fmt.Errorf("%w: a Transport without a Header", ErrInvalid)
+		}
+		return nil, fmt.Errorf("httptenant: %w in the context of a request to %s", tenant.ErrNoCredentials, r.URL.Host)
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set(t.Header, id.String())
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return base.RoundTrip(r)
+}

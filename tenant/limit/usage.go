@@ -1,0 +1,183 @@
+package limit
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// usage is what one tenant has used.
+type usage struct {
+	mu            sync.Mutex
+	rules         *rules  // by which limits are
+	limits        *Limits // never nil once it is acquired
+	points, bytes bucket
+	seen          entities
+	reads         int64 // under way
+	last          int64 // when it was acquired
+	forgotten     bool  // it is no longer the tenant's
+}
+
+// adopt puts the tenant under rules that were set since it was last here.
+func (u *usage) adopt(r *rules, id tenant.ID, now int64) {
+	before, after := u.limits, r.of(id)
+	if before == nil {
+		before = &Limits{}
+	}
+	since := min(r.since, now)
+	change := func(b *bucket, rate, burst, newRate, newBurst int64) {
+		switch {
+		case newRate == 0:
+		case rate == 0:
+			b.fill(now, newBurst)
+		default:
+			if since > b.at {
+				b.flow(since, rate, burst) // a burst that got smaller is cut by the next
+			}
+		}
+	}
+	change(&u.points, before.PointsPerSecond, before.PointsBurst, after.PointsPerSecond, after.PointsBurst)
+	change(&u.bytes, before.BytesPerSecond, before.BytesBurst, after.BytesPerSecond, after.BytesBurst)
+	if after.Entities == 0 {
+		u.seen = entities{}
+	}
+	u.rules, u.limits = r, after
+}
+
+// idle reports whether a tenant that is not kept would be let through as this one.
+func (u *usage) idle(now, window int64) bool {
+	l := u.limits
+	if u.reads > 0 || l == nil {
+		return false
+	}
+	if l.PointsPerSecond > 0 {
+		u.points.flow(now, l.PointsPerSecond, l.PointsBurst)
+		if !u.points.full(l.PointsBurst) {
+			return false
+		}
+	}
+	if l.BytesPerSecond > 0 {
+		u.bytes.flow(now, l.BytesPerSecond, l.BytesBurst)
+		if !u.bytes.full(l.BytesBurst) {
+			return false
+		}
+	}
+	u.seen.turn(now, window)
+	return u.seen.count == 0
+}
+
+// Write lets one point of an entity through, with a payload of that many bytes, or returns an *Error; then it uses nothing.
+// Of several limits that it is over, the error names the one that stands in its way for longest. A store calls it for
+// each point that it writes, after all other checks and before anything is sent.
+func (l *Limiter) Write(id tenant.ID, dataset, entity string, bytes int) error {
+	if l.off() {
+		return nil
+	}
+	now := l.now()
+	u := l.acquire(id, now)
+	if u == nil {
+		return nil
+	}
+	defer u.mu.Unlock()
+	lim, n := u.limits, int64(max(0, bytes))
+	if lim.PointBytes > 0 && n > lim.PointBytes {
+		return &Error{ID: PointBytes, Tenant: id, Limit: lim.PointBytes, Used: n}
+	}
+	var hash uint64
+	var at int
+	var known bool
+	if lim.Entities > 0 {
+		u.seen.turn(now, l.window)
+		hash = l.hash(dataset, entity)
+		at, known = u.seen.find(hash)
+		if !known && int64(u.seen.count) >= lim.Entities {
+			return &Error{ID: Entities, Tenant: id, Limit: lim.Entities, Used: int64(u.seen.count) + 1}
+		}
+	}
+	if err := u.rates(id, n, now); err != nil {
+		return err
+	}
+	if lim.Entities > 0 {
+		u.seen.mark(hash, at, known)
+	}
+	return nil
+}
+
+// rates lets a point through both rates, or neither.
+func (u *usage) rates(id tenant.ID, n, now int64) *Error {
+	l := u.limits
+	var forPoint, forBytes int64
+	if l.PointsPerSecond > 0 {
+		u.points.flow(now, l.PointsPerSecond, l.PointsBurst)
+		forPoint = u.points.wait(1, l.PointsPerSecond, l.PointsBurst)
+	}
+	if l.BytesPerSecond > 0 {
+		u.bytes.flow(now, l.BytesPerSecond, l.BytesBurst)
+		forBytes = u.bytes.wait(n, l.BytesPerSecond, l.BytesBurst)
+	}
+	switch {
+	case forBytes > forPoint:
+		used := u.bytes.used(n, l.BytesBurst)
+		return &Error{ID: BytesPerSecond, Tenant: id, Limit: l.BytesPerSecond, Burst: l.BytesBurst, Used: used, RetryAfter: time.Duration(forBytes)}
+	case forPoint > 0:
+		used := u.points.used(1, l.PointsBurst)
+		return &Error{ID: PointsPerSecond, Tenant: id, Limit: l.PointsPerSecond, Burst: l.PointsBurst, Used: used, RetryAfter: time.Duration(forPoint)}
+	}
+	if l.PointsPerSecond > 0 {
+		u.points.take(1)
+	}
+	if l.BytesPerSecond > 0 {
+		u.bytes.take(n)
+	}
+	return nil
+}
+
+// Read lets one read begin, or returns an *Error. Call done when it has ended; a second call does nothing.
+func (l *Limiter) Read(id tenant.ID) (done func(), err error) {
+	if l.off() || l.rules.Load().of(id).ConcurrentReads == 0 {
+		return func() {}, nil
+	}
+	u := l.acquire(id, l.now())
+	if u == nil {
+		return func() {}, nil
+	}
+	defer u.mu.Unlock()
+	if most := u.limits.ConcurrentReads; most > 0 && u.reads >= most {
+		return nil, &Error{ID: ConcurrentReads, Tenant: id, Limit: most, Used: u.reads + 1, RetryAfter: RetryRead}
+	}
+	u.reads++
+	return (&read{usage: u}).end, nil
+}
+
+// read is a read under way.
+type read struct {
+	usage *usage
+	ended atomic.Bool
+}
+
+func (r *read) end() {
+	if r.ended.Swap(true) {
+		return
+	}
+	r.usage.mu.Lock()
+	r.usage.reads--
+	r.usage.mu.Unlock()
+}
+
+// Span lets a read of so much time through, or returns an *Error.
+func (l *Limiter) Span(id tenant.ID, length time.Duration) error {
+	if most := l.Limits(id).RangeLength; most > 0 && length > most {
+		return &Error{ID: RangeLength, Tenant: id, Limit: int64(most), Used: int64(length)}
+	}
+	return nil
+}
+
+// Width returns how many requests a read may have under way at once, of those that it would have.
+func (l *Limiter) Width(id tenant.ID, width int) int {
+	if most := l.Limits(id).FanOut; most > 0 {
+		return int(min(int64(width), most))
+	}
+	return width
+}

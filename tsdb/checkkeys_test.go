@@ -1,0 +1,85 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// Whatever way a point takes into the store, its keys are checked, and what is refused shows neither in the table nor in
+// the error.
+func TestCheckKeysRefusesWrites(t *testing.T) {
+	ctx := context.Background()
+	s := readings(t, tsdb.SchemaOptions{CheckKeys: privacy.Check})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	w, err := store.NewWriter(tsdb.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close(ctx) }()
+	in := repo.Via(w)
+	bad := tsdb.NewEntity("berlin #7", "anna@example.com")
+	points := []tsdb.Point[reading]{{Entity: bad, Time: start}}
+	for name, err := range map[string]error{
+		"Put":          repo.Put(ctx, bad, start, reading{}),
+		"PutIfAbsent":  second(repo.PutIfAbsent(ctx, bad, start, reading{})),
+		"PutMany":      second(repo.PutMany(ctx, points)),
+		"Sink.Put":     in.Put(ctx, bad, start, reading{}),
+		"Sink.TryPut":  in.TryPut(ctx, bad, start, reading{}),
+		"Sink.PutFunc": in.PutFunc(ctx, bad, start, reading{}, func(tsdb.Outcome) {}),
+		"Sink.PutMany": second(in.PutMany(ctx, points)),
+	} {
+		if !errors.Is(err, tsdb.ErrRejected) && name != "PutMany" && name != "Sink.PutMany" || !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, privacy.ErrPersonal) {
+			t.Errorf("%s: %v, want ErrRejected, ErrInvalid and privacy.ErrPersonal", name, err)
+			continue
+		}
+		if text := fmt.Sprintf("%v %+v", err, err); !strings.Contains(text, "key field device") || strings.Contains(text, "anna") || strings.Contains(text, "berlin") {
+			t.Errorf("%s: the error has to name the field, and show nothing of the key: %v", name, err)
+		}
+	}
+	if calls := conn.Counts().Calls; len(calls) != 0 {
+		t.Errorf("refused points were sent: %v", calls)
+	}
+	// Points that were written before the check was turned on have to be found and removed.
+	if _, err := repo.Latest(ctx, bad); !errors.Is(err, tsdb.ErrNotFound) {
+		t.Errorf("Latest: %v, want ErrNotFound", err)
+	}
+	if _, err := repo.DeleteEntity(ctx, bad); err != nil {
+		t.Errorf("DeleteEntity: %v", err)
+	}
+}
+
+func second[V any](_ V, err error) error { return err }
+
+func TestCheckKeysSeesPartsAsTheyWereGiven(t *testing.T) {
+	ctx := context.Background()
+	refused := errors.New("no")
+	var seen []string
+	s := readings(t, tsdb.SchemaOptions{CheckKeys: func(field, part string) error {
+		seen = append(seen, field+"="+part)
+		if part == "bad" {
+			return refused
+		}
+		return nil
+	}})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	odd := tsdb.NewEntity("a#b", "100% \x00")
+	outcomes, err := repo.PutMany(ctx, []tsdb.Point[reading]{{Entity: odd, Time: start}, {Entity: tsdb.NewEntity("bad", "x"), Time: start}})
+	if outcomes[0].State != tsdb.Stored || outcomes[1].State != tsdb.Rejected || !errors.Is(err, refused) {
+		t.Errorf("PutMany = %v, %v; want the good one stored", outcomes, err)
+	}
+	if got, want := strings.Join(seen, "|"), "site=a#b|device=100% \x00|site=bad"; got != want {
+		t.Errorf("seen %q, want %q", got, want)
+	}
+	if err := repo.Put(ctx, tsdb.NewEntity("bad"), start, reading{}); !errors.Is(err, tsdb.ErrInvalid) || errors.Is(err, refused) {
+		t.Errorf("an entity without all its parts: %v; want it refused before it is checked", err)
+	}
+}

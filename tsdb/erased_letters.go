@@ -1,0 +1,70 @@
+package tsdb
+
+// purgeOn drops the dead letters of erased tenants and entities, at the start and whenever marks have changed.
+func (j *journal) purgeOn(e *erasures) {
+	changed := e.watch()
+	defer e.unwatch(changed)
+	e.begin()
+	for {
+		if m := e.known.Load(); m != nil && len(m.tenants) > 0 && j.spool.Stats().Dead > 0 {
+			j.purge(m, e)
+		}
+		select {
+		case <-changed:
+		case <-j.ctx.Done():
+			return
+		}
+	}
+}
+
+// purge drops the dead letters of what is erased. Where that fails they stay until the next time: nobody delivers them.
+func (j *journal) purge(m *marks, e *erasures) {
+	const most = 100
+	var ids []uint64
+	drop := func() {
+		n, _ := j.spool.Drop(j.ctx, ids...)
+		j.erased.Add(uint64(n))
+		ids = ids[:0]
+	}
+	now := e.clock()
+	for d, err := range j.spool.Dead(j.ctx) {
+		if err != nil {
+			break
+		}
+		id, w, err := parseRecord(d.Data, j.dataset)
+		if err == nil && m.coversWrite(id.String(), &w, now) {
+			ids = append(ids, d.ID)
+		}
+		if len(ids) == most {
+			drop()
+		}
+	}
+	drop()
+}
+
+// watch returns a channel that is poked when marks have changed.
+func (e *erasures) watch() chan struct{} {
+	c := make(chan struct{}, 1)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.watchers == nil {
+		e.watchers = map[chan struct{}]bool{}
+	}
+	e.watchers[c] = true
+	return c
+}
+
+func (e *erasures) unwatch(c chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.watchers, c)
+}
+
+// begin has the marks read where none are known, and does not wait for them.
+func (e *erasures) begin() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.known.Load() == nil {
+		e.fly()
+	}
+}

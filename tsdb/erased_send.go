@@ -1,0 +1,36 @@
+package tsdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest"
+)
+
+// unerased ends the items that write to erased tenants or entities, and returns the others. It reports false where nothing
+// can be sent, as the marks cannot be read; the report then says what that means.
+func (d delivery) unerased(ctx context.Context, items []*ingest.Item) (rest []*ingest.Item, r ingest.Report, ok bool) {
+	m, err := d.store.erased.marks(ctx)
+	if err != nil {
+		again := d.judge(&r, err, 1)
+		for _, it := range items {
+			it.Again = again || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
+		}
+		return nil, r, false
+	}
+	if len(m.tenants) == 0 {
+		return items, r, true
+	}
+	now := d.store.clock()
+	for _, it := range items {
+		if m.coversWrite(it.Tenant, &it.Work.(*pending).write, now) {
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: fmt.Errorf("%w: tenant %s", ErrErased, it.Tenant)})
+			continue
+		}
+		rest = append(rest, it)
+	}
+	return rest, r, true
+}

@@ -1,0 +1,87 @@
+package privacy
+
+import "strconv"
+
+// isCard reports whether a payment card number is a group of n, or some groups of it in a row.
+func (n *number) isCard() bool {
+	groups := n.groups[:min(n.n, maxGroups)]
+	for i := range groups {
+		if isCard(n.text, groups[i:i+1]) {
+			return true
+		}
+		for _, size := range [...]int{3, 4, 5} {
+			if i+size <= len(groups) && n.isGrouped(i, size) && isCard(n.text, groups[i:i+size]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isGrouped reports whether size groups from i on are as they stand on cards, with one and the same separator.
+func (n *number) isGrouped(i, size int) bool {
+	groups := n.groups[i : i+size]
+	if !shaped(groups, 4, 4, 4, 4) && !shaped(groups, 4, 4, 4, 4, 3) && !shaped(groups, 4, 6, 5) && !shaped(groups, 4, 6, 4) {
+		return false
+	}
+	first := n.separator(i)
+	if first != " " && first != "-" {
+		return false
+	}
+	for j := i + 1; j < i+size-1; j++ {
+		if n.separator(j) != first {
+			return false
+		}
+	}
+	return true
+}
+
+// isCard reports whether the digits of groups are a card's: of a scheme's length and first digits, with a right check digit.
+func isCard(text string, groups []group) bool {
+	var digits [19]byte
+	n := 0
+	for _, g := range groups {
+		if g.code || n+g.len() > len(digits) {
+			return false
+		}
+		n += copy(digits[n:], text[g.start:g.end])
+	}
+	return n >= 14 && isScheme(digits[:n]) && isLuhn(digits[:n])
+}
+
+// isScheme reports whether digits, 14 to 19 of them, begin as a card scheme's of that length.
+func isScheme(digits []byte) bool {
+	head, err := strconv.Atoi(string(digits[:4]))
+	if err != nil {
+		return false
+	}
+	within := func(low, high int) bool { return low <= head && head <= high }
+	switch len(digits) {
+	case 14: // Diners Club
+		return within(3000, 3059) || within(3600, 3699) || within(3800, 3999)
+	case 15: // American Express
+		return within(3400, 3499) || within(3700, 3799)
+	case 16: // Mastercard, Mir
+		if within(5100, 5599) || within(2221, 2720) || within(2200, 2204) {
+			return true
+		}
+	}
+	long := within(6011, 6011) || within(6440, 6599) || within(6200, 6299) || within(3528, 3589) // Discover, UnionPay, JCB
+	visa := within(4000, 4999) && len(digits) != 17 && len(digits) != 18
+	return len(digits) >= 16 && (long || visa)
+}
+
+// isLuhn reports whether the last digit is the check digit of the others.
+func isLuhn(digits []byte) bool {
+	sum := 0
+	for i, c := range digits {
+		d := int(c - '0')
+		if (len(digits)-i)%2 == 0 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}

@@ -1,0 +1,79 @@
+package privacy
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"slices"
+	"sync"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// ErrInvalid is wrapped by the errors of NewHasher.
+var ErrInvalid = errors.New("privacy: invalid input")
+
+const (
+	// MinKey is the length in bytes of the shortest key of a Hasher.
+	MinKey = 32
+	// PartLen is the length in bytes of what Hasher.Part returns.
+	PartLen = 24
+
+	hashed = PartLen * 5 / 8 // bytes, 5 bits a letter
+)
+
+// Hasher makes parts of keys that tell values apart and cannot be read: the same value of the same field is always the same
+// part. Who has the key can find out which of a list of values a part stands for; who has it not can find out nothing, however
+// short the list, but sees which points belong together.
+//
+// To change the key means to have other parts, and so other entities: points under the old parts stay there. Keep two hashers
+// for as long as the old points are kept, write by the new one and read by both; or copy the points. Throw a key away and
+// nobody can tell any longer whose the points under its parts are, so a tenant's own key is a way to forget its people.
+//
+// NewHasher makes one. It is safe for concurrent use. The zero Hasher has no key: its Part returns "", which every write
+// refuses.
+type Hasher struct {
+	macs *sync.Pool // which alone know the key, so that printing a Hasher does not show it
+}
+
+// NewHasher returns a hasher with a secret key of at least MinKey random bytes, as from "openssl rand 32". Its error matches
+// ErrInvalid and does not show the key. The caller's key is copied.
+func NewHasher(key []byte) (*Hasher, error) {
+	if len(key) < MinKey {
+		return nil, invalid.New(ErrInvalid, "key", fmt.Sprintf("%d bytes", len(key)), fmt.Sprintf("%d random bytes or more", MinKey))
+	}
+	key = slices.Clone(key)
+	return &Hasher{macs: &sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}, nil
+}
+
+// domain sets these hashes apart from others that are made with the same key.
+const domain = "tidemark key part 1"
+
+var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// Part returns the part that stands for a value of a key field: PartLen letters of a-z and 2-7, the first 120 bits of
+// HMAC-SHA-256 over the field's name and the value. The same value has other parts in other fields. Among a billion values
+// the odds that any two have the same part are 4 in 10^19. The value is hashed as it is: bring what may be written in several
+// ways, such as the case of a mail address, into one form before.
+func (h *Hasher) Part(field, value string) string {
+	if h == nil || h.macs == nil {
+		return ""
+	}
+	mac := h.macs.Get().(hash.Hash)
+	defer h.macs.Put(mac)
+	mac.Reset()
+	var buf [128]byte
+	text := append(buf[:0], domain...)
+	text = binary.BigEndian.AppendUint32(text, uint32(len(field))) // so that no other field and value run together the same
+	text = append(text, field...)
+	text = append(text, value...)
+	mac.Write(text)
+	sum := mac.Sum(buf[:0])
+	var part [PartLen]byte
+	letters.Encode(part[:], sum[:hashed])
+	return string(part[:])
+}

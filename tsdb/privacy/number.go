@@ -1,0 +1,86 @@
+package privacy
+
+// maxGroups is more than any number that is looked for has.
+const maxGroups = 16
+
+// number is a run of groups of digits with separators between them.
+type number struct {
+	text   string
+	groups [maxGroups]group
+	n      int // groups; more than maxGroups of them are none
+	digits int
+	end    int // of the run in text
+}
+
+// group is one group: where it stands, and whether letters stand beside it, which make it a part of some code.
+type group struct {
+	start, end int
+	code       bool
+}
+
+func (g group) len() int { return g.end - g.start }
+
+func isSeparator(c byte) bool {
+	switch c {
+	case ' ', '-', '.', '/', '(', ')':
+		return true
+	}
+	return false
+}
+
+// numberAt returns the run that begins at the digit at i.
+func numberAt(text string, i int) number {
+	n := number{text: text}
+	for {
+		g := group{start: i, code: i > 0 && isWord(text[i-1])}
+		for i < len(text) && isDigit(text[i]) {
+			i++
+		}
+		g.end = i
+		g.code = g.code || i < len(text) && isWord(text[i])
+		if n.n < maxGroups {
+			n.groups[n.n] = g
+		}
+		n.n++
+		n.digits += g.len()
+		n.end = i
+		next := i
+		for next < len(text) && next-i < 3 && isSeparator(text[next]) {
+			next++
+		}
+		if next == i || next == len(text) || !isDigit(text[next]) {
+			break
+		}
+		i = next
+	}
+	return n
+}
+
+// all returns the groups, none where there are too many, or where letters stand beside one.
+func (n *number) all() []group {
+	if n.n > maxGroups {
+		return nil
+	}
+	for _, g := range n.groups[:n.n] {
+		if g.code {
+			return nil
+		}
+	}
+	return n.groups[:n.n]
+}
+
+// separator returns what stands between a group and the next one.
+func (n *number) separator(i int) string { return n.text[n.groups[i].end:n.groups[i+1].start] }
+
+// shaped reports whether the groups have these lengths.
+func shaped(groups []group, lengths ...int) bool {
+	if len(groups) != len(lengths) {
+		return false
+	}
+	for i, g := range groups {
+		if g.len() != lengths[i] {
+			return false
+		}
+	}
+	return true
+}

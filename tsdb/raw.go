@@ -1,0 +1,152 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// raw is a tenant's points of a dataset that only the catalogue describes.
+type raw struct {
+	store  *Store
+	tenant tenant.ID
+	entry  catalog.Dataset
+	d      *dataset
+	points rowkey.Space
+	heads  rowkey.Space
+	as     map[[2]string]*dataset // the dataset that writes a class and a tag
+}
+
+func (s *Store) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) (inside.Points, error) {
+	d, err := described(e)
+	if err != nil {
+		return nil, err
+	}
+	space, err := rowkey.NewSpace(id, d.name, d.fields, d.salts)
+	if err != nil {
+		return nil, err
+	}
+	r := &raw{store: s, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset{}}
+	return r, r.admit(ctx)
+}
+
+func (r *raw) admit(ctx context.Context) error {
+	if err := r.store.admit(); err != nil {
+		return err
+	}
+	return r.store.admitOne(ctx, r.tenant)
+}
+
+// Write implements inside.Points.
+func (r *raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.Outcome {
+	outs := make([]bt.Outcome, len(points))
+	writes := make([]*write, 0, len(points))
+	index := make([]int, 0, len(points))
+	refused := r.admit(ctx)
+	for i := range points {
+		w, err := r.prepare(&points[i])
+		if refused != nil {
+			err = refused
+		}
+		if err != nil {
+			outs[i] = bt.Outcome{State: bt.Rejected, Err: err}
+			continue
+		}
+		outs[i] = bt.Outcome{State: bt.Stored}
+		writes, index = append(writes, &w), append(index, i)
+	}
+	if dry {
+		return outs
+	}
+	n := r.store.noted()
+	for _, w := range writes {
+		n.begin(w)
+	}
+	for i, o := range r.store.sendMany(ctx, r.store.rows(r.tenant), writes) {
+		n.end(writes[i], bt.State(o.State))
+		outs[index[i]] = bt.Outcome{State: bt.State(o.State), Attempts: o.Attempts, Err: o.Err}
+	}
+	return outs
+}
+
+// prepare checks a point, all of which comes from outside, and turns it into its row.
+func (r *raw) prepare(p *inside.Point) (write, error) {
+	if err := r.points.CheckPath(p.Path); err != nil {
+		return write{}, err
+	}
+	if p.Units < 0 || p.Units > r.d.precision.Max() {
+		return write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.precision.Max(), r.d.precision))
+	}
+	if err := r.store.erased.admitEntity(r.tenant, r.d.name, p.Path); err != nil {
+		return write{}, err
+	}
+	d, err := r.writer(p.Class, p.Tag)
+	if err != nil {
+		return write{}, err
+	}
+	if _, err := d.arrival(d.precision.Time(p.Units), r.store.clock()); err != nil {
+		return write{}, err
+	}
+	if limit := d.maxPayload(); len(p.Payload) > limit {
+		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(p.Payload)), fmt.Sprintf("at most %d bytes", limit))
+	}
+	w := newWrite(d, r.points, r.heads, p.Path, p.Units, p.Payload)
+	if _, _, ok := r.points.Split(w.key); !ok {
+		return write{}, invalid.New(ErrInvalid, "entity", invalid.Quote(p.Path), "an escaped path")
+	}
+	return w, nil
+}
+
+// writer returns the dataset whose writes go to that class and tag: the same one, with another order of both. Points of
+// a merging dataset in a tag that cannot be merged are written where there is none.
+func (r *raw) writer(class, tag string) (*dataset, error) {
+	key := [2]string{class, tag}
+	if d := r.as[key]; d != nil {
+		return d, nil
+	}
+	e := r.entry
+	c := slices.IndexFunc(e.Classes, func(c catalog.Class) bool { return c.Name == class })
+	t := slices.Index(e.Tags, tag)
+	switch {
+	case c < 0:
+		return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(class), "one that the catalogue has for dataset "+e.Name)
+	case t < 0:
+		return nil, invalid.New(ErrInvalid, "codec tag", invalid.Quote(tag), "one that the catalogue has for dataset "+e.Name)
+	}
+	if e.Merge && t > 0 {
+		e.Merge, e.Fixed, e.FirstWins = false, "", true
+	}
+	e.Classes = append([]catalog.Class{e.Classes[c]}, slices.Delete(slices.Clone(e.Classes), c, c+1)...)
+	e.Tags = append([]string{tag}, slices.Delete(slices.Clone(e.Tags), t, t+1)...)
+	d, err := described(e)
+	if err == nil {
+		r.as[key] = d
+	}
+	return d, err
+}
+
+// ensureDescribed is Ensure for datasets that only their entries describe.
+func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) error {
+	datasets := make([]Dataset, len(entries))
+	for i, e := range entries {
+		d, err := described(e)
+		if err != nil {
+			return err
+		}
+		datasets[i] = shaped{d}
+	}
+	return s.Ensure(ctx, datasets...)
+}
+
+// shaped is a dataset without a schema.
+type shaped struct{ d *dataset }
+
+func (s shaped) Name() string    { return s.d.name }
+func (s shaped) shape() *dataset { return s.d }

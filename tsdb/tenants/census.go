@@ -1,0 +1,161 @@
+package tenants
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// census counts a tenant's rows, page by page.
+type census struct {
+	room
+	rep      UsageReport
+	exact    bool
+	most     int
+	datasets map[string]counted
+	versions bool   // there are datasets whose points are the versions of heads
+	last     string // the key that was counted last
+}
+
+// counted is a dataset of the catalogue, for those who count its rows.
+type counted struct {
+	points, heads rowkey.Space
+	precision     rowkey.Precision
+	only          bool // heads and no other rows
+}
+
+// know notes a dataset of the catalogue.
+func (c *census) know(id tenant.ID, d catalog.Dataset) error {
+	space, err := spaceOf(id, d)
+	if err != nil {
+		return err
+	}
+	known := counted{points: space, heads: space.Heads(), only: d.Head != nil && d.Head.Only}
+	for known.precision = rowkey.Nanoseconds; known.precision.String() != d.Precision; known.precision++ {
+		if !known.precision.Valid() {
+			return invalid.New(ErrInvalid, "precision of dataset "+d.Name, invalid.Quote(d.Precision), "ns, us or ms")
+		}
+	}
+	c.datasets[d.Name] = known
+	c.versions = c.versions || known.only
+	return nil
+}
+
+// page counts a page of rows, and returns what is left of the range. Where it fails nothing of it is counted.
+func (c *census) page(ctx context.Context, rng rowkey.Range) (rowkey.Range, error) {
+	filter := keysOnly()
+	switch {
+	case c.exact:
+		filter = bigtable.PassAllFilter()
+	case c.versions:
+		filter = bigtable.StripValueFilter()
+	}
+	before, last := c.rep, c.last
+	before.Kinds = slices.Clone(before.Kinds)
+	tally := sample{}
+	var keys []string
+	err := c.rows(ctx, rng, filter, int64(c.most), func(row bigtable.Row) {
+		keys = append(keys, row.Key())
+		k := c.count(row)
+		if c.exact {
+			k.Bytes += rowBytes(row)
+			return
+		}
+		tally.add(kindOf{k.Dataset, k.Kind}, row.Key())
+	})
+	if err == nil && !c.exact {
+		err = c.estimate(ctx, tally)
+	}
+	if err != nil {
+		c.rep, c.last = before, last
+		return rng, err
+	}
+	return after(rng, keys, c.most), nil
+}
+
+// count counts a row, and returns what is counted of its kind.
+func (c *census) count(row bigtable.Row) *DatasetUsage {
+	key := row.Key()
+	dataset, kind, _ := rowkey.KindOf(key)
+	d, known := c.datasets[dataset]
+	k := c.kind(dataset, kind, known)
+	k.Rows++
+	if path, units, ok := d.points.Split(key); known && kind == "" && ok {
+		k.Points++
+		k.note(d.precision.Time(units))
+		if was, _, ok := d.points.Split(c.last); !ok || was != path {
+			k.Entities++
+		}
+	}
+	if _, ok := d.heads.SplitEntity(key); known && kind == headKind && ok {
+		k.Entities++
+		if d.only {
+			c.countVersions(k, row)
+		}
+	}
+	c.last = key
+	return k
+}
+
+// headKind is the reserved kind of heads.
+const headKind = "head"
+
+func (c *census) countVersions(k *DatasetUsage, row bigtable.Row) {
+	times := map[bigtable.Timestamp]bool{}
+	for _, cells := range row {
+		for _, cell := range cells {
+			if !times[cell.Timestamp] {
+				times[cell.Timestamp] = true
+				k.note(cell.Timestamp.Time().UTC())
+			}
+		}
+	}
+	k.Points += int64(len(times))
+}
+
+// note notes the time of a point.
+func (k *DatasetUsage) note(t time.Time) {
+	if k.Newest.IsZero() || t.After(k.Newest) {
+		k.Newest = t
+	}
+	if k.Oldest.IsZero() || t.Before(k.Oldest) {
+		k.Oldest = t
+	}
+}
+
+// kind returns what is counted of a kind of row.
+func (c *census) kind(dataset, kind string, known bool) *DatasetUsage {
+	find := func() (int, bool) {
+		return slices.BinarySearchFunc(c.rep.Kinds, DatasetUsage{Dataset: dataset, Kind: kind}, func(a, b DatasetUsage) int {
+			return cmp.Or(strings.Compare(a.Dataset, b.Dataset), strings.Compare(a.Kind, b.Kind))
+		})
+	}
+	i, found := find()
+	if !found && len(c.rep.Kinds) >= mostKinds { // of another program
+		dataset, kind, known = "", "", false
+		i, found = find()
+	}
+	if !found {
+		c.rep.Kinds = slices.Insert(c.rep.Kinds, i, DatasetUsage{Dataset: dataset, Kind: kind, Known: known, Estimated: !c.exact})
+	}
+	return &c.rep.Kinds[i]
+}
+
+func rowBytes(row bigtable.Row) (n int64) {
+	n = int64(len(row.Key()))
+	for family, cells := range row {
+		for _, cell := range cells {
+			n += int64(len(cell.Column) - len(family) - 1 + len(cell.Value))
+		}
+	}
+	return n
+}

@@ -1,0 +1,242 @@
+package tenants
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// fitting is a dataset that an entity can be of, and the entity's path in it.
+type fitting struct {
+	dataset string
+	entity  tsdb.Entity
+	space   rowkey.Space
+	path    string
+}
+
+// fitting returns the datasets whose key fields are those that are given.
+func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields map[string]string) ([]fitting, error) {
+	known, err := catalog.All(ctx, r.Table)
+	if err != nil {
+		return nil, r.Explain(err)
+	}
+	var fit []fitting
+	for _, d := range known {
+		if dataset != "" && d.Name != dataset || len(d.Key) != len(fields) {
+			continue
+		}
+		parts := make([]string, 0, len(d.Key))
+		for _, name := range d.Key {
+			if v, ok := fields[name]; ok {
+				parts = append(parts, v)
+			}
+		}
+		if len(parts) != len(d.Key) {
+			continue
+		}
+		space, err := spaceOf(id, d)
+		if err != nil {
+			return nil, err
+		}
+		path := rowkey.Path(parts...)
+		if err := space.CheckPath(path); err != nil {
+			return nil, err
+		}
+		fit = append(fit, fitting{dataset: d.Name, entity: tsdb.NewEntity(parts...), space: space, path: path})
+	}
+	if len(fit) == 0 {
+		return nil, invalid.New(ErrInvalid, "fields", strings.Join(slices.Sorted(maps.Keys(fields)), ", "),
+			"the key fields of a dataset in the catalogue, by name")
+	}
+	return fit, nil
+}
+
+// spaceOf returns a tenant's space of a dataset in the catalogue.
+func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, error) {
+	if err := cmp.Or(rowkey.CheckDataset(d.Name), rowkey.CheckFields(d.Key, d.Salts)); err != nil {
+		return rowkey.Space{}, fmt.Errorf("tenants: dataset %s of the catalogue: %w", invalid.Quote(d.Name), err)
+	}
+	return rowkey.NewSpace(id, d.Name, d.Key, d.Salts)
+}
+
+// hashes returns what stands for the entity in its mark; nil for a tenant.
+func (e *erasure) hashes() []catalog.EntityHash {
+	var hashes []catalog.EntityHash
+	for _, f := range e.fit {
+		hashes = append(hashes, catalog.HashEntity(f.dataset, f.path))
+	}
+	return hashes
+}
+
+// ranges returns where what is to be erased stands, in order.
+func (e *erasure) ranges(ctx context.Context) ([]rowkey.Range, error) {
+	if e.fit == nil {
+		return []rowkey.Range{e.all}, nil
+	}
+	var ranges []rowkey.Range
+	for _, f := range e.fit {
+		ranges = append(ranges, f.space.Whole(f.path))
+		kinds, err := e.kinds(ctx, f.space)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range kinds {
+			ranges = append(ranges, k.Whole(f.path))
+		}
+	}
+	slices.SortFunc(ranges, func(a, b rowkey.Range) int { return strings.Compare(a.Start, b.Start) })
+	return ranges, nil
+}
+
+// mostKinds bounds the reserved kinds of one dataset that are looked for.
+const mostKinds = 1000
+
+// kinds returns the spaces of the reserved kinds of which a dataset has rows, one request each.
+func (r room) kinds(ctx context.Context, space rowkey.Space) (kinds []rowkey.Space, err error) {
+	rng := space.Starts()[0]
+	for range mostKinds {
+		key, err := r.first(ctx, rng)
+		if err != nil || key == "" {
+			return kinds, err
+		}
+		_, kind, ok := rowkey.KindOf(key)
+		reserved, named := space.Reserved(kind)
+		if !ok || !named {
+			rng = rng.After(key) // of another program
+			continue
+		}
+		kinds = append(kinds, reserved)
+		rng.Start = reserved.All().Limit
+	}
+	return nil, invalid.New(ErrInvalid, "kinds", fmt.Sprintf("over %d", mostKinds), "a dataset with fewer kinds of rows")
+}
+
+// rest returns what is left of ranges, which are in order, from a key on.
+func rest(ranges []rowkey.Range, next []byte) iter.Seq[rowkey.Range] {
+	return func(yield func(rowkey.Range) bool) {
+		for _, rng := range ranges {
+			rng.Start = max(rng.Start, string(next))
+			if !rng.Empty() && !yield(rng) {
+				return
+			}
+		}
+	}
+}
+
+// after returns what is left of a range behind a page of its keys.
+func after(rng rowkey.Range, page []string, full int) rowkey.Range {
+	if len(page) < full {
+		return rowkey.Range{Start: rng.Limit, Limit: rng.Limit}
+	}
+	return rng.After(page[len(page)-1])
+}
+
+// page reads the first keys in a range.
+func (r room) page(ctx context.Context, rng rowkey.Range, most int64) (keys []string, err error) {
+	err = r.rows(ctx, rng, keysOnly(), most, func(row bigtable.Row) { keys = append(keys, row.Key()) })
+	return keys, err
+}
+
+// deletePage deletes the first rows in a range, and returns their keys. Before it does it saves the record, so that a call that
+// was taken over deletes nothing: the tenant may have been readmitted meanwhile.
+func (e *erasure) deletePage(ctx context.Context, rng rowkey.Range) (keys []string, deleted int, err error) {
+	if keys, err = e.page(ctx, rng, int64(e.opts.deletePage)); err != nil || len(keys) == 0 {
+		return keys, 0, err
+	}
+	if err := e.save(ctx, &e.mark, nil); err != nil {
+		return keys, 0, err
+	}
+	deleted, err = e.deleteKeys(ctx, keys)
+	return keys, deleted, err
+}
+
+// deleteKeys deletes all rows of a page, again while some of them can be deleted.
+func (e *erasure) deleteKeys(ctx context.Context, keys []string) (deleted int, err error) {
+	entries := make([]bt.Entry, len(keys))
+	for i, key := range keys {
+		m := bigtable.NewMutation()
+		m.DeleteRow()
+		entries[i] = bt.Entry{Key: key, Mutation: m, Mutations: 1}
+	}
+	for {
+		var failed []bt.Entry
+		for i, out := range e.Table.Bulk(ctx, entries) {
+			if out.State == bt.Stored {
+				deleted++
+				continue
+			}
+			failed = append(failed, entries[i])
+			err = out.Err
+		}
+		switch {
+		case len(failed) == 0:
+			return deleted, nil
+		case len(failed) == len(entries):
+			return deleted, fmt.Errorf("%w: %w", errNoneDeleted, e.Explain(err))
+		}
+		entries = failed
+	}
+}
+
+// count notes a row.
+func (rec *record) count(key string) {
+	dataset, kind, _ := rowkey.KindOf(key)
+	rec.Rows++
+	i, found := rec.kind(dataset, kind)
+	if !found && len(rec.Kinds) >= mostKinds { // of another program
+		dataset, kind = "", ""
+		i, found = rec.kind(dataset, kind)
+	}
+	if !found {
+		rec.Kinds = slices.Insert(rec.Kinds, i, Counted{Dataset: dataset, Kind: kind})
+	}
+	rec.Kinds[i].Rows++
+}
+
+func (rec *record) kind(dataset, kind string) (int, bool) {
+	return slices.BinarySearchFunc(rec.Kinds, Counted{Dataset: dataset, Kind: kind}, func(a, b Counted) int {
+		return cmp.Or(strings.Compare(a.Dataset, b.Dataset), strings.Compare(a.Kind, b.Kind))
+	})
+}
+
+// dropLetters drops the dead letters of what is erased.
+func (e *erasure) dropLetters(ctx context.Context, w *tsdb.Writer) (n int, err error) {
+	const most = 1000
+	var ids []uint64
+	drop := func() error {
+		dropped, err := w.DropDeadLetters(ctx, ids...)
+		n, ids = n+dropped, ids[:0]
+		return err
+	}
+	for l, err := range w.DeadLetters(ctx) {
+		if err != nil {
+			return n, err
+		}
+		if l.Tenant == e.id && (e.fit == nil || e.fits(l)) {
+			ids = append(ids, l.ID)
+		}
+		if len(ids) == most {
+			if err := drop(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, drop()
+}
+
+func (e *erasure) fits(l tsdb.DeadLetter) bool {
+	return slices.ContainsFunc(e.fit, func(f fitting) bool { return f.dataset == l.Dataset && f.entity == l.Entity })
+}

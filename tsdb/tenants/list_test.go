@@ -1,0 +1,177 @@
+package tenants_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+func list(t testing.TB, store *tsdb.Store, opts tenants.ListOptions) (out []tenants.Tenant) {
+	t.Helper()
+	for one, err := range tenants.List(t.Context(), store, opts) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// TestList: tenants by rows, profiles and marks, in order, and nothing of other programs.
+func TestList(t *testing.T) {
+	f, store, conn, table := open(t, tsdbtest.Options{})
+	want := map[string]string{}
+	for i, id := range crowd() {
+		switch i % 4 {
+		case 0:
+			f.fill(t, store, id)
+			want[id.String()] = "rows"
+		case 1:
+			want[id.String()] = "profile"
+		case 2:
+			f.fill(t, store, id)
+			want[id.String()] = "rows profile"
+		case 3:
+			continue
+		}
+		if i%4 > 0 {
+			if _, err := tenants.Onboard(t.Context(), store, id, tenants.Profile{Name: id.String()}, tenants.OnboardOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := tenants.Erase(t.Context(), store, tenant.MustParse("ab"), quick); err != nil {
+		t.Fatal(err)
+	}
+	want["ab"] = "erased"
+	alien := []string{"acme#x", "acme04x#notours#1", "user:17", "!job#1", "{}", "zz", "zzz#a b#", "aa#readings", "aa#read!ings#", "0x1#\x00"}
+	for i := range 2500 {
+		alien = append(alien, fmt.Sprintf("log/%04d", i))
+	}
+	for _, key := range alien {
+		if err := table.Apply(t.Context(), key, newCell()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.Reset()
+	got := map[string]string{}
+	var names []string
+	for _, one := range list(t, store, tenants.ListOptions{}) {
+		var is []string
+		if one.Rows {
+			is = append(is, "rows")
+		}
+		if one.Profile != nil {
+			is = append(is, "profile")
+			if one.Profile.Name != one.ID.String() {
+				t.Errorf("%s has the profile of %s", one.ID, one.Profile.Name)
+			}
+		}
+		if one.Erased == tenants.Erased {
+			is = append(is, "erased")
+		}
+		got[one.ID.String()] = strings.Join(is, " ")
+		names = append(names, one.ID.String())
+	}
+	equal(t, "list", got, want)
+	if !slices.IsSorted(names) {
+		t.Error("not in order")
+	}
+	for i, name := range names { // continued behind each
+		rest := list(t, store, tenants.ListOptions{After: tenant.MustParse(name)})
+		if len(rest) != len(names)-i-1 {
+			t.Errorf("after %s: %d, want %d", name, len(rest), len(names)-i-1)
+		}
+	}
+	for _, one := range list(t, store, tenants.ListOptions{ProfilesOnly: true}) {
+		if one.Rows || want[one.ID.String()] == "rows" {
+			t.Errorf("%+v", one)
+		}
+	}
+}
+
+// TestListIsOneRequestATenant: however much a tenant has stored.
+func TestListIsOneRequestATenant(t *testing.T) {
+	f, store, conn, _ := open(t, tsdbtest.Options{})
+	ids := crowd()
+	for _, id := range ids {
+		f.fill(t, store, id)
+	}
+	conn.Reset()
+	if n := len(list(t, store, tenants.ListOptions{})); n != len(ids) {
+		t.Errorf("%d tenants, want %d", n, len(ids))
+	}
+	// One a tenant, one that finds no other, one each for the catalogue, the profiles and the marks.
+	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != len(ids)+4 {
+		t.Errorf("%d requests for %d tenants", n, len(ids))
+	}
+	if n := conn.Counts().RowsReturned; n > int64(len(ids)+4) {
+		t.Errorf("%d rows for %d tenants", n, len(ids))
+	}
+	for range tenants.List(t.Context(), store, tenants.ListOptions{}) {
+		break // ends it
+	}
+}
+
+// TestOnboard: a profile is written once, compared, and changed only where that is asked for; what a newer program noted
+// beside it stays.
+func TestOnboard(t *testing.T) {
+	_, store, conn, table := open(t, tsdbtest.Options{})
+	p := tenants.Profile{Name: "Acme", Retention: "keep", Limits: json.RawMessage(`{"points": 10}`)}
+	for range 2 {
+		got, err := tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{})
+		if err != nil || got.Name != "Acme" || string(got.Limits) != `{"points":10}` {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 1 {
+		t.Errorf("%d writes, want 1", n)
+	}
+	m := newOwn("json", `{"name":"Acme","retention":"keep","limits":{"points":10},"view":false,"newer":7}`)
+	if err := table.Apply(t.Context(), "!tenant#acme", m); err != nil {
+		t.Fatal(err)
+	}
+	p.Name, p.Limits = "Acme & Sons", nil
+	if _, err := tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrConflict) {
+		t.Errorf("another profile: %v", err)
+	}
+	if got, err := tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{Replace: true}); err != nil || got.Name != p.Name || got.Limits != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	stored := dump(t, table, func(key string) bool { return key == "!tenant#acme" })["!tenant#acme"]
+	if !strings.Contains(stored, `newer\":7`) || !strings.Contains(stored, `_sys:gen@0="2"`) {
+		t.Errorf("stored: %s", stored)
+	}
+	made := 0
+	view := tenants.OnboardOptions{Replace: true, MakeView: func(context.Context, *tsdb.Store, tenant.ID) error { made++; return nil }}
+	if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{View: true}, view); err != nil || made != 1 {
+		t.Errorf("%v, %d views made", err, made)
+	}
+	for _, bad := range []tenants.Profile{
+		{Name: strings.Repeat("x", 257)},
+		{Name: "\xff"},
+		{Retention: "\xff"},
+		{Limits: json.RawMessage(`{`)},
+		{Limits: json.RawMessage(``)},
+		{Limits: json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)},
+	} {
+		if _, err := tenants.Onboard(t.Context(), store, acme, bad, tenants.OnboardOptions{Replace: true}); !errors.Is(err, tenants.ErrInvalid) {
+			t.Errorf("%.20q: %v", bad.Name, err)
+		}
+	}
+	if _, err := tenants.Onboard(t.Context(), store, tenant.ID{}, p, tenants.OnboardOptions{}); !errors.Is(err, tenant.ErrInvalid) {
+		t.Errorf("the zero tenant: %v", err)
+	}
+	if _, err := tenants.Onboard(t.Context(), nil, acme, p, tenants.OnboardOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("no store: %v", err)
+	}
+}

@@ -1,0 +1,194 @@
+package tenants
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// record is the document of a mark: the report so far, and what only those who go on need.
+type record struct {
+	Report
+	// Run names the call that goes on with the erasure. A call that finds another's has been taken over.
+	Run string `json:"run"`
+	// Next is the key from which counting or deleting goes on.
+	Next []byte `json:"next,omitempty"`
+	// Deleted are the rows of pages that were deleted.
+	Deleted int64 `json:"deleted"`
+	// Settle and Keep are those of the call that began.
+	Settle time.Duration `json:"settle"`
+	Keep   time.Duration `json:"keep"`
+}
+
+// mark is the mark of a tenant, or of an entity, as it is stored.
+type mark struct {
+	key  string
+	doc  catalog.Document
+	rec  record
+	name string // of an entity; empty for a tenant
+}
+
+// mark reads the mark of a tenant, or that of an entity by its name.
+func (r room) mark(ctx context.Context, id tenant.ID, name string) (mark, error) {
+	m := mark{key: rowkey.MarkRows + id.String(), name: name}
+	if name != "" {
+		m.key += "#" + name
+	}
+	doc, err := catalog.LoadDocument(ctx, r.Table, m.key)
+	if err != nil || !doc.Exists() {
+		return m, r.Explain(err)
+	}
+	m.doc = doc
+	if err := json.Unmarshal(doc.JSON, &m.rec); err != nil {
+		return m, fmt.Errorf("tenants: the erasure mark of %s does not decode: %w", id, err)
+	}
+	return m, nil
+}
+
+// inForce reports whether stores refuse what the mark is of.
+func (m *mark) inForce(now time.Time) bool {
+	return m.doc.Exists() && m.rec.State != Readmitted && (m.rec.Until.IsZero() || now.Before(m.rec.Until))
+}
+
+// save writes the record where it is still this call's, and adds what also adds. It returns ErrTakenOver where it is not.
+func (r room) save(ctx context.Context, m *mark, also func(*bigtable.Mutation)) error {
+	rec := m.rec
+	rec.Fields = nil // the mark keeps no key of an entity
+	doc, ok, err := catalog.SaveDocument(ctx, r.Table, m.key, rec.full(), m.doc, also)
+	switch {
+	case err != nil:
+		return r.Explain(err)
+	case !ok:
+		return ErrTakenOver
+	}
+	m.doc = doc
+	return nil
+}
+
+// full is the record with each of its members, also those that are empty, so that what an earlier one said does not stay.
+func (rec record) full() any {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return rec
+	}
+	all := map[string]any{
+		"by": "", "reason": "", "verified": time.Time{}, "ended": time.Time{}, "until": time.Time{}, "profile": false,
+		"late": 0, "dead_letters": 0, "next": nil, "dataset": "",
+	}
+	var mine map[string]json.RawMessage
+	if err := json.Unmarshal(text, &mine); err != nil {
+		return rec
+	}
+	for k, v := range mine {
+		all[k] = v
+	}
+	return all
+}
+
+// announce makes all stores read the marks again, this one at once.
+func (r room) announce(ctx context.Context) error {
+	if err := catalog.MarksChanged(ctx, r.Table); err != nil {
+		return r.Explain(err)
+	}
+	return r.Marks(ctx)
+}
+
+// roomForMark refuses a mark that would be one too many, and takes away those that are over.
+func (r room) roomForMark(ctx context.Context) error {
+	n, now := 0, r.now()
+	var over []string
+	for m, err := range catalog.Marks(ctx, r.Table) {
+		switch {
+		case err != nil:
+			return r.Explain(err)
+		case !m.Over(now):
+			n++
+		case len(over) < 100: // the others are left to the next one
+			key := rowkey.MarkRows + m.Tenant
+			if m.Name != "" {
+				key += "#" + m.Name
+			}
+			over = append(over, key)
+		}
+	}
+	if n >= catalog.MostMarks {
+		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, each of which every store holds", catalog.MostMarks))
+	}
+	for _, key := range over {
+		mut := bigtable.NewMutation()
+		catalog.LiftMark(mut)
+		if err := r.Table.Apply(ctx, key, mut).Err; err != nil {
+			return r.Explain(err)
+		}
+	}
+	return nil
+}
+
+// Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
+// It costs one read.
+func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, error) {
+	r, err := enterFor(store, id)
+	if err != nil {
+		return Report{}, err
+	}
+	m, err := r.mark(ctx, id, "")
+	if err == nil && !m.doc.Exists() {
+		err = fmt.Errorf("%w: erasure of tenant %s", tsdb.ErrNotFound, id)
+	}
+	return m.rec.Report, err
+}
+
+// Readmit lifts the mark of a tenant whose erasure has ended; stores take its points again within tsdb.ErasedWithin. What
+// journals that were not opened since the erasure still hold of it comes back then. Its error matches ErrErasing where the
+// erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
+func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) error {
+	r, err := enterFor(store, id)
+	if err != nil {
+		return err
+	}
+	m, err := r.mark(ctx, id, "")
+	switch {
+	case err != nil:
+		return err
+	case !m.doc.Exists():
+		return fmt.Errorf("%w: erasure of tenant %s", tsdb.ErrNotFound, id)
+	}
+	return r.readmit(ctx, id, m)
+}
+
+func (r room) readmit(ctx context.Context, id tenant.ID, m mark) error {
+	switch m.rec.State {
+	case Readmitted: // of a call that was cut off, stores may not know yet
+	case Erased:
+		m.rec.State = Readmitted
+		if err := r.save(ctx, &m, catalog.LiftMark); err != nil {
+			if err == ErrTakenOver {
+				return fmt.Errorf("%w: erasure of tenant %s", ErrConflict, id)
+			}
+			return err
+		}
+	default:
+		return fmt.Errorf("%w: tenant %s", ErrErasing, id)
+	}
+	return r.announce(ctx)
+}
+
+// entityName returns the name of the mark of an entity, of which its key fields cannot be told.
+func entityName(hashes []catalog.EntityHash) string {
+	sum := sha256.New()
+	for _, h := range hashes {
+		sum.Write(h[:])
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}

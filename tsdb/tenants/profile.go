@@ -1,0 +1,164 @@
+package tenants
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Profile is what an operator has noted about a tenant. The zero Profile is a tenant of which nothing is noted.
+type Profile struct {
+	// Name is how people call the tenant, up to 256 bytes of UTF-8. It is stored as it is, and goes when the tenant is erased.
+	Name string `json:"name,omitempty"`
+	// Retention is the name of the tenant's retention class, for the program to choose a schema by. The store does not act on it.
+	Retention string `json:"retention,omitempty"`
+	// Limits are the tenant's limits, a JSON value of up to 64 KiB for whoever enforces them. Nil is none.
+	Limits json.RawMessage `json:"limits,omitempty"`
+	// View says that the tenant has an authorized view.
+	View bool `json:"view,omitempty"`
+}
+
+// OnboardOptions are what an onboarding may decide. The zero value is good.
+type OnboardOptions struct {
+	// Replace changes a profile that differs. Without it the call fails with ErrConflict.
+	Replace bool
+	// Readmit admits a tenant again whose erasure has ended, as the function Readmit does. Without it an erased tenant is refused.
+	Readmit bool
+	// MakeView is called, before the profile is written, where Profile.View is set: it makes the tenant's authorized view, or
+	// finds it made. Nil makes none.
+	MakeView func(ctx context.Context, store *tsdb.Store, id tenant.ID) error
+}
+
+// Onboard writes a tenant's profile, and returns it as it is stored. Where an equal one is stored it writes nothing; one that
+// differs is an error that matches ErrConflict, unless it is to be replaced. A tenant that is erased is refused with ErrErased.
+// Points can be written for tenants that were never onboarded: a profile is a note, not a gate.
+//
+// It costs two reads, and one conditional write where something changes. It may be repeated.
+func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (Profile, error) {
+	r, err := enterFor(store, id)
+	if err != nil {
+		return Profile{}, err
+	}
+	if err := p.check(); err != nil {
+		return Profile{}, err
+	}
+	if err := r.welcome(ctx, id, opts.Readmit); err != nil {
+		return Profile{}, err
+	}
+	if p.View && opts.MakeView != nil {
+		if err := opts.MakeView(ctx, store, id); err != nil {
+			return Profile{}, fmt.Errorf("tenants: make the view of %s: %w", id, err)
+		}
+	}
+	doc, stored, err := r.profile(ctx, id)
+	switch {
+	case err != nil:
+		return Profile{}, err
+	case doc.Exists() && stored.same(p):
+		return stored, nil
+	case doc.Exists() && !opts.Replace:
+		return stored, fmt.Errorf("%w: tenant %s has another profile", ErrConflict, id)
+	}
+	saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, nil)
+	switch {
+	case err != nil:
+		return Profile{}, r.Explain(err)
+	case !ok:
+		return Profile{}, fmt.Errorf("%w: profile of tenant %s", ErrConflict, id)
+	}
+	return readProfile(id, saved)
+}
+
+// welcome refuses a tenant that is erased, or admits it again.
+func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
+	m, err := r.mark(ctx, id, "")
+	if err != nil || !m.inForce(r.now()) {
+		return err
+	}
+	if readmit {
+		return r.readmit(ctx, id, m)
+	}
+	return fmt.Errorf("%w: tenant %s", ErrErased, id)
+}
+
+// Load returns a tenant's profile. Its error matches tsdb.ErrNotFound where there is none. It costs one read.
+func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (Profile, error) {
+	r, err := enterFor(store, id)
+	if err != nil {
+		return Profile{}, err
+	}
+	doc, p, err := r.profile(ctx, id)
+	if err == nil && !doc.Exists() {
+		err = fmt.Errorf("%w: profile of tenant %s", tsdb.ErrNotFound, id)
+	}
+	return p, err
+}
+
+func (r room) profile(ctx context.Context, id tenant.ID) (catalog.Document, Profile, error) {
+	doc, err := catalog.LoadDocument(ctx, r.Table, rowkey.ProfileRows+id.String())
+	if err != nil || !doc.Exists() {
+		return doc, Profile{}, r.Explain(err)
+	}
+	p, err := readProfile(id, doc)
+	return doc, p, err
+}
+
+func readProfile(id tenant.ID, doc catalog.Document) (p Profile, err error) {
+	if err := json.Unmarshal(doc.JSON, &p); err != nil {
+		return p, fmt.Errorf("tenants: the profile of %s does not decode: %w", id, err)
+	}
+	if string(p.Limits) == "null" {
+		p.Limits = nil
+	}
+	return p, nil
+}
+
+// full is the profile with each of its members, so that those that were set before are overwritten.
+func (p Profile) full() any {
+	return struct {
+		Name      string          `json:"name"`
+		Retention string          `json:"retention"`
+		Limits    json.RawMessage `json:"limits"`
+		View      bool            `json:"view"`
+	}(p)
+}
+
+func (p Profile) same(o Profile) bool {
+	return p.Name == o.Name && p.Retention == o.Retention && p.View == o.View && sameJSON(p.Limits, o.Limits)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+const (
+	maxName   = 256
+	maxLimits = 64 << 10
+)
+
+func (p Profile) check() error {
+	if err := errors.Join(checkText("Name", p.Name, maxName), checkText("Retention", p.Retention, maxName)); err != nil {
+		return err
+	}
+	switch {
+	case len(p.Limits) > maxLimits:
+		return invalid.New(ErrInvalid, "Limits", strconv.Itoa(len(p.Limits))+" bytes", "at most 64 KiB")
+	case p.Limits != nil && (!json.Valid(p.Limits) || !utf8.Valid(p.Limits)):
+		return invalid.New(ErrInvalid, "Limits", invalid.Quote(string(p.Limits)), "a JSON value")
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package tenants
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// State is how far an erasure is.
+type State string
+
+// The states of an erasure, in their order. The zero State is a tenant that is not erased.
+const (
+	// Marked: the mark is written, and stores are given time to honour it.
+	Marked State = "marked"
+	// Counting: nothing is written any more; what is there is counted.
+	Counting State = "counting"
+	// Deleting: what was counted is being deleted.
+	Deleting State = "deleting"
+	// Verifying: what was counted is deleted; it is looked again whether anything is left.
+	Verifying State = "verifying"
+	// Erased: nothing is left.
+	Erased State = "erased"
+	// Readmitted: the tenant was admitted again after its erasure.
+	Readmitted State = "readmitted"
+)
+
+// Report says what was erased, in words and figures that can be shown to the customer. It marshals to JSON; String is the
+// same as text.
+type Report struct {
+	Tenant tenant.ID `json:"tenant"`
+	// Fields are the key fields of the entity that was erased; nil where the whole tenant was. They are not stored.
+	Fields map[string]string `json:"fields,omitempty"`
+	// Dataset is the only dataset that an entity was erased from; empty for all.
+	Dataset string `json:"dataset,omitempty"`
+	DryRun  bool   `json:"dry_run,omitempty"`
+	State   State  `json:"state"`
+	// By and Reason are those of the EraseOptions that the erasure was begun with.
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Method is how rows were deleted: "pages" or "range".
+	Method string `json:"method"`
+	// Started is when the mark was written, Verified when it was last seen that nothing is left, Ended when the erasure ended,
+	// and Until when the mark ends; zero is never. Times are those of the store's clock.
+	Started  time.Time `json:"started,omitzero"`
+	Verified time.Time `json:"verified,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	// Rows is what was there once nothing was written any more, Kinds the same by dataset and kind.
+	Rows  int64     `json:"rows"`
+	Kinds []Counted `json:"kinds"`
+	// Profile says that the tenant's profile was there.
+	Profile bool `json:"profile,omitempty"`
+	// Late are rows that were found after the deletion, and deleted too.
+	Late int64 `json:"late,omitempty"`
+	// DeadLetters are those that were dropped from the writers of EraseOptions.
+	DeadLetters int64 `json:"dead_letters,omitempty"`
+	// Unreached lists what an erasure cannot reach, in whole sentences.
+	Unreached []string `json:"unreached"`
+}
+
+// Counted are the rows of one kind of one dataset.
+type Counted struct {
+	Dataset string `json:"dataset"`        // empty for rows with the tenant's prefix that are none of any dataset
+	Kind    string `json:"kind,omitempty"` // empty for points; "head", "rollup.<name>", …
+	Rows    int64  `json:"rows"`
+}
+
+// String returns the report as text of several lines.
+func (r Report) String() string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-14s"+format+"\n", append([]any{name + ":"}, args...)...)
+	}
+	what := "everything of tenant " + r.Tenant.String()
+	if r.Fields != nil {
+		what = "one entity of tenant " + r.Tenant.String() + ":"
+		for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
+			what += fmt.Sprintf(" %s=%q", name, r.Fields[name])
+		}
+		if r.Dataset != "" {
+			what += " in dataset " + r.Dataset
+		}
+	}
+	line("Erasure of", "%s", what)
+	if r.DryRun {
+		line("State", "counted only, nothing was changed")
+	} else {
+		line("State", "%s", r.State)
+	}
+	for _, t := range []struct{ name, text string }{{"Asked for by", r.By}, {"Reason", r.Reason}} {
+		if t.text != "" {
+			line(t.name, "%s", t.text)
+		}
+	}
+	for _, t := range []struct {
+		name string
+		at   time.Time
+	}{{"Begun", r.Started}, {"Verified", r.Verified}, {"Ended", r.Ended}, {"Mark until", r.Until}} {
+		if !t.at.IsZero() {
+			line(t.name, "%s", t.at.UTC().Format(time.RFC3339))
+		}
+	}
+	line("Rows", "%d", r.Rows)
+	for _, k := range r.Kinds {
+		fmt.Fprintf(&b, "  %s\n", k)
+	}
+	if r.Late > 0 {
+		line("Came late", "%d rows, deleted too", r.Late)
+	}
+	if r.DeadLetters > 0 {
+		line("Dead letters", "%d", r.DeadLetters)
+	}
+	if r.Profile {
+		line("Profile", "deleted")
+	}
+	b.WriteString("Not reached by this erasure:\n")
+	for _, s := range r.Unreached {
+		fmt.Fprintf(&b, "  - %s\n", s)
+	}
+	return b.String()
+}
+
+// String returns dataset, kind and rows in one line.
+func (c Counted) String() string {
+	name := "dataset " + c.Dataset
+	switch {
+	case c.Dataset == "":
+		name = "other rows of the tenant"
+	case c.Kind == "":
+		name += ", points"
+	default:
+		name += ", " + c.Kind
+	}
+	return fmt.Sprintf("%s: %d", name, c.Rows)
+}
+
+// unreached is what no erasure reaches.
+func (r *Report) unreached() []string {
+	out := []string{
+		"Backups of the table, and snapshots that the service keeps for recovery, until they end.",
+		"Files that were exported, and what other programs have copied.",
+		"Journals of programs that do not run now. When they start they drop what they hold of it, while the mark stands.",
+		"Journals of programs that run now, until their next attempt at a delivery, and files on disk from which deleted records are not overwritten.",
+		"Deleted cells that the service has not collected yet, in each of its clusters. They cannot be read.",
+		"Clusters of a replicated instance that have not caught up: their stores may honour the mark, and delete, later.",
+		"Writers that do not go by the mark: other programs, and versions of this one without erasure.",
+		"Names of tenants and keys in the logs and metrics of services and programs.",
+	}
+	if r.Fields != nil {
+		out = append(out, "Sums over several entities, in which this one's part cannot be told.")
+	} else {
+		out = append(out, "The mark itself, which holds the tenant's name, this report and no data.")
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package tenants
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// room is a store from the inside.
+type room struct {
+	inside.Store
+	store *tsdb.Store
+}
+
+// enter opens a store for a call.
+func enter(store *tsdb.Store) (room, error) {
+	in, err := store.Inside(inside.Key{})
+	return room{Store: in, store: store}, err
+}
+
+// enterFor is enter for a call on one tenant.
+func enterFor(store *tsdb.Store, id tenant.ID) (room, error) {
+	if id.IsZero() {
+		return room{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	}
+	return enter(store)
+}
+
+// keysOnly passes one cell of each row, without its value.
+func keysOnly() bigtable.Filter {
+	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
+}
+
+// rows reads some rows of a range, and refuses any other before it is looked at.
+func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(bigtable.Row)) error {
+	var foreign error
+	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Long: limit != 1}
+	err := r.Table.Read(ctx, read, func(row bigtable.Row) bool {
+		if row.Key() < rng.Start || row.Key() >= rng.Limit {
+			foreign = fmt.Errorf("%w: %s", tsdb.ErrForeignRow, r.Name)
+			return false
+		}
+		visit(row)
+		return true
+	})
+	if foreign != nil {
+		return foreign
+	}
+	return r.Explain(err)
+}
+
+// first returns the first key in a range; empty where there is none.
+func (r room) first(ctx context.Context, rng rowkey.Range) (key string, err error) {
+	if rng.Empty() {
+		return "", nil
+	}
+	err = r.rows(ctx, rng, keysOnly(), 1, func(row bigtable.Row) { key = row.Key() })
+	return key, err
+}
+
+// now is the time of the store's clock, as documents keep it.
+func (r room) now() time.Time { return r.Clock().UTC().Truncate(time.Millisecond) }
+
+func checkText(field, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return invalid.New(ErrInvalid, field, strconv.Itoa(len(text))+" bytes", fmt.Sprintf("at most %d bytes", most))
+	case !utf8.ValidString(text):
+		return invalid.New(ErrInvalid, field, invalid.Quote(text), "valid UTF-8")
+	}
+	return nil
+}
+
+// pause lets some time pass.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

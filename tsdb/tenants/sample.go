@@ -1,0 +1,85 @@
+package tenants
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// kindOf names a kind of row.
+type kindOf struct{ dataset, kind string }
+
+// sampled are the rows of a kind in a page of which one in sampleShare is read whole.
+type sampled struct {
+	rows int64
+	keys []string
+}
+
+const (
+	sampleShare = 100
+	mostSampled = 128 // rows in one request, whose keys have to fit it
+)
+
+// sample is what is to be read whole of a page.
+type sample struct {
+	kinds map[kindOf]*sampled
+	keys  int
+}
+
+// add adds a row of a kind: the first, and then one in a hundred.
+func (s *sample) add(of kindOf, key string) {
+	if s.kinds == nil {
+		s.kinds = map[kindOf]*sampled{}
+	}
+	k := s.kinds[of]
+	if k == nil {
+		k = &sampled{}
+		s.kinds[of] = k
+	}
+	if k.rows%sampleShare == 0 && s.keys < mostSampled {
+		k.keys = append(k.keys, key)
+		s.keys++
+	}
+	k.rows++
+}
+
+// estimate adds the bytes of a page, by its sample.
+func (c *census) estimate(ctx context.Context, s sample) error {
+	if s.keys == 0 {
+		return nil
+	}
+	var list bigtable.RowList
+	asked := map[string]*int64{}
+	read := map[kindOf]*int64{}
+	for of, k := range s.kinds {
+		read[of] = new(int64)
+		for _, key := range k.keys {
+			list = append(list, key)
+			asked[key] = read[of]
+		}
+	}
+	foreign := false
+	err := c.Table.Read(ctx, bt.Scan{Rows: list, Long: true}, func(row bigtable.Row) bool {
+		n, ok := asked[row.Key()]
+		if foreign = !ok; ok {
+			*n += rowBytes(row)
+		}
+		return ok
+	})
+	switch {
+	case foreign:
+		return fmt.Errorf("%w: %s", tsdb.ErrForeignRow, c.Name)
+	case err != nil:
+		return c.Explain(err)
+	}
+	for of, k := range s.kinds {
+		if len(k.keys) > 0 {
+			c.kind(of.dataset, of.kind, false).Bytes += *read[of] * k.rows / int64(len(k.keys))
+		}
+	}
+	return nil
+}

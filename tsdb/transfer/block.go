@@ -1,0 +1,179 @@
+package transfer
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+const (
+	// blockPoints and blockBytes end a block, whichever is first.
+	blockPoints = 1000
+	blockBytes  = 4 << 20
+)
+
+// sumLine ends a block.
+type sumLine struct {
+	Sum    string `json:"sum"`
+	Lines  int64  `json:"lines"`  // up to this one, included
+	Points int64  `json:"points"` // up to this one
+	// Unreadable are the points that were left out, up to this line.
+	Unreadable int64 `json:"unreadable"`
+}
+
+// endLine ends a file, behind the sum of its last block.
+type endLine struct {
+	End        string           `json:"end"`
+	Lines      int64            `json:"lines"`
+	Points     int64            `json:"points"`
+	Datasets   map[string]int64 `json:"datasets"`
+	Unreadable int64            `json:"unreadable"`
+}
+
+const (
+	sumStart = `{"sum":"`
+	endStart = `{"end":"`
+)
+
+// record is one point of a block.
+type record struct {
+	line  int64
+	d     *dataset
+	point inside.Point
+}
+
+// blocks reads a file block by block.
+type blocks struct {
+	lines
+	header *header
+	points int64            // of whole blocks
+	left   int64            // points that were left out
+	counts map[string]int64 // by dataset
+	block  []record         // of which the last one was
+	last   record
+	end    *endLine
+}
+
+// openBlocks reads the header of a file.
+func openBlocks(r io.Reader) (*blocks, error) {
+	b := &blocks{lines: *newLines(r), counts: map[string]int64{}}
+	text, err := b.lines.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, &LineError{Line: 1, Err: errEmpty}
+	case errors.Is(err, errTorn):
+		return nil, err
+	case err != nil && !bytes.HasPrefix(b.buf, []byte(`{"tidemark":"export"`)):
+		return nil, &LineError{Line: 1, Err: fmt.Errorf("%w: %w", ErrVersion, errors.Unwrap(err))}
+	case err != nil:
+		return nil, err
+	}
+	if b.header, err = parseHeader(text); err != nil {
+		return nil, &LineError{Line: 1, Err: err}
+	}
+	b.note()
+	return b, nil
+}
+
+// errEmpty is of a file without a line.
+var errEmpty = fmt.Errorf("%w: it is empty", ErrVersion)
+
+// next reads a block, whose points are in block until the next call. Its error is io.EOF behind the end of the file.
+func (b *blocks) next() error {
+	b.block = b.block[:0]
+	if b.end != nil {
+		return io.EOF
+	}
+	size := 0
+	for {
+		text, err := b.lines.next()
+		if errors.Is(err, io.EOF) {
+			err = &LineError{Line: b.line + 1, Err: errCut}
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case bytes.HasPrefix(text, []byte(sumStart)):
+			if err := b.sum(text); err != nil {
+				return &LineError{Line: b.line, Err: err}
+			}
+			return nil
+		case bytes.HasPrefix(text, []byte(endStart)):
+			if err := b.finish(text); err != nil {
+				return err
+			}
+			return io.EOF
+		}
+		d, p, err := b.header.parsePoint(text)
+		if err != nil {
+			return &LineError{Line: b.line, Err: err}
+		}
+		if size += len(b.buf); len(b.block) == blockPoints || size > blockBytes+maxLine {
+			return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "block", "longer than a block", "at most 1000 points and 4 MiB before a sum")}
+		}
+		b.note()
+		b.block = append(b.block, record{line: b.line, d: d, point: p})
+	}
+}
+
+// errCut is of a file without an end.
+var errCut = invalid.New(ErrDamaged, "the line", "missing", "an end; the export or the copy was interrupted")
+
+func (b *blocks) sum(text []byte) error {
+	for _, r := range b.block {
+		b.counts[r.d.Name]++
+		b.last = r
+		b.last.point.Payload = nil
+	}
+	b.points += int64(len(b.block))
+	var sum sumLine
+	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &sum); err != nil {
+		return invalid.New(ErrDamaged, "sum", err.Error(), "the sum of a block")
+	}
+	want, err := json.Marshal(sumLine{Sum: b.lines.chain.close(), Lines: b.line, Points: b.points, Unreadable: sum.Unreadable})
+	if err != nil {
+		return err
+	}
+	sinking := sum.Unreadable < b.left
+	b.left = sum.Unreadable
+	if sinking || !bytes.Equal(text, want[:len(want)-1]) {
+		return invalid.New(ErrDamaged, "sum", invalid.Quote(string(text)), string(want))
+	}
+	return nil
+}
+
+// finish checks the last line, and that nothing follows.
+func (b *blocks) finish(text []byte) error {
+	var end endLine
+	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &end); err != nil {
+		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", err.Error(), "the end of an export")}
+	}
+	if len(b.block) > 0 {
+		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", strconv.Itoa(len(b.block))+" points before it", "a sum before it")}
+	}
+	want, err := json.Marshal(endLine{End: b.lines.chain.close(), Lines: b.line, Points: b.points, Datasets: b.counts, Unreadable: b.left})
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(text, want[:len(want)-1]) {
+		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", invalid.Quote(string(text)), string(want))}
+	}
+	if _, err := b.lines.next(); !errors.Is(err, io.EOF) {
+		return &LineError{Line: b.line + 1, Err: invalid.New(ErrDamaged, "the line", "behind the end", "nothing")}
+	}
+	b.end = &end
+	return nil
+}
+
+// checkpoint returns where the last whole block ends.
+func (b *blocks) checkpoint() Checkpoint {
+	return Checkpoint{Line: b.line, Offset: b.offset, Points: b.points, Sum: hex.EncodeToString(b.lines.chain.sum[:])}
+}

@@ -1,0 +1,280 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// ExportOptions are what an export may decide. The zero value exports everything of the tenant.
+type ExportOptions struct {
+	// Datasets are the names of the datasets to export. Nil is all of the catalogue.
+	Datasets []string
+	// Entities are the only entities to export, from each dataset with as many key fields, up to 10,000. Nil is all.
+	Entities []tsdb.Entity
+	// Interval is of which time points are exported. Zero is all of time. Its ends lie in the years 0 to 9999.
+	Interval tsdb.Interval
+	// Continue goes on behind a checkpoint of Recover, with what the interrupted export was asked for: the options above have
+	// to be zero. The writer appends to the file, cut off at the checkpoint's Offset.
+	Continue Checkpoint
+	// Progress is told after each block, on the caller's goroutine, once w has taken all of it. Nil is for nobody.
+	Progress func(Exported)
+}
+
+// Exported is what an export has written. It marshals to JSON.
+type Exported struct {
+	// Points are those in the file, by dataset in Datasets. With Continue those from before are counted too.
+	Points   int64            `json:"points"`
+	Datasets map[string]int64 `json:"datasets"`
+	// Unreadable are points that were left out, as their payload has a codec's tag that the catalogue does not know.
+	Unreadable int64 `json:"unreadable"`
+	// Lines and Bytes are the length of the file, not compressed.
+	Lines int64 `json:"lines"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Export writes the visible points of a tenant to w, in the order of their rows, and returns what it wrote. Where it fails, or
+// ctx ends, w holds whole blocks, and perhaps the start of one: Recover tells where to go on.
+//
+// It costs one request for every 1,000 points, and reads one row after another; an Interval skips what is outside of it, entity by
+// entity. It holds one block in memory, of about 4 MiB. It is bounded by ctx, and each request by the timeout of scans,
+// which includes the time that w takes. It matches ErrInvalid for a dataset that the catalogue does not have.
+func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (Exported, error) {
+	in, err := store.Inside(inside.Key{})
+	if err != nil {
+		return Exported{}, err
+	}
+	e := &exporter{in: in, w: w, progress: opts.Progress, chain: newChain(), counts: map[string]int64{}}
+	if opts.Continue.Line > 0 {
+		err = e.resume(id, opts)
+	} else {
+		err = e.start(ctx, id, opts)
+	}
+	if err != nil {
+		return Exported{}, err
+	}
+	err = e.run(ctx)
+	return e.exported(), err
+}
+
+// exporter is one export.
+type exporter struct {
+	in       inside.Store
+	w        io.Writer
+	progress func(Exported)
+	header   *header
+	chain    chain
+	counts   map[string]int64
+	last     record // of the interrupted export
+
+	points     int64
+	unreadable int64
+	summed     int64 // of unreadable
+	block      bytes.Buffer
+	pending    int // points of the block
+	line       []byte
+}
+
+func (e *exporter) exported() Exported {
+	return Exported{Points: e.points, Datasets: maps.Clone(e.counts), Unreadable: e.unreadable, Lines: e.chain.line, Bytes: e.chain.offset}
+}
+
+// start makes the header.
+func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) error {
+	if id.IsZero() {
+		return invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	}
+	h := &header{Tidemark: kind, Version: version, Tenant: id.String(), At: e.in.Clock().UTC().Truncate(time.Second)}
+	var err error
+	if h.From, err = end(opts.Interval.Start()); err != nil {
+		return err
+	}
+	if h.To, err = end(opts.Interval.End()); err != nil {
+		return err
+	}
+	if h.Datasets, err = e.choose(ctx, opts.Datasets); err != nil {
+		return err
+	}
+	for _, entity := range opts.Entities {
+		parts := entity.Parts()
+		if !slices.ContainsFunc(h.Datasets, func(d catalog.Dataset) bool { return len(d.Key) == len(parts) }) {
+			return invalid.New(ErrInvalid, "entity", invalid.Quote(entity.String()), "as many parts as a dataset to export has key fields")
+		}
+		h.Entities = append(h.Entities, parts)
+	}
+	if err := h.resolve(); err != nil {
+		return err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if len(text) > maxLine-sealLen {
+		return invalid.New(ErrInvalid, "datasets and entities", fmt.Sprintf("%d bytes", len(text)), "less than 16 MiB")
+	}
+	e.header = h
+	e.block.Write(e.chain.seal(text[:len(text)-1], true))
+	return nil
+}
+
+// end returns one end of an interval for the header, nil for none.
+func end(t time.Time, ok bool) (*time.Time, error) {
+	if !ok {
+		return nil, nil
+	}
+	t = t.UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
+		return nil, invalid.New(ErrInvalid, "Interval", t.Format(time.RFC3339), "ends in the years 0 to 9999")
+	}
+	return &t, nil
+}
+
+// choose returns the catalogue's entries of the datasets to export.
+func (e *exporter) choose(ctx context.Context, names []string) ([]catalog.Dataset, error) {
+	all, err := catalog.All(ctx, e.in.Table)
+	if err != nil {
+		return nil, e.in.Explain(err)
+	}
+	if names == nil {
+		return all, nil
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(d catalog.Dataset) bool { return d.Name == name }) {
+			return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one of the catalogue")
+		}
+	}
+	return slices.DeleteFunc(all, func(d catalog.Dataset) bool { return !slices.Contains(names, d.Name) }), nil
+}
+
+// resume goes on behind a checkpoint.
+func (e *exporter) resume(id tenant.ID, opts ExportOptions) error {
+	s := opts.Continue.state
+	switch {
+	case s == nil:
+		return invalid.New(ErrInvalid, "Continue", "a checkpoint of something else", "one that Recover returned")
+	case opts.Datasets != nil || opts.Entities != nil || opts.Interval != (tsdb.Interval{}):
+		return invalid.New(ErrInvalid, "Continue", "given", "no Datasets, Entities and Interval with it: the file says them")
+	case s.header.id != id:
+		return invalid.New(ErrTenant, "tenant", invalid.Quote(id.String()), s.header.id.String()+", whose points the file holds")
+	}
+	e.header, e.chain, e.counts, e.last = s.header, s.chain, maps.Clone(s.counts), s.last
+	e.chain.begin()
+	e.points, e.unreadable = opts.Continue.Points, s.unreadable
+	e.summed = s.unreadable
+	return nil
+}
+
+// run writes the points and the end.
+func (e *exporter) run(ctx context.Context) error {
+	for _, d := range e.header.datasets {
+		if e.last.d != nil && d.index < e.last.d.index || d.oldest > d.newest || e.header.Entities != nil && d.entities == nil {
+			continue
+		}
+		if err := e.dataset(ctx, d); err != nil {
+			return err
+		}
+	}
+	if e.block.Len() > 0 || e.unreadable > e.summed {
+		if err := e.flush(); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(endLine{End: e.chain.close(), Lines: e.chain.line + 1, Points: e.points, Datasets: e.counts, Unreadable: e.unreadable})
+	if err != nil {
+		return err
+	}
+	return e.write(e.chain.seal(text[:len(text)-1], false))
+}
+
+func (e *exporter) dataset(ctx context.Context, d *dataset) error {
+	points, err := e.in.Points(ctx, d.Dataset, e.header.id)
+	if err != nil {
+		return err
+	}
+	s := inside.Selection{Oldest: d.oldest, Newest: d.newest}
+	if e.last.d != nil && e.last.d.index == d.index {
+		s.After = &e.last.point
+	}
+	visit := func(p inside.Point) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return e.point(d, p)
+	}
+	if d.entities == nil {
+		return points.Read(ctx, s, visit)
+	}
+	for _, path := range d.entities {
+		if s.After != nil && path < s.After.Path {
+			continue
+		}
+		s.Entity = path
+		if s.After != nil && path > s.After.Path {
+			s.After = nil // the order of salted rows is another one than that of entities
+		}
+		if err := points.Read(ctx, s, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// point adds a point to the block.
+func (e *exporter) point(d *dataset, p inside.Point) error {
+	if p.Unread != nil {
+		e.unreadable++
+		return nil
+	}
+	e.line = e.chain.seal(appendPoint(e.line[:0], d, p), true)
+	e.block.Write(e.line)
+	e.counts[d.Name]++
+	e.points++
+	e.pending++
+	if e.pending == blockPoints || e.block.Len() >= blockBytes {
+		return e.flush()
+	}
+	return nil
+}
+
+// flush writes the block and its sum.
+func (e *exporter) flush() error {
+	text, err := json.Marshal(sumLine{Sum: e.chain.close(), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.unreadable})
+	if err != nil {
+		return err
+	}
+	e.block.Write(e.chain.seal(text[:len(text)-1], false))
+	if err := e.write(e.block.Bytes()); err != nil {
+		return err
+	}
+	e.block.Reset()
+	e.pending, e.summed = 0, e.unreadable
+	if e.block.Cap() > 2*(blockBytes+maxLine) {
+		e.block = bytes.Buffer{}
+	}
+	if e.progress != nil {
+		e.progress(e.exported())
+	}
+	return nil
+}
+
+func (e *exporter) write(b []byte) error {
+	n, err := e.w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return fmt.Errorf("transfer: write the export: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// fit compares the file's datasets with the catalogue, makes them fit where that is asked for, and opens the points of each.
+func (im *importer) fit(ctx context.Context) error {
+	h := im.blocks.header
+	for _, name := range im.opts.Datasets {
+		if h.dataset(name) == nil {
+			return invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one of the file")
+		}
+	}
+	var names []string
+	for _, d := range h.Datasets {
+		if im.wanted(d.Name) {
+			names = append(names, d.Name)
+		}
+	}
+	st, err := im.load(ctx, names)
+	if err != nil {
+		return err
+	}
+	var diffs []string
+	var lacking []catalog.Dataset
+	into := make([]catalog.Dataset, len(h.Datasets))
+	for i, d := range h.Datasets {
+		if !im.wanted(d.Name) {
+			continue
+		}
+		e, ok := st.Datasets[d.Name]
+		if !ok {
+			into[i] = d
+			lacking = append(lacking, d)
+			if !im.opts.Create {
+				diffs = append(diffs, "dataset "+d.Name+": in the file, but not in the catalogue")
+			}
+			continue
+		}
+		into[i] = union(e.Dataset, d)
+		if extra := !into[i].Same(e.Dataset); extra && im.opts.Create {
+			lacking = append(lacking, into[i])
+		}
+		diffs = append(diffs, differences(d, e.Dataset, im.opts.Create)...)
+	}
+	if len(diffs) > 0 {
+		return &tsdb.ConflictError{Differences: diffs}
+	}
+	if len(lacking) > 0 && !im.opts.DryRun {
+		if err := im.in.Ensure(ctx, lacking); err != nil {
+			return err
+		}
+	}
+	im.points = make([]inside.Points, len(into))
+	for i, d := range into {
+		if d.Name == "" {
+			continue
+		}
+		if im.points[i], err = im.in.Points(ctx, d, im.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads the catalogue's entries. Where it may be made, it need not be there.
+func (im *importer) load(ctx context.Context, names []string) (catalog.State, error) {
+	st, err := catalog.Load(ctx, im.in.Table, names)
+	if err = im.in.Explain(err); err != nil && im.opts.Create && errors.Is(err, tsdb.ErrNoTable) {
+		return catalog.State{}, nil
+	}
+	if err == nil && st.Format > catalog.FormatVersion {
+		return st, &tsdb.ConflictError{Differences: []string{"stored format: the table has a version that this program does not know"}}
+	}
+	return st, err
+}
+
+// differences lists where the file's dataset does not fit the store's. What only the store's has is none; what only the
+// file's has is none where it is added.
+func differences(file, stored catalog.Dataset, add bool) []string {
+	both := stored
+	if add {
+		both = union(stored, file)
+	}
+	wide := file // with what only the store has
+	wide.Tags = append(slices.Clone(file.Tags), lacks(both.Tags, file.Tags)...)
+	wide.Classes = slices.Clone(file.Classes)
+	for _, c := range both.Classes {
+		if !slices.ContainsFunc(file.Classes, func(f catalog.Class) bool { return f.Name == c.Name }) {
+			wide.Classes = append(wide.Classes, c)
+		}
+	}
+	return wide.Differences(both)
+}
+
+// union returns the store's dataset with the tags and classes that only the file's has behind its own.
+func union(stored, file catalog.Dataset) catalog.Dataset {
+	stored.Tags = append(slices.Clone(stored.Tags), lacks(file.Tags, stored.Tags)...)
+	stored.Classes = slices.Clone(stored.Classes)
+	for _, c := range file.Classes {
+		if !slices.ContainsFunc(stored.Classes, func(s catalog.Class) bool { return s.Name == c.Name }) {
+			stored.Classes = append(stored.Classes, c)
+		}
+	}
+	return stored
+}
+
+// lacks returns what is in all and not in have.
+func lacks(all, have []string) []string {
+	var out []string
+	for _, s := range all {
+		if !slices.Contains(have, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

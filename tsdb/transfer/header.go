@@ -1,0 +1,157 @@
+package transfer
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+const (
+	kind    = "export"
+	version = 1
+	// maxDatasets and maxEntities bound a header.
+	maxDatasets = 10_000
+	maxEntities = 10_000
+)
+
+// header is the first line: what the file holds, and was asked for.
+type header struct {
+	Tidemark string            `json:"tidemark"`
+	Version  int               `json:"version"`
+	Tenant   string            `json:"tenant"`
+	At       time.Time         `json:"at"`                 // when the export was begun
+	From     *time.Time        `json:"from,omitempty"`     // the first instant
+	To       *time.Time        `json:"to,omitempty"`       // the first instant after
+	Entities [][]string        `json:"entities,omitempty"` // the only ones
+	Datasets []catalog.Dataset `json:"datasets"`
+
+	id       tenant.ID
+	datasets []*dataset
+}
+
+// dataset is one of the header's.
+type dataset struct {
+	catalog.Dataset
+	index          int
+	precision      rowkey.Precision
+	space          rowkey.Space
+	oldest, newest int64 // of the interval; nothing where newest is before oldest
+	entities       []string
+}
+
+func (d *dataset) hasTag(tag string) bool { return slices.Contains(d.Tags, tag) }
+
+func (d *dataset) hasClass(name string) bool {
+	return slices.ContainsFunc(d.Classes, func(c catalog.Class) bool { return c.Name == name })
+}
+
+// dataset returns the dataset of that name, or nil.
+func (h *header) dataset(name string) *dataset {
+	i, ok := slices.BinarySearchFunc(h.datasets, name, func(d *dataset, name string) int {
+		switch {
+		case d.Name < name:
+			return -1
+		case d.Name > name:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return nil
+	}
+	return h.datasets[i]
+}
+
+// parseHeader reads the first line, without what seals it.
+func parseHeader(text []byte) (*header, error) {
+	h := &header{}
+	if err := json.Unmarshal(append(slices.Clone(text), '}'), h); err != nil {
+		return nil, fmt.Errorf("%w: the header does not decode: %w", ErrVersion, err)
+	}
+	if h.Tidemark != kind || h.Version != version {
+		return nil, invalid.New(ErrVersion, "the header", invalid.Quote(h.Tidemark)+" "+strconv.Itoa(h.Version), `"export" 1`)
+	}
+	if err := h.resolve(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return h, nil
+}
+
+// resolve checks a header, and derives what follows from its members.
+func (h *header) resolve() error {
+	var err error
+	if h.id, err = tenant.Parse(h.Tenant); err != nil {
+		return err
+	}
+	if len(h.Datasets) > maxDatasets || len(h.Entities) > maxEntities {
+		return invalid.New(ErrInvalid, "datasets and entities", fmt.Sprintf("%d and %d", len(h.Datasets), len(h.Entities)), "at most 10000 each")
+	}
+	h.datasets = make([]*dataset, len(h.Datasets))
+	for i, e := range h.Datasets {
+		if i > 0 && h.Datasets[i-1].Name >= e.Name {
+			return invalid.New(ErrInvalid, "dataset", invalid.Quote(e.Name), "each name once, in ascending order")
+		}
+		if h.datasets[i], err = h.resolveDataset(i, e); err != nil {
+			return fmt.Errorf("dataset %s: %w", invalid.Quote(e.Name), err)
+		}
+	}
+	return nil
+}
+
+func (h *header) resolveDataset(index int, e catalog.Dataset) (*dataset, error) {
+	if err := rowkey.CheckDataset(e.Name); err != nil {
+		return nil, err
+	}
+	if err := rowkey.CheckFields(e.Key, e.Salts); err != nil {
+		return nil, err
+	}
+	d := &dataset{Dataset: e, index: index}
+	switch e.Precision {
+	case "ns":
+		d.precision = rowkey.Nanoseconds
+	case "us":
+		d.precision = rowkey.Microseconds
+	case "ms":
+		d.precision = rowkey.Milliseconds
+	default:
+		return nil, invalid.New(ErrInvalid, "precision", invalid.Quote(e.Precision), "ns, us or ms")
+	}
+	var err error
+	if d.space, err = rowkey.NewSpace(h.id, e.Name, e.Key, e.Salts); err != nil {
+		return nil, err
+	}
+	ok := true
+	d.newest = d.precision.Max()
+	if h.From != nil {
+		if d.oldest, ok = d.precision.AtOrAfter(*h.From); !ok {
+			d.oldest, d.newest = 1, 0
+			return d, nil
+		}
+	}
+	if h.To != nil {
+		if d.newest, ok = d.precision.AtOrBefore(h.To.Add(-1)); !ok {
+			d.oldest, d.newest = 1, 0
+			return d, nil
+		}
+	}
+	for _, parts := range h.Entities {
+		if len(parts) != len(e.Key) {
+			continue
+		}
+		path := rowkey.Path(parts...)
+		if err := d.space.CheckPath(path); err != nil {
+			return nil, err
+		}
+		d.entities = append(d.entities, path)
+	}
+	slices.Sort(d.entities)
+	d.entities = slices.Compact(d.entities)
+	return d, nil
+}

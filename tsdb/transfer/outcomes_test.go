@@ -1,0 +1,223 @@
+package transfer_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// What an import says became of the points is what became of them: nothing that is stored is overwritten where the first
+// write is to win, records are merged, and what has expired by now is passed over.
+func TestOutcomes(t *testing.T) {
+	ctx := t.Context()
+	store, _ := tsdbtest.Open(t, clock, texts, firsts, records)
+	e := tsdb.NewEntity("k")
+	field := func(name string, n int64) codec.Record {
+		return codec.NewRecord(codec.Field{Name: name, Value: codec.Int(n)})
+	}
+	must(t, texts.For(store, acme).Put(ctx, tsdb.NewEntity("a", "b"), noon, "new"))
+	must(t, texts.For(store, acme).Put(ctx, tsdb.NewEntity("a", "b"), noon.AddDate(0, 0, -29), "soon gone"))
+	must(t, firsts.For(store, acme).Put(ctx, e, noon, "from the file"))
+	must(t, firsts.For(store, acme).Put(ctx, e, noon.Add(1), "equal"))
+	must(t, records.For(store, acme).Put(ctx, e, noon, field("file", 1)))
+	file, _ := export(t, store, acme, transfer.ExportOptions{})
+
+	later := tsdbtest.Options{Clock: func() time.Time { return noon.AddDate(0, 0, 2) }}
+	other, _, table := tsdbtest.OpenTable(t, later, texts, firsts, records)
+	must(t, firsts.For(other, acme).Put(ctx, e, noon, "here before"))
+	must(t, firsts.For(other, acme).Put(ctx, e, noon.Add(1), "equal"))
+	must(t, records.For(other, acme).Put(ctx, e, noon, field("store", 2)))
+	before := dump(t, table, "acme")
+	want := transfer.Imported{Points: 5, Stored: 4, Expired: 1, Complete: true}
+	check := func(what string, got transfer.Imported, err error) {
+		t.Helper()
+		got.Checkpoint, got.Tenant = transfer.Checkpoint{}, tenant.ID{}
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", what, got, err, want)
+		}
+	}
+	got, err := transfer.Import(ctx, other, acme, bytes.NewReader(file), transfer.ImportOptions{DryRun: true})
+	check("dry run", got, err)
+	if after := dump(t, table, "acme"); firstDifference(after, before) != "" {
+		t.Errorf("a dry run changed the store: %s", firstDifference(after, before))
+	}
+	var refused []error
+	got, err = transfer.Import(ctx, other, acme, bytes.NewReader(file), transfer.ImportOptions{Refused: func(err error) { refused = append(refused, err) }})
+	want.Stored, want.Exists = 3, 1
+	check("import", got, err)
+	if len(refused) != 2 || !errors.Is(refused[0], tsdb.ErrExists) || !errors.Is(refused[1], tsdb.ErrExpired) {
+		t.Errorf("refused are %v; want one that exists and one that has expired", refused)
+	}
+	if le, ok := errors.AsType[*transfer.LineError](refused[0]); !ok || !bytes.Contains(bytes.Split(file, []byte("\n"))[le.Line-1], []byte("ZnJvbSB0aGUgZmlsZQ==")) {
+		t.Errorf("%v names another line than that of the point", refused[0])
+	}
+	if p, err := firsts.For(other, acme).Get(ctx, e, noon); err != nil || p.Value != "here before" {
+		t.Errorf("the first write is %v, %v", p.Value, err)
+	}
+	p, err := records.For(other, acme).Get(ctx, e, noon)
+	_, mine := p.Value.Lookup("store")
+	_, theirs := p.Value.Lookup("file")
+	if err != nil || !mine || !theirs {
+		t.Errorf("the merged record is %v, %v", p.Value, err)
+	}
+}
+
+// Nothing gets from one tenant to another by mistake, and nothing to one that is erased.
+func TestWalls(t *testing.T) {
+	store, _, table := tsdbtest.OpenTable(t, clock, all...)
+	fill(t, store, acme, 2)
+	fill(t, store, acme2, 1)
+	file, _ := export(t, store, acme, transfer.ExportOptions{})
+	if bytes.Contains(file, []byte("of acme2")) {
+		t.Error("the file of acme holds points of acme2")
+	}
+	before := dump(t, table, "acme2")
+	if _, err := transfer.Import(t.Context(), store, acme2, bytes.NewReader(file), transfer.ImportOptions{}); !errors.Is(err, transfer.ErrTenant) {
+		t.Errorf("a file of another tenant: %v", err)
+	}
+	ctx := tenant.NewContext(t.Context(), acme)
+	if _, err := transfer.Export(ctx, store, acme2, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
+		t.Errorf("an export with another tenant in the context: %v", err)
+	}
+	if _, err := transfer.Import(ctx, store, acme2, bytes.NewReader(file), transfer.ImportOptions{OtherTenant: true}); !errors.Is(err, tsdb.ErrTenantMismatch) {
+		t.Errorf("an import with another tenant in the context: %v", err)
+	}
+	if after := dump(t, table, "acme2"); firstDifference(after, before) != "" {
+		t.Errorf("acme2 was changed: %s", firstDifference(after, before))
+	}
+	if _, err := tenants.Erase(t.Context(), store, acme, tenants.EraseOptions{Settle: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Export(t.Context(), store, acme, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, tsdb.ErrErased) {
+		t.Errorf("an export of an erased tenant: %v", err)
+	}
+	if _, err := transfer.Import(t.Context(), store, acme, bytes.NewReader(file), transfer.ImportOptions{}); !errors.Is(err, tsdb.ErrErased) {
+		t.Errorf("an import into an erased tenant: %v", err)
+	}
+	if rows := dump(t, table, "acme"); len(rows) > 0 {
+		t.Errorf("the erased tenant has %v", rows)
+	}
+	one := map[string]string{"k": "a"}
+	if _, err := tenants.EraseEntity(t.Context(), store, acme2, "", one, tenants.EraseOptions{Settle: 1}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := transfer.Import(t.Context(), store, acme2, bytes.NewReader(file), transfer.ImportOptions{OtherTenant: true})
+	if err != nil || got.Erased != 12 || got.Exists != 8 || got.Stored != got.Points-20 {
+		t.Errorf("an import with an erased entity: %+v, %v; want its 12 points passed over, and 8 that differ from the first write", got, err)
+	}
+}
+
+// A file whose datasets the store has in another shape is refused before anything is stored.
+func TestConflict(t *testing.T) {
+	store, _ := tsdbtest.Open(t, clock, all...)
+	fill(t, store, acme, 1)
+	file, _ := export(t, store, acme, transfer.ExportOptions{})
+	salted := tsdb.MustDefine("floats", tsdb.Key("k"), codec.Float64(), tsdb.SchemaOptions{Precision: tsdb.Microseconds, Salts: 2})
+	retagged := tsdb.MustDefine("ints", tsdb.Key("k"), codec.Float64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}})
+	for _, create := range []bool{false, true} {
+		other, _ := tsdbtest.Open(t, clock, salted)
+		opts := transfer.ImportOptions{Create: create}
+		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, tsdb.ErrSchemaConflict) {
+			t.Errorf("other salts, Create %v: %v", create, err)
+		}
+		opts.Datasets = []string{"ints"}
+		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); create != (err == nil) {
+			t.Errorf("only a dataset that is missing, Create %v: %v", create, err)
+		}
+		other, _ = tsdbtest.Open(t, clock, retagged)
+		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); create != (err == nil) || !create && !errors.Is(err, tsdb.ErrSchemaConflict) {
+			t.Errorf("another tag, Create %v: %v", create, err)
+		}
+	}
+}
+
+// Where the service fails, the import says at which line, and going on stores the rest.
+func TestImportThroughFaults(t *testing.T) {
+	store, _, table := tsdbtest.OpenTable(t, clock, texts)
+	for i := range 2500 {
+		must(t, texts.For(store, acme).Put(t.Context(), tsdb.NewEntity("a", "b"), noon.Add(-time.Duration(i)), "v"))
+	}
+	file, _ := export(t, store, acme, transfer.ExportOptions{})
+	other, conn, into := tsdbtest.OpenTable(t, clock, texts)
+	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.MutateRows).Skip(1))
+	got, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), transfer.ImportOptions{})
+	le, ok := errors.AsType[*transfer.LineError](err)
+	if !ok || le.Line != got.Checkpoint.Line+1 || !errors.Is(err, tsdb.ErrRejected) || got.Stored != 1000 || got.Complete {
+		t.Fatalf("refused by the service: %+v, %v", got, err)
+	}
+	conn.Clear()
+	got, err = transfer.Import(t.Context(), other, acme, bytes.NewReader(file), transfer.ImportOptions{Continue: got.Checkpoint})
+	if err != nil || got.Before != 1000 || got.Stored != 1500 {
+		t.Errorf("continued: %+v, %v", got, err)
+	}
+	if d := firstDifference(dump(t, into, "acme"), dump(t, table, "acme")); d != "" {
+		t.Error(d)
+	}
+}
+
+// An export through a connection that is cut again and again holds every point once.
+func TestExportThroughFaults(t *testing.T) {
+	store, conn := tsdbtest.Open(t, clock, all...)
+	fill(t, store, acme, 150)
+	want, _ := export(t, store, acme, transfer.ExportOptions{})
+	conn.Inject(tsdbtest.CutStream(700, codes.Unavailable).On(tsdbtest.ReadRows).Times(5))
+	if got, _ := export(t, store, acme, transfer.ExportOptions{}); !bytes.Equal(got, want) {
+		t.Error("it is another file")
+	}
+}
+
+// A writer that fails, or takes less than it was given, ends the export with its error.
+func TestExportToBrokenWriter(t *testing.T) {
+	store, _ := tsdbtest.Open(t, clock, texts)
+	must(t, texts.For(store, acme).Put(t.Context(), tsdb.NewEntity("a", "b"), noon, "v"))
+	full := errors.New("disk full")
+	if _, err := transfer.Export(t.Context(), store, acme, broken{full}, transfer.ExportOptions{}); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+// Arguments that nothing can be made of are refused by name.
+func TestRefusedArguments(t *testing.T) {
+	store, _ := tsdbtest.Open(t, clock, texts)
+	for _, opts := range []transfer.ExportOptions{
+		{Datasets: []string{"other"}},
+		{Entities: []tsdb.Entity{tsdb.NewEntity("one")}},
+		{Entities: []tsdb.Entity{tsdb.NewEntity("a", "\xff")}},
+		{Interval: tsdb.Since(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))},
+		{Continue: transfer.Checkpoint{Line: 5}},
+	} {
+		if _, err := transfer.Export(t.Context(), store, acme, new(bytes.Buffer), opts); !errors.Is(err, transfer.ErrInvalid) {
+			t.Errorf("Export with %+v: %v", opts, err)
+		}
+	}
+	if _, err := transfer.Export(t.Context(), store, tenant.ID{}, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, tenant.ErrInvalid) {
+		t.Errorf("Export of the zero tenant: %v", err)
+	}
+	for _, text := range []string{"", "x", "hello\n", `{"tidemark":"export","version":2,"crc":"00000000"}` + "\n", "temp,x=1 y=2\n\n\n\n\n"} {
+		_, err := transfer.Import(t.Context(), store, acme, bytes.NewReader([]byte(text)), transfer.ImportOptions{})
+		if !errors.Is(err, transfer.ErrVersion) && !errors.Is(err, transfer.ErrDamaged) {
+			t.Errorf("Import of %q: %v", text, err)
+		}
+	}
+	if _, err := transfer.Export(t.Context(), nil, acme, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, transfer.ErrInvalid) {
+		t.Errorf("Export from no store: %v", err)
+	}
+	must(t, store.Close())
+	if _, err := transfer.Import(t.Context(), store, acme, new(bytes.Buffer), transfer.ImportOptions{}); !errors.Is(err, tsdb.ErrClosed) {
+		t.Errorf("Import into a closed store: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package tsdb
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strings"
+	"sync"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+const (
+	viewCut  = 21 // bytes of a tenant's name in the ID of its view: what the service's 50 leave
+	viewHash = 16 // bytes of the hash: nobody finds two names that share it
+)
+
+var viewBase = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// ViewID returns the ID of a tenant's authorized view, for those who grant rights on it: "t-", up to 21 bytes of the
+// tenant's name, "-", and 26 characters of a hash of the whole name. The ID of a tenant never changes; the zero ID's is
+// empty. It does no I/O.
+func ViewID(id tenant.ID) string {
+	name := id.String()
+	if name == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "t-" + name[:min(len(name), viewCut)] + "-" + viewBase.EncodeToString(sum[:viewHash])
+}
+
+// mostViews is how many views a store keeps open, twice. To open one costs some allocations and no I/O, so those that are
+// used less may be opened anew each time.
+const mostViews = 1000
+
+// views are a table's authorized views by tenant.
+type views struct {
+	open func(viewID string) *bt.Table
+
+	mu          sync.RWMutex
+	now, before map[tenant.ID]*bt.Table
+}
+
+// openViews returns the views of a table. Conditional writes go through cond, which may be the same client.
+func openViews(data, cond *bigtable.Client, table string, timeouts bt.Timeouts) *views {
+	return &views{open: func(viewID string) *bt.Table {
+		return bt.New(data.OpenAuthorizedView(table, viewID), cond.OpenAuthorizedView(table, viewID), timeouts)
+	}}
+}
+
+// of returns the table as a tenant may see it. What was used since the table of open views was last full stays open.
+func (v *views) of(id tenant.ID) *bt.Table {
+	v.mu.RLock()
+	t := v.now[id]
+	v.mu.RUnlock()
+	if t != nil {
+		return t
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t = v.now[id]; t != nil {
+		return t
+	}
+	if t = v.before[id]; t == nil {
+		t = v.open(ViewID(id))
+	}
+	if v.now == nil || len(v.now) >= mostViews {
+		v.now, v.before = make(map[tenant.ID]*bt.Table), v.now
+	}
+	v.now[id] = t
+	return t
+}
+
+// noView reports whether an answer of the service is about an authorized view that is missing, not the table.
+func noView(err error) bool {
+	return status.Code(err) == codes.NotFound && strings.Contains(strings.ToLower(err.Error()), "authorized")
+}
+
+// ofView reports whether an answer may be about one tenant's view, where a store works through views.
+func ofView(err error) bool { return noView(err) || status.Code(err) == codes.PermissionDenied }
