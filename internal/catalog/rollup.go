@@ -22,9 +22,12 @@ type Rollup struct {
 	Span int64 `json:"span_ms"`
 	Step int64 `json:"step_ms,omitempty"`
 	// Late is how long after its end a bucket is still open, in milliseconds.
-	Late     int64           `json:"late_ms"`
-	Class    Class           `json:"class"`
-	Measures []RollupMeasure `json:"measures,omitempty"`
+	Late int64 `json:"late_ms"`
+	// Remember is how long a row remembers messages, in milliseconds, and MaxMessages about how many.
+	Remember    int64           `json:"remember_ms,omitempty"`
+	MaxMessages int             `json:"max_messages,omitempty"`
+	Class       Class           `json:"class"`
+	Measures    []RollupMeasure `json:"measures,omitempty"`
 }
 
 // RollupMeasure is what the catalogue knows of a measure: numbers are stored as whole multiples of 10^-Decimals.
