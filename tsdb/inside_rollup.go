@@ -24,6 +24,9 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 	in := inside.Repository{
 		Store:     store,
 		Dataset:   d.name,
+		Fields:    d.fields,
+		Salts:     d.salts,
+		Arrival:   d.timely,
 		Space:     r.space,
 		Precision: d.precision,
 		Whole:     d.wholeMillis,

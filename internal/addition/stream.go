@@ -129,6 +129,7 @@ func (a *adding) look(ctx context.Context) error {
 		}
 		high, err := strconv.ParseUint(string(item.Value), 10, 64)
 		if err != nil {
+			a.refused = true
 			return fmt.Errorf("rollup: the mark of stream %s is %q: %w", a.Stream, item.Value, err)
 		}
 		a.known = true

@@ -75,6 +75,8 @@ func (r *Rollup) differences(dataset string, o *Rollup) (diffs []string) {
 	differ("span of a row", millis(r.Span), millis(o.Span))
 	differ("step of marks", millis(r.Step), millis(o.Step))
 	differ("lateness", millis(r.Late), millis(o.Late))
+	differ("memory of messages", millis(r.Remember), millis(o.Remember))
+	differ("number of messages in a row", strconv.Itoa(r.MaxMessages), strconv.Itoa(o.MaxMessages))
 	differ("retention class", r.Class.Name, o.Class.Name)
 	differ("policy", r.Class.Policy, o.Class.Policy)
 	differ("measures", measuresString(r.Measures), measuresString(o.Measures))
