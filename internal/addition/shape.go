@@ -1,7 +1,6 @@
 package addition
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,10 +11,11 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
 // ErrInvalid is wrapped where an event or the description of a rollup is none.
-var ErrInvalid = errors.New("rollup: invalid input")
+var ErrInvalid = rowkey.ErrInvalid
 
 const (
 	// maxMeasures and most are the bounds of package rollup.

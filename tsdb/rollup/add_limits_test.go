@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -57,6 +58,21 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 			_, err := rollup.Messages(r, repo).Add(ctx, fmt.Sprint(n), e, at, v)
 			return err
 		},
+	}
+}
+
+// TestEveryWayToAddIsTested: a method that adds events and is not in the table of adders is one whose walls nobody has tried.
+func TestEveryWayToAddIsTested(t *testing.T) {
+	tested := adders(nil, nil, nil)
+	for name, of := range map[string]reflect.Type{
+		"Once": reflect.TypeFor[*rollup.OnceAdder[view]](), "Messages": reflect.TypeFor[*rollup.MessageAdder[view]](),
+		"Stream": reflect.TypeFor[*rollup.StreamAdder[view]](),
+	} {
+		for i := range of.NumMethod() {
+			if call := name + "." + of.Method(i).Name; tested[call] == nil {
+				t.Errorf("%s is not in the table of adders", call)
+			}
+		}
 	}
 }
 
@@ -127,7 +143,7 @@ func TestAddLimits(t *testing.T) {
 			if n := len(conn.Counts().Calls); n > 0 {
 				t.Errorf("%s: %v were made for events that cannot be added", name, conn.Counts().Calls)
 			}
-			if err := add(t.Context(), ip, start, view{Cents: 1000}); err != nil {
+			if err := errors.Join(add(t.Context(), ip, start, view{Cents: 1000}), w.Flush(t.Context())); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
