@@ -134,7 +134,7 @@ func (r *remembering) room() int { return max(1, r.messages/parts) }
 
 // look finds out why the event was not added, and makes room where it can.
 func (r *remembering) look(ctx context.Context, now int64) (added bool, err error) {
-	row, err := r.table.Row(ctx, r.Key, r.all())
+	row, err := r.table.RowAsJudged(ctx, r.Key, r.all())
 	if err != nil {
 		return false, err
 	}

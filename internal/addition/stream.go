@@ -118,7 +118,7 @@ func (a *adding) covered(seq uint64) bigtable.Filter {
 
 // look finds out how far the row holds the stream.
 func (a *adding) look(ctx context.Context) error {
-	row, err := a.table.Row(ctx, a.Key, bigtable.ColumnRangeFilter(a.control(), streams, afterStreams))
+	row, err := a.table.RowAsJudged(ctx, a.Key, bigtable.ColumnRangeFilter(a.control(), streams, afterStreams))
 	if err != nil {
 		return err
 	}
