@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// DeadLetter is a point that is in a writer's journal, and which the service refused. It stays there, and counts towards
+// DeadLetter is a point, or an event for a rollup, that is in a writer's journal, and which the service refused. It stays there, and counts towards
 // JournalOptions.MaxBytes, until it is retried or dropped.
 type DeadLetter struct {
 	// ID names the letter in its journal. It is never given again.
@@ -19,7 +19,9 @@ type DeadLetter struct {
 	Dataset string
 	Entity  Entity
 	Time    time.Time
-	// Payload is the point's value as it would be stored.
+	// Rollup is the rollup that an event was to be added to, of which Time is the start of the bucket; empty for a point.
+	Rollup string
+	// Payload is the point's value as it would be stored; nil for an event.
 	Payload []byte
 	// Buried is when it was given up, Reason what the service said, and Attempts how often it was sent.
 	Buried   time.Time
@@ -41,10 +43,9 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 				return
 			}
 			l := DeadLetter{ID: d.ID, Payload: d.Data, Buried: d.Time, Reason: d.Reason, Attempts: d.Attempts}
-			if id, write, err := parseRecord(d.Data, w.journal.dataset); err == nil {
-				p := newPending(id, write, nil)
+			if p, err := w.journal.parse(d.Data); err == nil {
 				u := p.undelivered(p.item.Track.Outcome())
-				l.Tenant, l.Dataset, l.Entity, l.Time, l.Payload = u.Tenant, u.Dataset, u.Entity, u.Time, write.payload
+				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, p.write.payload
 			}
 			if !yield(l, nil) {
 				return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,7 +18,8 @@ type delivery struct {
 	store *Store
 	// keep says that points outlive the process, so that what an operator can mend (a missing table, a missing right) is
 	// waited for as an outage is.
-	keep bool
+	keep    bool
+	journal *journal // nil for none
 }
 
 // Send implements ingest.Sender.
@@ -73,8 +75,35 @@ func reject(items []*ingest.Item, err error) ingest.Report {
 // sent the write before. Trying again brings the same.
 func final(err error) bool { return errors.Is(err, bt.ErrUnguarded) && bt.Refused(err) }
 
-// sendAlone sends writes that depend on what their rows hold, one request each.
-func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest.Item) ingest.Report {
+// alone makes an attempt at each of several writes that depend on what their rows hold: points and events side by side.
+func (d delivery) alone(ctx context.Context, rows *bt.Table, items []*ingest.Item) []bt.Outcome {
+	events := func(it *ingest.Item) int {
+		if it.Work.(*pending).event != nil {
+			return 1
+		}
+		return 0
+	}
+	var parts [2][]*ingest.Item
+	for _, it := range items {
+		parts[events(it)] = append(parts[events(it)], it)
+	}
+	var outs [2][]bt.Outcome
+	var both sync.WaitGroup
+	both.Go(func() { outs[0] = d.sendPoints(ctx, rows, parts[0]) })
+	outs[1] = d.sendEvents(ctx, rows, parts[1])
+	both.Wait()
+	all := make([]bt.Outcome, len(items))
+	for i, it := range items {
+		of := &outs[events(it)]
+		all[i], *of = (*of)[0], (*of)[1:]
+	}
+	return all
+}
+
+func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*ingest.Item) []bt.Outcome {
+	if len(items) == 0 {
+		return nil
+	}
 	writes := make([]*write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
@@ -85,6 +114,12 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest
 	for i, out := range outs {
 		n.end(writes[i], out.State)
 	}
+	return outs
+}
+
+// sendAlone sends writes that depend on what their rows hold, one request each.
+func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest.Item) ingest.Report {
+	outs := d.alone(ctx, rows, items)
 	var r ingest.Report
 	down := true
 	for i, it := range items {
@@ -111,6 +146,12 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest
 	if down && d.judge(&r, outs[0].Err, 1) {
 		for _, it := range items {
 			it.Again = true
+		}
+	}
+	for _, it := range items {
+		out := it.Track.Outcome()
+		if it.Work.(*pending).event != nil && !it.Again && out.State == bt.Rejected && !errors.Is(out.Err, ErrWriterClosed) {
+			it.Again = !d.lay(it, out)
 		}
 	}
 	return r

@@ -131,8 +131,8 @@ func (m *marks) coversEntity(tenant, dataset, path string, now time.Time) bool {
 	return ok && !mark.Over(now)
 }
 
-// coversWrite reports whether a write on its way is one to an erased tenant or entity.
-func (m *marks) coversWrite(tenant string, w *write, now time.Time) bool {
+// coversWrite reports whether a point or an event on its way is one of an erased tenant or entity.
+func (m *marks) coversWrite(tenant string, p *pending, now time.Time) bool {
 	if len(m.tenants) == 0 {
 		return false
 	}
@@ -143,8 +143,11 @@ func (m *marks) coversWrite(tenant string, w *write, now time.Time) bool {
 	if len(t.entities) == 0 {
 		return false
 	}
-	id, _, ok := rowkey.PointID(w.key, w.d.salts)
-	return ok && m.coversEntity(tenant, w.d.name, id.Path(), now)
+	if ev := p.event; ev != nil {
+		return m.coversEntity(tenant, ev.to.Dataset, ev.path, now)
+	}
+	id, _, ok := rowkey.PointID(p.write.key, p.write.d.salts)
+	return ok && m.coversEntity(tenant, p.write.d.name, id.Path(), now)
 }
 
 // marks returns the marks, at most as old as ErasedWithin where they can be read.

@@ -31,8 +31,8 @@ func (j *journal) purge(m *marks, e *erasures) {
 		if err != nil {
 			break
 		}
-		id, w, err := parseRecord(d.Data, j.dataset)
-		if err == nil && m.coversWrite(id.String(), &w, now) {
+		p, err := j.parse(d.Data)
+		if err == nil && m.coversWrite(p.item.Tenant, p, now) {
 			ids = append(ids, d.ID)
 		}
 		if len(ids) == most {

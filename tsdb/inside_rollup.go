@@ -24,10 +24,15 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 	in := inside.Repository{
 		Store:     store,
 		Dataset:   d.name,
+		Fields:    d.fields,
+		Salts:     d.salts,
+		Arrival:   d.timely,
 		Space:     r.space,
 		Precision: d.precision,
 		Whole:     d.unexpired,
 		Admit:     r.admit,
+		Table:     r.rows,
+		Take:      r.take,
 		Rollups:   make([]inside.Rollup, len(d.rollups)),
 	}
 	for i := range d.rollups {
@@ -38,6 +43,17 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 		}
 	}
 	return in, nil
+}
+
+// take refuses what must not be written of an entity, and counts it against the tenant's limits.
+func (r *Repository[T]) take(path string, bytes int) error {
+	if err := r.schema.checkKeys(path); err != nil {
+		return err
+	}
+	if err := r.store.erased.admitEntity(r.tenant, r.schema.name, path); err != nil {
+		return err
+	}
+	return r.limits().Write(r.tenant, r.schema.name, path, bytes)
 }
 
 // Unlimited returns a repository that its tenant's limits do not hold, for what packages of this module read of their own

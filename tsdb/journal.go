@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/ingest"
 	"github.com/tidemark-go/tidemark/internal/spool"
 )
@@ -44,8 +45,12 @@ type journal struct {
 	changed  chan struct{}           // closed and replaced when something is done that a caller may wait for
 	datasets map[uint64]*dataset
 	numbers  map[*dataset]uint64
-	feed     feed
-	letters  []letter // that are to be buried
+	// The rollups that events are added to: by the number and the text of their description, and as programs name them.
+	rollups    map[uint64]*added
+	addNumbers map[string]uint64
+	adds       map[*catalog.Rollup]*added
+	feed       feed
+	letters    []letter // that are to be buried
 	// condemned are the points that were to become dead letters, buried those of them for which that was done or failed.
 	condemned, buried uint64
 	erased            atomic.Uint64 // points of erased tenants that were dropped
@@ -71,6 +76,11 @@ func openJournal(opts JournalOptions) (*journal, error) {
 		changed:  make(chan struct{}),
 		datasets: map[uint64]*dataset{},
 		numbers:  map[*dataset]uint64{},
+
+		rollups:    map[uint64]*added{},
+		addNumbers: map[string]uint64{},
+		adds:       map[*catalog.Rollup]*added{},
+
 		wake:     make(chan struct{}, 1),
 		wakeFeed: make(chan struct{}, 1),
 		wakeBury: make(chan struct{}, 1),
@@ -115,15 +125,9 @@ func (j *journal) change() {
 // offer queues a point for the next sync. Its told is called when it is on disk, or will not be; where offer returns an
 // error, it is not.
 func (j *journal) offer(ctx context.Context, p *pending, try bool) error {
-	number, err := j.describe(ctx, p.write.d)
-	if err != nil {
+	if err := j.record(ctx, p); err != nil {
 		return err
 	}
-	path, units, ok := p.place()
-	if !ok {
-		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.key, p.write.d.name)
-	}
-	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+32), number, p.item.Tenant, path, units, p.write.payload)
 	p.try = try
 	j.mu.Lock()
 	for {
@@ -155,6 +159,28 @@ func (j *journal) offer(ctx context.Context, p *pending, try bool) error {
 		}
 		j.mu.Lock()
 	}
+}
+
+// record makes the record of a point, or of an event.
+func (j *journal) record(ctx context.Context, p *pending) error {
+	if p.event != nil {
+		number, err := j.describeAdded(ctx, p.event.to)
+		if err != nil {
+			return err
+		}
+		p.record = appendEventRecord(make([]byte, 0, len(p.item.Key)+32), number, p.item.Tenant, p.event)
+		return nil
+	}
+	number, err := j.describe(ctx, p.write.d)
+	if err != nil {
+		return err
+	}
+	path, units, ok := p.place()
+	if !ok {
+		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.key, p.write.d.name)
+	}
+	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+32), number, p.item.Tenant, path, units, p.write.payload)
+	return nil
 }
 
 // put is offer for a caller that waits until its point is on disk.

@@ -25,7 +25,7 @@ const buryPause = time.Second
 func (j *journal) delivered(it *ingest.Item, out bt.Outcome) {
 	p := it.Work.(*pending)
 	switch {
-	case out.State == bt.Stored:
+	case out.State == bt.Stored, p.event != nil && p.event.done:
 		j.spool.Done(p.seq)
 	case errors.Is(out.Err, ErrWriterClosed):
 	case errors.Is(out.Err, ErrErased):

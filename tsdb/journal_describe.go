@@ -22,27 +22,61 @@ func (j *journal) describe(ctx context.Context, d *dataset) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	n, err := j.describeText(ctx, descriptionPrefix, text)
+	if err != nil {
+		return 0, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.numbers) >= mostNumbers { // of a program that defines its schemas again and again
+		clear(j.numbers)
+	}
+	j.numbers[d] = n
+	if j.datasets[n] == nil {
+		j.datasets[n] = d
+	}
+	return n, nil
+}
+
+// describeAdded is describe for a rollup to which events are added.
+func (j *journal) describeAdded(ctx context.Context, to *added) (uint64, error) {
+	j.mu.Lock()
+	number, ok := j.addNumbers[to.text]
+	j.mu.Unlock()
+	if ok {
+		return number, nil
+	}
+	n, err := j.describeText(ctx, addedPrefix, []byte(to.text))
+	if err != nil {
+		return 0, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.addNumbers) >= mostNumbers {
+		clear(j.addNumbers)
+	}
+	j.addNumbers[to.text] = n
+	if j.rollups[n] == nil {
+		j.rollups[n] = to
+	}
+	return n, nil
+}
+
+// describeText returns the number under which the journal holds a description, and writes it where there is none. Datasets
+// and rollups share their numbers.
+func (j *journal) describeText(ctx context.Context, prefix string, text []byte) (uint64, error) {
 	for {
 		next := uint64(0)
 		for name, have := range j.spool.Metas() {
-			n, ok := parseDescription(name)
-			if ok && string(have) == string(text) {
-				j.mu.Lock()
-				defer j.mu.Unlock()
-				if len(j.numbers) >= mostNumbers { // of a program that defines its schemas again and again
-					clear(j.numbers)
-				}
-				j.numbers[d] = n
-				if j.datasets[n] == nil {
-					j.datasets[n] = d
-				}
+			n, of, ok := parseDescription(name)
+			if ok && of == prefix && string(have) == string(text) {
 				return n, nil
 			}
 			if ok {
 				next = max(next, n+1)
 			}
 		}
-		if err := j.writeDescription(ctx, next, text); err != nil {
+		if err := j.writeDescription(ctx, prefix, next, text); err != nil {
 			return 0, err
 		}
 	}
@@ -71,31 +105,47 @@ func readDescription(text []byte) (*dataset, error) {
 }
 
 // writeDescription writes a description under a number that is free; where another was faster, it does nothing.
-func (j *journal) writeDescription(ctx context.Context, number uint64, text []byte) error {
+func (j *journal) writeDescription(ctx context.Context, prefix string, number uint64, text []byte) error {
 	j.describing.Lock()
 	defer j.describing.Unlock()
-	name := descriptionPrefix + strconv.FormatUint(number, 10)
-	if _, taken := j.spool.Meta(name); taken {
-		return nil
+	digits := strconv.FormatUint(number, 10)
+	for _, p := range descriptionPrefixes {
+		if _, taken := j.spool.Meta(p + digits); taken {
+			return nil
+		}
 	}
-	return j.spool.SetMeta(ctx, name, text)
+	return j.spool.SetMeta(ctx, prefix+digits, text)
 }
 
-const descriptionPrefix = "dataset/"
+const (
+	descriptionPrefix = "dataset/"
+	addedPrefix       = "rollup/"
+)
 
-func parseDescription(name string) (uint64, bool) {
-	digits, ok := strings.CutPrefix(name, descriptionPrefix)
-	if !ok {
-		return 0, false
+var descriptionPrefixes = []string{descriptionPrefix, addedPrefix}
+
+func parseDescription(name string) (number uint64, prefix string, ok bool) {
+	for _, p := range descriptionPrefixes {
+		if digits, ok := strings.CutPrefix(name, p); ok {
+			n, err := strconv.ParseUint(digits, 10, 64)
+			return n, p, err == nil
+		}
 	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, err == nil
+	return 0, "", false
 }
 
 func (j *journal) readDescriptions() error {
 	for name, text := range j.spool.Metas() {
-		number, ok := parseDescription(name)
+		number, prefix, ok := parseDescription(name)
 		if !ok {
+			continue
+		}
+		if prefix == addedPrefix {
+			to, err := readAdded(text)
+			if err != nil {
+				return fmt.Errorf("tsdb: the journal's %s: %w", name, err)
+			}
+			j.rollups[number] = to
 			continue
 		}
 		d, err := readDescription(text)

@@ -180,12 +180,11 @@ func (j *journal) catchUp(p *pending, from uint64) {
 
 // pending makes a point of a record; nil where that cannot be done, and the record becomes a dead letter.
 func (j *journal) pending(r spool.Record) *pending {
-	id, w, err := parseRecord(r.Data, j.dataset)
+	p, err := j.parse(r.Data)
 	if err != nil {
 		j.condemn(r.Seq, nil, bt.Outcome{State: bt.Rejected, Err: errors.Join(errUnreadable, err)})
 		return nil
 	}
-	p := newPending(id, w, nil)
 	p.seq = r.Seq
 	p.item.Done = j.delivered
 	return p

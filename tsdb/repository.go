@@ -90,13 +90,18 @@ func (d *dataset) arrival(t, now time.Time) (int64, error) {
 	if c := &d.classes[0]; c.bounded && d.precision.CellMicros(units) < int64(c.cutoff(now)) {
 		return 0, invalid.New(ErrExpired, "time", stamp(t), fmt.Sprintf("what the retention class %s keeps", c.Class))
 	}
+	return units, d.timely(t, now)
+}
+
+// timely checks a time against the limits of lateness and earliness.
+func (d *dataset) timely(t, now time.Time) error {
 	if d.maxLate > 0 && t.Before(now.Add(-d.maxLate)) {
-		return 0, invalid.New(ErrLate, "time", stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.maxLate))
+		return invalid.New(ErrLate, "time", stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.maxLate))
 	}
 	if d.maxEarly > 0 && t.After(now.Add(d.maxEarly)) {
-		return 0, invalid.New(ErrEarly, "time", stamp(t), fmt.Sprintf("at most %v ahead, the schema's MaxEarly", d.maxEarly))
+		return invalid.New(ErrEarly, "time", stamp(t), fmt.Sprintf("at most %v ahead, the schema's MaxEarly", d.maxEarly))
 	}
-	return units, nil
+	return nil
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

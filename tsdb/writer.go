@@ -70,7 +70,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	o.Delivery, o.Freed = 0, j.freed
 	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
-	w.buffer = ingest.New(delivery{store: s, keep: true}, o)
+	w.buffer = ingest.New(delivery{store: s, keep: true, journal: j}, o)
 	w.journal = j
 	j.start(w.buffer, s.erased)
 	return w, nil
@@ -183,6 +183,7 @@ type pending struct {
 	item  ingest.Item
 	write write
 	told  func(Outcome) // nil where nobody waits for it
+	event *event        // in the place of write, where it is no point but an event for a rollup
 
 	// With a journal:
 	record []byte // what is to be synced, until it is
@@ -239,6 +240,8 @@ type Undelivered struct {
 	Entity  Entity
 	Time    time.Time
 	Outcome Outcome
+	// Rollup is the rollup that an event was to be added to, of which Time is the start of the bucket; empty for a point.
+	Rollup string
 }
 
 // UndeliveredError is the error of Writer.Close where points that nobody waited for were not stored.
@@ -288,8 +291,13 @@ func (w *Writer) failed(it *ingest.Item, out bt.Outcome) {
 }
 
 func (p *pending) undelivered(out bt.Outcome) Undelivered {
-	u := Undelivered{Dataset: p.write.d.name, Outcome: p.outcome(out)}
+	u := Undelivered{Outcome: p.outcome(out)}
 	u.Tenant, _ = tenant.Parse(p.item.Tenant)
+	if ev := p.event; ev != nil {
+		u.Dataset, u.Rollup, u.Entity, u.Time = ev.to.Dataset, ev.to.Rollup.Name, Entity{path: ev.path}, time.UnixMilli(ev.event.Bucket).UTC()
+		return u
+	}
+	u.Dataset = p.write.d.name
 	if path, units, ok := p.place(); ok {
 		u.Entity, u.Time = Entity{path: path}, p.write.d.precision.Time(units)
 	}

@@ -24,6 +24,7 @@ var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the serv
 
 // record is what the guard noted of one guarded call. It travels in the context and is read when the call has returned.
 type record struct {
+	asks     bool         // whether there is a guard: the call goes no further
 	reads    bool         // the call is a read, which the client may repeat: only err is noted
 	seen     bool         // the call came by
 	err      error        // how the call ended
@@ -59,6 +60,10 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 	rec, ok := ctx.Value(recordKey{}).(*record)
 	if !ok || rec.seen {
 		return streamer(ctx, desc, cc, method, opts...)
+	}
+	if rec.asks {
+		rec.seen = true
+		return nil, errHandled
 	}
 	if rec.reads {
 		stream, err := streamer(ctx, desc, cc, method, opts...)

@@ -2,6 +2,7 @@ package bt
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -19,6 +20,7 @@ type Table struct {
 	data     bigtable.TableAPI
 	cond     bigtable.TableAPI
 	timeouts Timeouts
+	guarded  atomic.Bool // a call was seen to pass the guard
 }
 
 // New returns a Table over data. Conditional writes go through cond, which may be the same.

@@ -22,9 +22,12 @@ type Rollup struct {
 	Span int64 `json:"span_ms"`
 	Step int64 `json:"step_ms,omitempty"`
 	// Late is how long after its end a bucket is still open, in milliseconds.
-	Late     int64           `json:"late_ms"`
-	Class    Class           `json:"class"`
-	Measures []RollupMeasure `json:"measures,omitempty"`
+	Late int64 `json:"late_ms"`
+	// Remember is how long a row remembers messages, in milliseconds, and MaxMessages about how many.
+	Remember    int64           `json:"remember_ms,omitempty"`
+	MaxMessages int             `json:"max_messages,omitempty"`
+	Class       Class           `json:"class"`
+	Measures    []RollupMeasure `json:"measures,omitempty"`
 }
 
 // RollupMeasure is what the catalogue knows of a measure: numbers are stored as whole multiples of 10^-Decimals.
@@ -72,6 +75,8 @@ func (r *Rollup) differences(dataset string, o *Rollup) (diffs []string) {
 	differ("span of a row", millis(r.Span), millis(o.Span))
 	differ("step of marks", millis(r.Step), millis(o.Step))
 	differ("lateness", millis(r.Late), millis(o.Late))
+	differ("memory of messages", millis(r.Remember), millis(o.Remember))
+	differ("number of messages in a row", strconv.Itoa(r.MaxMessages), strconv.Itoa(o.MaxMessages))
 	differ("retention class", r.Class.Name, o.Class.Name)
 	differ("policy", r.Class.Policy, o.Class.Policy)
 	differ("measures", measuresString(r.Measures), measuresString(o.Measures))

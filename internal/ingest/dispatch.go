@@ -302,7 +302,7 @@ func (q *Buffer) attempt(b *batch) {
 			continue
 		}
 		out := it.Track.Outcome()
-		if out.State == bt.Rejected {
+		if out.State == bt.Rejected && !it.Merge { // what merges is refused together
 			q.uncover(it)
 		}
 		over = append(over, ending{it, out})

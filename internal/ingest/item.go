@@ -3,12 +3,13 @@
 //
 // Its promises: memory stays within the buffer's limits; each item ends exactly once; two items of one row are sent in the
 // order in which they came, never in one batch and never at the same time, and of those that wait for their row while
-// another is under way only the last is sent, as it replaces the others; a tenant that floods leaves room, and every
+// another is under way only the last is sent, as it replaces the others or, where they merge, brings them with it; a tenant that floods leaves room, and every
 // next slot, to the others; and in an outage the requests of all items together stay within one budget.
 package ingest
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
@@ -30,10 +31,11 @@ type Item struct {
 	// The fields are in an order in which they take little memory.
 	Mutations int32 // that it takes in a request
 	Alone     bool  // it cannot go in a bulk request; a batch holds only such, or none. All items of a row agree on it
+	Merge     bool  // with Alone: what waits for a row goes together with the last of it. All items of a row agree on it
 	claimed   bool  // it has taken its row
 	lane      *lane
 	next      *Item
-	covers    list // earlier ones of the same row, which it replaces, oldest first: they end as it does
+	covers    list // earlier ones of the same row, which it replaces or brings with it, oldest first: they end as it does
 	hash      uint64
 	gen       uint64
 	arrived   time.Time
@@ -58,6 +60,15 @@ type Report struct {
 	// Wait is how long the service asks to be left alone; 0 for no such wish.
 	Wait time.Duration
 	Err  error
+}
+
+// Covered returns the earlier items of the row that this one replaces, or brings with it where they merge, oldest first. It
+// is for the Sender, until Send returns.
+func (it *Item) Covered() iter.Seq[*Item] {
+	return func(yield func(*Item) bool) {
+		for c := it.covers.head; c != nil && yield(c); c = c.next {
+		}
+	}
 }
 
 // list is a queue of items linked by their next.

@@ -99,7 +99,7 @@ func (q *Buffer) claim(it *Item) bool {
 }
 
 // release gives up the item's row, and lets those that waited for it go next: all of them, where they depend on what the
-// row holds, and else the last of each row, which replaces what those before it write.
+// row holds, and else the last of each row, which replaces what those before it write, or brings it with it.
 func (q *Buffer) release(it *Item) {
 	behind := q.rows[it.hash]
 	delete(q.rows, it.hash)
@@ -108,7 +108,7 @@ func (q *Buffer) release(it *Item) {
 		return
 	}
 	for next := behind.pop(); next != nil; next = behind.pop() {
-		if after := behind.head; after != nil && after.Key == next.Key && !next.Alone && !after.Alone {
+		if after := behind.head; after != nil && after.Key == next.Key && next.covered() && after.covered() {
 			after.cover(next)
 			continue
 		}
@@ -116,6 +116,9 @@ func (q *Buffer) release(it *Item) {
 		q.expireBy(next)
 	}
 }
+
+// covered reports whether a later item of its row can stand for this one.
+func (it *Item) covered() bool { return !it.Alone || it.Merge }
 
 // cover lets the item stand for an earlier one of the same row, and for those that that one stands for.
 func (it *Item) cover(earlier *Item) {

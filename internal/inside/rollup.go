@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
@@ -12,13 +13,22 @@ import (
 type Repository struct {
 	Store     Store
 	Dataset   string
+	Fields    []string
+	Salts     int
 	Space     rowkey.Space // of the points; its CheckPath and CheckPrefix hold for the rollups' rows too
 	Precision rowkey.Precision
 	Rollups   []Rollup // as the schema lists them
 	// Whole returns the oldest time, in whole milliseconds, from which on no point has expired in any class; 0 where none does.
 	Whole func(now time.Time) int64
+	// Arrival refuses a time that is too late or too early to be written by the schema's limits; what has expired passes.
+	Arrival func(t, now time.Time) error
 	// Admit refuses a call that must not be made, for another tenant in ctx or a store that is closed. Each call asks it.
 	Admit func(ctx context.Context) error
+	// Table is the table as the tenant may see it.
+	Table *bt.Table
+	// Take refuses what must not be written of an entity, whose path has passed CheckPath, and counts it against the tenant's
+	// limits. Each event that is to be added asks it, after all other checks.
+	Take func(path string, bytes int) error
 }
 
 // Rollup is a rollup of a dataset, and where its rows are. Times in their keys are in milliseconds.

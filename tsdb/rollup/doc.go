@@ -22,6 +22,15 @@
 //
 // # Added up
 //
-// For events that are not kept, such as views of advertisements. Each addition is a conditional write or one that is
-// tried once, as its Mode says: see Mode.
+// For events that are not kept, such as views of advertisements. Nothing repairs such a sum afterwards, and the official
+// client sends an addition again when its answer was lost, which counts it twice. The rollup's Mode says how that is kept
+// from happening, and each mode has a way to add of its own:
+//
+//   - ByStream, Stream: through a writer with a journal. Exact through lost answers and crashes. Events of a row that wait go
+//     together in one conditional write. The row keeps some 60 bytes for each journal.
+//   - ByMessage, Messages: each event brings an identity, such as the number of a message in a queue. Exact where the queue
+//     delivers again within Options.Remember. One conditional write an event; the row keeps some 100 bytes for each.
+//   - AtMostOnce, Once: one attempt. Never counts twice; an event of which nobody knows whether it counts is said to be so.
+//
+// The first two need single-cluster routing, as all conditional writes do.
 package rollup

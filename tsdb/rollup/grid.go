@@ -46,6 +46,9 @@ func (r *Rollup[T]) resolve() error {
 	if _, _, err := o.Retention.Policy.PointAge(); err != nil {
 		return fmt.Errorf("retention class %s: %w", invalid.Quote(o.Retention.Name), err)
 	}
+	if err := r.resolveMessages(); err != nil {
+		return err
+	}
 	return r.resolveSpan()
 }
 

@@ -37,7 +37,7 @@ func levels[T any](repo *tsdb.Repository[T]) (inside.Repository, []*level[T], er
 		if !ok {
 			continue // of another type: For could not have been given it
 		}
-		l := &level[T]{Rollup: def, repo: repo.Unlimited(inside.Key{}), table: in.Store.For(repo.Tenant()), in: in, at: r}
+		l := &level[T]{Rollup: def, repo: repo.Unlimited(inside.Key{}), table: in.Table, in: in, at: r}
 		for _, finer := range out {
 			if finer.name == def.opts.From {
 				l.source = finer

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -58,6 +59,13 @@ type Options struct {
 	// that is changed. Zero is about 1 day for buckets below an hour, 30 days for those below a day, and 400 days for others. A
 	// row holds at most 2,000 buckets.
 	Span time.Duration
+	// Remember, of a rollup by message, is how long a row remembers a message: the same one does not count again within it.
+	// Zero is 24 hours, which is longer than most queues deliver again; 1 minute to 30 days, in whole milliseconds.
+	Remember time.Duration
+	// MaxMessages, of a rollup by message, is about how many messages a row remembers at once, each in some 100 bytes. One
+	// that is too many is rejected with ErrTooManyMessages. They are counted in 16 parts, so that the first one that is
+	// rejected may come when the row is only about nine tenths full. Zero is 10,000; at least 16, at most 100,000.
+	MaxMessages int
 }
 
 // Rollup is the definition of a rollup of values of type T: its buckets and its measures. List it in the
@@ -69,6 +77,7 @@ type Rollup[T any] struct {
 	opts     Options
 	entry    catalog.Rollup
 	layout   layout
+	added    *addition.Shape // nil for a rollup that is derived
 }
 
 // Define returns a rollup: its name within the schema (1 to 16 bytes of a-z 0-9 _), the grid of its buckets, and its
@@ -145,12 +154,21 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		Late:  r.opts.Lateness.Milliseconds(),
 		Class: catalog.Class{Name: r.opts.Retention.Name, Policy: r.opts.Retention.Policy.String()},
 	}
-	if opts.Mode == Derived {
+	switch opts.Mode {
+	case Derived:
 		r.entry.Step = r.step().Milliseconds()
+	case ByMessage:
+		r.entry.Remember, r.entry.MaxMessages = r.opts.Remember.Milliseconds(), r.opts.MaxMessages
 	}
 	for i := range r.measures {
 		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
 	}
 	r.layout = newLayout(r.opts.Retention.Name, r.measures)
+	if opts.Mode != Derived {
+		var err error
+		if r.added, err = addition.NewShape(&r.entry); err != nil {
+			return nil, err
+		}
+	}
 	return r, nil
 }

@@ -1,0 +1,21 @@
+package inside
+
+import (
+	"github.com/tidemark-go/tidemark/internal/addition"
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Event is an event for a rollup, on its way into a writer's journal.
+type Event struct {
+	Table   *bt.Table // of the repository's store
+	Tenant  tenant.ID
+	Dataset string
+	Fields  []string
+	Salts   int
+	Rollup  *catalog.Rollup // the same for all events of a rollup
+	Path    string
+	Event   addition.Event
+	Try     bool // do not wait for room
+}

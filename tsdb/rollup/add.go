@@ -1,0 +1,170 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/addition"
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// The errors of additions, to tell apart with errors.Is, beside those of tsdb.
+var (
+	// ErrMode: the rollup comes by its numbers in another way than this call is for.
+	ErrMode = errors.New("rollup: the rollup is of another mode")
+	// ErrTooManyMessages: the row remembers as many messages as it may (Options.MaxMessages), and takes no new one until it may
+	// forget some.
+	ErrTooManyMessages = addition.ErrTooManyMessages
+	// ErrTooManyStreams: 1,000 journals have added to the row already. A journal's folder that is kept is one, however often
+	// its program starts.
+	ErrTooManyStreams = addition.ErrTooManyStreams
+)
+
+const (
+	defaultRemember    = 24 * time.Hour
+	mostRemember       = 30 * 24 * time.Hour
+	defaultMaxMessages = 10_000
+	mostMessages       = 100_000
+	leastMessages      = 16
+)
+
+// resolveMessages resolves what only a rollup by message has.
+func (r *Rollup[T]) resolveMessages() error {
+	o := &r.opts
+	if o.Mode != ByMessage {
+		if o.Remember != 0 || o.MaxMessages != 0 {
+			return invalid.New(ErrInvalid, "Remember and MaxMessages", fmt.Sprintf("%v and %d", o.Remember, o.MaxMessages), "0 for a rollup that is not by message")
+		}
+		return nil
+	}
+	if o.Remember == 0 {
+		o.Remember = defaultRemember
+	}
+	if o.MaxMessages == 0 {
+		o.MaxMessages = defaultMaxMessages
+	}
+	if o.Remember < time.Minute || o.Remember > mostRemember || o.Remember%time.Millisecond != 0 {
+		return invalid.New(ErrInvalid, "Remember", o.Remember.String(), fmt.Sprintf("0 for the default, or 1m to %v in whole milliseconds", mostRemember))
+	}
+	if o.MaxMessages < leastMessages || o.MaxMessages > mostMessages {
+		return invalid.New(ErrInvalid, "MaxMessages", strconv.Itoa(o.MaxMessages), fmt.Sprintf("0 for the default, or %d to %d", leastMessages, mostMessages))
+	}
+	return nil
+}
+
+// adder is what the ways to add have in common.
+type adder[T any] struct {
+	rollup *Rollup[T]
+	repo   *tsdb.Repository[T]
+	mode   Mode
+}
+
+// placed is where an event belongs.
+type placed struct {
+	in    inside.Repository
+	key   string
+	path  string
+	event addition.Event
+}
+
+// open refuses a call that cannot or must not be made.
+func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup, error) {
+	switch {
+	case a == nil || a.rollup == nil || a.rollup.name == "":
+		return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", "zero", "one from Define")
+	case a.rollup.opts.Mode != a.mode:
+		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s is %s, this is for %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)
+	}
+	in, err := a.repo.Inside(inside.Key{})
+	if err != nil {
+		return inside.Repository{}, nil, err
+	}
+	if err := in.Admit(ctx); err != nil {
+		return inside.Repository{}, nil, err
+	}
+	for i := range in.Rollups {
+		if u := &in.Rollups[i]; u.Definition == any(a.rollup) {
+			return in, u, nil
+		}
+	}
+	return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(a.rollup.name), "one that the SchemaOptions.Rollups of the repository's schema list")
+}
+
+// place checks an event against every limit and says where it belongs.
+func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, t time.Time, v T) (placed, error) {
+	path := e.String()
+	if err := in.Space.CheckPath(path); err != nil {
+		return placed{}, err
+	}
+	now := in.Store.Clock()
+	if err := in.Arrival(t, now); err != nil {
+		return placed{}, err
+	}
+	start := a.rollup.grid.Start(t)
+	bucket := start.UnixMilli()
+	if err := addition.CheckBucket(bucket, a.rollup.opts.Span.Milliseconds()); err != nil {
+		return placed{}, invalid.New(ErrInvalid, "time", stamp(t), "in a bucket that starts at or after 1970-01-01T00:00:00Z and far from the end of time")
+	}
+	if u.Bounded && start.Before(now.Add(-u.Age)) {
+		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that the retention class %s keeps", u.Class.Name))
+	}
+	event := addition.Event{Bucket: bucket, Numbers: make([]addition.Number, len(a.rollup.measures))}
+	for i := range a.rollup.measures {
+		m := &a.rollup.measures[i]
+		x, ok := m.Of(v)
+		if !ok {
+			continue
+		}
+		if !(math.Abs(x) <= m.Max) {
+			return placed{}, invalid.New(ErrInvalid, "measure "+m.Name, fmt.Sprint(x), fmt.Sprintf("a magnitude of at most %v, the measure's Max", m.Max))
+		}
+		n, _ := m.scaled(v)
+		event.Numbers[i] = addition.Number{Value: n, Has: true}
+	}
+	if err := in.Take(path, 8*len(event.Numbers)); err != nil {
+		return placed{}, err
+	}
+	key := string(u.Rows.AppendPoint(nil, path, a.rollup.added.Row(bucket)))
+	return placed{in: in, key: key, path: path, event: event}, nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// outcome returns what became of an addition as tsdb says it.
+func outcome(in inside.Repository, o bt.Outcome) tsdb.Outcome {
+	out := tsdb.Outcome{State: tsdb.State(o.State), Attempts: o.Attempts, Err: o.Err}
+	if o.Err != nil && o.Attempts > 0 && !errors.Is(o.Err, ErrTooManyMessages) {
+		out.Err = in.Store.Explain(o.Err)
+	}
+	return out
+}
+
+func rejected(err error) tsdb.Outcome { return tsdb.Outcome{State: tsdb.Rejected, Err: err} }
+
+// errorOf returns an outcome as an error: nil where the event counts.
+func errorOf(o tsdb.Outcome) error {
+	if o.State == tsdb.Stored || o.State == tsdb.Journaled {
+		return nil
+	}
+	return &tsdb.WriteError{Outcome: o}
+}
+
+func batchError(outcomes []tsdb.Outcome) error {
+	var failed []tsdb.Failure
+	for i, o := range outcomes {
+		if errorOf(o) != nil {
+			failed = append(failed, tsdb.Failure{Index: i, Outcome: o})
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return &tsdb.BatchError{Total: len(outcomes), Failed: failed}
+}

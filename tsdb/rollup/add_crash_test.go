@@ -1,0 +1,214 @@
+package rollup_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+var addCrashes = flag.Int("rollup.crashes", 5, "how often a process that adds events is killed")
+
+// addChild names the folder of a process that adds events until it is killed.
+const (
+	addChild = "TIDEMARK_TEST_ADD"
+	addRound = "TIDEMARK_TEST_ADD_ROUND"
+)
+
+// addersOfChild is how many goroutines of the process add events.
+const addersOfChild = 3
+
+// TestStreamSurvivesCrashes kills a process at random moments while it adds events over a connection that loses every fifth
+// answer. Each event that it acknowledged counts, and none counts twice: those of a goroutine are 0, 1, 2, … and what is
+// there is the first of them, up to some number.
+func TestStreamSurvivesCrashes(t *testing.T) {
+	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		t.Skip("the process opens a store of its own; it runs in process")
+	}
+	if dir := os.Getenv(addChild); dir != "" {
+		addProcess(t, dir)
+		return
+	}
+	dir := t.TempDir()
+	var acked [][addersOfChild]int
+	for round := range *addCrashes {
+		acked = append(acked, addCrash(t, dir, round))
+		if round == *addCrashes-1 || rand.IntN(4) == 0 {
+			checkAdded(t, dir, acked)
+		}
+	}
+	t.Logf("acknowledged: %v", acked)
+}
+
+// addCrash runs the process and kills it some time after its first acknowledgement.
+func addCrash(t *testing.T, dir string, round int) (acked [addersOfChild]int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestStreamSurvivesCrashes$", "-test.timeout=60s")
+	cmd.Env = append(os.Environ(), addChild+"="+dir, fmt.Sprintf("%s=%d", addRound, round))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	n := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var g, last int
+		var end string
+		if _, err := fmt.Sscanf(lines.Text(), "acked %d %d %s", &g, &last, &end); err != nil || end != "." {
+			continue // half a line, as the process was killed
+		}
+		if n++; n == 1 {
+			timer.Reset(time.Duration(rand.IntN(400)) * time.Millisecond)
+		}
+		acked[g] = last
+	}
+	_ = cmd.Wait()
+	if n == 0 {
+		t.Fatalf("the process acknowledged nothing:\n%s", stderr.String())
+	}
+	return acked
+}
+
+type number struct{ N float64 }
+
+func addCrashStore(t *testing.T, dir string, opts ...grpc.DialOption) (*tsdb.Store, *rollup.Rollup[number], *tsdb.Repository[number]) {
+	t.Helper()
+	server, err := local.Open(engine.Options{Dir: filepath.Join(dir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := server.Dial(append(tsdb.DialOptions(), opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, admin, err := local.Clients(context.Background(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: admin, OnClose: func() error {
+		return errors.Join(client.Close(), server.Close())
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rollup.MustDefine("day", window.Days(1), []rollup.Measure[number]{
+		{Name: "n", Of: func(v number) (float64, bool) { return v.N, true }, Max: 1 << 40},
+	}, rollup.Options{Mode: rollup.ByStream})
+	s := tsdb.MustDefine("events", tsdb.Key("round", "adder"), codec.JSON[number](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+	if err := store.Ensure(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+	return store, r, s.For(store, acme)
+}
+
+// addUnreliable loses every fifth answer to an addition, and lets each tenth fail before it does anything.
+func addUnreliable(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	lost := status.Error(codes.Unavailable, "lost")
+	roll := rand.IntN(10)
+	if !strings.HasSuffix(method, "/CheckAndMutateRow") || roll > 2 {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	if roll == 0 {
+		return lost
+	}
+	_ = invoker(ctx, method, req, reply, cc, opts...)
+	return lost
+}
+
+// addProcess adds until it is killed.
+func addProcess(t *testing.T, dir string) {
+	round, err := strconv.Atoi(os.Getenv(addRound))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, r, repo := addCrashStore(t, dir, grpc.WithChainUnaryInterceptor(addUnreliable))
+	w, err := store.NewWriter(tsdb.WriterOptions{BufferPoints: 300, Journal: tsdb.JournalOptions{Dir: filepath.Join(dir, "journal")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := rollup.Stream(r, repo, w)
+	var goroutines sync.WaitGroup
+	for g := range addersOfChild {
+		goroutines.Go(func() {
+			for n := 0; ; {
+				var events []tsdb.Point[number]
+				for range 1 + rand.IntN(50) {
+					events = append(events, tsdb.Point[number]{Entity: adderOf(round, g), Time: start, Value: number{float64(n)}})
+					n++
+				}
+				if _, err := in.AddMany(context.Background(), events); err != nil {
+					t.Error(err)
+					return
+				}
+				fmt.Printf("acked %d %d .\n", g, n)
+			}
+		})
+	}
+	goroutines.Wait()
+}
+
+func adderOf(round, g int) tsdb.Entity {
+	return tsdb.NewEntity(fmt.Sprintf("r%d", round), fmt.Sprintf("g%d", g))
+}
+
+// checkAdded delivers what is left in the journal, and compares what is there with what was acknowledged.
+func checkAdded(t *testing.T, dir string, acked [][addersOfChild]int) {
+	t.Helper()
+	store, r, repo := addCrashStore(t, dir)
+	defer store.Close()
+	w, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: filepath.Join(dir, "journal")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Stats().Journal.DeadLetters; n > 0 {
+		t.Errorf("%d dead letters", n)
+	}
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for round, last := range acked {
+		for g, n := range last {
+			b, err := rollup.For(r, repo).Total(t.Context(), adderOf(round, g), tsdb.Between(start.Add(-24*time.Hour), start.Add(24*time.Hour)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Points == 0 && n == 0 {
+				continue // it was killed before
+			}
+			if b.Points < int64(n) || len(b.Values) != 1 {
+				t.Fatalf("round %d, adder %d: %d events count, %d were acknowledged", round, g, b.Points, n)
+			}
+			if v, c := b.Values[0], float64(b.Points); v.Count != b.Points || v.Sum != c*(c-1)/2 || v.Min != 0 || v.Max != c-1 {
+				t.Errorf("round %d, adder %d: %d events count, and %d numbers of the sum %v, up to %v: want the first %d numbers once each", round, g, b.Points, v.Count, v.Sum, v.Max, b.Points)
+			}
+		}
+	}
+}

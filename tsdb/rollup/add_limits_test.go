@@ -1,0 +1,313 @@
+package rollup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// adders are the ways to add an event to a rollup, each as one function.
+func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer) map[string]func(context.Context, tsdb.Entity, time.Time, view) error {
+	one := func(in interface {
+		AddMany(context.Context, []tsdb.Point[view]) ([]tsdb.Outcome, error)
+	},
+	) func(context.Context, tsdb.Entity, time.Time, view) error {
+		return func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
+			outcomes, err := in.AddMany(ctx, []tsdb.Point[view]{{Entity: e, Time: at, Value: v}})
+			if (err == nil) != (outcomes[0].Err == nil) {
+				return fmt.Errorf("the error %w and the outcome %v contradict each other", err, outcomes[0])
+			}
+			return err
+		}
+	}
+	n := 0
+	return map[string]func(context.Context, tsdb.Entity, time.Time, view) error{
+		"Once.Add":      rollup.Once(r, repo).Add,
+		"Once.AddMany":  one(rollup.Once(r, repo)),
+		"Stream.Add":    rollup.Stream(r, repo, w).Add,
+		"Stream.TryAdd": rollup.Stream(r, repo, w).TryAdd,
+		"Stream.AddFunc": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
+			told := make(chan tsdb.Outcome, 1)
+			err := rollup.Stream(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { told <- o })
+			if o := <-told; err == nil && o.Err != nil {
+				return &tsdb.WriteError{Outcome: o}
+			}
+			return err
+		},
+		"Stream.AddMany": one(rollup.Stream(r, repo, w)),
+		"Messages.Add": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
+			n++
+			_, err := rollup.Messages(r, repo).Add(ctx, fmt.Sprint(n), e, at, v)
+			return err
+		},
+	}
+}
+
+// TestEveryWayToAddIsTested: a method that adds events and is not in the table of adders is one whose walls nobody has tried.
+func TestEveryWayToAddIsTested(t *testing.T) {
+	tested := adders(nil, nil, nil)
+	for name, of := range map[string]reflect.Type{
+		"Once": reflect.TypeFor[*rollup.OnceAdder[view]](), "Messages": reflect.TypeFor[*rollup.MessageAdder[view]](),
+		"Stream": reflect.TypeFor[*rollup.StreamAdder[view]](),
+	} {
+		for i := range of.NumMethod() {
+			if call := name + "." + of.Method(i).Name; tested[call] == nil {
+				t.Errorf("%s is not in the table of adders", call)
+			}
+		}
+	}
+}
+
+func modeOf(name string) rollup.Mode {
+	switch name[:1] {
+	case "O":
+		return rollup.AtMostOnce
+	case "S":
+		return rollup.ByStream
+	}
+	return rollup.ByMessage
+}
+
+// TestAddLimits: what cannot be added is rejected before anything is sent, by each way to add.
+func TestAddLimits(t *testing.T) {
+	for _, mode := range []rollup.Mode{rollup.AtMostOnce, rollup.ByStream, rollup.ByMessage} {
+		clock := &clock{start}
+		month := gc.Class{Name: "m", Policy: gc.MaxAge(30 * 24 * time.Hour)}
+		r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: mode, Retention: month})
+		s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{
+			Rollups: []tsdb.Rollup{r}, MaxLate: 40 * 24 * time.Hour, MaxEarly: time.Hour,
+		})
+		other := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: mode, Retention: month})
+		store, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
+		plain, err := store.NewWriter(tsdb.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: filepath.Join(t.TempDir(), "journal")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ip := tsdb.NewEntity("10.0.0.1", "x")
+		repo := s.For(store, acme)
+		for name, add := range adders(r, repo, w) {
+			if modeOf(name) != mode {
+				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrMode) || !errors.Is(err, tsdb.ErrRejected) {
+					t.Errorf("%s on a rollup that is %s: %v, want ErrMode", name, mode, err)
+				}
+				continue
+			}
+			conn.Reset()
+			for _, tt := range []struct {
+				what string
+				e    tsdb.Entity
+				at   time.Time
+				v    view
+				want error
+			}{
+				{"too late", ip, start.Add(-41 * 24 * time.Hour), view{}, tsdb.ErrLate},
+				{"too early", ip, start.Add(2 * time.Hour), view{}, tsdb.ErrEarly},
+				{"expired", ip, start.Add(-31 * 24 * time.Hour), view{}, tsdb.ErrExpired},
+				{"in a bucket that has expired", ip, start.Add(-30*24*time.Hour - 1), view{}, tsdb.ErrExpired},
+				{"too large", ip, start, view{Cents: 1000.01}, rollup.ErrInvalid},
+				{"too small", ip, start, view{Cents: -1001}, rollup.ErrInvalid},
+				{"not a number", ip, start, view{Cents: math.NaN()}, rollup.ErrInvalid},
+				{"infinite", ip, start, view{Cents: math.Inf(1)}, rollup.ErrInvalid},
+				{"of too few parts", tsdb.NewEntity("10.0.0.1"), start, view{}, tsdb.ErrInvalid},
+				{"of nobody", tsdb.Entity{}, start, view{}, tsdb.ErrInvalid},
+			} {
+				if err := add(t.Context(), tt.e, tt.at, tt.v); !errors.Is(err, tt.want) || !errors.Is(err, tsdb.ErrRejected) {
+					t.Errorf("%s, an event %s: %v, want %v", name, tt.what, err, tt.want)
+				}
+			}
+			if err := add(tenant.NewContext(t.Context(), acme2), ip, start, view{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
+				t.Errorf("%s for another tenant: %v", name, err)
+			}
+			if n := len(conn.Counts().Calls); n > 0 {
+				t.Errorf("%s: %v were made for events that cannot be added", name, conn.Counts().Calls)
+			}
+			if err := errors.Join(add(t.Context(), ip, start, view{Cents: 1000}), w.Flush(t.Context())); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for name, add := range adders(other, repo, w) {
+			if err := add(t.Context(), ip, start, view{}); modeOf(name) == mode && !errors.Is(err, rollup.ErrInvalid) {
+				t.Errorf("%s to a rollup of no schema: %v", name, err)
+			}
+		}
+		for name, add := range adders(r, nil, w) {
+			if err := add(t.Context(), ip, start, view{}); modeOf(name) == mode && !errors.Is(err, rollup.ErrInvalid) {
+				t.Errorf("%s without a repository: %v", name, err)
+			}
+		}
+		for name, add := range adders(nil, repo, w) {
+			if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
+				t.Errorf("%s without a rollup: %v", name, err)
+			}
+		}
+		for _, bad := range []*tsdb.Writer{nil, plain} {
+			if err := rollup.Stream(r, repo, bad).Add(t.Context(), ip, start, view{}); mode == rollup.ByStream && !errors.Is(err, rollup.ErrInvalid) {
+				t.Errorf("a stream through a writer without a journal: %v", err)
+			}
+		}
+		if mode == rollup.ByMessage {
+			for _, id := range []string{"", string(make([]byte, 129))} {
+				if _, err := rollup.Messages(r, repo).Add(t.Context(), id, ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
+					t.Errorf("a message of %d bytes: %v", len(id), err)
+				}
+			}
+		}
+		if err := errors.Join(plain.Close(t.Context()), w.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAddStaysWithItsTenant: what is added for one tenant is in its rows alone, though the other's name begins like it.
+func TestAddStaysWithItsTenant(t *testing.T) {
+	for _, mode := range []rollup.Mode{rollup.AtMostOnce, rollup.ByStream, rollup.ByMessage} {
+		a := newAds(t, rollup.Options{Mode: mode}, tsdb.SchemaOptions{Salts: 3})
+		w := a.writer(filepath.Join(t.TempDir(), "journal"))
+		n := int64(0)
+		for name, add := range adders(a.rollup, a.repo, w) {
+			if modeOf(name) != mode {
+				continue
+			}
+			for _, part := range []string{"x", "x#y", "x%", "\x00"} {
+				n++
+				if err := add(t.Context(), tsdb.NewEntity(part, "2"), start, view{}); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := int64(0)
+		for _, part := range []string{"x", "x#y", "x%", "\x00"} {
+			b, err := rollup.For(a.rollup, a.repo).Total(t.Context(), tsdb.NewEntity(part, "2"), tsdb.Between(start.Add(-time.Hour), start.Add(time.Hour)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += int64(b.Points)
+			b, err = rollup.For(a.rollup, a.schema.For(a.store, acme2)).Total(t.Context(), tsdb.NewEntity(part, "2"), tsdb.Between(start.Add(-time.Hour), start.Add(time.Hour)))
+			if err != nil || b.Points != 0 {
+				t.Errorf("%s: the other tenant has %d events, %v", mode, b.Points, err)
+			}
+		}
+		if got != n {
+			t.Errorf("%s: the reader finds %d of %d events", mode, got, n)
+		}
+		err := a.table.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
+			if k := row.Key(); k[0] != '!' && k[:len("acme#views!rollup.hour#")] != "acme#views!rollup.hour#" {
+				t.Errorf("%s: there is a row %q", mode, k)
+			}
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTooManyStreams: a row takes no more than its number of streams; those that it knows go on, and what a new one brings
+// becomes a dead letter.
+func TestTooManyStreams(t *testing.T) {
+	a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
+	old, late := a.writer(filepath.Join(t.TempDir(), "old")), a.writer(filepath.Join(t.TempDir(), "new"))
+	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
+	add := func(w *tsdb.Writer) {
+		t.Helper()
+		if err := rollup.Stream(a.rollup, a.repo, w).Add(t.Context(), ev.Entity, ev.Time, ev.Value); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(old)
+	a.count(ev)
+	var key string
+	cells, _ := a.stored()
+	for k := range cells {
+		key = k[:len("acme#views!rollup.hour#10.0.0.1#x#0000000000000000000")]
+	}
+	m := bigtable.NewMutation()
+	for i := range 999 {
+		m.Set("keep.c", fmt.Sprintf("h:%032x", i), 1000, fmt.Appendf(nil, "%020d", i))
+	}
+	if err := a.table.Apply(t.Context(), key, m); err != nil {
+		t.Fatal(err)
+	}
+	add(late)
+	if st := late.Stats().Journal; st.DeadLetters != 1 || st.Points != 0 {
+		t.Errorf("the journal of the new stream holds %+v", st)
+	}
+	add(old)
+	a.count(ev)
+	if st := old.Stats().Journal; st.DeadLetters != 0 {
+		t.Errorf("the journal of the old stream holds %+v", st)
+	}
+	a.check("full")
+}
+
+// TestRefusedEventIsOnDiskBeforeLaterOnes: an event that is refused is a dead letter before later ones of its row are sent: a
+// crash in between would else let it pass for one that the row holds.
+func TestRefusedEventIsOnDiskBeforeLaterOnes(t *testing.T) {
+	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByStream})
+	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+	var w *tsdb.Writer
+	calls, early := 0, 0
+	hook := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if w == nil || method != "/google.bigtable.v2.Bigtable/CheckAndMutateRow" {
+			return invoker(ctx, method, req, reply, cc, opts...)
+		}
+		if calls++; calls%2 == 1 {
+			time.Sleep(10 * time.Millisecond) // for the others to come
+			return status.Error(codes.InvalidArgument, "refused")
+		}
+		if w.Stats().Journal.DeadLetters != calls/2 {
+			early++
+		}
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	store, _, _ := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(hook)}}, s)
+	var err error
+	if w, err = store.NewWriter(tsdb.WriterOptions{Linger: -1, Journal: tsdb.JournalOptions{Dir: filepath.Join(t.TempDir(), "journal")}}); err != nil {
+		t.Fatal(err)
+	}
+	in := rollup.Stream(r, s.For(store, acme), w)
+	for range 10 {
+		for range 2 {
+			if err := in.Add(t.Context(), tsdb.NewEntity("10.0.0.1", "x"), start, view{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if early > 0 || calls != 20 {
+		t.Errorf("%d of %d requests went before the refused event was on disk", early, calls)
+	}
+	if err := w.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

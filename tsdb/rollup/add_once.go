@@ -1,0 +1,111 @@
+package rollup
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/addition"
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// OnceAdder adds events to a rollup of mode AtMostOnce. Once makes one. It holds no resources and is safe for concurrent
+// use.
+type OnceAdder[T any] struct{ adder[T] }
+
+// Once returns what adds events to a rollup of mode AtMostOnce for the tenant of a repository. It does no I/O and cannot
+// fail: what is wrong with the rollup or the repository is reported by each call.
+func Once[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
+	return &OnceAdder[T]{adder[T]{rollup: r, repo: repo, mode: AtMostOnce}}
+}
+
+// Add adds an event at a time to the bucket of an entity, in one request that is made once.
+//
+// An error is a *tsdb.WriteError. It matches tsdb.ErrRejected where the event does not count and never will: for a number
+// above its measure's Max (ErrInvalid), a time that is too late, too early or expired, or what the service says; adding it
+// again is safe then. It matches tsdb.ErrUnknown where the answer was lost, so that the event counts or does not: adding it
+// again may count it twice. A client without the interceptors would send the event again by itself, so through one nothing is
+// sent: tsdb.ErrUnguardedClient.
+func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) error {
+	in, u, err := a.open(ctx)
+	if err != nil {
+		return errorOf(rejected(err))
+	}
+	p, err := a.place(in, u, e, t, v)
+	if err != nil {
+		return errorOf(rejected(err))
+	}
+	b := a.rollup.added.Batch()
+	b.Add(p.event)
+	m, _ := b.Mutation()
+	return errorOf(outcome(in, in.Table.Once(ctx, p.key, m)))
+}
+
+// AddMany adds events, those of one row together, each row once, in as few requests as it can. It returns what became of each
+// event, in order: events of one row end together. The error is nil where all of them count, and else a *tsdb.BatchError. An
+// event that cannot be added does not hinder the others.
+func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.Outcome, error) {
+	outcomes := make([]tsdb.Outcome, len(events))
+	in, u, err := a.open(ctx)
+	if err != nil {
+		for i := range outcomes {
+			outcomes[i] = rejected(err)
+		}
+		return outcomes, batchError(outcomes)
+	}
+	var rows []*rowOfEvents
+	last := map[string]*rowOfEvents{}
+	for i, ev := range events {
+		p, err := a.place(in, u, ev.Entity, ev.Time, ev.Value)
+		if err != nil {
+			outcomes[i] = rejected(err)
+			continue
+		}
+		row := last[p.key]
+		if row == nil || !row.batch.Add(p.event) {
+			round := 0
+			if row != nil {
+				round = row.round + 1
+			}
+			row = &rowOfEvents{key: p.key, batch: a.rollup.added.Batch(), round: round}
+			row.batch.Add(p.event)
+			last[p.key] = row
+			rows = append(rows, row)
+		}
+		row.events = append(row.events, i)
+	}
+	for round := 0; len(rows) > 0; round++ {
+		rows = a.addRound(ctx, in, rows, round, outcomes)
+	}
+	return outcomes, batchError(outcomes)
+}
+
+// rowOfEvents are events of one row that go together.
+type rowOfEvents struct {
+	key    string
+	batch  *addition.Batch
+	events []int // by their index in the call
+	round  int   // how many others of the row go before it: a request has a row once
+}
+
+// addRound sends the rows of a round, and returns those of later ones.
+func (a *OnceAdder[T]) addRound(ctx context.Context, in inside.Repository, rows []*rowOfEvents, round int, outcomes []tsdb.Outcome) (later []*rowOfEvents) {
+	var entries []bt.Entry
+	var sent []*rowOfEvents
+	for _, r := range rows {
+		if r.round > round {
+			later = append(later, r)
+			continue
+		}
+		m, n := r.batch.Mutation()
+		entries = append(entries, bt.Entry{Key: r.key, Mutation: m, Mutations: n, Bytes: r.batch.Bytes()})
+		sent = append(sent, r)
+	}
+	for i, out := range in.Table.BulkOnce(ctx, entries) {
+		for _, e := range sent[i].events {
+			outcomes[e] = outcome(in, out)
+		}
+	}
+	return later
+}

@@ -1,0 +1,558 @@
+package rollup_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// addBubble runs a test on a clock of its own; over TCP, where that does not work, on the real one.
+func addBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		f(t)
+		return
+	}
+	synctest.Test(t, f)
+}
+
+// view is a view of an advertisement.
+type view struct {
+	Cents float64 `json:"cents"`
+	Shown *int64  `json:"shown,omitempty"`
+}
+
+var viewMeasures = []rollup.Measure[view]{
+	{Name: "cents", Of: func(v view) (float64, bool) { return v.Cents, true }, Decimals: 2, Max: 1000},
+	{Name: "shown", Of: func(v view) (float64, bool) {
+		if v.Shown == nil {
+			return 0, false
+		}
+		return float64(*v.Shown), true
+	}, Max: 1 << 20, Aggregates: rollup.Mean},
+}
+
+// ads is a rollup by hour to which views are added, and where.
+type ads struct {
+	t      testing.TB
+	rollup *rollup.Rollup[view]
+	schema *tsdb.Schema[view]
+	store  *tsdb.Store
+	conn   *tsdbtest.Conn
+	table  *bigtable.Table
+	repo   *tsdb.Repository[view]
+	model  map[string]int64 // by row, column and timestamp
+}
+
+func newAds(t testing.TB, opts rollup.Options, schema tsdb.SchemaOptions) *ads {
+	t.Helper()
+	a := &ads{t: t, model: map[string]int64{}}
+	a.rollup = rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, opts)
+	schema.Rollups = []tsdb.Rollup{a.rollup}
+	a.schema = tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), schema)
+	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 2 * time.Second}}, a.schema)
+	a.repo = a.schema.For(a.store, acme)
+	return a
+}
+
+// count puts an event into the model.
+func (a *ads) count(p tsdb.Point[view]) {
+	bucket := p.Time.Truncate(time.Hour).UnixMilli()
+	span := (30 * 24 * time.Hour).Milliseconds()
+	row := fmt.Sprintf("acme#views!rollup.hour#%s#%019d", p.Entity, (1<<63-1)-bucket/span*span)
+	at := func(column string) string { return fmt.Sprintf("%s %s@%d", row, column, bucket) }
+	cents := int64(p.Value.Cents*100 + 0.5)
+	_, known := a.model[at("keep.n:cents")]
+	a.model[at("keep.s:n")]++
+	a.model[at("keep.s:c.cents")]++
+	a.model[at("keep.s:s.cents")] += cents
+	if lo := at("keep.n:cents"); !known || cents < a.model[lo] {
+		a.model[lo] = cents
+	}
+	if hi := at("keep.x:cents"); !known || cents > a.model[hi] {
+		a.model[hi] = cents
+	}
+	if p.Value.Shown != nil {
+		a.model[at("keep.s:c.shown")]++
+		a.model[at("keep.s:s.shown")] += *p.Value.Shown
+	}
+}
+
+// stored returns what the table holds, in the form of the model, and the control cells.
+func (a *ads) stored() (cells map[string]int64, control map[string]string) {
+	a.t.Helper()
+	cells, control = map[string]int64{}, map[string]string{}
+	err := a.table.ReadRows(context.Background(), bigtable.PrefixRange("acme#"), func(row bigtable.Row) bool {
+		for family, items := range row {
+			for _, item := range items {
+				if family == "keep.c" {
+					control[row.Key()+" "+item.Column] = string(item.Value)
+					continue
+				}
+				cells[fmt.Sprintf("%s %s@%d", row.Key(), item.Column, int64(item.Timestamp)/1000)] = int64(binary.BigEndian.Uint64(item.Value))
+			}
+		}
+		return true
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return cells, control
+}
+
+func (a *ads) check(when string) {
+	a.t.Helper()
+	if got, _ := a.stored(); !maps.Equal(got, a.model) {
+		for k, want := range a.model {
+			if got[k] != want {
+				a.t.Errorf("%s: %s is %d, want %d", when, k, got[k], want)
+			}
+		}
+		for k := range got {
+			if _, ok := a.model[k]; !ok {
+				a.t.Errorf("%s: %s is %d, want nothing", when, k, got[k])
+			}
+		}
+	}
+}
+
+// events returns random events of a few entities and hours.
+func (a *ads) events(r *rand.Rand, n int) []tsdb.Point[view] {
+	out := make([]tsdb.Point[view], n)
+	for i := range out {
+		out[i] = tsdb.Point[view]{
+			Entity: tsdb.NewEntity(fmt.Sprintf("10.0.0.%d", r.IntN(3)), "x"),
+			Time:   start.Add(time.Duration(r.IntN(3*3600)) * time.Second),
+			Value:  view{Cents: float64(r.IntN(1000)) / 100},
+		}
+		if r.IntN(2) == 0 {
+			shown := int64(r.IntN(100))
+			out[i].Value.Shown = &shown
+		}
+	}
+	return out
+}
+
+func (a *ads) writer(dir string) *tsdb.Writer {
+	a.t.Helper()
+	w, err := a.store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { _ = w.Close(context.Background()) })
+	return w
+}
+
+var addFaults = []struct {
+	name  string
+	fault tsdbtest.Fault
+}{
+	{"none", tsdbtest.Fault{}},
+	{"fails before", tsdbtest.Fail(codes.Unavailable).Times(1)},
+	{"fails twice before", tsdbtest.Fail(codes.Unavailable).Times(2)},
+	{"answer lost", tsdbtest.LoseResponse(codes.Unavailable).Times(1)},
+	{"answer lost twice", tsdbtest.LoseResponse(codes.Unavailable).Times(2)},
+	{"answer lost, internal", tsdbtest.LoseResponse(codes.Internal).Times(1)},
+	{"answer lost, overload", tsdbtest.LoseResponse(codes.ResourceExhausted).Times(1)},
+	{"answer too late", tsdbtest.LoseResponse(codes.DeadlineExceeded).Times(3)},
+	{"second answer lost", tsdbtest.LoseResponse(codes.Unavailable).Skip(1).Times(1)},
+	{"answers lost for a while", tsdbtest.LoseResponse(codes.Unavailable)},
+	{"fails for a while", tsdbtest.Fail(codes.Unavailable)},
+	{"stream cut", tsdbtest.CutStream(0, codes.Unavailable).Times(2)},
+}
+
+// TestStreamCountsOnceUnderEveryFault: whatever answers are lost, each event that is in the journal counts exactly once.
+func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
+		w := a.writer(filepath.Join(t.TempDir(), "journal"))
+		in := rollup.Stream(a.rollup, a.repo, w)
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, f := range addFaults {
+			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
+				if f.name != "none" {
+					a.conn.Inject(f.fault.On(method))
+				}
+				for range 3 {
+					events := a.events(r, 40)
+					outcomes, err := in.AddMany(t.Context(), events)
+					if err != nil {
+						t.Fatalf("%s: AddMany = %v, %v", f.name, outcomes, err)
+					}
+					for _, ev := range events {
+						a.count(ev)
+					}
+					time.Sleep(300 * time.Millisecond)
+				}
+				a.conn.Clear()
+				if err := w.Flush(t.Context()); err != nil {
+					t.Fatalf("%s: %v", f.name, err)
+				}
+				a.check(f.name + " on " + string(method))
+			}
+		}
+		if st := w.Stats(); st.Journal.Points != 0 || st.Journal.DeadLetters != 0 || st.Rejected+st.Unknown != 0 {
+			t.Errorf("the writer is left with %+v", st)
+		}
+	})
+}
+
+// TestStreamGoesOnWhereAnotherLeftOff: a writer that is broken off, with answers lost, leaves a journal that the next one
+// delivers, and no event counts twice or not at all.
+func TestStreamGoesOnWhereAnotherLeftOff(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
+		dir := filepath.Join(t.TempDir(), "journal")
+		r := rand.New(rand.NewPCG(3, 4))
+		for round := range 12 {
+			w := a.writer(dir)
+			switch round % 4 {
+			case 1:
+				a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(r.IntN(3)))
+			case 2:
+				a.conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(r.IntN(3)))
+			case 3:
+				a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(2))
+			}
+			for range 3 {
+				events := a.events(r, 20)
+				if _, err := rollup.Stream(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+					t.Fatal(err)
+				}
+				for _, ev := range events {
+					a.count(ev)
+				}
+				time.Sleep(time.Duration(r.IntN(40)) * time.Millisecond)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(30))*time.Millisecond)
+			if err := w.Close(ctx); err != nil && !errors.Is(err, tsdb.ErrKept) {
+				t.Fatalf("round %d: Close = %v", round, err)
+			}
+			cancel()
+			a.conn.Clear()
+		}
+		w := a.writer(dir)
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.check("in the end")
+	})
+}
+
+// TestStreamsShareARow: two journals add to the same rows side by side.
+func TestStreamsShareARow(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
+		one, two := a.writer(filepath.Join(t.TempDir(), "one")), a.writer(filepath.Join(t.TempDir(), "two"))
+		r := rand.New(rand.NewPCG(5, 6))
+		a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(1).Times(3))
+		for i := range 20 {
+			w := one
+			if i%2 == 1 {
+				w = two
+			}
+			events := a.events(r, 10)
+			if _, err := rollup.Stream(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+				t.Fatal(err)
+			}
+			for _, ev := range events {
+				a.count(ev)
+			}
+		}
+		for _, w := range []*tsdb.Writer{one, two} {
+			if err := w.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.check("two journals")
+		if _, control := a.stored(); len(control) != 6 { // three rows, of two streams
+			t.Errorf("the rows hold %d marks of streams, want 6: %v", len(control), control)
+		}
+	})
+}
+
+// TestStreamMergesWhatWaits: a thousand events of one row take a handful of requests.
+func TestStreamMergesWhatWaits(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
+		w := a.writer(filepath.Join(t.TempDir(), "journal"))
+		var events []tsdb.Point[view]
+		for range 1000 {
+			events = append(events, tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 0.01}})
+			a.count(events[0])
+		}
+		a.conn.Inject(tsdbtest.Delay(50 * time.Millisecond).On(tsdbtest.CheckAndMutateRow))
+		if _, err := rollup.Stream(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.check("merged")
+		if n := a.conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n > 20 {
+			t.Errorf("%d requests for a thousand events of one row", n)
+		}
+	})
+}
+
+// TestStreamDeadLetters: an event that the service refuses becomes a dead letter at once, is not counted, and counts once
+// when it is retried, though later events of the row were added before.
+func TestStreamDeadLetters(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
+		w := a.writer(filepath.Join(t.TempDir(), "journal"))
+		in := rollup.Stream(a.rollup, a.repo, w)
+		r := rand.New(rand.NewPCG(7, 8))
+		a.conn.Inject(tsdbtest.Fail(codes.InvalidArgument).On(tsdbtest.CheckAndMutateRow))
+		refused := a.events(r, 15)
+		if _, err := in.AddMany(t.Context(), refused); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.conn.Clear()
+		a.check("refused")
+		later := a.events(r, 15)
+		if _, err := in.AddMany(t.Context(), later); err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range later {
+			a.count(ev)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.check("later ones")
+		var ids []uint64
+		for l, err := range w.DeadLetters(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.Rollup != "hour" || l.Dataset != "views" || l.Tenant != acme || l.Time.Before(start.Truncate(time.Hour)) || l.Entity == (tsdb.Entity{}) {
+				t.Errorf("a dead letter says %+v", l)
+			}
+			ids = append(ids, l.ID)
+		}
+		if len(ids) != len(refused) {
+			t.Fatalf("%d dead letters of %d events", len(ids), len(refused))
+		}
+		if _, err := w.RetryDeadLetters(t.Context(), ids...); err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range refused {
+			a.count(ev)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.check("retried")
+	})
+}
+
+// TestMessagesCountOnceUnderEveryFault: a message counts exactly once, however often it is delivered and whatever answers
+// are lost.
+func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
+		in := rollup.Messages(a.rollup, a.repo)
+		r := rand.New(rand.NewPCG(9, 10))
+		for f, kind := range addFaults {
+			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
+				for i, ev := range a.events(r, 8) {
+					id := fmt.Sprintf("%d/%s/%d", f, method, i)
+					if kind.name != "none" {
+						a.conn.Inject(kind.fault.On(method))
+					}
+					added, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+					a.conn.Clear()
+					said := added && err == nil
+					if err != nil && method == tsdbtest.ReadRows {
+						t.Errorf("%s on reads: %v", kind.name, err)
+					}
+					for range 2 { // it is delivered again
+						again, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+						if err != nil || again && said {
+							t.Fatalf("%s: delivered again: %v, %v", kind.name, again, err)
+						}
+						said = said || again
+					}
+					a.count(ev)
+				}
+				a.check(kind.name + " on " + string(method))
+			}
+		}
+	})
+}
+
+// TestMessagesAreForgotten: a row takes a message again once its memory is over, refuses new ones while it is full, and
+// makes room by itself.
+func TestMessagesAreForgotten(t *testing.T) {
+	clock := &clock{start}
+	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Minute, MaxMessages: 32})
+	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
+	a := &ads{t: t, table: table, model: map[string]int64{}}
+	in := rollup.Messages(r, s.For(store, acme))
+	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
+	add := func(id string, want bool) {
+		t.Helper()
+		added, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+		if err != nil || added != want {
+			t.Fatalf("message %s: %v, %v, want %v", id, added, err, want)
+		}
+		if added {
+			a.count(ev)
+		}
+	}
+	add("a", true)
+	add("a", false)
+	clock.now = clock.now.Add(time.Minute - time.Millisecond)
+	add("a", false)
+	clock.now = clock.now.Add(2 * time.Millisecond)
+	add("a", true)
+	full := 0
+	for i := range 200 {
+		added, err := in.Add(t.Context(), fmt.Sprint(i), ev.Entity, ev.Time, ev.Value)
+		switch {
+		case errors.Is(err, rollup.ErrTooManyMessages) && errors.Is(err, tsdb.ErrRejected):
+			full++
+		case err != nil || !added:
+			t.Fatalf("message %d: %v, %v", i, added, err)
+		default:
+			a.count(ev)
+		}
+	}
+	_, control := a.stored()
+	if full == 0 || len(control) > 32 {
+		t.Errorf("%d of 200 messages were refused, and the row holds %d markers, want some and at most 32", full, len(control))
+	}
+	clock.now = clock.now.Add(2 * time.Minute)
+	for i := range 16 {
+		add(fmt.Sprint("later ", i), true)
+	}
+	a.check("forgotten")
+	if _, control = a.stored(); len(control) > 32 {
+		t.Errorf("the row holds %d markers", len(control))
+	}
+}
+
+// TestOnceNeverCountsTwice: an event counts where it is said to, never where it is rejected, and at most once where nobody
+// knows.
+func TestOnceNeverCountsTwice(t *testing.T) {
+	for _, many := range []bool{false, true} {
+		t.Run(fmt.Sprintf("many=%v", many), func(t *testing.T) {
+			addBubble(t, func(t *testing.T) {
+				a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+				in := rollup.Once(a.rollup, a.repo)
+				r := rand.New(rand.NewPCG(11, 12))
+				method := tsdbtest.MutateRow
+				if many {
+					method = tsdbtest.MutateRows
+				}
+				before := int64(0)
+				for _, f := range addFaults {
+					a.conn.Clear()
+					if f.name != "none" {
+						a.conn.Inject(f.fault.On(method))
+					}
+					events := a.events(r, 30)
+					var outcomes []tsdb.Outcome
+					if many {
+						outcomes, _ = in.AddMany(t.Context(), events)
+					} else {
+						for _, ev := range events {
+							err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value)
+							o := tsdb.Outcome{State: tsdb.Stored}
+							if w, ok := errors.AsType[*tsdb.WriteError](err); ok {
+								o = w.Outcome
+							}
+							outcomes = append(outcomes, o)
+						}
+					}
+					stored, unknown := int64(0), int64(0)
+					for _, o := range outcomes {
+						if o.Attempts > 1 {
+							t.Errorf("%s: %d attempts", f.name, o.Attempts)
+						}
+						switch o.State {
+						case tsdb.Stored:
+							stored++
+						case tsdb.Unknown:
+							unknown++
+						}
+					}
+					cells, _ := a.stored()
+					n := int64(0)
+					for k, v := range cells {
+						if strings.Contains(k, "keep.s:n@") {
+							n += v
+						}
+					}
+					if got := n - before; got < stored || got > stored+unknown {
+						t.Errorf("%s: %d events are there, of %d stored and %d unknown", f.name, got, stored, unknown)
+					}
+					if lost := strings.HasPrefix(f.name, "answer"); lost && (unknown == 0 || n-before != 30) {
+						t.Errorf("%s: %d unknown, %d there", f.name, unknown, n-before)
+					}
+					before = n
+				}
+			})
+		})
+	}
+}
+
+// TestOfficialClientCountsTwice is why all this is needed: the official client sends an addition again when the answer to it
+// was lost, and says that all is well.
+func TestOfficialClientCountsTwice(t *testing.T) {
+	a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+	client, _ := tsdbtest.Clients(t, a.conn)
+	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
+	m := bigtable.NewMutation()
+	m.AddIntToCell("keep.s", "n", 0, 5)
+	if err := client.Open(tsdbtest.Table).Apply(t.Context(), "acme#by hand", m); err != nil {
+		t.Fatal(err)
+	}
+	cells, _ := a.stored()
+	if got := cells["acme#by hand keep.s:n@0"]; got != 10 {
+		t.Errorf("the official client stored %d for 5; if that is 5 now, the guard of additions may go", got)
+	}
+}
+
+// TestUnguardedClientIsRefused: over a client without the interceptors, which would send an addition again, nothing is sent.
+func TestUnguardedClientIsRefused(t *testing.T) {
+	a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+	client, _ := tsdbtest.Clients(t, a.conn)
+	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := rollup.Once(a.rollup, a.schema.For(store, acme))
+	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
+	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
+	if err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value); !errors.Is(err, tsdb.ErrUnguardedClient) || !errors.Is(err, tsdb.ErrRejected) {
+		t.Errorf("Add = %v, want ErrUnguardedClient", err)
+	}
+	if _, err := in.AddMany(t.Context(), []tsdb.Point[view]{ev}); !errors.Is(err, tsdb.ErrUnguardedClient) {
+		t.Errorf("AddMany = %v, want ErrUnguardedClient", err)
+	}
+	a.check("unguarded")
+}
