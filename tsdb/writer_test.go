@@ -253,7 +253,7 @@ func TestWriterGivesUp(t *testing.T) {
 		defer conn.Outage()()
 		begin := time.Now()
 		outcomes, err := s.For(store, acme).Via(w).PutMany(t.Context(), points(3))
-		if took := time.Since(begin); took != time.Minute {
+		if took := time.Since(begin); took < time.Minute || took > time.Minute+5*time.Second { // an attempt may have been under way
 			t.Errorf("gave up after %v", took)
 		}
 		if !errors.Is(err, tsdb.ErrDeliveryTimeout) || outcomes[0].Attempts == 0 || outcomes[0].State != tsdb.Unknown {

@@ -44,19 +44,6 @@ func (b *bucket) merge(o bucket) {
 	}
 }
 
-// equal reports whether the two hold the same of what is kept.
-func (b *bucket) equal(o *bucket) bool {
-	if b.start != o.start || b.points != o.points || b.bad != o.bad {
-		return false
-	}
-	for i := range b.values {
-		if b.values[i] != o.values[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // add takes in a value.
 func (r *Rollup[T]) add(b *bucket, v T) {
 	b.points++
