@@ -8,12 +8,17 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Inside is for the packages of this module that are built on tsdb: no other can make its argument. It does no I/O. Its error
 // is why no call on the repository can work.
 func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
-	if err := r.admit(context.Background()); err != nil {
+	ctx := context.Background()
+	if r != nil {
+		ctx = tenant.NewContext(ctx, r.tenant) // each call's own context is judged by the answer's Admit
+	}
+	if err := r.admit(ctx); err != nil {
 		return inside.Repository{}, err
 	}
 	store, err := r.store.Inside(inside.Key{})
@@ -31,9 +36,12 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 		Precision: d.precision,
 		Whole:     d.unexpired,
 		Admit:     r.admit,
-		Table:     r.rows,
-		Take:      r.take,
-		Rollups:   make([]inside.Rollup, len(d.rollups)),
+		AdmitEntity: func(path string) error {
+			return r.store.erased.admitEntity(r.tenant, d.name, path)
+		},
+		Table:   r.rows,
+		Take:    r.take,
+		Rollups: make([]inside.Rollup, len(d.rollups)),
 	}
 	for i := range d.rollups {
 		u := &d.rollups[i]

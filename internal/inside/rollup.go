@@ -24,6 +24,9 @@ type Repository struct {
 	Arrival func(t, now time.Time) error
 	// Admit refuses a call that must not be made, for another tenant in ctx or a store that is closed. Each call asks it.
 	Admit func(ctx context.Context) error
+	// AdmitEntity refuses, with tsdb.ErrErased, an entity that is erased. Whoever writes of its own accord asks it before each
+	// request that writes.
+	AdmitEntity func(path string) error
 	// Table is the table as the tenant may see it.
 	Table *bt.Table
 	// Take refuses what must not be written of an entity, whose path has passed CheckPath, and counts it against the tenant's

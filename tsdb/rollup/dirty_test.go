@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -73,7 +72,7 @@ func total(t *testing.T, r *rollup.Rollup[reading], repo *tsdb.Repository[readin
 // TestMarksBehindTheEndOfTheInterval: a bucket that starts in an interval is read whole, so that marks of it count that lie
 // behind the interval's end, in other rows than its start.
 func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
 		midnight := c.day.Grid().Next(start)
 		c.put(t, midnight, 1)
@@ -92,7 +91,7 @@ func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
 // and takes the finer marks away. The read finds one of the two.
 func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 	for at := range int32(5) {
-		synctest.Test(t, func(t *testing.T) {
+		addBubble(t, func(t *testing.T) {
 			var before func()
 			var reads atomic.Int32
 			hold := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -124,7 +123,7 @@ func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 // TestMoreMarksThanARead: a read of more marked buckets than it has in memory at once goes over them in parts. Its buckets are
 // those of the points, each once and in order.
 func TestMoreMarksThanARead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
 		const n = 9000
 		fine := rollup.MustDefine("fine", window.Every(7*time.Second), measures(), rollup.Options{})
 		coarse := rollup.MustDefine("coarse", window.Every(14*time.Second), measures(), rollup.Options{From: "fine"})

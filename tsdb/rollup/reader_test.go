@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -19,7 +18,7 @@ import (
 
 // TestReads: latest, total, many, gaps and halves of intervals, with what is stored and what is computed side by side.
 func TestReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
 		for _, hour := range []int{0, 1, 4} {
 			o.put(t, start.Add(time.Duration(hour)*time.Hour), float64(hour+1))
@@ -115,7 +114,7 @@ func TestRefusedReads(t *testing.T) {
 // TestRebuild: a rollup that is added to a schema which has points is complete once it is rebuilt, also after a stop in the
 // middle, and what is stored of entities without points goes.
 func TestRebuild(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
 		ctx := t.Context()
 		c := &clock{now: start.Add(48 * time.Hour)}
 		class := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
@@ -199,7 +198,7 @@ func TestRebuild(t *testing.T) {
 
 // TestBadPoints: a point that does not decode is counted as bad in its bucket, and its neighbours are in it.
 func TestBadPoints(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
 		o.put(t, start, 1)
 		broken := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[string](), tsdb.SchemaOptions{})

@@ -47,7 +47,7 @@ func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (ch
 // replaceOnce reads the row's generation before what the buckets are computed from, and writes only while the row has it
 // still: whoever has computed from something newer has raised it.
 func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64) (changed []int64, raced bool, err error) {
-	if err := l.in.Admit(ctx); err != nil { // the tenant may have been erased meanwhile
+	if err := l.admit(ctx, path); err != nil {
 		return nil, false, err
 	}
 	at := l.rowOf(starts[0])
@@ -88,11 +88,22 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	if generation == 0 {
 		then, otherwise = otherwise, then
 	}
+	if err := l.admit(ctx, path); err != nil { // to compute takes its time
+		return nil, false, err
+	}
 	matched, out := l.table.Conditional(ctx, key, same, then, otherwise)
 	if out.State != bt.Stored {
 		return nil, false, l.in.Store.Explain(out.Err)
 	}
 	return changed, matched != (then != nil), nil
+}
+
+// admit refuses to write of what has been erased meanwhile.
+func (l *level[T]) admit(ctx context.Context, path string) error {
+	if err := l.in.Admit(ctx); err != nil {
+		return err
+	}
+	return l.in.AdmitEntity(path)
 }
 
 // recompute adds to m what puts buckets that lie next to each other in the place of the old ones.

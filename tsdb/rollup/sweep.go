@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // markPage is how many rows of marks are read at once.
@@ -77,6 +79,9 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 	}
 	close(next)
 	workers.Wait()
+	if err := s.in.Admit(ctx); err != nil { // erased while its rows were computed
+		return err
+	}
 	told := s.bulk(ctx, s.tell(page, done))
 	var clear []bt.Entry
 	for i := range page {
@@ -126,7 +131,7 @@ func (s *sweep[T]) row(ctx context.Context, m marked) (done settled) {
 		changed, err := s.replaceAll(ctx, m.path, starts[:n])
 		done.changed += len(changed)
 		if err != nil {
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && !errors.Is(err, tsdb.ErrErased) { // the erasure takes its marks away
 				s.pass.fail(fmt.Errorf("rollup %s of tenant %s: %w", s.name, s.repo.Tenant(), err))
 			}
 			return settled{changed: done.changed}

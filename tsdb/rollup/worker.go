@@ -41,7 +41,12 @@ type Job interface {
 }
 
 // Of returns the work of keeping the derived rollups of a schema.
-func Of[T any](s *tsdb.Schema[T]) Job { return job[T]{s} }
+func Of[T any](s *tsdb.Schema[T]) Job {
+	if s == nil {
+		return nil // as NewWorker reports
+	}
+	return job[T]{s}
+}
 
 type job[T any] struct{ *tsdb.Schema[T] }
 
@@ -91,6 +96,9 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 
 // Run makes one pass after the other until ctx ends, and returns why it did.
 func (w *Worker) Run(ctx context.Context) error {
+	if w == nil || w.store == nil {
+		return invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -144,6 +152,9 @@ func (p *pass) fail(err error) {
 // Pass goes over all tenants once: it computes what is marked, closed and old enough. The error is the first of those that
 // OnError was told of; what could be done is done all the same. It costs two requests a tenant and rollup where nothing is marked.
 func (w *Worker) Pass(ctx context.Context) (Pass, error) {
+	if w == nil || w.store == nil {
+		return Pass{}, invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
+	}
 	p := &pass{told: w.opts.OnError}
 	for id, err := range w.tenants(ctx) {
 		if err != nil {
