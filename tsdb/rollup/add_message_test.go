@@ -1,0 +1,208 @@
+package rollup_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// TestMessagesCountOnceUnderEveryFault: a message counts exactly once, however often it is delivered and whatever answers
+// are lost.
+func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
+		in := rollup.Messages(a.rollup, a.repo)
+		r := rand.New(rand.NewPCG(9, 10))
+		for f, kind := range addFaults {
+			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
+				for i, ev := range a.events(r, 8) {
+					id := fmt.Sprintf("%d/%s/%d", f, method, i)
+					if kind.name != "none" {
+						a.conn.Inject(kind.fault.On(method))
+					}
+					added, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+					a.conn.Clear()
+					said := added && err == nil
+					if err != nil && method == tsdbtest.ReadRows {
+						t.Errorf("%s on reads: %v", kind.name, err)
+					}
+					for range 2 { // it is delivered again
+						again, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+						if err != nil || again && said {
+							t.Fatalf("%s: delivered again: %v, %v", kind.name, again, err)
+						}
+						said = said || again
+					}
+					a.count(ev)
+				}
+				a.check(kind.name + " on " + string(method))
+			}
+		}
+	})
+}
+
+// TestMessagesAreForgotten: a row takes a message again once its memory is over, refuses new ones while it is full, and
+// makes room by itself.
+func TestMessagesAreForgotten(t *testing.T) {
+	clock := &clock{start}
+	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Minute, MaxMessages: 32})
+	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
+	a := &ads{t: t, table: table, model: map[string]int64{}}
+	in := rollup.Messages(r, s.For(store, acme))
+	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
+	add := func(id string, want bool) {
+		t.Helper()
+		added, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+		if err != nil || added != want {
+			t.Fatalf("message %s: %v, %v, want %v", id, added, err, want)
+		}
+		if added {
+			a.count(ev)
+		}
+	}
+	add("a", true)
+	add("a", false)
+	clock.now = clock.now.Add(time.Minute - time.Millisecond)
+	add("a", false)
+	clock.now = clock.now.Add(2 * time.Millisecond)
+	add("a", true)
+	full := 0
+	for i := range 200 {
+		added, err := in.Add(t.Context(), fmt.Sprint(i), ev.Entity, ev.Time, ev.Value)
+		switch {
+		case errors.Is(err, rollup.ErrTooManyMessages) && errors.Is(err, tsdb.ErrRejected):
+			full++
+		case err != nil || !added:
+			t.Fatalf("message %d: %v, %v", i, added, err)
+		default:
+			a.count(ev)
+		}
+	}
+	_, control := a.stored()
+	if full == 0 || len(control) > 32 {
+		t.Errorf("%d of 200 messages were refused, and the row holds %d markers, want some and at most 32", full, len(control))
+	}
+	clock.now = clock.now.Add(2 * time.Minute)
+	for i := range 16 {
+		add(fmt.Sprint("later ", i), true)
+	}
+	a.check("forgotten")
+	if _, control = a.stored(); len(control) > 32 {
+		t.Errorf("the row holds %d markers", len(control))
+	}
+}
+
+// TestOnceNeverCountsTwice: an event counts where it is said to, never where it is rejected, and at most once where nobody
+// knows.
+func TestOnceNeverCountsTwice(t *testing.T) {
+	for _, many := range []bool{false, true} {
+		t.Run(fmt.Sprintf("many=%v", many), func(t *testing.T) {
+			addBubble(t, func(t *testing.T) {
+				a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+				in := rollup.Once(a.rollup, a.repo)
+				r := rand.New(rand.NewPCG(11, 12))
+				method := tsdbtest.MutateRow
+				if many {
+					method = tsdbtest.MutateRows
+				}
+				before := int64(0)
+				for _, f := range addFaults {
+					a.conn.Clear()
+					if f.name != "none" {
+						a.conn.Inject(f.fault.On(method))
+					}
+					events := a.events(r, 30)
+					var outcomes []tsdb.Outcome
+					if many {
+						outcomes, _ = in.AddMany(t.Context(), events)
+					} else {
+						for _, ev := range events {
+							err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value)
+							o := tsdb.Outcome{State: tsdb.Stored}
+							if w, ok := errors.AsType[*tsdb.WriteError](err); ok {
+								o = w.Outcome
+							}
+							outcomes = append(outcomes, o)
+						}
+					}
+					stored, unknown := int64(0), int64(0)
+					for _, o := range outcomes {
+						if o.Attempts > 1 {
+							t.Errorf("%s: %d attempts", f.name, o.Attempts)
+						}
+						switch o.State {
+						case tsdb.Stored:
+							stored++
+						case tsdb.Unknown:
+							unknown++
+						}
+					}
+					cells, _ := a.stored()
+					n := int64(0)
+					for k, v := range cells {
+						if strings.Contains(k, "keep.s:n@") {
+							n += v
+						}
+					}
+					if got := n - before; got < stored || got > stored+unknown {
+						t.Errorf("%s: %d events are there, of %d stored and %d unknown", f.name, got, stored, unknown)
+					}
+					if lost := strings.HasPrefix(f.name, "answer"); lost && (unknown == 0 || n-before != 30) {
+						t.Errorf("%s: %d unknown, %d there", f.name, unknown, n-before)
+					}
+					before = n
+				}
+			})
+		})
+	}
+}
+
+// TestOfficialClientCountsTwice is why all this is needed: the official client sends an addition again when the answer to it
+// was lost, and says that all is well.
+func TestOfficialClientCountsTwice(t *testing.T) {
+	a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+	client, _ := tsdbtest.Clients(t, a.conn)
+	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
+	m := bigtable.NewMutation()
+	m.AddIntToCell("keep.s", "n", 0, 5)
+	if err := client.Open(tsdbtest.Table).Apply(t.Context(), "acme#by hand", m); err != nil {
+		t.Fatal(err)
+	}
+	cells, _ := a.stored()
+	if got := cells["acme#by hand keep.s:n@0"]; got != 10 {
+		t.Errorf("the official client stored %d for 5; if that is 5 now, the guard of additions may go", got)
+	}
+}
+
+// TestUnguardedClientIsRefused: over a client without the interceptors, which would send an addition again, nothing is sent.
+func TestUnguardedClientIsRefused(t *testing.T) {
+	a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+	client, _ := tsdbtest.Clients(t, a.conn)
+	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := rollup.Once(a.rollup, a.schema.For(store, acme))
+	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
+	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
+	if err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value); !errors.Is(err, tsdb.ErrUnguardedClient) || !errors.Is(err, tsdb.ErrRejected) {
+		t.Errorf("Add = %v, want ErrUnguardedClient", err)
+	}
+	if _, err := in.AddMany(t.Context(), []tsdb.Point[view]{ev}); !errors.Is(err, tsdb.ErrUnguardedClient) {
+		t.Errorf("AddMany = %v, want ErrUnguardedClient", err)
+	}
+	a.check("unguarded")
+}
