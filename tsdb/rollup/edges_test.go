@@ -1,0 +1,118 @@
+package rollup_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// TestNumbersAtTheBorder: what counts as a number, how it is rounded, and from which count on a sum may not fit.
+func TestNumbersAtTheBorder(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0.125, -0.125, 7, -7, 7.01, math.Nextafter(7, 8)}
+		const big = 1 << 53
+		r := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[int]{
+			{Name: "odd", Of: func(i int) (float64, bool) {
+				if i < len(odd) {
+					return odd[i], true
+				}
+				return 0, false
+			}, Decimals: 2, Max: 7},
+			{Name: "big", Of: func(int) (float64, bool) { return big, true }, Max: big},
+		}, rollup.Options{})
+		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[int](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+		c := &clock{now: start.Add(48 * time.Hour)}
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
+		repo := schema.For(store, acme)
+		put := func(from, to int) {
+			t.Helper()
+			var points []tsdb.Point[int]
+			for i := from; i < to; i++ {
+				points = append(points, tsdb.Point[int]{Entity: roof, Time: start.Add(time.Duration(i) * time.Millisecond), Value: i})
+			}
+			if _, err := repo.PutMany(t.Context(), points); err != nil {
+				t.Fatal(err)
+			}
+		}
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(what string, points int64, overflow bool) {
+			t.Helper()
+			b, err := rollup.For(r, repo).Total(t.Context(), roof, tsdb.AllTime())
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := b.Values[0]
+			if b.Points != points || v.Count != 5 || v.Sum != 0 || v.Min != -7 || v.Max != 7 || v.Overflow {
+				t.Errorf("%s: %+v", what, b)
+			}
+			if v = b.Values[1]; v.Count != points || v.Overflow != overflow || !overflow && v.Sum != big*float64(points) {
+				t.Errorf("%s: %+v", what, v)
+			}
+		}
+		put(0, 1023)
+		check("computed", 1023, false)
+		for range 2 {
+			if _, err := worker.Pass(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.now = c.now.Add(time.Hour)
+		}
+		check("stored", 1023, false)
+		put(1023, 1024)
+		check("one more", 1024, true)
+		if b, err := rollup.For(r, repo).Latest(t.Context(), roof, 1); err != nil || math.Signbit(b[0].Values[0].Sum) {
+			t.Errorf("%+v, %v", b, err)
+		}
+	})
+}
+
+// TestTheEndsOfTime: the bucket in which 1970 begins, also where it began the day before, and the last whole one.
+func TestTheEndsOfTime(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		for _, zone := range []string{"UTC", "Asia/Kolkata", "America/New_York"} {
+			day := rollup.MustDefine("day", window.Days(1).In(mustZone(zone)), measures(), rollup.Options{})
+			schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{day}})
+			c := &clock{now: start}
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
+			repo := schema.For(store, acme)
+			epoch, late := time.Unix(0, 0), time.Date(2262, 4, 9, 12, 0, 0, 0, time.UTC)
+			for _, at := range []time.Time{epoch, epoch.Add(48 * time.Hour), late} {
+				if err := repo.Put(t.Context(), roof, at, reading{TempC: 1}); err != nil {
+					t.Fatalf("%v: %v", at, err)
+				}
+			}
+			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for pass := range 3 {
+				n := 0
+				for b, err := range rollup.For(day, repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+					if err != nil || b.Points != 1 {
+						t.Fatalf("%s, pass %d: %+v, %v", zone, pass, b, err)
+					}
+					if n == 0 && !b.Start.Equal(day.Grid().Start(epoch)) || n == 2 && !b.Start.Equal(day.Grid().Start(late)) {
+						t.Errorf("%s, pass %d: bucket %d starts at %v", zone, pass, n, b.Start)
+					}
+					n++
+				}
+				if n != 3 {
+					t.Errorf("%s, pass %d: %d buckets", zone, pass, n)
+				}
+				c.now = c.now.Add(time.Hour)
+				if _, err := worker.Pass(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
