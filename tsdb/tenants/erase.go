@@ -66,7 +66,7 @@ type Progress struct {
 // It reads all keys of the tenant twice, and writes a request for each 5,000 rows. It is bounded by ctx; each page by the
 // timeout of scans.
 func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (Report, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,7 +85,7 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 //
 // Its mark holds no key fields but a hash of them: to go on with an erasure, call it with the same ones.
 func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (Report, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
 	}

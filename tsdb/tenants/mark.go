@@ -138,7 +138,7 @@ func (r room) roomForMark(ctx context.Context) error {
 // Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
 // It costs one read.
 func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -153,7 +153,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, erro
 // journals that were not opened since the erasure still hold of it comes back then. Its error matches ErrErasing where the
 // erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) error {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return err
 	}
