@@ -3,11 +3,14 @@ package tenants_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -183,4 +186,53 @@ func TestAViewThatStays(t *testing.T) {
 	if left := dump(t, table, of("acme")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
+}
+
+// TestACatalogueThatLies: what goes by the catalogue does nothing where an entry is of another dataset than its row, or where
+// there are more of them than are read: it would leave out what it does not see.
+func TestACatalogueThatLies(t *testing.T) {
+	f, store, _, table := open(t, tsdbtest.Options{})
+	f.fill(t, store, acme)
+	entry := func(name string) *bigtable.Mutation {
+		m := newOwn("json", `{"name":"`+name+`","key":["site","device"],"precision":"ns","tags":["str"],"classes":[{"name":"keep","policy":"never"}]}`)
+		m.Set("_sys", "gen", 0, []byte("1"))
+		return m
+	}
+	refused := func(what string) {
+		t.Helper()
+		before := dump(t, table, of("acme"))
+		fields := map[string]string{"site": "site#1", "device": "dev 0"}
+		if _, err := tenants.EraseEntity(t.Context(), store, acme, "", fields, quick); err == nil {
+			t.Errorf("%s: EraseEntity went on", what)
+		}
+		if _, err := tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{}); err == nil {
+			t.Errorf("%s: Usage went on", what)
+		}
+		for got, err := range tenants.List(t.Context(), store, tenants.ListOptions{}) {
+			if err == nil {
+				t.Errorf("%s: %v is listed", what, got)
+			}
+		}
+		equal(t, what, dump(t, table, of("acme")), before)
+	}
+	if err := table.Apply(t.Context(), "!dataset#other", entry("readings")); err != nil {
+		t.Fatal(err)
+	}
+	refused("an entry of another dataset")
+	if err := table.Apply(t.Context(), "!dataset#other", entry("other")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	var entries []*bigtable.Mutation
+	for i := range 10_000 {
+		name := fmt.Sprintf("d%05d", i)
+		keys, entries = append(keys, "!dataset#"+name), append(entries, entry(name))
+	}
+	if errs, err := table.ApplyBulk(t.Context(), keys, entries); err != nil || errs != nil {
+		t.Fatal(errs, err)
+	}
+	refused("too many datasets")
 }
