@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -235,4 +236,43 @@ func TestACatalogueThatLies(t *testing.T) {
 		t.Fatal(errs, err)
 	}
 	refused("too many datasets")
+}
+
+// TestAMarkThatBeginsAnewIsNotLifted: who makes a mark takes away those that have ended. One that has begun anew in that very
+// moment stays.
+func TestAMarkThatBeginsAnewIsNotLifted(t *testing.T) {
+	now := start
+	anew := func() {}
+	spy := grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if r, ok := req.(interface{ GetRowKey() []byte }); ok && string(r.GetRowKey()) == "!erased#acme" {
+			f := anew
+			anew = func() {}
+			f()
+		}
+		return invoker(ctx, method, req, reply, cc, opts...)
+	})
+	clock := func() time.Time { return now }
+	f, store, conn, _ := open(t, tsdbtest.Options{Clock: clock, DialOptions: []grpc.DialOption{spy}})
+	other := second(t, conn, tsdb.Options{Clock: clock})
+	opts := quick
+	opts.Keep = time.Hour
+	if _, err := tenants.Erase(t.Context(), store, acme, opts); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Hour)
+	ran := false
+	anew = func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		again := opts
+		again.Progress = func(tenants.Progress) { cancel() } // it is marked, and the program ends
+		_, err := tenants.Erase(ctx, other, acme, again)
+		ran = errors.Is(err, context.Canceled)
+	}
+	if _, err := tenants.Erase(t.Context(), store, tenant.MustParse("acme2"), opts); err != nil || !ran {
+		t.Fatal(ran, err)
+	}
+	if err := f.readings.For(store, acme).Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x"); !errors.Is(err, tsdb.ErrErased) {
+		t.Errorf("Put to a tenant that is being erased again: %v", err)
+	}
 }
