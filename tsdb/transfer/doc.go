@@ -16,7 +16,8 @@
 // Points that have expired when they are read are not.
 //
 // The calls are an operator's: they take the tenant as an argument. Where the context carries another one
-// (tenant.NewContext) they fail with tsdb.ErrTenantMismatch.
+// (tenant.NewContext) they fail with tsdb.ErrTenantMismatch, and where it carries none, on a store with RequireTenant, with
+// tsdb.ErrNoTenant. The store's limits do not count them.
 package transfer
 
 import (
