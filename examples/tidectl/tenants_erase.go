@@ -24,7 +24,9 @@ func (a *app) tenantsErase() *cli.Command {
 			&cli.StringFlag{Name: "by", Usage: "who asked for it, for the report"},
 			&cli.StringFlag{Name: "reason", Usage: "why, for the report"},
 			&cli.BoolFlag{Name: "range", Usage: "delete with one admin call; not on replicated instances"},
-			&cli.DurationFlag{Name: "settle", Usage: "how long to wait between the mark and the deletion"},
+			&cli.DurationFlag{
+				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "10s and the timeout of scans, 5m",
+			},
 		},
 		DisableSliceFlagSeparator: true,
 		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
