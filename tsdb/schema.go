@@ -207,6 +207,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err := s.withRollups(rollups); err != nil {
 		return nil, err
 	}
+	if err := s.checkSources(s.listed); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -81,27 +81,40 @@ func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, v
 	if s.empty() {
 		return ctx.Err()
 	}
-	m := merging[T]{level: l, path: path, newest: newest, visit: visit}
-	if l.opts.Mode == Derived {
-		slots, err := l.dirty(ctx, path, s)
-		if err != nil {
+	for !s.empty() {
+		part, dirty := s, []int64(nil)
+		if l.opts.Mode == Derived {
+			var err error
+			if dirty, part, err = l.dirty(ctx, path, s, newest, now); err != nil {
+				return err
+			}
+		}
+		m := merging[T]{level: l, path: path, newest: newest, dirty: dirty, visit: visit}
+		if err := m.read(ctx, part); err != nil || m.done {
 			return err
 		}
-		m.dirty = l.starts(slots, span{max(s.from, l.computable(now)), s.to})
 		if newest {
-			slices.Reverse(m.dirty)
+			s.to = part.from
+		} else {
+			s.from = part.to
 		}
 	}
+	return nil
+}
+
+// read visits what is stored in s, and what is computed.
+func (m *merging[T]) read(ctx context.Context, s span) error {
+	l := m.level
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
-	err := l.scan(ctx, l.rowsOf(l.at.Rows, path, s), filter, 0, !newest, func(row bigtable.Row) (bool, error) {
-		if of, _, ok := l.at.Rows.Split(row.Key()); !ok || of != path {
+	err := l.scan(ctx, l.rowsOf(l.at.Rows, m.path, s), filter, 0, !m.newest, func(row bigtable.Row) (bool, error) {
+		if of, _, ok := l.at.Rows.Split(row.Key()); !ok || of != m.path {
 			return true, nil
 		}
 		buckets, err := l.layout.stored(row, len(l.measures))
 		if err != nil {
 			return false, err
 		}
-		if newest {
+		if m.newest {
 			slices.Reverse(buckets)
 		}
 		for _, b := range buckets {

@@ -173,21 +173,3 @@ func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.F
 	}
 	return l.in.Store.Explain(err)
 }
-
-// dirty returns the slots of an entity that are marked in s, by the marks of this rollup and of all that it comes from.
-func (l *level[T]) dirty(ctx context.Context, path string, s span) (slots []span, err error) {
-	for at := l; at != nil; at = at.source {
-		err := at.scan(ctx, at.rowsOf(at.at.Marks, path, s), bigtable.LatestNFilter(1), 0, false, func(row bigtable.Row) (bool, error) {
-			if m, ok := at.parseMarks(row); ok && m.path == path {
-				for _, slot := range m.slots {
-					slots = append(slots, slot.span)
-				}
-			}
-			return true, nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return slots, nil
-}

@@ -1,0 +1,159 @@
+package rollup_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// chain is rollups by minute, hour and day, each from the one before, open for a store.
+type chain struct {
+	*clock
+	three
+	store  *tsdb.Store
+	conn   *tsdbtest.Conn
+	repo   *tsdb.Repository[reading]
+	worker *rollup.Worker
+}
+
+func newChain(t *testing.T, dial ...grpc.DialOption) *chain {
+	t.Helper()
+	c := &chain{clock: &clock{now: start}, three: newThree(tsdb.SchemaOptions{})}
+	c.store, c.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, DialOptions: dial}, c.schema)
+	c.repo = c.schema.For(c.store, acme)
+	var err error
+	if c.worker, err = rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(c.schema)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *chain) put(t *testing.T, at time.Time, temp float64) {
+	t.Helper()
+	if err := c.repo.Put(t.Context(), roof, at, reading{TempC: temp}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settle makes passes, an hour apart, until nothing is marked.
+func (c *chain) settle(t *testing.T) {
+	t.Helper()
+	for range 5 {
+		p, err := c.worker.Pass(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Marks == 0 && p.Waiting == 0 {
+			return
+		}
+		c.now = c.now.Add(time.Hour)
+	}
+	t.Fatal("marks stay")
+}
+
+func total(t *testing.T, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], in tsdb.Interval) window.Bucket {
+	t.Helper()
+	b, err := rollup.For(r, repo).Total(t.Context(), roof, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestMarksBehindTheEndOfTheInterval: a bucket that starts in an interval is read whole, so that marks of it count that lie
+// behind the interval's end, in other rows than its start.
+func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChain(t)
+		midnight := c.day.Grid().Next(start)
+		c.put(t, midnight, 1)
+		c.now = midnight.Add(48 * time.Hour)
+		c.settle(t)
+		c.put(t, midnight.Add(20*time.Hour), 10)
+		for _, in := range []tsdb.Interval{tsdb.Between(midnight, midnight.Add(time.Millisecond)), tsdb.Until(midnight.Add(time.Hour))} {
+			if got := total(t, c.day, c.repo, in); got.Points != 2 || got.Values[0].Sum != 11 {
+				t.Errorf("the day's bucket of %v is %+v, want the two points", in, got)
+			}
+		}
+	})
+}
+
+// TestReadBesideAWorkerThatPassesMarksOn: while a read looks for marks, a worker stores the finer rollup, marks the coarser one
+// and takes the finer marks away. The read finds one of the two.
+func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
+	for at := range int32(5) {
+		synctest.Test(t, func(t *testing.T) {
+			var before func()
+			var reads atomic.Int32
+			hold := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+				if f := before; f != nil && method == "/google.bigtable.v2.Bigtable/ReadRows" && reads.Add(1) == at+1 {
+					before = nil
+					f()
+				}
+				return streamer(ctx, desc, cc, method, opts...)
+			})
+			c := newChain(t, hold)
+			midnight := c.day.Grid().Next(start)
+			c.put(t, midnight, 1)
+			c.now = midnight.Add(48 * time.Hour)
+			c.settle(t)
+			c.put(t, midnight.Add(time.Hour), 10)
+			c.now = c.now.Add(time.Hour)
+			before = func() {
+				if _, err := c.worker.Pass(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+			if got := total(t, c.day, c.repo, tsdb.Since(midnight)); got.Points != 2 || got.Values[0].Sum != 11 {
+				t.Errorf("before request %d: %+v, want the two points", at, got)
+			}
+		})
+	}
+}
+
+// TestMoreMarksThanARead: a read of more marked buckets than it has in memory at once goes over them in parts. Its buckets are
+// those of the points, each once and in order.
+func TestMoreMarksThanARead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 9000
+		fine := rollup.MustDefine("fine", window.Every(7*time.Second), measures(), rollup.Options{})
+		coarse := rollup.MustDefine("coarse", window.Every(14*time.Second), measures(), rollup.Options{From: "fine"})
+		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{fine, coarse}})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+		repo := schema.For(store, acme)
+		points := make([]tsdb.Point[reading], n)
+		for i := range points {
+			points[i] = tsdb.Point[reading]{Entity: roof, Time: start.AddDate(-27, 0, 0).Add(time.Duration(i) * 7 * time.Second)}
+		}
+		if _, err := repo.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*rollup.Rollup[reading]{fine, coarse} {
+			for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
+				sum, last := int64(0), time.Time{}
+				for b, err := range rollup.For(r, repo).Buckets(t.Context(), roof, tsdb.AllTime(), order, rollup.ReadOptions{}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !last.IsZero() && b.Start.After(last) != (order == tsdb.OldestFirst) || b.Start.Equal(last) {
+						t.Fatalf("%s, order %v: %v follows %v", r.Name(), order, b.Start, last)
+					}
+					sum, last = sum+b.Points, b.Start
+				}
+				if sum != n {
+					t.Errorf("%s, order %v: %d points, want %d", r.Name(), order, sum, n)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package rollup
+
+import (
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// Follows is for package tsdb: no program can make its first argument. It refuses a finer rollup whose buckets do not lie
+// whole in those of this one, and a source that is kept for a shorter time than it takes a bucket to close.
+func (r *Rollup[T]) Follows(_ inside.Key, from tsdb.Rollup, kept time.Duration) error {
+	if finer, ok := from.(interface{ Grid() window.Grid }); ok {
+		if at, ok := nested(finer.Grid(), r.grid); !ok {
+			return invalid.New(ErrInvalid, "From", invalid.Quote(from.Name())+" of "+finer.Grid().String(),
+				"one whose buckets lie whole in those of "+r.grid.String()+", of which one starts at "+at.UTC().Format(time.RFC3339))
+		}
+	}
+	if least := longest(r.grid) + r.opts.Lateness; kept != 0 && kept <= least {
+		what := "the retention of the points"
+		if from != nil {
+			what = "Retention of " + invalid.Quote(from.Name())
+		}
+		return invalid.New(ErrInvalid, what, kept.String(), "more than the longest bucket and its lateness, "+least.String()+
+			": what a bucket is computed from must not expire before it is closed")
+	}
+	return nil
+}
+
+// samples calls look with starts of a grid's buckets until it returns false: one each month, where zones may have had another
+// offset then, four a day for two years, with all changes of clocks, and 3,000 that follow each other.
+func samples(g window.Grid, look func(start time.Time) bool) {
+	at := func(t time.Time) bool { return look(g.Next(t)) }
+	for month := range 12 * 80 {
+		if !at(time.Date(1970, time.Month(month+1), 1, 0, 0, 0, 0, time.UTC)) {
+			return
+		}
+	}
+	from := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	for quarter := range 4 * 2 * 366 {
+		if !at(from.Add(time.Duration(quarter) * 6 * time.Hour)) {
+			return
+		}
+	}
+	for range 3000 {
+		next := g.Next(from)
+		if !next.After(from) || !look(next) {
+			return
+		}
+		from = next
+	}
+}
+
+// nested reports whether each bucket of a fine grid lies in one bucket of a coarse one, and else where not.
+func nested(fine, coarse window.Grid) (at time.Time, ok bool) {
+	ok = true
+	samples(coarse, func(start time.Time) bool {
+		if ok = fine.Start(start).Equal(start); !ok {
+			at = start
+		}
+		return ok
+	})
+	return at, ok
+}
+
+// longest returns the width of a grid's longest bucket.
+func longest(g window.Grid) (width time.Duration) {
+	samples(g, func(start time.Time) bool {
+		width = max(width, g.Next(start).Sub(start))
+		return true
+	})
+	return width
+}
