@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,11 +27,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestTwice: a second run in the folder finds the buckets as the first one has left them, and the views of both.
+// TestTwice: a second run in the folder finds the buckets as the first one has left them, and the views of both, and of one
+// that was killed in between.
 func TestTwice(t *testing.T) {
 	t.Setenv("ROLLUPS_TEST_MAIN", "1")
 	dir := filepath.Join(t.TempDir(), "made", "by the program")
 	for i, worker := range []string{"2322 buckets", "0 buckets"} {
+		if i > 0 {
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := exec.CommandContext(t.Context(), self, "-doomed", "-dir", dir).Run(); err == nil {
+				t.Fatal("the doomed process was not killed")
+			}
+		}
 		var out bytes.Buffer
 		if err := run(t.Context(), []string{"-dir", dir}, &out); err != nil {
 			t.Fatalf("run %d: %v, after\n%s", i+1, err, &out)
@@ -44,7 +55,7 @@ func TestTwice(t *testing.T) {
 		}
 		for _, want := range []string{
 			"Readings  133740 of 3", "2026-03-29 00:00  1380 points", " passes, " + worker, "marks in 2 passes, 2 buckets",
-			fmt.Sprintf("Views     %d before", i*1400), fmt.Sprintf("; %d count, each once\n", (i+1)*1400),
+			fmt.Sprintf("Views     %d before", i*2400), fmt.Sprintf("; %d count, each once\n", i*2400+1400),
 		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("run %d says nothing of %q:\n%s", i+1, want, &out)

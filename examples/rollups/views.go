@@ -67,7 +67,15 @@ func addAndDie(ctx context.Context, store *tsdb.Store, id tenant.ID, o options) 
 // countViews lets another process add views and be killed, adds some more through the same journal, and counts.
 func countViews(ctx context.Context, stdout io.Writer, o options) error {
 	before := int64(0)
-	if err := withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) (err error) {
+	if err := withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) error {
+		// A run that was interrupted may have left some in the journal: a writer that is opened and closed delivers them.
+		w, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: o.journal}})
+		if err != nil {
+			return err
+		}
+		if err := w.Close(ctx); err != nil {
+			return err
+		}
 		before, err = total(ctx, store, id)
 		return err
 	}); err != nil {

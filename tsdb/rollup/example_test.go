@@ -18,7 +18,7 @@ import (
 
 // Weather is a reading of a weather station.
 type Weather struct {
-	TempC float64  `json:"temp_c"`
+	TempC  float64  `json:"temp_c"`
 	RainMM *float64 `json:"rain_mm,omitempty"`
 }
 
