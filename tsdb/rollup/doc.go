@@ -25,8 +25,8 @@
 //
 // A coarser rollup is computed from a finer one that Options.From names: days from hours cost 24 buckets and not 86,400
 // points. Buckets of the finer one must lie within those of the coarser: hours of UTC lie within the days of Berlin, but not
-// within those of Kolkata, which begin at half past. Nobody checks that. Writes mark only rollups that come from points; a
-// worker marks the coarser ones as it goes, and computes them in a later pass.
+// within those of Kolkata, which begin at half past; a schema refuses those. Writes mark only rollups that come from points;
+// a worker marks the coarser ones as it goes, and computes them in a later pass.
 //
 // # What it costs
 //
