@@ -73,6 +73,19 @@
 // many. With [JournalOptions] points are acknowledged, as Journaled, once they are on this machine's disk, and delivered
 // through outages, crashes and restarts.
 //
+// # Tenants
+//
+// Where the context of a call carries a tenant (tenant.NewContext, tenant.Bind), a repository of another one refuses the call with
+// [ErrTenantMismatch]. With RequireTenant of [Config] one without a tenant is refused too, with [ErrNoTenant]; [Schema.FromContext] makes
+// the repository of the context's tenant, which packages tenant/httptenant and tenant/grpctenant put there.
+//
+// Limits of [Config] hold each tenant to its own: a call over one is refused before anything is sent, with a *limit.Error (package
+// tenant/limit). With Views the store reaches each tenant's rows through an authorized view alone, which [Store.EnsureView] makes, so
+// that the service itself refuses the rows of others.
+//
+// Package tsdb/tenants is the life cycle of tenants. One that it erases is refused with [ErrErased], by every open store of the table
+// within [ErasedWithin]. Package tsdb/transfer moves a tenant's points to a file and back.
+//
 // # Bounds
 //
 // Every call has a timeout ([Timeouts]) besides its context. Times, names, sizes and numbers of parts are checked before
@@ -93,7 +106,8 @@
 //   - An [UndeliveredError] names the tenant, entity and time of its first point. [Undelivered] and [DeadLetter] hold them as
 //     data, and a dead letter its payload too.
 //   - In a schema with Merge, the error of a Put that would change a fixed field shows both values.
-//   - [ErrTenantMismatch] comes with both tenants. [ErrForeignRow] shows nothing of the row.
+//   - [ErrTenantMismatch] comes with both tenants;
+//     [ErrErased], and an error that matches limit.ErrExceeded, with the tenant. [ErrForeignRow] shows nothing of the row.
 //   - What the service answers is passed on as it came, with the table's name. It may name a row.
 //
 // To keep keys out of logs, log what errors.Is tells of an error, and of an InvalidError its Field and Limit. The same is safe

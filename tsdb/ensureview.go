@@ -30,7 +30,8 @@ import (
 // is. What fails and may succeed later is tried again, within the timeout of scans. The service tells nobody that two
 // processes add families to one view at the same time, so one may undo what the other has added a moment before; a view
 // that is right by the last look of the last call stays so. Its error is ErrNoAdmin where the store has no admin client,
-// and matches ErrNoTable, ErrInvalid or tenant.ErrInvalid.
+// and matches ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for a tenant that is erased, or ErrTenantMismatch where ctx
+// carries another tenant.
 func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Dataset) error {
 	if err := s.admit(); err != nil {
 		return err
@@ -44,6 +45,12 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 	}
 	space, err := rowkey.NewSpace(id, shapes[0].name, shapes[0].fields, shapes[0].salts)
 	if err != nil {
+		return err
+	}
+	if have, ok := tenant.FromContext(ctx); ok && have != id {
+		return fmt.Errorf("%w: %s, the view is of %s", ErrTenantMismatch, invalid.Quote(have.String()), id)
+	}
+	if err := s.erased.admit(ctx, id); err != nil {
 		return err
 	}
 	admin, end, err := s.adminClient(ctx)

@@ -46,7 +46,8 @@ var (
 	// ErrSchemaConflict is matched by a ConflictError.
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
 	// ErrUnguardedClient: a write failed that did not pass the store's interceptors, as the client was made without them
-	// (see ClientConfig and DialOptions), so its outcome cannot be known.
+	// (see ClientConfig and DialOptions), so its outcome cannot be known. Additions of package rollup that are made once are
+	// refused with it before they are sent: by itself, such a client would send one again whose answer was lost.
 	ErrUnguardedClient = bt.ErrUnguarded
 	// ErrNoAdmin: Ensure was called on a store that was given no admin client.
 	ErrNoAdmin = errors.New("tsdb: the store has no admin client")

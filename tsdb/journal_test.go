@@ -40,8 +40,10 @@ func letters(t *testing.T, w *tsdb.Writer) (out []tsdb.DeadLetter) {
 // TestJournalUnderEveryFault: what is acknowledged is stored in the end, whatever went wrong for a while, or a dead letter
 // where the service refused it; never both, never neither.
 func TestJournalUnderEveryFault(t *testing.T) {
+	aside(t)
 	for _, first := range []bool{false, true} {
 		t.Run(fmt.Sprintf("first=%v", first), func(t *testing.T) {
+			aside(t)
 			bubble(t, func(t *testing.T) {
 				s := readings(t, tsdb.SchemaOptions{FirstWins: first})
 				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 2}}, s)
@@ -225,6 +227,7 @@ func TestDeadLetters(t *testing.T) {
 // TestJournalPushesBack: a full journal takes nothing more, says so at once to those who do not wait, and goes on when the
 // service is back.
 func TestJournalPushesBack(t *testing.T) {
+	aside(t)
 	bubble(t, func(t *testing.T) {
 		s, err := tsdb.Define("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{})
 		if err != nil {
@@ -240,7 +243,7 @@ func TestJournalPushesBack(t *testing.T) {
 		put := func(ctx context.Context) error {
 			return in.Put(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 1<<20))
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*patience())
 		defer cancel()
 		for err = put(ctx); err == nil; err = put(ctx) {
 			taken++

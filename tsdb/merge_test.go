@@ -116,6 +116,7 @@ func TestMergingManyWriters(t *testing.T) {
 
 // TestMergesReportWhatTheTableConfirms: the fault matrix, on a row that is new and on one that is there.
 func TestMergesReportWhatTheTableConfirms(t *testing.T) {
+	aside(t)
 	bubble(t, mergesUnderFaults)
 }
 

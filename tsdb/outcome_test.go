@@ -94,6 +94,7 @@ func confirm(t *testing.T, what string, got, want tsdb.State, there bool) {
 }
 
 func TestSingleWritesReportWhatTheTableConfirms(t *testing.T) {
+	aside(t)
 	bubble(t, singleWrites)
 }
 

@@ -46,6 +46,14 @@ func longBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// aside lets a test that mostly waits do so beside others, where it waits on the real clock.
+func aside(t *testing.T) {
+	t.Helper()
+	if overTCP() {
+		t.Parallel()
+	}
+}
+
 // patience is the timeout of writes for tests of faults that last.
 func patience() time.Duration {
 	if overTCP() {

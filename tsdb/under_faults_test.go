@@ -172,6 +172,7 @@ func TestUnderDoesNotRunAhead(t *testing.T) {
 
 // TestUnderThroughFaults: a stream that breaks costs nothing, a failure is the last pair, behind what came before it.
 func TestUnderThroughFaults(t *testing.T) {
+	aside(t)
 	bubble(t, func(t *testing.T) {
 		for _, salts := range []int{0, 3} {
 			repo, conn, entities := depot(t, salts, 200, 20, number, tsdb.Timeouts{Read: 2 * time.Second})

@@ -94,9 +94,11 @@ var waysIn = []struct {
 
 // TestWriterReportsWhatTheTableConfirms goes through every fault and every way in.
 func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
+	aside(t)
 	for _, first := range []bool{false, true} {
 		for _, way := range waysIn {
 			t.Run(fmt.Sprintf("%s,first=%v", way.name, first), func(t *testing.T) {
+				aside(t)
 				bubble(t, func(t *testing.T) {
 					s := readings(t, tsdb.SchemaOptions{FirstWins: first})
 					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 2}}, s)

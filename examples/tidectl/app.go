@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/urfave/cli/v3"
 
@@ -66,8 +67,11 @@ func strict(c *cli.Command) {
 	}
 }
 
-// open opens the store that the flags name. An embedded one has to be there.
-func (a *app) open(ctx context.Context) (*tsdb.Store, error) {
+// storeMarker is in every folder that holds a store.
+const storeMarker = "TIDEMARK"
+
+// open opens the store that the flags name. An embedded one has to be there; where one is to be made, the folder.
+func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 	if a.dir == "" {
 		if a.project == "" || a.instance == "" || a.table == "" {
 			return nil, usageError{errors.New("no store: give --dir, or --project, --instance and --table")}
@@ -78,6 +82,9 @@ func (a *app) open(ctx context.Context) (*tsdb.Store, error) {
 	}
 	if _, err := os.Stat(a.dir); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(a.dir, storeMarker)); errors.Is(err, os.ErrNotExist) && !create {
+		return nil, fmt.Errorf("open the store: the folder %s holds none", a.dir) // opening it would make one
 	}
 	store, err := embedded.Open(ctx, a.dir)
 	if errors.Is(err, embedded.ErrLocked) {
@@ -105,7 +112,7 @@ func (a *app) withStore(wantTenant bool, act func(context.Context, *cli.Command,
 		if a.form != "text" && a.form != "json" {
 			return usageError{fmt.Errorf("--output is %q, and has to be text or json", a.form)}
 		}
-		store, err := a.open(ctx)
+		store, err := a.open(ctx, c.Bool("create"))
 		if err != nil {
 			return err
 		}

@@ -2,12 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"strings"
 )
 
 // confirm asks for a word before something that cannot be undone. Where nobody can answer, that is a refusal.
-func (a *app) confirm(yes bool, question, word string) error {
+func (a *app) confirm(ctx context.Context, yes bool, question, word string) error {
 	if yes {
 		return nil
 	}
@@ -15,9 +16,21 @@ func (a *app) confirm(yes bool, question, word string) error {
 		return fmt.Errorf("%w: there is no terminal to ask on, and no --yes", errRefused)
 	}
 	fmt.Fprintf(a.std.err, "%s\nType %s to go on: ", question, word)
-	answer, err := bufio.NewReader(a.std.in).ReadString('\n')
-	if err != nil || strings.TrimSpace(answer) != word {
-		return errRefused
+	answered := make(chan string, 1)
+	go func() { // a read of a terminal cannot be broken off, so one that nobody answers is left to the end of the program
+		answer, err := bufio.NewReader(a.std.in).ReadString('\n')
+		if err != nil {
+			answer = ""
+		}
+		answered <- answer
+	}()
+	select {
+	case answer := <-answered:
+		if strings.TrimSpace(answer) == word {
+			return nil
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(a.std.err)
 	}
-	return nil
+	return errRefused
 }

@@ -29,18 +29,41 @@ func terminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// bar returns how progress is shown, and what ends that. It is shown on a terminal only. A total of -1 is unknown.
-func (a *app) bar(what string, total int64) (set func(int64), end func()) {
+// bar shows progress, on a terminal only.
+type bar struct{ shown *progressbar.ProgressBar }
+
+// bar begins to show progress. A total of -1 is unknown.
+func (a *app) bar(what string, total int64) bar {
 	if !terminal(a.std.err) {
-		return func(int64) {}, func() {}
+		return bar{}
 	}
-	b := progressbar.NewOptions64(total,
+	return bar{progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(a.std.err),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionSetWidth(40),
 		progressbar.OptionClearOnFinish(),
-	)
-	return func(n int64) { _ = b.Set64(n) }, func() { _ = b.Exit() }
+		progressbar.OptionSetSpinnerChangeInterval(0), // else it goes on by itself, over the result
+	)}
+}
+
+func (b bar) set(n int64) {
+	if b.shown != nil {
+		_ = b.shown.Set64(n)
+	}
+}
+
+func (b bar) describe(what string) {
+	if b.shown != nil {
+		b.shown.Describe(what)
+	}
+}
+
+// end takes the bar off the terminal.
+func (b bar) end() {
+	if b.shown != nil {
+		_ = b.shown.Clear()
+		_ = b.shown.Exit()
+	}
 }

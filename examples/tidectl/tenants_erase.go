@@ -24,7 +24,9 @@ func (a *app) tenantsErase() *cli.Command {
 			&cli.StringFlag{Name: "by", Usage: "who asked for it, for the report"},
 			&cli.StringFlag{Name: "reason", Usage: "why, for the report"},
 			&cli.BoolFlag{Name: "range", Usage: "delete with one admin call; not on replicated instances"},
-			&cli.DurationFlag{Name: "settle", Usage: "how long to wait between the mark and the deletion"},
+			&cli.DurationFlag{
+				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "10s and the timeout of scans, 5m",
+			},
 		},
 		DisableSliceFlagSeparator: true,
 		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
@@ -40,12 +42,19 @@ func (a *app) tenantsErase() *cli.Command {
 				what = fmt.Sprintf("the entity %v of tenant %s", fields, id)
 			}
 			if !opts.DryRun {
-				if err := a.confirm(c.Bool("yes"), "This erases "+what+", for good.", id.String()); err != nil {
+				if err := a.confirm(ctx, c.Bool("yes"), "This erases "+what+", for good.", id.String()); err != nil {
 					return err
 				}
 			}
-			set, end := a.bar("Erasing", -1)
-			opts.Progress = func(p tenants.Progress) { set(p.Counted + p.Deleted) }
+			bar := a.bar("Erasing", -1)
+			opts.Progress = func(p tenants.Progress) {
+				doing := "Erasing, " + string(p.State)
+				if p.Waiting > 0 {
+					doing += fmt.Sprintf(", %v to wait", p.Waiting.Round(time.Second))
+				}
+				bar.describe(doing)
+				bar.set(p.Counted + p.Deleted)
+			}
 			begin := time.Now()
 			var r tenants.Report
 			var err error
@@ -54,7 +63,7 @@ func (a *app) tenantsErase() *cli.Command {
 			} else {
 				r, err = tenants.Erase(ctx, store, id, opts)
 			}
-			end()
+			bar.end()
 			if err != nil && ctx.Err() != nil {
 				return fmt.Errorf("%w after %v: the same command goes on with the erasure", errInterrupted, time.Since(begin).Round(time.Second))
 			}

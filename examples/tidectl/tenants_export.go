@@ -39,12 +39,16 @@ func (a *app) tenantsExport() *cli.Command {
 			if err != nil || w == nil {
 				return err
 			}
-			set, end := a.bar("Exporting", -1)
-			opts.Progress = func(e transfer.Exported) { set(e.Points) }
+			bar := a.bar("Exporting", -1)
+			opts.Progress = func(e transfer.Exported) { bar.set(e.Points) }
 			got, err := transfer.Export(ctx, store, id, w, opts)
-			end()
+			bar.end()
 			err = errors.Join(err, w.Close())
+			written := name == "-" || !removeEmpty(name, err)
 			if err != nil && ctx.Err() != nil && name != "-" {
+				if !written {
+					return fmt.Errorf("%w before anything was written", errInterrupted)
+				}
 				return fmt.Errorf("%w; the same command with --continue, and without --dataset, --from and --to, goes on", errInterrupted)
 			}
 			if err != nil {
@@ -59,6 +63,15 @@ func (a *app) tenantsExport() *cli.Command {
 			})
 		}),
 	}
+}
+
+// removeEmpty takes a file away that an export has failed to write anything to, so that the next one finds none.
+func removeEmpty(name string, err error) bool {
+	if err == nil {
+		return false
+	}
+	info, serr := os.Stat(name)
+	return serr == nil && info.Mode().IsRegular() && info.Size() == 0 && os.Remove(name) == nil
 }
 
 func interval(c *cli.Command) tsdb.Interval {

@@ -45,8 +45,8 @@ func (a *app) tenantsImport() *cli.Command {
 				return err
 			}
 			defer r.Close()
-			set, end := a.bar("Importing", size)
-			opts.Progress = func(i transfer.Imported) { set(i.Checkpoint.Offset) }
+			bar := a.bar("Importing", size)
+			opts.Progress = func(i transfer.Imported) { bar.set(i.Checkpoint.Offset) }
 			shown := 0
 			opts.Refused = func(err error) {
 				if shown++; shown <= shownRefusals {
@@ -54,12 +54,16 @@ func (a *app) tenantsImport() *cli.Command {
 				}
 			}
 			got, err := transfer.Import(ctx, store, id, r, opts)
-			end()
+			bar.end()
 			if err != nil {
-				return a.stopped(ctx, got, err)
+				return a.stopped(ctx, opts, got, err)
 			}
 			return a.print(got, func(w *tabwriter.Writer) {
-				fmt.Fprintf(w, "Read\t%d points of %s\nStored\t%d\n", got.Points, got.Tenant, got.Stored)
+				stored := "Stored"
+				if opts.DryRun {
+					stored = "Would be sent"
+				}
+				fmt.Fprintf(w, "Read\t%d points of %s\n%s\t%d\n", got.Points, got.Tenant, stored, got.Stored)
 				for _, n := range []struct {
 					what  string
 					count int64
@@ -76,15 +80,26 @@ func (a *app) tenantsImport() *cli.Command {
 }
 
 // stopped says how to go on with an import that has ended early.
-func (a *app) stopped(ctx context.Context, got transfer.Imported, err error) error {
-	if got.Checkpoint.Line > 0 {
+func (a *app) stopped(ctx context.Context, opts transfer.ImportOptions, got transfer.Imported, err error) error {
+	if got.Checkpoint.Line > opts.Continue.Line && !opts.DryRun { // before that, it has gone over what was stored already
+		with := "The same command"
+		if errors.Is(err, transfer.ErrDamaged) {
+			with = "With a whole copy of the file the same command"
+		}
 		at, merr := json.Marshal(got.Checkpoint)
 		if merr == nil {
-			a.say("%d points are accounted for. The same command goes on with --continue '%s'", got.Checkpoint.Points, at)
+			a.say("%d points are accounted for. %s goes on with --continue '%s'", got.Checkpoint.Points, with, at)
 		}
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil && opts.Continue.Line > 0 && got.Checkpoint.Line <= opts.Continue.Line:
+		return fmt.Errorf("%w before anything was stored: the same --continue goes on", errInterrupted)
+	case ctx.Err() != nil:
 		return errInterrupted
+	case errors.Is(err, transfer.ErrTenant):
+		return fmt.Errorf("%w; --other-tenant takes it", err)
+	case errors.Is(err, tsdb.ErrNoTable), errors.Is(err, tsdb.ErrSchemaConflict) && !opts.Create:
+		return fmt.Errorf("%w; --create adds datasets, tags and classes that are missing", err)
 	}
 	return err
 }

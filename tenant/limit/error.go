@@ -21,12 +21,12 @@ type ID string
 
 // The limits that an *Error can name. (FanOut is not among them: it makes a call narrower and refuses none.)
 const (
-	PointsPerSecond ID = "points_per_second"
-	BytesPerSecond  ID = "bytes_per_second"
-	Entities        ID = "entities"
-	PointBytes      ID = "point_bytes"
-	RangeLength     ID = "range_length"
-	ConcurrentReads ID = "concurrent_reads"
+	PointsPerSecond ID = "points_per_second" // a point came too soon: wait RetryAfter
+	BytesPerSecond  ID = "bytes_per_second"  // a payload came too soon: wait RetryAfter
+	Entities        ID = "entities"          // a point of an entity that does not count yet, where no other may be added
+	PointBytes      ID = "point_bytes"       // a payload that is too large at any time
+	RangeLength     ID = "range_length"      // a range or a page over too much time
+	ConcurrentReads ID = "concurrent_reads"  // a read beside too many others: a guess is RetryAfter
 )
 
 // Error is the error of what a tenant may not do, or not yet. It matches ErrExceeded. Nothing was sent.

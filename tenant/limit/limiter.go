@@ -165,6 +165,7 @@ func (sh *shard) add(id tenant.ID, now int64, l *Limiter) *usage {
 	looked := 0
 	var oldest *usage
 	var oldestID tenant.ID
+	var unused int64 // since when oldest was, as it was seen: it may be used again by now
 	for other, u := range sh.tenants {
 		if looked >= looks && (oldest != nil || len(sh.tenants) < l.most) {
 			break
@@ -176,8 +177,8 @@ func (sh *shard) add(id tenant.ID, now int64, l *Limiter) *usage {
 		if u.idle(now, l.window) {
 			u.forgotten = true
 			delete(sh.tenants, other)
-		} else if u.reads == 0 && (oldest == nil || u.last < oldest.last) {
-			oldest, oldestID = u, other
+		} else if u.reads == 0 && (oldest == nil || u.last < unused) {
+			oldest, oldestID, unused = u, other, u.last
 		}
 		u.mu.Unlock()
 	}

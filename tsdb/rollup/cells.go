@@ -66,28 +66,61 @@ func newLayout[T any](class string, measures []Measure[T]) layout {
 
 // stored returns the buckets in the cells of a row, the oldest first.
 func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
-	var out []bucket
+	out := l.starts(row, measures)
 	for family, items := range row {
 		if family == l.control {
 			continue
 		}
+		place, column, at := -1, "", 0
 		for _, item := range items {
-			i, ok := l.index[item.Column]
-			if !ok {
-				continue // of a measure that the rollup had, or of a newer program
+			if item.Column != column {
+				column, at = item.Column, len(out)-1
+				i, ok := l.index[column]
+				if place = i; !ok {
+					place = -1 // of a measure that the rollup had, or of a newer program
+				}
+			}
+			if place < 0 {
+				continue
 			}
 			if len(item.Value) != 8 {
 				return nil, fmt.Errorf("rollup: row %q holds %d bytes in the aggregate %s, want 8", row.Key(), len(item.Value), item.Column)
 			}
-			start := int64(item.Timestamp) / 1000
-			at, found := slices.BinarySearchFunc(out, start, byStart)
-			if !found {
-				out = slices.Insert(out, at, bucket{start: start, values: make([]sums, measures)})
+			for start := int64(item.Timestamp) / 1000; out[at].start != start; { // cells of a column come newest first
+				if at--; at < 0 {
+					at = len(out) - 1
+				}
 			}
-			*l.places[i].of(&out[at]) = int64(binary.BigEndian.Uint64(item.Value))
+			*l.places[place].of(&out[at]) = int64(binary.BigEndian.Uint64(item.Value))
 		}
 	}
 	return out, nil
+}
+
+// starts returns the buckets that the cells of a row belong to, without their numbers, the oldest first.
+func (l *layout) starts(row bigtable.Row, measures int) []bucket {
+	most := 0
+	for family, items := range row {
+		if family != l.control {
+			most += len(items)
+		}
+	}
+	at := make([]int64, 0, most)
+	for family, items := range row {
+		if family == l.control {
+			continue
+		}
+		for i := range items {
+			at = append(at, int64(items[i].Timestamp)/1000)
+		}
+	}
+	slices.Sort(at)
+	at = slices.Compact(at)
+	out, values := make([]bucket, len(at)), make([]sums, len(at)*measures)
+	for i, start := range at {
+		out[i] = bucket{start: start, values: values[i*measures : (i+1)*measures : (i+1)*measures]}
+	}
+	return out
 }
 
 // replacement gathers what puts other numbers into the place of a row's buckets.

@@ -5,7 +5,9 @@
 // deletes rows, and never decodes a payload. What it keeps are rows of the store's own: a profile for each tenant that was
 // onboarded, and a mark for each that is erased, which every open store of the table honours within tsdb.ErasedWithin.
 //
-// The calls are an operator's: they take the tenant as an argument and do not look at the one in the context.
+// The calls are an operator's: they take the tenant as an argument, and ask for none in the context, also of a store that
+// requires one. Where the context carries another one (tenant.NewContext) they fail with tsdb.ErrTenantMismatch, and List
+// where it carries any.
 package tenants
 
 import (

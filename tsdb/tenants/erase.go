@@ -28,13 +28,15 @@ type EraseOptions struct {
 	// tsdb.ErasedWithin and the longer one of the store's timeouts of writes and scans. Set it where programs with longer
 	// timeouts write to the table, or to 1 where no other store is open and nothing is under way.
 	Settle time.Duration
-	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant is readmitted. Afterwards a journal that
-	// still holds points of the tenant brings them back.
+	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant is readmitted; for an entity, whose
+	// mark Readmit does not lift, for ever. Afterwards a journal that still holds points of what was erased brings them back.
 	Keep time.Duration
 	// Writers are writers of this process: what their journals hold is delivered or dropped, and their dead letters of what is
 	// erased are dropped. Writers of other processes drop points of erased tenants by themselves.
 	Writers []*tsdb.Writer
-	// DropView is called after the rows are gone, where the tenant's profile has a view. Nil leaves it.
+	// DropView is called after the rows are gone, where the tenant's profile has a view. Nil deletes the view that
+	// tsdb.Store.EnsureView makes, whatever the profile says; where the store has no admin client, or not the right, or the view
+	// is protected from deletion, it stays and the report names it.
 	DropView func(ctx context.Context, store *tsdb.Store, id tenant.ID) error
 	// Progress is told after each step and each page, on the caller's goroutine. Nil is for nobody.
 	Progress func(Progress)
@@ -66,7 +68,7 @@ type Progress struct {
 // It reads all keys of the tenant twice, and writes a request for each 5,000 rows. It is bounded by ctx; each page by the
 // timeout of scans.
 func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (Report, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,7 +87,7 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 //
 // Its mark holds no key fields but a hash of them: to go on with an erasure, call it with the same ones.
 func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (Report, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
 	}

@@ -30,7 +30,8 @@ func TestKilledAndContinuedEndsTheSame(t *testing.T) {
 	want, total := "", 0
 	for cut := 0; cut <= total; cut++ {
 		f, store, conn, table := open(t, tsdbtest.Options{})
-		other := second(t, conn, tsdb.Options{})
+		_, admin := tsdbtest.Clients(t, conn)
+		other := second(t, conn, tsdb.Options{Admin: admin})
 		for _, n := range []string{"acm", "acme", "acme-"} {
 			f.fill(t, store, tenant.MustParse(n))
 		}

@@ -324,10 +324,10 @@ func (e *erasure) finish(ctx context.Context) error {
 		return err
 	}
 	e.tell(0)
-	if rec.Until.IsZero() {
+	if rec.Until.IsZero() && e.fit == nil {
 		return nil
 	}
-	return e.announce(ctx)
+	return e.announce(ctx) // also because an entity is read until its rows are gone: caches drop what they have read since the mark
 }
 
 // verify looks for rows that are left, and deletes them.
@@ -362,16 +362,14 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	if err != nil && !doc.Exists() {
 		return err
 	}
+	if err := e.save(ctx, &e.mark, nil); err != nil {
+		return err // it was taken over, and profile and view may be of the tenant's next life
+	}
+	if err := e.dropView(ctx, p.View); err != nil {
+		return fmt.Errorf("tenants: drop the view of %s: %w", e.id, err)
+	}
 	if !doc.Exists() {
 		return nil
-	}
-	if err := e.save(ctx, &e.mark, nil); err != nil {
-		return err // it was taken over, and the profile may be of the tenant's next life
-	}
-	if p.View && e.opts.DropView != nil {
-		if err := e.opts.DropView(ctx, e.store, e.id); err != nil {
-			return fmt.Errorf("tenants: drop the view of %s: %w", e.id, err)
-		}
 	}
 	return e.Explain(catalog.DeleteDocument(ctx, e.Table, rowkey.ProfileRows+e.id.String()))
 }

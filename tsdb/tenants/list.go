@@ -41,11 +41,12 @@ type ListOptions struct {
 // There is no index of them: it finds the first row of each and goes on behind its last, so it costs one small request a
 // tenant, however much each has stored, and one for every 1,000 profiles and marks. Rows of other programs are passed over.
 //
-// Tenants that come and go while it runs may or may not show. An error is the last pair. It is bounded by ctx, and each
+// Tenants that come and go while it runs may or may not show. An error is the last pair; it is tsdb.ErrTenantMismatch where
+// ctx carries a tenant: what there is beside it is not its to see. It is bounded by ctx, and each
 // request by the timeout of reads.
 func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Tenant, error] {
 	return func(yield func(Tenant, error) bool) {
-		r, err := enter(store)
+		r, err := enterForAll(ctx, store)
 		if err != nil {
 			yield(Tenant{}, err)
 			return

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,31 +106,33 @@ func (r room) announce(ctx context.Context) error {
 }
 
 // roomForMark refuses a mark that would be one too many, and takes away those that are over.
-func (r room) roomForMark(ctx context.Context) error {
-	n, now := 0, r.now()
-	var over []string
-	for m, err := range catalog.Marks(ctx, r.Table) {
+func (e *erasure) roomForMark(ctx context.Context) error {
+	n, now := 0, e.now()
+	var over []catalog.Mark
+	for m, err := range catalog.Marks(ctx, e.Table) {
 		switch {
 		case err != nil:
-			return r.Explain(err)
+			return e.Explain(err)
 		case !m.Over(now):
 			n++
 		case len(over) < 100: // the others are left to the next one
-			key := rowkey.MarkRows + m.Tenant
-			if m.Name != "" {
-				key += "#" + m.Name
-			}
-			over = append(over, key)
+			over = append(over, m)
 		}
 	}
 	if n >= catalog.MostMarks {
 		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, each of which every store holds", catalog.MostMarks))
 	}
-	for _, key := range over {
-		mut := bigtable.NewMutation()
-		catalog.LiftMark(mut)
-		if err := r.Table.Apply(ctx, key, mut).Err; err != nil {
-			return r.Explain(err)
+	for _, o := range over {
+		id, err := tenant.Parse(o.Tenant)
+		if err != nil || id == e.id && o.Name == e.name {
+			continue
+		}
+		m, err := e.room.mark(ctx, id, o.Name)
+		if err != nil || !m.doc.Exists() || m.inForce(now) {
+			continue // it holds nobody up, or has begun anew
+		}
+		if err := e.save(ctx, &m, catalog.LiftMark); err != nil && !errors.Is(err, ErrTakenOver) {
+			return err
 		}
 	}
 	return nil
@@ -138,7 +141,7 @@ func (r room) roomForMark(ctx context.Context) error {
 // Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
 // It costs one read.
 func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -153,7 +156,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, erro
 // journals that were not opened since the erasure still hold of it comes back then. Its error matches ErrErasing where the
 // erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) error {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return err
 	}
@@ -173,7 +176,7 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark) error {
 	case Erased:
 		m.rec.State = Readmitted
 		if err := r.save(ctx, &m, catalog.LiftMark); err != nil {
-			if err == ErrTakenOver {
+			if errors.Is(err, ErrTakenOver) {
 				return fmt.Errorf("%w: erasure of tenant %s", ErrConflict, id)
 			}
 			return err

@@ -45,7 +45,7 @@ type OnboardOptions struct {
 //
 // It costs two reads, and one conditional write where something changes. It may be repeated.
 func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (Profile, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Profile{}, err
 	}
@@ -93,7 +93,7 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 
 // Load returns a tenant's profile. Its error matches tsdb.ErrNotFound where there is none. It costs one read.
 func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (Profile, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Profile{}, err
 	}

@@ -29,10 +29,21 @@ func enter(store *tsdb.Store) (room, error) {
 	return room{Store: in, store: store}, err
 }
 
-// enterFor is enter for a call on one tenant.
-func enterFor(store *tsdb.Store, id tenant.ID) (room, error) {
+// enterFor is enter for a call on one tenant, which must be the context's where that carries one.
+func enterFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (room, error) {
 	if id.IsZero() {
 		return room{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	}
+	if have, ok := tenant.FromContext(ctx); ok && have != id {
+		return room{}, fmt.Errorf("%w: %s, the call is on %s", tsdb.ErrTenantMismatch, invalid.Quote(have.String()), id)
+	}
+	return enter(store)
+}
+
+// enterForAll is enter for a call that tells of all tenants, which is nothing for a context that carries one of them.
+func enterForAll(ctx context.Context, store *tsdb.Store) (room, error) {
+	if have, ok := tenant.FromContext(ctx); ok {
+		return room{}, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
 	}
 	return enter(store)
 }

@@ -66,7 +66,7 @@ type UsageOptions struct {
 // It is bounded by ctx, and each page by the timeout of scans. Where it ends early, the report says how far it has come,
 // beside the error, and UsageOptions.Continue goes on from there.
 func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptions) (UsageReport, error) {
-	r, err := enterFor(store, id)
+	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return UsageReport{}, err
 	}

@@ -12,11 +12,15 @@
 // or left out is refused with ErrDamaged and its number, and nothing of its block is stored. Compressing is the caller's:
 // give Export a gzip or zstd writer.
 //
+// A file holds points and no rollups. Those that a store derives from points it computes of what is imported, whatever rollups
+// the points had where they come from; sums of events that are not kept are in no file.
+//
 // An export is no snapshot. It reads one row after another; points that are written or deleted meanwhile may be in it or not.
 // Points that have expired when they are read are not.
 //
 // The calls are an operator's: they take the tenant as an argument. Where the context carries another one
-// (tenant.NewContext) they fail with tsdb.ErrTenantMismatch.
+// (tenant.NewContext) they fail with tsdb.ErrTenantMismatch, and where it carries none, on a store with RequireTenant, with
+// tsdb.ErrNoTenant. The store's limits do not count them.
 package transfer
 
 import (

@@ -98,6 +98,7 @@ func differences(file, stored catalog.Dataset, add bool) []string {
 			wide.Classes = append(wide.Classes, c)
 		}
 	}
+	wide.Rollups = both.Rollups // each store's own: a file holds points
 	return wide.Differences(both)
 }
 

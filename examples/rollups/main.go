@@ -1,0 +1,113 @@
+// Rollups keeps a month of temperatures by hour and by day, and views of advertisements by day, and shows that both stay right:
+// the first through a late point and a deletion, the second through a process that is killed.
+//
+//	go run ./examples/rollups                 # keeps its data in ./tidemark-rollups; run it twice
+//	go run ./examples/rollups -dir ./other
+//
+// This file is the command line and the store; temperatures.go has the rollup that is derived from points, views.go the one
+// that events are added to.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// options are what the command line says.
+type options struct {
+	dir     string
+	journal string // the folder in dir that is the journal of views
+	doomed  bool
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("rollups", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.dir, "dir", "./tidemark-rollups", "keep points, rollups and a journal in this `folder`, made where there is none")
+	flags.BoolVar(&o.doomed, "doomed", false, "only add views, and be killed before all are delivered: the program starts itself like that")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Keeps temperatures by hour and day, and views by day, and shows that they stay right.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, usageError{err}
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	case o.dir == "":
+		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
+	}
+	o.journal = filepath.Join(o.dir, "journal")
+	return o, nil
+}
+
+// ahead is by how much this program's clock is ahead. A worker takes only marks that are older than any write can take; where a
+// real one comes again half a minute later, this one puts the clock forward.
+var ahead atomic.Int64
+
+func now() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+
+// withStore runs do with the tenant's store, and closes it.
+func withStore(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) (err error) {
+	store, err := embedded.New(ctx, embedded.Options{Dir: filepath.Join(o.dir, "store"), Clock: now})
+	if errors.Is(err, embedded.ErrLocked) {
+		return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
+	}
+	if err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	// Ensure makes the families of the rollups too, and refuses an ordinary family in the place of an aggregate.
+	if err := store.Ensure(ctx, temperatures, views); err != nil {
+		return fmt.Errorf("prepare the table: %w", err)
+	}
+	return do(store, tenant.MustParse("acme"))
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	o, err := parse(args, stdout)
+	if err != nil {
+		return err
+	}
+	if o.doomed {
+		return withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) error { return addAndDie(ctx, store, id, o) })
+	}
+	if err := withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) error { return month(ctx, stdout, store, id) }); err != nil {
+		return err
+	}
+	return countViews(ctx, stdout, o)
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "rollups: %v\n", err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		fmt.Fprintln(os.Stderr, "-help lists the flags")
+		os.Exit(2)
+	}
+	os.Exit(1)
+}

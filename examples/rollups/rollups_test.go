@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// TestMain runs the program itself where a test's run has started this binary to be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv("ROLLUPS_TEST_MAIN") != "" {
+		main()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestTwice: a second run in the folder finds the buckets as the first one has left them, and the views of both, and of one
+// that was killed in between.
+func TestTwice(t *testing.T) {
+	t.Setenv("ROLLUPS_TEST_MAIN", "1")
+	dir := filepath.Join(t.TempDir(), "made", "by the program")
+	for i, worker := range []string{"2322 buckets", "0 buckets"} {
+		if i > 0 {
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := exec.CommandContext(t.Context(), self, "-doomed", "-dir", dir).Run(); err == nil {
+				t.Fatal("the doomed process was not killed")
+			}
+		}
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"-dir", dir}, &out); err != nil {
+			t.Fatalf("run %d: %v, after\n%s", i+1, err, &out)
+		}
+		const plain, late = "  2026-03-30 00:00  1440 points   min   4.82   mean   9.89   max  14.93\n", "  2026-03-30 00:00  1441 points   min   4.82   mean   9.92   max  45.00\n"
+		if got := strings.Count(out.String(), late); got != 2 {
+			t.Errorf("run %d: the late point is in %d tables, want both:\n%s", i+1, got, &out)
+		}
+		if got := strings.Count(out.String(), plain); got != 3 {
+			t.Errorf("run %d: the day without it is in %d tables, want 3:\n%s", i+1, got, &out)
+		}
+		for _, want := range []string{
+			"Readings  133740 of 3", "2026-03-29 00:00  1380 points", " passes, " + worker, "marks in 2 passes, 2 buckets",
+			fmt.Sprintf("Views     %d before", i*2400), fmt.Sprintf("; %d count, each once\n", i*2400+1400),
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("run %d says nothing of %q:\n%s", i+1, want, &out)
+			}
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, args := range [][]string{{"-wrong"}, {"extra"}, {"-dir", ""}} {
+		if _, ok := errors.AsType[usageError](run(t.Context(), args, io.Discard)); !ok {
+			t.Errorf("run %q is no usage error", args)
+		}
+	}
+	if err := run(t.Context(), []string{"-help"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("run -help: %v", err)
+	}
+}
+
+func TestEndsEarly(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, []string{"-dir", dir}, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupted run ends with %v", err)
+	}
+	held, err := embedded.Open(t.Context(), filepath.Join(dir, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := run(t.Context(), []string{"-dir", dir}, io.Discard); !errors.Is(err, embedded.ErrLocked) || !strings.Contains(err.Error(), "-dir") {
+		t.Errorf("a second program in the folder ends with %v", err)
+	}
+}

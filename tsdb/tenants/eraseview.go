@@ -1,0 +1,57 @@
+package tenants
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// viewStays begins the line of a report on a view that could not be deleted.
+const viewStays = "The tenant's authorized view "
+
+// dropView takes away the tenant's view, whose name tells the tenant's, or says in the report that it stays.
+func (e *erasure) dropView(ctx context.Context, profiled bool) error {
+	if e.opts.DropView != nil {
+		if !profiled {
+			return nil
+		}
+		return e.opts.DropView(ctx, e.store, e.id)
+	}
+	rec := &e.mark.rec
+	listed := func(s string) bool { return strings.HasPrefix(s, viewStays) }
+	if !rec.Ended.IsZero() && !slices.ContainsFunc(rec.Unreached, listed) {
+		return nil // it is gone, and none is made for a tenant that is erased
+	}
+	rec.Unreached = slices.DeleteFunc(rec.Unreached, listed)
+	err := e.deleteView(ctx)
+	switch status.Code(err) {
+	case codes.NotFound, codes.Unimplemented: // there is none
+		return nil
+	case codes.PermissionDenied, codes.FailedPrecondition:
+	default:
+		if !errors.Is(err, tsdb.ErrNoAdmin) {
+			return err
+		}
+	}
+	rec.Unreached = append(rec.Unreached, viewStays+tsdb.ViewID(e.id)+", if there is one, as this program may not delete it. It holds no data; its name tells the tenant's.")
+	return nil
+}
+
+// deleteView deletes the view by the admin API, which does not try again by itself.
+func (e *erasure) deleteView(ctx context.Context) error {
+	admin, end, err := e.Admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return e.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+		err := admin.DeleteAuthorizedView(ctx, e.Name, tsdb.ViewID(e.id))
+		return err == nil, err
+	})
+}

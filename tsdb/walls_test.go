@@ -1,0 +1,339 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// noisy is the only tenant with limits.
+var noisy = tenant.MustParse("ab")
+
+// place is an entity of a dataset of a tenant.
+type place struct {
+	id      tenant.ID
+	dataset string
+	entity  tsdb.Entity
+}
+
+// attack is one call for a tenant, in a context of its own or of another.
+type attack struct {
+	place
+	ctx  context.Context
+	at   time.Time
+	in   *tsdb.Schema[string]
+	repo *tsdb.Repository[string]
+}
+
+// walls is one store with hostile tenants, and what each of them must find in it.
+type walls struct {
+	*rand.Rand
+	t       *testing.T
+	clock   *clock
+	store   *tsdb.Store
+	table   *bigtable.Table
+	writer  *tsdb.Writer
+	schemas []*tsdb.Schema[string]
+	views   bool
+
+	points  map[place]map[time.Time]string
+	erased  map[tenant.ID]bool
+	cursors map[string]place
+	files   []exported
+	n       int
+}
+
+// exported is a file, and what its tenant had when it was made.
+type exported struct {
+	id     tenant.ID
+	bytes  []byte
+	points map[place]map[time.Time]string
+}
+
+// TestHostileTenants runs random calls of tenants whose names are prefixes of one another against one store: every call of a
+// repository, of a sink, of a store and of the packages built on it, in contexts of others, with cursors and files of others,
+// while some of the tenants are erased. After each call no row of another tenant has changed, and no value of one was seen.
+func TestHostileTenants(t *testing.T) {
+	unexercised(t)
+	for _, mode := range []struct {
+		name  string
+		opts  tsdb.SchemaOptions
+		views bool
+		keys  [][]byte
+	}{
+		{name: "table", opts: tsdb.SchemaOptions{}},
+		{name: "views", opts: tsdb.SchemaOptions{Salts: 3}, views: true, keys: secrets(1)},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			h := newWalls(t, seed, mode.opts, mode.views, mode.keys)
+			rounds := 20
+			if testing.Short() || overTCP() {
+				rounds = 4
+			}
+			for range rounds {
+				names := slices.Sorted(maps.Keys(attacks))
+				h.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+				for _, name := range names {
+					h.step(name)
+					if t.Failed() {
+						return
+					}
+				}
+			}
+			if err := h.writer.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func newWalls(t *testing.T, seed uint64, opts tsdb.SchemaOptions, views bool, keys [][]byte) *walls {
+	h := &walls{
+		Rand: rand.New(rand.NewPCG(seed, 0)), t: t, clock: &clock{now: start.Add(time.Hour)}, views: views,
+		points: map[place]map[time.Time]string{}, erased: map[tenant.ID]bool{}, cursors: map[string]place{},
+	}
+	l := must[*limit.Limiter](t)(limit.New(limit.Table{Overrides: map[tenant.ID]limit.Limits{
+		noisy: {PointsPerSecond: 1, PointsBurst: 20, Entities: 5, PointBytes: 1000, FanOut: 2, ConcurrentReads: 4},
+	}}, limit.Options{Clock: h.clock.Now}))
+	var datasets []tsdb.Dataset
+	for i, name := range []string{"r", "r.", "acme"} {
+		o := opts
+		o.Retention = d90
+		if i == 2 {
+			o.Precision, o.Head = tsdb.Milliseconds, tsdb.Head{Points: 2}
+		}
+		s := must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("site", "device"), codec.String(), o))
+		h.schemas, datasets = append(h.schemas, s), append(datasets, s)
+	}
+	o := tsdbtest.Options{Clock: h.clock.Now, Cache: cached.Cache, Limits: l, CursorKeys: keys}
+	if views {
+		o.Views = hostileViews()
+	}
+	h.store, _, h.table = tsdbtest.OpenTable(t, o, datasets...)
+	h.writer = must[*tsdb.Writer](t)(h.store.NewWriter(tsdb.WriterOptions{Linger: -1, OnFailure: func(u tsdb.Undelivered) {
+		t.Errorf("not delivered: %+v", u)
+	}}))
+	t.Cleanup(func() { _ = h.writer.Close(context.Background()) })
+	return h
+}
+
+// pick returns a random element.
+func pick[V any](r *rand.Rand, of []V) V { return of[r.IntN(len(of))] }
+
+// random returns a call that some tenant could make.
+func (h *walls) random() attack {
+	s := pick(h.Rand, h.schemas)
+	a := attack{in: s, at: start.Add(time.Duration(h.IntN(4)) * time.Minute)}
+	a.place = place{tenant.MustParse(pick(h.Rand, hostileTenants)), s.Name(), tsdb.NewEntity(pick(h.Rand, hostileEntities)...)}
+	a.ctx, a.repo = h.t.Context(), s.For(h.store, a.id)
+	return a
+}
+
+// step makes one call and looks at all rows before and after it.
+func (h *walls) step(name string) {
+	t := h.t
+	a := h.random()
+	if name == "tenants.Readmit" && len(h.erased) > 0 { // or all would be erased in the end
+		a.id = slices.SortedFunc(maps.Keys(h.erased), func(a, b tenant.ID) int { return strings.Compare(a.String(), b.String()) })[0]
+		a.repo = a.in.For(h.store, a.id)
+	}
+	other := tenant.MustParse(pick(h.Rand, hostileTenants))
+	foreign := h.IntN(4) == 0 && other != a.id
+	switch {
+	case foreign:
+		a.ctx = tenant.NewContext(a.ctx, other)
+	case h.IntN(2) == 0 && name != "tenants.List":
+		a.ctx = tenant.NewContext(a.ctx, a.id)
+	}
+	if !foreign && h.IntN(2) == 0 { // something to lose
+		h.write(a)
+	}
+	before, erased := allRows(t, h.table), h.erased[a.id]
+	what := fmt.Sprintf("%s of %s/%s/%q", name, a.id, a.dataset, a.entity)
+	err := attacks[name](h, a)
+	if e := h.writer.Flush(t.Context()); e != nil {
+		t.Fatal(e)
+	}
+	mine := func(key string) bool {
+		own := a.id.String()
+		return strings.HasPrefix(key, own+"#") || key == rowkey.ProfileRows+own || key == rowkey.MarksRow ||
+			key == rowkey.MarkRows+own || strings.Contains(strings.TrimPrefix(key, rowkey.MarkRows), "#") && strings.HasPrefix(key, rowkey.MarkRows)
+	}
+	var over *limit.Error
+	switch {
+	case foreign:
+		what += " in the context of " + other.String()
+		if mine = nobodys; !errors.Is(err, tsdb.ErrTenantMismatch) {
+			t.Errorf("%s: %v, want ErrTenantMismatch", what, err)
+		}
+	case erased && !strings.HasPrefix(name, "tenants."):
+		if mine = nobodys; !errors.Is(err, tsdb.ErrErased) {
+			t.Errorf("%s, which is erased: %v, want ErrErased", what, err)
+		}
+	case errors.As(err, &over):
+		if a.id != noisy || over.Tenant != noisy {
+			t.Errorf("%s: %v, which is not its limit", what, err)
+		}
+	case err != nil:
+		t.Errorf("%s: %v", what, err)
+	}
+	compareOthers(t, what, before, allRows(t, h.table), mine)
+}
+
+func nobodys(string) bool { return false }
+
+// allRows returns all rows of a table, those of the store itself too.
+func allRows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {
+	t.Helper()
+	out := map[string]bigtable.Row{}
+	if err := table.ReadRows(context.Background(), bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
+		out[r.Key()] = r
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// value returns a value that says whose it is.
+func (h *walls) value(a attack) string {
+	h.n++
+	return fmt.Sprintf("of:%s;%s %d", a.id, a.dataset, h.n)
+}
+
+// put notes that a point is stored.
+func (h *walls) put(p place, at time.Time, v string) {
+	if h.points[p] == nil {
+		h.points[p] = map[time.Time]string{}
+	}
+	h.points[p][at] = v
+}
+
+// write stores a point of the tenant, where it may.
+func (h *walls) write(a attack) {
+	v := h.value(a)
+	err := a.repo.Put(a.ctx, a.entity, a.at, v)
+	switch {
+	case err == nil:
+		h.put(a.place, a.at, v)
+	case errors.Is(err, tsdb.ErrErased) && h.erased[a.id], a.id == noisy && errors.Is(err, limit.ErrExceeded):
+	default:
+		h.t.Errorf("Put of %s: %v", a.id, err)
+	}
+}
+
+// drop notes that points are deleted.
+func (h *walls) drop(gone func(p place, at time.Time) bool) {
+	for p, points := range h.points {
+		maps.DeleteFunc(points, func(at time.Time, _ string) bool { return gone(p, at) })
+		if len(points) == 0 {
+			delete(h.points, p)
+		}
+	}
+}
+
+// want returns the values of an entity, newest first, of times up to last.
+func (h *walls) want(p place, last time.Time) (out []string) {
+	times := slices.SortedFunc(maps.Keys(h.points[p]), func(a, b time.Time) int { return b.Compare(a) })
+	for _, at := range times {
+		if !at.After(last) {
+			out = append(out, h.points[p][at])
+		}
+	}
+	return out
+}
+
+// of returns the places of a tenant's dataset with points, below a first part; "" for all.
+func (h *walls) of(id tenant.ID, dataset, part string) (out []place) {
+	for p := range h.points {
+		if p.id == id && p.dataset == dataset && (part == "" || p.entity.Parts()[0] == part) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (h *walls) same(what string, got, want []string) {
+	h.t.Helper()
+	if !slices.Equal(got, want) {
+		h.t.Errorf("%s = %q, want %q", what, got, want)
+	}
+}
+
+// unexercised fails the test for each call that is missing among the attacks: a new one must be shown to stay behind the wall.
+func unexercised(t *testing.T) {
+	t.Helper()
+	for typ, passed := range map[reflect.Type][]string{
+		reflect.TypeFor[*tsdb.Repository[string]](): append([]string{"Via"}, harmless...), // Via by each call of a sink
+		reflect.TypeFor[*tsdb.Sink[string]]():       nil,
+		// These go over all tenants, return rows of none, and are an operator's.
+		reflect.TypeFor[*tsdb.Store](): {"CacheStats", "Close", "Ensure", "Inside", "NewWriter", "Ping", "Table", "Verify"},
+	} {
+		name := typ.Elem().Name()
+		name, _, _ = strings.Cut(name, "[")
+		for i := range typ.NumMethod() {
+			if m := typ.Method(i).Name; attacks[name+"."+m] == nil && !slices.Contains(passed, m) {
+				t.Errorf("%s.%s is not exercised: show here that it stays in its tenant", name, m)
+			}
+		}
+	}
+	for _, pkg := range []string{"tenants", "transfer"} {
+		for _, name := range callsOn(t, pkg) {
+			if attacks[pkg+"."+name] == nil {
+				t.Errorf("%s.%s is not exercised: show here that it stays in its tenant", pkg, name)
+			}
+		}
+	}
+}
+
+// callsOn returns the exported functions of a package below that take a store.
+func callsOn(t *testing.T, pkg string) (names []string) {
+	t.Helper()
+	for _, file := range must[[]os.DirEntry](t)(os.ReadDir(pkg)) {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		f := must[*ast.File](t)(parser.ParseFile(token.NewFileSet(), pkg+"/"+file.Name(), nil, parser.SkipObjectResolution))
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || !fn.Name.IsExported() {
+				continue
+			}
+			for _, p := range fn.Type.Params.List {
+				star, ok := p.Type.(*ast.StarExpr)
+				if !ok {
+					continue
+				}
+				if sel, ok := star.X.(*ast.SelectorExpr); ok && sel.Sel.Name == "Store" {
+					names = append(names, fn.Name.Name)
+				}
+			}
+		}
+	}
+	if len(names) < 2 {
+		t.Fatalf("package %s has the calls %v", pkg, names)
+	}
+	return names
+}
