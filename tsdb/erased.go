@@ -228,7 +228,7 @@ func (e *erasures) fly() *marksFlight {
 
 // load reads the marks: one row, and all of them where that says that they have changed.
 func (e *erasures) load() (*marks, error) {
-	ctx, cancel := e.table.Bound(e.base, false)
+	ctx, cancel := e.table.Bound(bt.WithUpkeep(e.base), false)
 	defer cancel()
 	if e.known.Load() != nil { // there is something to go by
 		ctx, cancel = context.WithTimeout(ctx, marksWait)

@@ -128,12 +128,12 @@ func TestMarksAreReadAtMostOnceInAWhile(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n < 100/6-1 || n > 100/5 {
+		if n := conn.Counts().Upkeep; n < 100/6-1 || n > 100/5 {
 			t.Errorf("%d reads in 100 s", n)
 		}
 		conn.Reset()
 		time.Sleep(time.Hour)
-		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 0 {
+		if n := conn.Counts().Upkeep; n != 0 {
 			t.Errorf("%d reads by nobody", n)
 		}
 	})

@@ -89,14 +89,14 @@ var (
 // TestHeadsAgainstBruteForce: whatever is written, late, twice, expired, in two classes and two formats, and deleted, each
 // read shows what a plain list of points shows, with heads, without, and with heads only.
 func TestHeadsAgainstBruteForce(t *testing.T) {
-	for _, salts := range []int{0, 4} {
-		for _, classes := range [][2]gc.Class{{minutes10, minutes20}, {minutes20, minutes10}} {
-			for _, opts := range []tsdb.SchemaOptions{
+	for i, salts := range []int{0, 4} {
+		for j, classes := range [][2]gc.Class{{minutes10, minutes20}, {minutes20, minutes10}} {
+			for _, opts := range some(2*i+j, []tsdb.SchemaOptions{
 				{},
 				{Head: tsdb.Head{Points: kept}},
 				{Head: tsdb.Head{Points: kept}, FirstWins: true},
 				{Head: tsdb.Head{Points: kept, Only: true}},
-			} {
+			}) {
 				opts.Salts, opts.Precision = salts, tsdb.Milliseconds
 				t.Run(fmt.Sprintf("%+v,%d,first=%v,to=%s", opts.Head, salts, opts.FirstWins, classes[1].Name), func(t *testing.T) {
 					t.Parallel()

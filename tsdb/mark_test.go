@@ -307,6 +307,9 @@ func TestMarksSurviveFaults(t *testing.T) {
 
 // TestMarksOfManyPoints: a batch in which each point has marks of its own stays within the limits of a request.
 func TestMarksOfManyPoints(t *testing.T) {
+	if sampling() {
+		t.Skip("a matter of numbers; it runs in process, without the race detector")
+	}
 	s := must[*tsdb.Schema[float64]](t)(tsdb.Define("r", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{Rollups: three[float64]()}))
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)

@@ -54,6 +54,22 @@ func aside(t *testing.T) {
 	}
 }
 
+// sampling reports whether the tests run under the race detector or over TCP, where they take ten times as long. The large
+// matrices are sampled there; the plain run has them whole.
+func sampling() bool { return raced || overTCP() }
+
+// some returns every fourth of the cases from an offset on where the tests are slow, else all of them.
+func some[E any](offset int, cases []E) []E {
+	if !sampling() {
+		return cases
+	}
+	var out []E
+	for i := offset % 4; i < len(cases); i += 4 {
+		out = append(out, cases[i])
+	}
+	return out
+}
+
 // patience is the timeout of writes for tests of faults that last.
 func patience() time.Duration {
 	if overTCP() {

@@ -27,7 +27,7 @@ func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
 		for f, kind := range addFaults {
 			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
-				for i, ev := range a.events(r, 8) {
+				for i, ev := range a.events(r, fewer(8)) {
 					id := fmt.Sprintf("%d/%s/%d", f, method, i)
 					if kind.name != "none" {
 						a.conn.Inject(kind.fault.On(method))

@@ -33,6 +33,15 @@ func addBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// fewer is how often a part of a test is repeated: a quarter of n times under the race detector and over TCP, where it takes
+// ten times as long.
+func fewer(n int) int {
+	if raced || os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		return max(1, n/4)
+	}
+	return n
+}
+
 // view is a view of an advertisement.
 type view struct {
 	Cents float64 `json:"cents"`
@@ -190,7 +199,7 @@ func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
 				if f.name != "none" {
 					a.conn.Inject(f.fault.On(method))
 				}
-				for range 3 {
+				for range fewer(3) {
 					events := a.events(r, 40)
 					outcomes, err := in.AddMany(t.Context(), events)
 					if err != nil {

@@ -78,7 +78,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 		}
 		return r
 	}
-	for step := range 120 {
+	for step := range fewer(120) {
 		m := models[rnd.IntN(2)]
 		e := entities[rnd.IntN(len(entities))]
 		at := when()

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 // Conn is the connection between a store under test and its engine. It counts what passes and does what the faults say.
@@ -29,7 +31,10 @@ type Conn struct {
 type Counts struct {
 	// Calls are the calls that the store made, attempts that a fault ended included, by method.
 	Calls map[Method]int
-	// RowsReturned and RowsSeen are what all reads together returned, and what the engine looked at to do so.
+	// Upkeep is how many calls beside those the store made of its own accord, when their time had come: reads of erasure marks.
+	// Faults are for them too.
+	Upkeep int
+	// RowsReturned and RowsSeen are what the reads of Calls together returned, and what the engine looked at to do so.
 	RowsReturned, RowsSeen int64
 }
 
@@ -85,9 +90,9 @@ func (c *Conn) Reset() {
 const dataService = "/google.bigtable.v2.Bigtable/"
 
 // begin counts a call and returns what goes wrong with it.
-func (c *Conn) begin(m Method) plan {
+func (c *Conn) begin(ctx context.Context, m Method) plan {
 	var p plan
-	faults, outage := c.due(m)
+	faults, outage := c.due(m, bt.Upkeep(ctx))
 	for _, f := range faults {
 		p.add(f)
 	}
@@ -98,13 +103,17 @@ func (c *Conn) begin(m Method) plan {
 }
 
 // due counts a call and returns the faults whose turn it is.
-func (c *Conn) due(m Method) (faults []Fault, outage bool) {
+func (c *Conn) due(m Method, upkeep bool) (faults []Fault, outage bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.counts.Calls == nil {
 		c.counts.Calls = map[Method]int{}
 	}
-	c.counts.Calls[m]++
+	if upkeep {
+		c.counts.Upkeep++
+	} else {
+		c.counts.Calls[m]++
+	}
 	for _, f := range c.faults {
 		if f.method != "" && f.method != m {
 			continue
@@ -135,7 +144,7 @@ func (c *Conn) unary(ctx context.Context, method string, req, reply any, cc *grp
 	if !ok {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
-	p := c.begin(Method(name))
+	p := c.begin(ctx, Method(name))
 	if err := p.start(ctx); err != nil {
 		return err
 	}

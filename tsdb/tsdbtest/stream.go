@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 func (c *Conn) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -19,7 +21,7 @@ func (c *Conn) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 	if !ok {
 		return streamer(ctx, desc, cc, method, opts...)
 	}
-	p := c.begin(Method(name))
+	p := c.begin(ctx, Method(name))
 	if err := p.start(ctx); err != nil {
 		return nil, err
 	}
@@ -27,7 +29,7 @@ func (c *Conn) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 	if err != nil {
 		return nil, err
 	}
-	return &perturbed{ClientStream: s, conn: c, plan: p}, nil
+	return &perturbed{ClientStream: s, conn: c, plan: p, upkeep: bt.Upkeep(ctx)}, nil
 }
 
 func contextStatus(ctx context.Context) error {
@@ -43,6 +45,7 @@ type perturbed struct {
 	conn *Conn
 	plan plan
 
+	upkeep   bool    // it is not counted
 	passed   int     // rows or entries that the caller has got
 	ended    error   // what the stream ends with, once it has been cut
 	sent     []int64 // of a bulk write: the entries that were sent, by their index in what the engine sees
@@ -122,7 +125,7 @@ func (s *perturbed) RecvMsg(m any) error {
 	}
 	switch res := m.(type) {
 	case *btpb.ReadRowsResponse:
-		if res.RequestStats != nil {
+		if res.RequestStats != nil && !s.upkeep {
 			s.conn.countRows(res.RequestStats)
 		}
 		if s.plan.cut != nil {

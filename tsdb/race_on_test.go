@@ -1,0 +1,5 @@
+//go:build race
+
+package tsdb_test
+
+const raced = true

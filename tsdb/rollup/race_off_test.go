@@ -1,0 +1,5 @@
+//go:build !race
+
+package rollup_test
+
+const raced = false
