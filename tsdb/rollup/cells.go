@@ -26,7 +26,11 @@ type place struct {
 	family, column string
 	of             func(*bucket) *int64 // the number of a bucket that stands there
 	stands         func(*bucket) bool   // whether a bucket has one
+	implies        int                  // the measure whose count is that of the points where no other is stored; else -1
 }
+
+// implied is a count that is that of the bucket's points, until that one is known.
+const implied = -1
 
 // layout is where the numbers of a rollup's buckets stand.
 type layout struct {
@@ -36,22 +40,28 @@ type layout struct {
 	cells   bigtable.Filter
 }
 
-func newLayout[T any](class string, measures []Measure[T]) layout {
+// newLayout returns the places of measures. Most points have a number for each measure, and cells are what reading costs: where
+// rows are replaced as a whole, a count that is that of the points is left out.
+func newLayout[T any](class string, measures []Measure[T], replaced bool) layout {
 	points := func(b *bucket) *int64 { return &b.points }
 	bad := func(b *bucket) *int64 { return &b.bad }
 	l := layout{control: class + endControl, places: []place{
-		{class + endSum, columnPoints, points, func(b *bucket) bool { return b.points != 0 }},
-		{class + endSum, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }},
+		{class + endSum, columnPoints, points, func(b *bucket) bool { return b.points != 0 }, -1},
+		{class + endSum, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }, -1},
 	}}
 	for i := range measures {
 		name, a := measures[i].Name, measures[i].Aggregates
-		stands := func(b *bucket) bool { return b.values[i].count != 0 }
+		stands, implies := func(b *bucket) bool { return b.values[i].count != 0 }, -1
+		counted := stands
+		if replaced && a&(Sum|Min|Max) != 0 {
+			counted, implies = func(b *bucket) bool { return stands(b) && b.values[i].count != b.points }, i
+		}
+		l.places = append(l.places, place{class + endSum, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1})
 		put := func(kept bool, family, column string, of func(*bucket) *int64) {
 			if kept {
-				l.places = append(l.places, place{class + family, column, of, stands})
+				l.places = append(l.places, place{class + family, column, of, stands, implies})
 			}
 		}
-		put(true, endSum, prefixCount+name, func(b *bucket) *int64 { return &b.values[i].count })
 		put(a&Sum != 0, endSum, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
 		put(a&Min != 0, endMin, name, func(b *bucket) *int64 { return &b.values[i].min })
 		put(a&Max != 0, endMax, name, func(b *bucket) *int64 { return &b.values[i].max })
@@ -91,7 +101,18 @@ func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
 					at = len(out) - 1
 				}
 			}
-			*l.places[place].of(&out[at]) = int64(binary.BigEndian.Uint64(item.Value))
+			b := &out[at]
+			if m := l.places[place].implies; m >= 0 && b.values[m].count == 0 {
+				b.values[m].count = implied
+			}
+			*l.places[place].of(b) = int64(binary.BigEndian.Uint64(item.Value))
+		}
+	}
+	for i := range out {
+		for m := range out[i].values {
+			if v := &out[i].values[m]; v.count == implied {
+				v.count = out[i].points
+			}
 		}
 	}
 	return out, nil

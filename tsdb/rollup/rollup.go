@@ -163,7 +163,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	for i := range r.measures {
 		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
 	}
-	r.layout = newLayout(r.opts.Retention.Name, r.measures)
+	r.layout = newLayout(r.opts.Retention.Name, r.measures, opts.Mode == Derived)
 	if opts.Mode != Derived {
 		var err error
 		if r.added, err = addition.NewShape(&r.entry); err != nil {
