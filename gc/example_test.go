@@ -75,3 +75,9 @@ func ExampleClass() {
 	// d90 (maxage=90d) <nil>
 	// gc: invalid retention: class is "_own"; want 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit
 }
+
+func ExamplePolicy_KeepsAllOf() {
+	now, next := gc.MaxAge(90*day), gc.MaxAge(30*day)
+	fmt.Println(next.KeepsAllOf(now), now.KeepsAllOf(next))
+	// Output: false true
+}
