@@ -90,7 +90,7 @@ func Described(_ inside.Key, d Dataset) (inside.Dataset, error) {
 		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
 	}
 	shape := d.shape()
-	out := inside.Dataset{Name: shape.name, Fields: shape.fields, Salts: shape.salts, Precision: shape.precision}
+	out := inside.Dataset{Name: shape.name, Fields: shape.fields, Salts: shape.salts, Precision: shape.precision, Entry: shape.entry()}
 	for i := range shape.rollups {
 		out.Rollups = append(out.Rollups, shape.rollups[i].Rollup)
 	}

@@ -25,6 +25,7 @@ var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the serv
 // record is what the guard noted of one guarded call. It travels in the context and is read when the call has returned.
 type record struct {
 	asks     bool         // whether there is a guard: the call goes no further
+	table    string       // of a call that asks: the resource that it is for, with project and instance
 	reads    bool         // the call is a read, which the client may repeat: only err is noted
 	seen     bool         // the call came by
 	err      error        // how the call ended
@@ -62,7 +63,7 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 		return streamer(ctx, desc, cc, method, opts...)
 	}
 	if rec.asks {
-		rec.seen = true
+		rec.seen, rec.table = true, resource(ctx)
 		return nil, errHandled
 	}
 	if rec.reads {

@@ -36,6 +36,9 @@ type Store struct {
 	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch where ctx carries another tenant, and
 	// tsdb.ErrErased where the tenant is erased.
 	Points func(ctx context.Context, d catalog.Dataset, id tenant.ID) (Points, error)
+	// Families returns the column families that datasets need, the store's own included, in the order of their names. Its error
+	// is what makes an entry none of this version's, or datasets that give a family two policies.
+	Families func([]catalog.Dataset) ([]Family, error)
 	// Ensure is tsdb.Store.Ensure for datasets of which there is no schema.
 	Ensure func(context.Context, []catalog.Dataset) error
 }

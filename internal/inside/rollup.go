@@ -58,4 +58,5 @@ type Dataset struct {
 	Salts     int
 	Precision rowkey.Precision
 	Rollups   []catalog.Rollup
+	Entry     catalog.Dataset // what the catalogue is to know of it
 }

@@ -1,0 +1,75 @@
+package tsdb
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+)
+
+// describedFamilies returns the families that datasets need of which there is no schema, and what each is for.
+func describedFamilies(entries []catalog.Dataset) ([]inside.Family, error) {
+	datasets := make([]Dataset, len(entries))
+	for i, e := range entries {
+		d, err := described(e)
+		if err != nil {
+			return nil, err
+		}
+		datasets[i] = shaped{d}
+	}
+	shapes, err := shapes(datasets)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*inside.Family{}
+	for name, f := range families(shapes) {
+		policy, err := gc.FromBigtable(f.GCPolicy)
+		if err != nil {
+			return nil, fmt.Errorf("family %s: %w", name, err)
+		}
+		all[name] = &inside.Family{Name: name, Policy: policy, Type: f.ValueType, Differs: func(have bigtable.Type) string {
+			return compareType(name, f.ValueType, have)
+		}}
+	}
+	all[catalog.Family].Versions = 1
+	for _, d := range shapes {
+		d.uses(all)
+	}
+	out := make([]inside.Family, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, *all[name])
+	}
+	return out, nil
+}
+
+// uses notes what the dataset keeps in each of its families.
+func (d *dataset) uses(families map[string]*inside.Family) {
+	use := func(name, what string, class gc.Class, versions int) {
+		f := families[name]
+		f.Class, f.Versions = class, versions
+		f.Uses = append(f.Uses, inside.Use{Dataset: d.name, What: what})
+	}
+	for i, c := range d.classes {
+		if !d.head.Only {
+			use(c.Name, "points", c.Class, 0)
+		}
+		if d.head.Points > 0 {
+			use(d.headClasses[i].Name, "heads", c.Class, d.head.Points)
+		}
+	}
+	for i := range d.rollups {
+		u := &d.rollups[i]
+		use(u.families.Sum, "sums of rollup "+u.Name, u.class.Class, 0)
+		use(u.families.Min, "minima of rollup "+u.Name, u.class.Class, 0)
+		use(u.families.Max, "maxima of rollup "+u.Name, u.class.Class, 0)
+		use(u.families.Control, "notes of rollup "+u.Name, u.class.Class, 1)
+		if u.Kind == catalog.Derived {
+			use(inside.MarkFamily, "marks of rollup "+u.Name, gc.Class{}, 1)
+		}
+	}
+}
