@@ -1,0 +1,313 @@
+package retention
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// ApplyOptions are what applying a plan may decide. The zero value allows nothing to be deleted.
+type ApplyOptions struct {
+	// Allow names the retention classes, or single families, whose data may be deleted: those of Plan.Destructive, once the plan
+	// was read. A name by which the plan deletes nothing is refused with ErrInvalid. Nil allows none.
+	Allow []string
+	// IgnoreWarnings makes the service go past its own safety checks: it refuses to let a policy of a replicated table keep
+	// more, where a cluster may have deleted already what others still have.
+	IgnoreWarnings bool
+}
+
+// Apply makes the changes of the plan, and no others. It reads the table and the catalogue again, and refuses with ErrStale
+// where a family or an entry is neither as the plan saw it nor as it wants it. All families are created and changed in one
+// admin call, together or not at all; then the datasets are recorded in the catalogue. Where the table is missing it is made.
+// Families are never deleted.
+//
+// Where the plan deletes data by steps that are not allowed by name, or holds what cannot be done, nothing is changed, and the
+// error matches ErrNotAllowed, or ErrImpossible.
+//
+// It may be repeated, and called from many replicas at once: whoever finds the plan done changes nothing, and reports so. Where
+// it ends in the middle, the same plan goes on. The service takes no condition with an admin call, so one race remains: of a
+// policy that somebody else changes between the look and the call, a few milliseconds, the change is overwritten.
+//
+// It costs one admin call that reads, one that writes, two reads, and conditional writes for the catalogue. A call that fails and
+// may succeed later is tried again, within the timeout of scans; an answer that is lost is looked for. The service may take up
+// to a week to delete what has expired; readers that declare the policy do not see it from the start.
+func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (Report, error) {
+	if p == nil || p.doc.Format == "" {
+		return Report{}, invalid.New(ErrInvalid, "plan", "zero", "one from NewPlan, NewPlanFor or ReadPlan")
+	}
+	r, end, err := enter(ctx, store)
+	if err != nil {
+		return Report{}, err
+	}
+	defer end()
+	rep := Report{Table: r.path, Applied: []Item{}}
+	if r.path != p.doc.Table {
+		return rep, invalid.New(ErrInvalid, "plan", "for "+invalid.Quote(p.doc.Table), "one for "+r.path)
+	}
+	families, err := r.Families(p.doc.Declared)
+	if err != nil {
+		return rep, err
+	}
+	a := applier{room: r, opts: opts, plan: p.doc, want: byName(families), wrote: map[string]string{}}
+	err = r.Table.Retry(ctx, a.once)
+	rep.Applied = append(rep.Applied, a.done...)
+	return rep, err
+}
+
+// applier applies one plan.
+type applier struct {
+	room
+	opts ApplyOptions
+	plan document
+	want map[string]inside.Family
+
+	wrote   map[string]string // the entries that it has written on the way to what is wanted
+	doubt   []Item            // asked for, and not known to be done
+	done    []Item
+	checked bool // conditional writes pass
+}
+
+// once looks, and makes what changes are left. It reports false where it has to look again.
+func (a *applier) once(ctx context.Context) (done bool, err error) {
+	have, err := a.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	items := compare(a.plan.Declared, a.want, have, a.Families)
+	a.settle(items)
+	if err := a.admit(have, items); err != nil {
+		return false, err
+	}
+	if !have.exists {
+		if err := a.Ensure(ctx, a.plan.Declared); err != nil {
+			return false, err
+		}
+		a.done = append(a.done, steps(items)...)
+		return true, nil
+	}
+	if err := a.checkConditional(ctx, have, items); err != nil {
+		return false, err
+	}
+	if again, err := a.modify(ctx, items); again || err != nil {
+		return false, err
+	}
+	return a.record(ctx, have, items)
+}
+
+// settle finds out what became of steps whose answer was lost.
+func (a *applier) settle(items []Item) {
+	for _, d := range a.doubt {
+		if !slices.ContainsFunc(items, func(i Item) bool { return i.Kind.steps() && i.Family == d.Family && i.Dataset == d.Dataset }) {
+			a.done = append(a.done, d)
+		}
+	}
+	a.doubt = nil
+}
+
+// admit refuses what must not be applied.
+func (a *applier) admit(have actual, items []Item) error {
+	known := map[string]bool{}
+	var refused, names []string
+	for _, i := range slices.Concat(a.plan.Items, items) {
+		if i.Destructive {
+			known[i.Family], known[i.Class] = true, true
+		}
+	}
+	delete(known, "")
+	for _, name := range a.opts.Allow {
+		if !known[name] {
+			names = slices.Sorted(maps.Keys(known))
+			want := "a class or family of a destructive step; the plan has none"
+			if len(names) > 0 {
+				want = "a class or family of a destructive step: " + strings.Join(names, ", ")
+			}
+			return invalid.New(ErrInvalid, "Allow", invalid.Quote(name), want)
+		}
+	}
+	if err := a.fresh(have); err != nil {
+		return err
+	}
+	if err := impossible(slices.Concat(a.plan.Items, items)); err != nil {
+		return err
+	}
+	for _, i := range items {
+		if i.Destructive && !slices.Contains(a.opts.Allow, i.Family) && (i.Class == "" || !slices.Contains(a.opts.Allow, i.Class)) {
+			refused = append(refused, i.Family+" ("+i.policies()+")")
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, ", "))
+	}
+	return nil
+}
+
+// fresh refuses a table of which something is neither as the plan saw it, nor as it wants it.
+func (a *applier) fresh(have actual) error {
+	wanted := seen{Families: map[string]string{}, Datasets: map[string]string{}}
+	for name, f := range a.want {
+		wanted.Families[name] = f.Policy.String() + kindOf(f.Type)
+	}
+	for _, d := range a.plan.Declared {
+		wanted.Datasets[d.Name] = fingerprint(d)
+	}
+	now := have.seen()
+	var stale []string
+	for name := range union(a.plan.Seen.Families, now.Families) {
+		is, was := now.Families[name], a.plan.Seen.Families[name]
+		if is != was && is != wanted.Families[name] {
+			stale = append(stale, fmt.Sprintf("family %s was %s and is %s", name, orNone(was), orNone(is)))
+		}
+	}
+	for name := range union(a.plan.Seen.Datasets, now.Datasets) {
+		is, was := now.Datasets[name], a.plan.Seen.Datasets[name]
+		if is != was && is != wanted.Datasets[name] && is != a.wrote[name] {
+			stale = append(stale, "the entry of dataset "+name+" in the catalogue is another one")
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	slices.Sort(stale)
+	return fmt.Errorf("%w: %s", ErrStale, strings.Join(stale, "; "))
+}
+
+func union(a, b map[string]string) map[string]string {
+	out := maps.Clone(a)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, b)
+	return out
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "not there"
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// modify creates and changes all families in one call. It reports true where another was faster with one of them.
+func (a *applier) modify(ctx context.Context, items []Item) (again bool, err error) {
+	req := &adminpb.ModifyColumnFamiliesRequest{Name: a.path, IgnoreWarnings: a.opts.IgnoreWarnings}
+	var asked []Item
+	for _, i := range items {
+		if !i.Kind.family() {
+			continue
+		}
+		w := a.want[i.Family]
+		m := &adminpb.ModifyColumnFamiliesRequest_Modification{Id: i.Family}
+		cf := &adminpb.ColumnFamily{GcRule: ruleOf(w.Policy.Bigtable())}
+		if i.Kind == Create {
+			cf.ValueType = typeOf(w.Type)
+			m.Mod = &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: cf}
+		} else {
+			m.Mod = &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: cf}
+			m.UpdateMask = &fieldmaskpb.FieldMask{Paths: []string{"gc_rule"}}
+		}
+		req.Modifications = append(req.Modifications, m)
+		asked = append(asked, i)
+	}
+	if len(asked) == 0 {
+		return false, nil
+	}
+	a.doubt = asked
+	t, err := a.admin.TableAdminClientV2().ModifyColumnFamilies(ctx, req)
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.AlreadyExists, codes.NotFound:
+		a.doubt = nil
+		return true, nil
+	default:
+		return false, fmt.Errorf("retention: change the families of table %s: %w", a.Name, err)
+	}
+	now := familiesOf(t)
+	for _, i := range asked {
+		if have, ok := now[i.Family]; !ok || have.err != nil || !have.policy.Equal(a.want[i.Family].Policy) {
+			return false, fmt.Errorf("%w: family %s was changed to %q, and the table has %s", ErrStale, i.Family, i.Declared, orNone(have.text))
+		}
+	}
+	a.doubt, a.done = nil, append(a.done, asked...)
+	return false, nil
+}
+
+// checkConditional finds out, before anything is changed, whether the catalogue can be written.
+func (a *applier) checkConditional(ctx context.Context, have actual, items []Item) error {
+	_, ok := have.families[catalog.Family]
+	if a.checked || !ok || have.catalog.Format == 0 || !slices.ContainsFunc(items, func(i Item) bool { return i.Kind == Record }) {
+		return nil
+	}
+	if _, err := catalog.WriteFormat(ctx, a.Table); err != nil { // it is there, so nothing is written
+		return a.catalogError(err)
+	}
+	a.checked = true
+	return nil
+}
+
+// record writes the entries of the datasets: those that differ by policies alone by their generation, the others by Ensure.
+func (a *applier) record(ctx context.Context, have actual, items []Item) (done bool, err error) {
+	ensure, again := have.catalog.Format == 0 && len(a.plan.Declared) > 0, false
+	for _, i := range items {
+		if i.Kind != Record {
+			continue
+		}
+		d := a.plan.Declared[slices.IndexFunc(a.plan.Declared, func(d catalog.Dataset) bool { return d.Name == i.Dataset })]
+		old, ok := have.catalog.Datasets[d.Name]
+		next := withPolicies(old.Dataset, d)
+		if !ok || !d.Same(next) {
+			ensure = true // which also tries out what new rollups need
+		}
+		if !ok || next.Same(old.Dataset) {
+			continue
+		}
+		a.wrote[d.Name] = fingerprint(next)
+		a.doubt = []Item{i}
+		written, err := catalog.Write(ctx, a.Table, next, old)
+		switch {
+		case err != nil:
+			return false, a.catalogError(err)
+		case !written:
+			a.doubt, again = nil, true
+		case d.Same(next):
+			a.doubt, a.done = nil, append(a.done, i)
+		}
+	}
+	if again || !ensure {
+		return !again, nil
+	}
+	a.doubt = nil
+	for _, i := range items {
+		if i.Kind == Record && !slices.ContainsFunc(a.done, func(d Item) bool { return d.Dataset == i.Dataset && d.Family == "" }) {
+			a.doubt = append(a.doubt, i)
+		}
+	}
+	if err := a.Ensure(ctx, a.plan.Declared); err != nil {
+		return false, err
+	}
+	a.done, a.doubt = append(a.done, a.doubt...), nil
+	return true, nil
+}
+
+func (a *applier) catalogError(err error) error {
+	if status.Code(err) == codes.FailedPrecondition {
+		return fmt.Errorf("retention: write the catalogue of table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", a.Name, err)
+	}
+	return fmt.Errorf("retention: write the catalogue of table %s: %w", a.Name, err)
+}
+
+// steps returns the items on which Apply acts.
+func steps(items []Item) []Item {
+	return slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !i.Kind.steps() })
+}

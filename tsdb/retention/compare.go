@@ -1,0 +1,295 @@
+package retention
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// maxFamilies is how many column families the service advises a table to have at most.
+const maxFamilies = 100
+
+// comparison compares what is declared with what the catalogue has recorded and what the table has.
+type comparison struct {
+	declared []catalog.Dataset // in the order of their names
+	want     map[string]inside.Family
+	have     actual
+	families func([]catalog.Dataset) ([]inside.Family, error)
+
+	recorded map[string]*record // by family
+	items    []Item
+}
+
+// record is what the catalogue says of a family.
+type record struct {
+	policies []gc.Policy // each once
+	holds    []string    // by datasets that are not declared
+}
+
+// compare returns what the comparison finds, in the order in which a plan lists it.
+func compare(declared []catalog.Dataset, want map[string]inside.Family, have actual, families func([]catalog.Dataset) ([]inside.Family, error)) []Item {
+	c := comparison{declared: declared, want: want, have: have, families: families, recorded: map[string]*record{}}
+	c.readCatalog()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		c.family(want[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(have.families)) {
+		if _, ok := want[name]; !ok && c.recorded[name] == nil {
+			c.items = append(c.items, Item{Kind: Foreign, Family: name, Actual: have.families[name].text})
+		}
+	}
+	for _, d := range declared {
+		c.dataset(d)
+	}
+	c.format()
+	c.count()
+	order := []Kind{Create, Change, Drift, ChangeAndDrift, Record, Unlisted, Foreign, Impossible}
+	slices.SortStableFunc(c.items, func(a, b Item) int {
+		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
+	})
+	return c.items
+}
+
+func (c *comparison) isDeclared(dataset string) bool {
+	return slices.ContainsFunc(c.declared, func(d catalog.Dataset) bool { return d.Name == dataset })
+}
+
+// readCatalog notes what the catalogue says of each family, and what datasets that are not declared do not agree with.
+func (c *comparison) readCatalog() {
+	for _, name := range slices.Sorted(maps.Keys(c.have.catalog.Datasets)) {
+		families, err := c.families([]catalog.Dataset{c.have.catalog.Datasets[name].Dataset})
+		if err != nil {
+			c.impossible(Item{Dataset: name}, fmt.Sprintf("Its entry in the catalogue is none of this version's, so it is not known what it needs: %v.", err))
+			continue
+		}
+		listed := c.isDeclared(name)
+		var clashes []string
+		for _, f := range families {
+			r := c.recorded[f.Name]
+			if r == nil {
+				r = &record{}
+				c.recorded[f.Name] = r
+			}
+			if !slices.ContainsFunc(r.policies, f.Policy.Equal) {
+				r.policies = append(r.policies, f.Policy)
+			}
+			if listed {
+				continue
+			}
+			r.holds = append(r.holds, holds(f)...)
+			if w, ok := c.want[f.Name]; ok && !w.Class.Equal(f.Class) && !slices.Contains(clashes, f.Class.Name) {
+				clashes = append(clashes, f.Class.Name)
+				c.impossible(Item{Dataset: name, Class: f.Class.Name, Declared: w.Class.Policy.String(), Recorded: f.Class.Policy.String()},
+					fmt.Sprintf("It is in the catalogue and not in this plan, and declares the retention class %s as %q, which this plan declares as %q. Plan with all datasets of the class.",
+						f.Class.Name, f.Class.Policy, w.Class.Policy))
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.recorded)) {
+		if _, ok := c.want[name]; !ok {
+			c.unlisted(name, c.recorded[name])
+		}
+	}
+}
+
+// unlisted notes where a family that only others' datasets use is not as they have recorded it.
+func (c *comparison) unlisted(name string, r *record) {
+	i := Item{Kind: Unlisted, Family: name, Recorded: texts(r.policies), Holds: r.holds}
+	if f, ok := c.have.families[name]; ok {
+		if i.Actual = f.text; f.err == nil && slices.ContainsFunc(r.policies, f.policy.Equal) {
+			return
+		}
+	}
+	c.items = append(c.items, i)
+}
+
+// family compares a family that is declared.
+func (c *comparison) family(w inside.Family) {
+	i := Item{Family: w.Name, Class: w.Class.Name, Declared: w.Policy.String(), Holds: holds(w)}
+	var recorded []gc.Policy
+	if r := c.recorded[w.Name]; r != nil {
+		recorded = r.policies
+		i.Recorded = texts(r.policies)
+		i.Holds = append(i.Holds, r.holds...)
+	}
+	have, ok := c.have.families[w.Name]
+	i.Actual = have.text
+	switch {
+	case !ok:
+		i.Kind = Create
+		if len(recorded) > 0 {
+			i.Notes = []string{"The catalogue knows it: it was removed from the table elsewhere, with all that it held."}
+		}
+		c.items = append(c.items, i)
+		return
+	case w.Differs(have.kind) != "":
+		c.impossible(i, sentence(w.Differs(have.kind))+" The kind of a family cannot be changed: use another retention class, or remove the family by hand, with all that it holds.")
+		return
+	case have.err == nil && have.policy.Equal(w.Policy):
+		return
+	}
+	changed := !slices.ContainsFunc(recorded, w.Policy.Equal)
+	drifted := len(recorded) > 0 && (have.err != nil || !slices.ContainsFunc(recorded, have.policy.Equal))
+	switch {
+	case changed && drifted:
+		i.Kind = ChangeAndDrift
+		i.Notes = []string{"The table's policy was changed elsewhere, and the declared one is new."}
+	case drifted:
+		i.Kind = Drift
+		i.Notes = []string{"The table's policy was changed elsewhere."}
+	default:
+		i.Kind = Change
+		if len(recorded) == 0 {
+			i.Notes = []string{"The family is in the table, and nobody has recorded what it is for."}
+		}
+	}
+	i.Destructive = have.err != nil || !w.Policy.KeepsAllOf(have.policy)
+	i.Notes = append(i.Notes, effects(w, have)...)
+	c.items = append(c.items, i)
+}
+
+// effects says what setting the policy of a family does.
+func effects(w inside.Family, have family) (notes []string) {
+	keeps := have.policy // of one that cannot be read nothing is known: it is taken to keep everything
+	if have.err != nil {
+		notes = append(notes, fmt.Sprintf("The table's policy is none that this version can read (%v), so what it keeps is not known.", have.err))
+	}
+	if age, bounded, err := w.Class.Policy.PointAge(); err == nil && bounded && !gc.MaxAge(age).KeepsAllOf(keeps) {
+		notes = append(notes, fmt.Sprintf("What is older than %s becomes invisible at once to whoever declares this policy, and is deleted within about a week. This cannot be undone.", ageText(age)))
+	}
+	if w.Versions > 0 && !gc.MaxVersions(w.Versions).KeepsAllOf(keeps) {
+		notes = append(notes, fmt.Sprintf("All but the newest %s of each column are deleted within about a week. This cannot be undone.", cells(w.Versions)))
+	}
+	if have.err == nil && !have.policy.KeepsAllOf(w.Policy) {
+		notes = append(notes, "What had expired and is not deleted yet may be seen again for a while, in no predictable part.")
+	}
+	return notes
+}
+
+// dataset compares a dataset's entry.
+func (c *comparison) dataset(d catalog.Dataset) {
+	e, ok := c.have.catalog.Datasets[d.Name]
+	if !ok {
+		c.items = append(c.items, Item{Kind: Record, Dataset: d.Name, Notes: []string{"It is entered in the catalogue."}})
+		return
+	}
+	if conflicts := d.Conflicts(withPolicies(e.Dataset, d)); len(conflicts) > 0 {
+		for i, text := range conflicts {
+			conflicts[i] = sentence(text)
+		}
+		c.impossible(Item{Dataset: d.Name}, conflicts...)
+		return
+	}
+	if d.Same(e.Dataset) {
+		return
+	}
+	i := Item{Kind: Record, Dataset: d.Name}
+	for _, text := range d.Differences(e.Dataset) {
+		i.Notes = append(i.Notes, sentence(text))
+	}
+	if len(i.Notes) == 0 {
+		i.Notes = []string{"The order of its codec tags, retention classes or rollups is another one."}
+	}
+	c.items = append(c.items, i)
+}
+
+// withPolicies returns a dataset as it is stored, with the policies that a program declares for its classes.
+func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
+	stored.Classes, stored.Rollups = slices.Clone(stored.Classes), slices.Clone(stored.Rollups)
+	for i := range stored.Classes {
+		for _, c := range declared.Classes {
+			if c.Name == stored.Classes[i].Name {
+				stored.Classes[i].Policy = c.Policy
+			}
+		}
+	}
+	for i := range stored.Rollups {
+		r := &stored.Rollups[i]
+		for _, o := range declared.Rollups {
+			if o.Name == r.Name && o.Class.Name == r.Class.Name {
+				r.Class.Policy = o.Class.Policy
+			}
+		}
+	}
+	return stored
+}
+
+// format refuses what a newer version of this module has written.
+func (c *comparison) format() {
+	if v := c.have.catalog.Format; v > catalog.FormatVersion {
+		c.impossible(Item{}, fmt.Sprintf("The stored format has version %d, this program knows %d.", v, catalog.FormatVersion))
+	}
+}
+
+// count refuses to create more families than the service advises.
+func (c *comparison) count() {
+	n := len(c.have.families)
+	for name := range c.want {
+		if _, ok := c.have.families[name]; !ok {
+			n++
+		}
+	}
+	if n > maxFamilies && n > len(c.have.families) {
+		c.impossible(Item{}, fmt.Sprintf("The table would have %d column families, those of aggregates and others' included, and must have at most %d.", n, maxFamilies))
+	}
+}
+
+func (c *comparison) impossible(i Item, notes ...string) {
+	i.Kind, i.Notes = Impossible, notes
+	c.items = append(c.items, i)
+}
+
+// holds says what is kept in a family.
+func holds(f inside.Family) []string {
+	if f.Name == catalog.Family {
+		return []string{"the store's own rows"}
+	}
+	out := make([]string, len(f.Uses))
+	for i, u := range f.Uses {
+		out[i] = u.What + " of " + u.Dataset
+	}
+	return out
+}
+
+func texts(policies []gc.Policy) string {
+	out := make([]string, len(policies))
+	for i, p := range policies {
+		out[i] = p.String()
+	}
+	return strings.Join(out, " and ")
+}
+
+// sentence makes a sentence of what a comparison in the catalogue says.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+func cells(n int) string {
+	if n == 1 {
+		return "cell"
+	}
+	return fmt.Sprintf("%d cells", n)
+}
+
+// byName returns families by their names.
+func byName(families []inside.Family) map[string]inside.Family {
+	out := make(map[string]inside.Family, len(families))
+	for _, f := range families {
+		out[f.Name] = f
+	}
+	return out
+}
+
+// quoted lists names for an error.
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = invalid.Quote(n)
+	}
+	return strings.Join(out, ", ")
+}

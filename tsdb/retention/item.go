@@ -1,0 +1,97 @@
+package retention
+
+import "strings"
+
+// Kind is what an Item of a plan is about.
+type Kind string
+
+// The kinds, in the order in which a plan lists them. The zero Kind is none of them.
+const (
+	// Create: a family that the table lacks is created.
+	Create Kind = "create"
+	// Change: the schemas declare another policy than the catalogue and the table have, and the table's is changed.
+	Change Kind = "change"
+	// Drift: the table's policy was changed elsewhere, and is set back to what is declared and recorded.
+	Drift Kind = "drift"
+	// ChangeAndDrift: the table's policy was changed elsewhere, and the schemas declare a third one, which it becomes.
+	ChangeAndDrift Kind = "change+drift"
+	// Record: a dataset's entry in the catalogue is written.
+	Record Kind = "record"
+	// Unlisted: a family of datasets that are in the catalogue but not in the plan has another policy than is recorded, or is
+	// missing. It is left alone: plan with those datasets, or with NewPlanFor.
+	Unlisted Kind = "unlisted"
+	// Foreign: nobody declares the family. It is left alone.
+	Foreign Kind = "foreign"
+	// Impossible: what is declared cannot be had. A plan with such an item is not applied.
+	Impossible Kind = "impossible"
+)
+
+// steps reports whether Apply acts on items of this kind.
+func (k Kind) steps() bool { return k.family() || k == Record }
+
+// family reports whether Apply acts on the family of items of this kind.
+func (k Kind) family() bool { return k == Create || k == Change || k == Drift || k == ChangeAndDrift }
+
+// Item is one line of a plan: a step that Apply makes, or something that it leaves alone. Policies are in the syntax of
+// gc.Parse; empty is none. The zero Item is nothing.
+type Item struct {
+	Kind Kind `json:"kind"`
+	// Family is the column family; empty for what is about a dataset.
+	Family string `json:"family,omitempty"`
+	// Class is the retention class that the family belongs to; empty for families of the store's own, and others'.
+	Class string `json:"class,omitempty"`
+	// Dataset is the dataset of a Record, and of an Impossible that is about one.
+	Dataset string `json:"dataset,omitempty"`
+	// Declared is the policy that the schemas declare, Recorded what the catalogue has (of several that differ, all of them),
+	// and Actual what the table has.
+	Declared string `json:"declared,omitempty"`
+	Recorded string `json:"recorded,omitempty"`
+	Actual   string `json:"actual,omitempty"`
+	// Holds is what is kept in the family: "points of readings".
+	Holds []string `json:"holds,omitempty"`
+	// Destructive says that the new policy deletes what the one that the table has would keep.
+	Destructive bool `json:"destructive,omitempty"`
+	// Notes say what the item means, in whole sentences.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// String returns the item in one line: "change d90: maxage=90d -> maxage=30d (destructive)".
+func (i Item) String() string {
+	var b strings.Builder
+	b.WriteString(string(i.Kind) + " " + i.subject())
+	if p := i.policies(); p != "" {
+		b.WriteString(": " + p)
+	}
+	if i.Destructive {
+		b.WriteString(" (destructive)")
+	}
+	return b.String()
+}
+
+// subject is what the item is about.
+func (i Item) subject() string {
+	switch {
+	case i.Family != "":
+		return i.Family
+	case i.Dataset != "":
+		return "dataset " + i.Dataset
+	}
+	return "table"
+}
+
+// policies says how the policy changes.
+func (i Item) policies() string {
+	switch {
+	case i.Kind == Create:
+		return i.Declared
+	case i.Kind.family():
+		return i.Actual + " -> " + i.Declared
+	case i.Kind == Unlisted && i.Actual == "":
+		return i.Recorded + ", missing"
+	case i.Kind == Unlisted:
+		return i.Recorded + ", the table has " + i.Actual
+	case i.Kind == Foreign:
+		return i.Actual
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+package retention
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// maxPlan bounds what ReadPlan reads. A plan for a catalogue of 10,000 datasets takes about half of it.
+const maxPlan = 32 << 20
+
+// MarshalJSON implements json.Marshaler. The form is stable, and has a version.
+func (p *Plan) MarshalJSON() ([]byte, error) {
+	if p == nil || p.doc.Format == "" {
+		return nil, invalid.New(ErrInvalid, "plan", "zero", "one from NewPlan, NewPlanFor or ReadPlan")
+	}
+	return json.Marshal(p.doc)
+}
+
+// ReadPlan reads a plan that was marshalled to JSON, up to the end of r: at most 32 MiB, of the version that this package
+// writes. Anything else is refused with ErrInvalid. A plan from outside can do no more than one that is made here: Apply compares
+// again, and goes by what it finds.
+func ReadPlan(r io.Reader) (*Plan, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxPlan+1))
+	if err != nil {
+		return nil, fmt.Errorf("retention: read a plan: %w", err)
+	}
+	if len(text) > maxPlan {
+		return nil, invalid.New(ErrInvalid, "plan", "over 32 MiB", "at most 32 MiB")
+	}
+	var head struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, invalid.New(ErrInvalid, "plan", invalid.Quote(string(text)), "a plan in JSON: "+err.Error())
+	}
+	if head.Format != planFormat || head.Version != planVersion {
+		return nil, invalid.New(ErrInvalid, "plan", invalid.Quote(head.Format)+" of version "+strconv.Itoa(head.Version),
+			strconv.Quote(planFormat)+" of version "+strconv.Itoa(planVersion))
+	}
+	p := &Plan{}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields() // what is not understood must not be applied
+	if err := dec.Decode(&p.doc); err != nil {
+		return nil, invalid.New(ErrInvalid, "plan", "no plan of this version", err.Error())
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, invalid.New(ErrInvalid, "plan", "followed by more", "one plan")
+	}
+	for n, i := range p.doc.Items {
+		if _, ok := signs[i.Kind]; !ok {
+			return nil, invalid.New(ErrInvalid, "kind of item "+strconv.Itoa(n), invalid.Quote(string(i.Kind)), "one that this version knows")
+		}
+	}
+	return p, nil
+}

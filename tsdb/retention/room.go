@@ -1,0 +1,124 @@
+package retention
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// room is a store from the inside, with its admin client.
+type room struct {
+	inside.Store
+	admin *bigtable.AdminClient
+	path  string // the table's full name
+}
+
+// enter opens a store for a call of an operator, and returns what ends it.
+func enter(ctx context.Context, store *tsdb.Store) (room, func(), error) {
+	if have, ok := tenant.FromContext(ctx); ok {
+		return room{}, nil, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
+	}
+	in, err := store.Inside(inside.Key{})
+	if err != nil {
+		return room{}, nil, err
+	}
+	r := room{Store: in}
+	if r.path, err = in.Table.Path(ctx); err != nil {
+		return r, nil, in.Explain(err)
+	}
+	admin, end, err := in.Admin(ctx)
+	r.admin = admin
+	return r, end, err
+}
+
+// actual is what a table has.
+type actual struct {
+	exists   bool
+	families map[string]family
+	catalog  catalog.State
+}
+
+// family is a column family as the table has it.
+type family struct {
+	policy gc.Policy
+	err    error  // why the policy is none of package gc
+	text   string // the policy for people to read
+	kind   bigtable.Type
+}
+
+// look reads the table's families and the whole catalogue.
+func (r room) look(ctx context.Context) (actual, error) {
+	t, err := r.admin.TableAdminClientV2().GetTable(ctx, &adminpb.GetTableRequest{Name: r.path, View: adminpb.Table_SCHEMA_VIEW})
+	if status.Code(err) == codes.NotFound {
+		return actual{}, nil
+	}
+	if err != nil {
+		return actual{}, fmt.Errorf("retention: read table %s: %w", r.Name, err)
+	}
+	a := actual{exists: true, families: familiesOf(t)}
+	if _, ok := a.families[catalog.Family]; !ok {
+		return a, nil
+	}
+	if a.catalog, err = catalog.LoadAll(ctx, r.Table); err != nil {
+		return a, fmt.Errorf("retention: read the catalogue: %w", r.Explain(err))
+	}
+	return a, nil
+}
+
+func familiesOf(t *adminpb.Table) map[string]family {
+	out := make(map[string]family, len(t.GetColumnFamilies()))
+	for name, f := range t.GetColumnFamilies() {
+		have := family{}
+		if have.policy, have.err = policyOf(f.GetGcRule(), 0); have.err == nil {
+			have.text = have.policy.String()
+		} else {
+			have.text = bigtable.GCRuleToString(f.GetGcRule())
+		}
+		if f.GetValueType() != nil {
+			have.kind = bigtable.ProtoToType(f.GetValueType())
+		}
+		out[name] = have
+	}
+	return out
+}
+
+// seen is what a plan remembers of what a table has, to know it again: each family and each dataset of the catalogue.
+type seen struct {
+	Families map[string]string `json:"families"`
+	Datasets map[string]string `json:"datasets"`
+}
+
+func (a actual) seen() seen {
+	s := seen{Families: map[string]string{}, Datasets: map[string]string{}}
+	for name, f := range a.families {
+		s.Families[name] = f.text + kindOf(f.kind)
+	}
+	for name, e := range a.catalog.Datasets {
+		s.Datasets[name] = fingerprint(e.Dataset)
+	}
+	return s
+}
+
+// fingerprint is the same for datasets that the catalogue describes in the same way.
+func fingerprint(d catalog.Dataset) string {
+	doc, err := json.Marshal(d)
+	if err != nil {
+		return err.Error() // strings, numbers and lists of them always marshal
+	}
+	sum := sha256.Sum256(doc)
+	return hex.EncodeToString(sum[:12])
+}

@@ -1,0 +1,107 @@
+package retention
+
+import (
+	"fmt"
+
+	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// maxNesting bounds the recursion over rules. The service's limit of 500 bytes is reached first.
+const maxNesting = 64
+
+// policyOf returns the policy that a rule of the service is. The official client would cut ages to whole seconds, so what it
+// reports is not always what the table has.
+func policyOf(r *adminpb.GcRule, depth int) (gc.Policy, error) {
+	if depth > maxNesting {
+		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested over %d deep", maxNesting), "a flatter one")
+	}
+	join, rules := gc.Any, []*adminpb.GcRule(nil)
+	switch rule := r.GetRule().(type) {
+	case nil:
+		return gc.Never(), nil
+	case *adminpb.GcRule_MaxAge:
+		if err := rule.MaxAge.CheckValid(); err != nil {
+			return gc.Policy{}, invalid.New(gc.ErrInvalid, "maxage", rule.MaxAge.String(), "a duration")
+		}
+		p := gc.MaxAge(rule.MaxAge.AsDuration())
+		return p, p.Validate()
+	case *adminpb.GcRule_MaxNumVersions:
+		p := gc.MaxVersions(int(rule.MaxNumVersions))
+		return p, p.Validate()
+	case *adminpb.GcRule_Union_:
+		rules = rule.Union.GetRules()
+	case *adminpb.GcRule_Intersection_:
+		join, rules = gc.All, rule.Intersection.GetRules()
+	default:
+		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("%T", rule), "a rule that this version knows")
+	}
+	policies := make([]gc.Policy, len(rules))
+	for i, sub := range rules {
+		p, err := policyOf(sub, depth+1)
+		if err != nil {
+			return gc.Policy{}, err
+		}
+		policies[i] = p
+	}
+	p := join(policies...)
+	return p, p.Validate()
+}
+
+// ruleOf returns a valid policy as the service takes it. The official client keeps its own conversion to itself.
+func ruleOf(p bigtable.GCPolicy) *adminpb.GcRule {
+	switch p := p.(type) {
+	case bigtable.MaxAgeGCPolicy:
+		age := durationpb.Duration{Seconds: int64(p) / 1e9, Nanos: int32(int64(p) % 1e9)}
+		return &adminpb.GcRule{Rule: &adminpb.GcRule_MaxAge{MaxAge: &age}}
+	case bigtable.MaxVersionsGCPolicy:
+		return &adminpb.GcRule{Rule: &adminpb.GcRule_MaxNumVersions{MaxNumVersions: int32(p)}}
+	case bigtable.UnionGCPolicy:
+		return &adminpb.GcRule{Rule: &adminpb.GcRule_Union_{Union: &adminpb.GcRule_Union{Rules: rulesOf(p.Children)}}}
+	case bigtable.IntersectionGCPolicy:
+		return &adminpb.GcRule{Rule: &adminpb.GcRule_Intersection_{Intersection: &adminpb.GcRule_Intersection{Rules: rulesOf(p.Children)}}}
+	}
+	return &adminpb.GcRule{}
+}
+
+func rulesOf(policies []bigtable.GCPolicy) []*adminpb.GcRule {
+	out := make([]*adminpb.GcRule, len(policies))
+	for i, p := range policies {
+		out[i] = ruleOf(p)
+	}
+	return out
+}
+
+// typeOf returns the type of a family that tsdb needs as the service takes it: none, or an aggregate of big-endian int64.
+func typeOf(t bigtable.Type) *adminpb.Type {
+	a, ok := t.(bigtable.AggregateType)
+	if !ok {
+		return nil
+	}
+	aggregate := &adminpb.Type_Aggregate{InputType: &adminpb.Type{Kind: &adminpb.Type_Int64Type{Int64Type: &adminpb.Type_Int64{
+		Encoding: &adminpb.Type_Int64_Encoding{Encoding: &adminpb.Type_Int64_Encoding_BigEndianBytes_{
+			BigEndianBytes: &adminpb.Type_Int64_Encoding_BigEndianBytes{},
+		}},
+	}}}}
+	switch a.Aggregator.(type) {
+	case bigtable.SumAggregator:
+		aggregate.Aggregator = &adminpb.Type_Aggregate_Sum_{Sum: &adminpb.Type_Aggregate_Sum{}}
+	case bigtable.MinAggregator:
+		aggregate.Aggregator = &adminpb.Type_Aggregate_Min_{Min: &adminpb.Type_Aggregate_Min{}}
+	case bigtable.MaxAggregator:
+		aggregate.Aggregator = &adminpb.Type_Aggregate_Max_{Max: &adminpb.Type_Aggregate_Max{}}
+	}
+	return &adminpb.Type{Kind: &adminpb.Type_AggregateType{AggregateType: aggregate}}
+}
+
+// kindOf names what an aggregate family's cells are, for comparing two looks at a table; empty for other families.
+func kindOf(t bigtable.Type) string {
+	if a, ok := t.(bigtable.AggregateType); ok {
+		return fmt.Sprintf(" of %T of %T", a.Aggregator, a.Input)
+	}
+	return ""
+}

@@ -1,0 +1,56 @@
+package retention
+
+import (
+	"fmt"
+	"strings"
+)
+
+// signs are what the lines of a printed plan start with.
+var signs = map[Kind]string{
+	Create: "+", Change: "~", Drift: "!", ChangeAndDrift: "!", Record: "=", Unlisted: "?", Foreign: ".", Impossible: "x",
+}
+
+// String returns the plan as text of several lines, for people: each item with what it holds and what it does, and a summary.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Retention plan for %s\n\n", p.doc.Table)
+	for _, i := range p.doc.Items {
+		i.write(&b)
+	}
+	if len(p.doc.Items) > 0 {
+		b.WriteByte('\n')
+	}
+	if p.Empty() && impossible(p.doc.Items) == nil {
+		b.WriteString("Nothing to do: the table and its catalogue are as declared.\n")
+		return b.String()
+	}
+	n := map[Kind]int{}
+	for _, i := range p.doc.Items {
+		n[i.Kind]++
+	}
+	fmt.Fprintf(&b, "%d to create, %d to change, %d drifted, %d to record", n[Create], n[Change], n[Drift]+n[ChangeAndDrift], n[Record])
+	if n[Impossible] > 0 {
+		fmt.Fprintf(&b, ". %d impossible: nothing of this can be applied", n[Impossible])
+	}
+	b.WriteString(".\n")
+	if names := p.Destructive(); len(names) > 0 {
+		fmt.Fprintf(&b, "Data is deleted. To apply the plan, allow: %s\n", strings.Join(names, ", "))
+	}
+	return b.String()
+}
+
+// write writes the item with what belongs to it.
+func (i Item) write(b *strings.Builder) {
+	line := fmt.Sprintf("  %s %-12s %-12s %s", signs[i.Kind], i.Kind, i.subject(), i.policies())
+	b.WriteString(strings.TrimRight(line, " "))
+	if i.Destructive {
+		b.WriteString("   DESTRUCTIVE")
+	}
+	b.WriteByte('\n')
+	if len(i.Holds) > 0 {
+		b.WriteString("      holds " + strings.Join(i.Holds, ", ") + "\n")
+	}
+	for _, note := range i.Notes {
+		b.WriteString("      " + note + "\n")
+	}
+}
