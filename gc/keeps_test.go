@@ -8,7 +8,7 @@ import (
 
 func TestKeepsAllOf(t *testing.T) {
 	for _, tt := range []struct {
-		p, q         Policy
+		p, q        Policy
 		forth, back bool
 	}{
 		{Never(), Never(), true, true},

@@ -151,21 +151,25 @@ func (c *comparison) family(w inside.Family) {
 		}
 	}
 	i.Destructive = have.err != nil || !w.Policy.KeepsAllOf(have.policy)
-	i.Notes = append(i.Notes, effects(w, have)...)
+	i.Notes = append(i.Notes, effects(w, have, changed)...)
 	c.items = append(c.items, i)
 }
 
-// effects says what setting the policy of a family does.
-func effects(w inside.Family, have family) (notes []string) {
+// effects says what setting the policy of a family does; changed says that the policy is new to those who read.
+func effects(w inside.Family, have family, changed bool) (notes []string) {
 	keeps := have.policy // of one that cannot be read nothing is known: it is taken to keep everything
 	if have.err != nil {
 		notes = append(notes, fmt.Sprintf("The table's policy is none that this version can read (%v), so what it keeps is not known.", have.err))
 	}
 	if age, bounded, err := w.Class.Policy.PointAge(); err == nil && bounded && !gc.MaxAge(age).KeepsAllOf(keeps) {
-		notes = append(notes, fmt.Sprintf("What is older than %s becomes invisible at once to whoever declares this policy, and is deleted within about a week. This cannot be undone.", ageText(age)))
+		visible := "becomes invisible at once to whoever declares this policy"
+		if !changed {
+			visible = "is invisible already to whoever declares this policy"
+		}
+		notes = append(notes, fmt.Sprintf("What is older than %s %s, and is deleted within about a week. This cannot be undone.", ageText(age), visible))
 	}
 	if w.Versions > 0 && !gc.MaxVersions(w.Versions).KeepsAllOf(keeps) {
-		notes = append(notes, fmt.Sprintf("All but the newest %s of each column are deleted within about a week. This cannot be undone.", cells(w.Versions)))
+		notes = append(notes, fmt.Sprintf("All cells of a column but the newest %d are deleted within about a week. This cannot be undone.", w.Versions))
 	}
 	if have.err == nil && !have.policy.KeepsAllOf(w.Policy) {
 		notes = append(notes, "What had expired and is not deleted yet may be seen again for a while, in no predictable part.")
@@ -268,13 +272,6 @@ func texts(policies []gc.Policy) string {
 
 // sentence makes a sentence of what a comparison in the catalogue says.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
-
-func cells(n int) string {
-	if n == 1 {
-		return "cell"
-	}
-	return fmt.Sprintf("%d cells", n)
-}
 
 // byName returns families by their names.
 func byName(families []inside.Family) map[string]inside.Family {

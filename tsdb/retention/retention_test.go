@@ -141,18 +141,6 @@ func apply(t testing.TB, store *tsdb.Store, p *retention.Plan, allow ...string) 
 	return r
 }
 
-// second opens another store of the same table, as another process would have it.
-func second(t testing.TB, conn *tsdbtest.Conn, a *bigtable.AdminClient) *tsdb.Store {
-	t.Helper()
-	client, _ := tsdbtest.Clients(t, conn)
-	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: a})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return store
-}
-
 // console stands on the connection: it counts the calls that change families, and may act before, or lose the answer of, any of
 // them.
 type console struct {

@@ -1,0 +1,375 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestNothingIsDeletedThatIsNotAllowed: without the names of all that is destructive nothing changes, not even what is not.
+func TestNothingIsDeletedThatIsNotAllowed(t *testing.T) {
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(5)), define(t, "events", days("d30", 30)))
+	a := admin(t, conn)
+	p := plan(t, store, define(t, "readings", days("d90", 7), heads(5)), define(t, "events", days("d30", 7)), define(t, "new", days("d7", 7)))
+	before, own := policies(t, a), catalogue(t, table)
+	for _, tt := range []struct {
+		allow []string
+		err   error
+		says  []string
+	}{
+		{nil, retention.ErrNotAllowed, []string{"d90 (maxage=90d -> maxage=7d)", "d90.h5 (", "d30 ("}},
+		{[]string{"d90"}, retention.ErrNotAllowed, []string{"d30 ("}},
+		{[]string{"d90.h5", "d30"}, retention.ErrNotAllowed, []string{"steps that are not allowed: d90 (maxage=90d -> maxage=7d)"}},
+		{[]string{"d90", "d30", "d3"}, retention.ErrInvalid, []string{`Allow is "d3"; want a class or family of a destructive step: d30, d90, d90.h5`}},
+		{[]string{"d7", "d90", "d30"}, retention.ErrInvalid, []string{`Allow is "d7"`}},
+		{[]string{""}, retention.ErrInvalid, []string{"Allow is empty"}},
+	} {
+		rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: tt.allow})
+		if !errors.Is(err, tt.err) || len(rep.Applied) > 0 {
+			t.Errorf("Allow %v: %v, %v, want %v", tt.allow, rep, err, tt.err)
+			continue
+		}
+		for _, text := range tt.says {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("Allow %v: %v, want it to say %q", tt.allow, err, text)
+			}
+		}
+	}
+	if !maps.Equal(policies(t, a), before) || !maps.Equal(catalogue(t, table), own) {
+		t.Error("a refused Apply has changed the table")
+	}
+	if rep := apply(t, store, p, "d90", "d90.h5", "d30"); len(rep.Applied) != 7 {
+		t.Errorf("%v, want 4 families and 3 datasets", rep)
+	}
+}
+
+// TestAPlanOfAnOlderTableIsRefused: whatever happened to the table that the plan does not ask for itself.
+func TestAPlanOfAnOlderTableIsRefused(t *testing.T) {
+	readings := define(t, "readings", days("d90", 90))
+	for name, tt := range map[string]struct {
+		change func(t *testing.T, store *tsdb.Store, a *bigtable.AdminClient)
+		says   string
+	}{
+		"another policy": {func(t *testing.T, _ *tsdb.Store, a *bigtable.AdminClient) {
+			set(t, a, "d90", bigtable.MaxAgePolicy(60*day))
+		}, `family d90 was "maxage=90d" and is "maxage=60d"`},
+		"a family that came": {func(t *testing.T, _ *tsdb.Store, a *bigtable.AdminClient) {
+			create(t, a, "own", bigtable.Family{})
+		}, `family own was not there and is "never"`},
+		"a family that went": {func(t *testing.T, _ *tsdb.Store, a *bigtable.AdminClient) {
+			if err := a.DeleteColumnFamily(t.Context(), tsdbtest.Table, "d90"); err != nil {
+				t.Fatal(err)
+			}
+		}, `family d90 was "maxage=90d" and is not there`},
+		"a kind that the plan does not want": {func(t *testing.T, _ *tsdb.Store, a *bigtable.AdminClient) {
+			create(t, a, "d7", bigtable.Family{GCPolicy: bigtable.MaxAgePolicy(7 * day), ValueType: bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: bigtable.SumAggregator{}}})
+		}, "family d7 was not there"},
+		"a dataset": {func(t *testing.T, store *tsdb.Store, _ *bigtable.AdminClient) {
+			if err := store.Ensure(t.Context(), define(t, "others", days("d90", 90))); err != nil {
+				t.Fatal(err)
+			}
+		}, "entry of dataset others"},
+		"a dataset that gained a class": {func(t *testing.T, store *tsdb.Store, _ *bigtable.AdminClient) {
+			if err := store.Ensure(t.Context(), define(t, "readings", days("d90", 90), older(days("d7", 7)))); err != nil {
+				t.Fatal(err)
+			}
+		}, "entry of dataset readings"},
+		"the table": {func(t *testing.T, _ *tsdb.Store, a *bigtable.AdminClient) {
+			if err := a.DeleteTable(t.Context(), tsdbtest.Table); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{}, readings)
+			p := plan(t, store, define(t, "readings", days("d90", 30)), define(t, "events", days("d7", 7)))
+			a := admin(t, conn)
+			tt.change(t, store, a)
+			rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+			if !errors.Is(err, retention.ErrStale) || !strings.Contains(err.Error(), tt.says) || len(rep.Applied) > 0 {
+				t.Errorf("%v, %v, want ErrStale that says %q", rep, err, tt.says)
+			}
+			if info, err := a.TableInfo(t.Context(), tsdbtest.Table); err == nil {
+				for _, f := range info.FamilyInfos {
+					if f.GCPolicy == "age() > 30d" {
+						t.Errorf("%s was changed", f.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAPlanGoesOnWhereItEnded: with a part of it done, by itself or by another with the same plan, the rest is done.
+func TestAPlanGoesOnWhereItEnded(t *testing.T) {
+	want := []tsdb.Dataset{define(t, "readings", days("d90", 30)), define(t, "events", days("d7", 7))}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
+	p := plan(t, store, want...)
+	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(1).Times(1)) // behind the trial
+	rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+	if status.Code(err) != codes.PermissionDenied || len(rep.Applied) != 2 {
+		t.Fatalf("%v, %v, want the two families and an error", rep, err)
+	}
+	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 2 {
+		t.Errorf("%v, want the two datasets", rep)
+	}
+	if err := store.Ensure(t.Context(), want...); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestManyReplicasApplyAtOnce: all succeed, each step is reported by some of them, and the table is as planned.
+func TestManyReplicasApplyAtOnce(t *testing.T) {
+	want := []tsdb.Dataset{define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 30)))}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2)))
+	a := admin(t, conn)
+	plans := make([]*retention.Plan, 6)
+	for i := range plans {
+		plans[i] = plan(t, store, want...)
+	}
+	errs := make([]error, len(plans))
+	applied := make([]int, len(plans))
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() {
+			rep, err := p.Apply(context.Background(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+			errs[i], applied[i] = err, len(rep.Applied)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Errorf("Apply from many replicas: %v", err)
+	}
+	sum := 0
+	for _, n := range applied {
+		sum += n
+	}
+	if steps := len(plans[0].Items()); sum < steps {
+		t.Errorf("%v were applied of %d steps", applied, steps)
+	}
+	if err := store.Ensure(t.Context(), want...); err != nil {
+		t.Error(err)
+	}
+	if got := policies(t, a)["d90.s"]; got != "age() > 30d" {
+		t.Errorf("d90.s has %s", got)
+	}
+}
+
+// TestAnotherChangesInTheMiddle: a replica with another plan that is faster makes this one stale, or its change is seen.
+func TestAnotherChangesInTheMiddle(t *testing.T) {
+	c := &console{}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
+	a := admin(t, conn)
+	p := plan(t, store, define(t, "readings", days("d90", 30)), define(t, "events", days("d7", 7)))
+	c.before = func(n int) error {
+		if n == 1 {
+			create(t, a, "d7", bigtable.Family{GCPolicy: bigtable.MaxAgePolicy(8 * day)}) // so the call is refused, and it looks again
+		}
+		return nil
+	}
+	_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+	if !errors.Is(err, retention.ErrStale) || policies(t, a)["d90"] != "age() > 90d" {
+		t.Errorf("%v, and d90 has %s", err, policies(t, a)["d90"])
+	}
+}
+
+// TestLostAnswers: one admin call makes all changes; where its answer is lost, or it fails in between, the truth is reported.
+func TestLostAnswers(t *testing.T) {
+	for name, fault := range map[string]func(c *console, lost error){
+		"lost":   func(c *console, lost error) { c.after = once(lost) },
+		"failed": func(c *console, lost error) { c.before = once(lost) },
+	} {
+		for _, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal} {
+			t.Run(name+" "+code.String(), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					c := &console{}
+					store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90), heads(2)))
+					p := plan(t, store, define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7)))
+					c.calls = 0
+					fault(c, status.Error(code, "the answer is lost"))
+					conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(1).Times(2))
+					rep := apply(t, store, p, "d90")
+					if len(rep.Applied) != len(p.Items()) {
+						t.Errorf("%v, want all of\n%v", rep, p)
+					}
+					if want := map[string]int{"lost": 1, "failed": 2}[name]; c.calls != want {
+						t.Errorf("%d calls change families, want %d", c.calls, want)
+					}
+					if left := plan(t, store, define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7))); !left.Empty() {
+						t.Errorf("there is left to do:\n%v", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// once returns a fault of the first call alone.
+func once(err error) func(int) error {
+	return func(n int) error {
+		if n == 1 {
+			return err
+		}
+		return nil
+	}
+}
+
+// TestApplyEnds: a service that is away ends it within the timeout of scans, and a context at once.
+func TestApplyEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := &console{before: func(int) error { return status.Error(codes.Unavailable, "away") }}
+		s, _ := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: time.Minute}, DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
+		p := plan(t, s, define(t, "readings", days("d90", 30)))
+		begin := time.Now()
+		if _, err := p.Apply(t.Context(), s, retention.ApplyOptions{Allow: []string{"d90"}}); status.Code(err) != codes.Unavailable && !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took > time.Minute || c.calls < 10 {
+			t.Errorf("it took %v and %d calls", took, c.calls)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := p.Apply(ctx, s, retention.ApplyOptions{Allow: []string{"d90"}}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if _, err := retention.NewPlan(ctx, s, define(t, "readings", days("d90", 30))); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNoConditionalWrites: without a profile for them the catalogue cannot be written, which shows before anything is changed.
+func TestNoConditionalWrites(t *testing.T) {
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
+	a := admin(t, conn)
+	p := plan(t, store, define(t, "readings", days("d90", 30)))
+	conn.Inject(tsdbtest.Fail(codes.FailedPrecondition).On(tsdbtest.CheckAndMutateRow))
+	_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "ConditionalAppProfile") {
+		t.Error(err)
+	}
+	if got := policies(t, a)["d90"]; got != "age() > 90d" {
+		t.Errorf("d90 has %s", got)
+	}
+}
+
+// TestRefusals: each call says what it lacks, and sends nothing that changes anything.
+func TestRefusals(t *testing.T) {
+	readings := define(t, "readings", days("d90", 90))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, readings)
+	p := plan(t, store, define(t, "readings", days("d90", 30)))
+	ctx := t.Context()
+	client, a := tsdbtest.Clients(t, conn)
+	unguarded, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unguarded.Close()
+	closed, _ := tsdbtest.Open(t, tsdbtest.Options{}, readings)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	clash := plan(t, store, define(t, "readings", days("d90", 90), heads(4)))
+	for name, tt := range map[string]struct {
+		do   func() error
+		want error
+	}{
+		"a zero plan":       {func() error { return applied(new(retention.Plan).Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrInvalid},
+		"a nil plan":        {func() error { return applied((*retention.Plan)(nil).Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrInvalid},
+		"a closed store":    {func() error { return applied(p.Apply(ctx, closed, retention.ApplyOptions{})) }, tsdb.ErrClosed},
+		"a plan, closed":    {func() error { return planned(retention.NewPlan(ctx, closed, readings)) }, tsdb.ErrClosed},
+		"a nil store":       {func() error { return planned(retention.NewPlan(ctx, nil, readings)) }, retention.ErrInvalid},
+		"a nil dataset":     {func() error { return planned(retention.NewPlan(ctx, store, nil)) }, retention.ErrInvalid},
+		"a dataset twice":   {func() error { return planned(retention.NewPlan(ctx, store, readings, readings)) }, retention.ErrInvalid},
+		"a contradiction":   {func() error { return planned(retention.NewPlan(ctx, store, readings, define(t, "b", days("d90", 1)))) }, retention.ErrInvalid},
+		"a plain client":    {func() error { return planned(retention.NewPlan(ctx, unguarded, readings)) }, tsdb.ErrUnguardedClient},
+		"an impossible one": {func() error { return applied(clash.Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrImpossible},
+		"a tenant": {func() error {
+			return planned(retention.NewPlan(tenant.NewContext(ctx, acme), store, readings))
+		}, tsdb.ErrTenantMismatch},
+		"Apply for a tenant": {func() error {
+			return applied(p.Apply(tenant.NewContext(ctx, acme), store, retention.ApplyOptions{Allow: []string{"d90"}}))
+		}, tsdb.ErrTenantMismatch},
+	} {
+		if err := tt.do(); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+	if got := policies(t, a)["d90"]; got != "age() > 90d" {
+		t.Errorf("d90 has %s", got)
+	}
+}
+
+func planned(_ *retention.Plan, err error) error  { return err }
+func applied(_ retention.Report, err error) error { return err }
+
+// TestTheTableHasRoomFor100Families: counted over classes, aggregates and what others have.
+func TestTheTableHasRoomFor100Families(t *testing.T) {
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
+	a := admin(t, conn)
+	for i := range 96 {
+		create(t, a, fmt.Sprintf("own%d", i), bigtable.Family{})
+	}
+	apply(t, store, plan(t, store, define(t, "readings", days("d90", 90), older(days("d1", 1), days("d2", 2)))))
+	full := plan(t, store, define(t, "readings", days("d90", 90), older(days("d1", 1), days("d2", 2), days("d3", 3))))
+	_, err := full.Apply(t.Context(), store, retention.ApplyOptions{})
+	if !errors.Is(err, retention.ErrImpossible) || !strings.Contains(err.Error(), "101 column families") {
+		t.Errorf("%v\n%v", err, full)
+	}
+}
+
+// TestPlanByTheCatalogue: a tool that has no schemas changes a class in every dataset and rollup that has it, and nothing else.
+func TestPlanByTheCatalogue(t *testing.T) {
+	stored := []tsdb.Dataset{define(t, "readings", days("d90", 90), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 90)))}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, stored...)
+	a := admin(t, conn)
+	ctx := t.Context()
+	if p, err := retention.NewPlanFor(ctx, store, nil); err != nil || !p.Empty() || p.Drifted() {
+		t.Errorf("with nothing to change: %v, %v", p, err)
+	}
+	for name, classes := range map[string]map[string]gc.Policy{
+		"no class": {"d91": gc.Never()}, "a family": {"d90.h2": gc.Never()}, "versions": {"d90": gc.MaxVersions(2)}, "nonsense": {"d90": gc.MaxAge(0)},
+	} {
+		if p, err := retention.NewPlanFor(ctx, store, classes); !errors.Is(err, retention.ErrInvalid) && !errors.Is(err, gc.ErrInvalid) && !errors.Is(err, gc.ErrVersions) {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	p, err := retention.NewPlanFor(ctx, store, map[string]gc.Policy{"d90": gc.MaxAge(30 * day)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := apply(t, store, p, "d90")
+	if len(rep.Applied) != 8 { // points, heads, four of the rollup, two datasets
+		t.Errorf("%v", rep)
+	}
+	if err := store.Ensure(ctx, stored...); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		t.Errorf("Ensure of a program with the old policy: %v", err)
+	}
+	if err := store.Ensure(ctx, define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 30)))); err != nil {
+		t.Errorf("Ensure of a program with the new policy: %v", err)
+	}
+	set(t, a, "d7", bigtable.NoGcPolicy())
+	if p, err := retention.NewPlanFor(ctx, store, nil); err != nil || !p.Drifted() {
+		t.Errorf("after a change elsewhere: %v, %v", p, err)
+	}
+	empty, _ := tsdbtest.Open(t, tsdbtest.Options{})
+	if _, err := retention.NewPlanFor(ctx, empty, nil); !errors.Is(err, tsdb.ErrNoTable) {
+		t.Errorf("without a table: %v", err)
+	}
+}
