@@ -1,0 +1,118 @@
+package retention_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+func TestReadPlanRefuses(t *testing.T) {
+	good, err := os.ReadFile(filepath.Join("testdata", "tighten.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"nothing":           "",
+		"no JSON":           "Retention plan",
+		"another document":  `{"format":"tidemark/profile","version":1}`,
+		"a newer version":   strings.Replace(string(good), `"version": 1`, `"version": 2`, 1),
+		"a member unknown":  strings.Replace(string(good), `"version": 1`, `"version": 1, "force": true`, 1),
+		"a kind unknown":    strings.Replace(string(good), `"kind": "change"`, `"kind": "delete"`, 1),
+		"two plans":         string(good) + string(good),
+		"half a plan":       string(good[:len(good)/2]),
+		"longer than bound": strings.Repeat(" ", 32<<20) + string(good),
+	} {
+		if p, err := retention.ReadPlan(strings.NewReader(text)); !errors.Is(err, retention.ErrInvalid) || p != nil {
+			t.Errorf("%s: %v, %v, want ErrInvalid", name, p, err)
+		}
+	}
+	if _, err := json.Marshal(&retention.Plan{}); !errors.Is(err, retention.ErrInvalid) {
+		t.Errorf("a zero plan marshals with %v", err)
+	}
+}
+
+// TestAForgedPlanDoesNoMore: what a file says of itself is not believed: what deletes has to be allowed, and datasets to be some.
+func TestAForgedPlanDoesNoMore(t *testing.T) {
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
+	a := admin(t, conn)
+	doc, err := json.Marshal(plan(t, store, define(t, "readings", days("d90", 30))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, old, new string
+		want           error
+	}{
+		{"harmless by its own word", `"destructive":true`, `"destructive":false`, retention.ErrNotAllowed},
+		{"of another table", `tables/tidemark"`, `tables/other"`, retention.ErrInvalid},
+		{"a policy that is none", `"policy":"maxage=30d"`, `"policy":"maxage=0d"`, nil},
+		{"a dataset that is none", `"name":"readings"`, `"name":"a#b"`, retention.ErrInvalid},
+		{"another age", `"policy":"maxage=30d"`, `"policy":"maxage=3d"`, retention.ErrNotAllowed},
+		{"of a table that was otherwise", `"d90":"maxage=90d"`, `"d90":"maxage=91d"`, retention.ErrStale},
+	} {
+		text := strings.Replace(string(doc), tt.old, tt.new, 1)
+		if text == string(doc) {
+			t.Fatalf("%s: the plan has no %s: %s", tt.name, tt.old, doc)
+		}
+		p, err := retention.ReadPlan(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{})
+		if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, %v, want %v", tt.name, rep, err, tt.want)
+		}
+	}
+	if got := policies(t, a)["d90"]; got != "age() > 90d" {
+		t.Errorf("d90 has %s", got)
+	}
+}
+
+// FuzzReadPlan: whatever is read is refused, or is a plan that prints, marshals to what reads as the same plan, and does not
+// panic when it is applied.
+func FuzzReadPlan(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
+	if err != nil || len(files) == 0 {
+		f.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`{"format":"tidemark/retention-plan","version":1}`))
+	f.Add([]byte(`{"format":"tidemark/retention-plan","version":1,"table":"projects/local/instances/local/tables/tidemark","items":[{"kind":"create"}],"declared":[{"name":"readings","classes":[{}]}]}`))
+	store, _ := tsdbtest.Open(f, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: time.Second}})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := retention.ReadPlan(bytes.NewReader(text))
+		if err != nil {
+			if !errors.Is(err, retention.ErrInvalid) {
+				t.Error(err)
+			}
+			return
+		}
+		doc, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := retention.ReadPlan(bytes.NewReader(doc))
+		if err != nil {
+			t.Fatalf("%s: %v", doc, err)
+		}
+		if again.String() != p.String() || again.Empty() != p.Empty() {
+			t.Errorf("%v became %v", p, again)
+		}
+		_, _ = p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()})
+	})
+}
