@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -186,6 +187,22 @@ func TestAnotherChangesInTheMiddle(t *testing.T) {
 	_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 	if !errors.Is(err, retention.ErrStale) || policies(t, a)["d90"] != "age() > 90d" {
 		t.Errorf("%v, and d90 has %s", err, policies(t, a)["d90"])
+	}
+}
+
+// TestTheAnswerIsLookedAt: where another is faster behind the call, what the table has then counts, and not what was asked for.
+func TestTheAnswerIsLookedAt(t *testing.T) {
+	c := &console{}
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
+	p := plan(t, store, define(t, "readings", days("d90", 30)))
+	own := catalogue(t, table)
+	c.reply = func(t *adminpb.Table) { t.ColumnFamilies["d90"] = &adminpb.ColumnFamily{} }
+	_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+	if !errors.Is(err, retention.ErrStale) || !maps.Equal(catalogue(t, table), own) {
+		t.Errorf("%v, and the catalogue has %v", err, catalogue(t, table))
+	}
+	if got := policies(t, admin(t, conn))["d90"]; got != "age() > 30d" {
+		t.Errorf("d90 has %s", got)
 	}
 }
 

@@ -118,7 +118,9 @@ func FuzzReadPlan(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		if len(text) < 2000 { // small ones lead further in the same time
+			f.Add(text)
+		}
 	}
 	f.Add([]byte(`{"format":"tidemark/retention-plan","version":1}`))
 	f.Add([]byte(`{"format":"tidemark/retention-plan","version":1,"table":"projects/local/instances/local/tables/tidemark","items":[{"kind":"create"}],"declared":[{"name":"readings","classes":[{}]}]}`))

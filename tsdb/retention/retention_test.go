@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
@@ -148,6 +149,7 @@ type console struct {
 	calls  int
 	before func(n int) error // of the nth call, from 1
 	after  func(n int) error
+	reply  func(*adminpb.Table) // changes what is answered
 }
 
 func (c *console) option() grpc.DialOption {
@@ -164,8 +166,14 @@ func (c *console) option() grpc.DialOption {
 				return err
 			}
 		}
-		if err := invoker(ctx, method, req, reply, cc, opts...); err != nil || c.after == nil {
+		if err := invoker(ctx, method, req, reply, cc, opts...); err != nil {
 			return err
+		}
+		if t, ok := reply.(*adminpb.Table); ok && c.reply != nil {
+			c.reply(t)
+		}
+		if c.after == nil {
+			return nil
 		}
 		return c.after(n)
 	})
