@@ -60,7 +60,7 @@ func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) 
 	if err != nil {
 		return rep, err
 	}
-	a := applier{room: r, opts: opts, plan: p.doc, want: byName(families), wrote: map[string]string{}}
+	a := applier{room: r, opts: opts, plan: p.doc, want: byName(families)}
 	err = r.Table.Retry(ctx, a.once)
 	rep.Applied = append(rep.Applied, a.done...)
 	return rep, err
@@ -73,7 +73,6 @@ type applier struct {
 	plan document
 	want map[string]inside.Family
 
-	wrote   map[string]string // the entries that it has written on the way to what is wanted
 	doubt   []Item            // asked for, and not known to be done
 	done    []Item
 	checked bool // conditional writes pass
@@ -172,7 +171,7 @@ func (a *applier) fresh(have actual) error {
 	}
 	for name := range union(a.plan.Seen.Datasets, now.Datasets) {
 		is, was := now.Datasets[name], a.plan.Seen.Datasets[name]
-		if is != was && is != wanted.Datasets[name] && is != a.wrote[name] {
+		if is != was && is != wanted.Datasets[name] && is != a.plan.Seen.Halfway[name] {
 			stale = append(stale, "the entry of dataset "+name+" in the catalogue is another one")
 		}
 	}
@@ -272,7 +271,6 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (done b
 		if !ok || next.Same(old.Dataset) {
 			continue
 		}
-		a.wrote[d.Name] = fingerprint(next)
 		a.doubt = []Item{i}
 		written, err := catalog.Write(ctx, a.Table, next, old)
 		switch {

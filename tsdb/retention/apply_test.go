@@ -135,9 +135,27 @@ func TestAPlanGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
+// TestAPlanGoesOnBetweenTwoSteps: an entry that gains a rollup and changes a policy is written twice.
+func TestAPlanGoesOnBetweenTwoSteps(t *testing.T) {
+	want := define(t, "readings", days("d90", 30), hourly(days("d7", 7)))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
+	p := plan(t, store, want)
+	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(2).Times(1)) // behind the trial and the policy
+	rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+	if err == nil || len(rep.Applied) != len(p.Items())-1 {
+		t.Fatalf("%v, %v, want all but the dataset, and an error", rep, err)
+	}
+	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 1 {
+		t.Errorf("%v, want the dataset", rep)
+	}
+	if err := store.Ensure(t.Context(), want); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestManyReplicasApplyAtOnce: all succeed, each step is reported by some of them, and the table is as planned.
 func TestManyReplicasApplyAtOnce(t *testing.T) {
-	want := []tsdb.Dataset{define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 30)))}
+	want := []tsdb.Dataset{define(t, "readings", days("d90", 30), heads(2), hourly(days("d90", 30))), define(t, "events", days("d7", 7), hourly(days("d90", 30)))}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2)))
 	a := admin(t, conn)
 	plans := make([]*retention.Plan, 6)

@@ -100,11 +100,21 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 		return nil, err
 	}
 	declared = slices.SortedFunc(slices.Values(declared), func(a, b catalog.Dataset) int { return cmp.Compare(a.Name, b.Name) })
+	was := have.seen()
+	for _, d := range declared {
+		e, ok := have.catalog.Datasets[d.Name]
+		if next := withPolicies(e.Dataset, d); ok && !next.Same(e.Dataset) && !next.Same(d) {
+			if was.Halfway == nil {
+				was.Halfway = map[string]string{}
+			}
+			was.Halfway[d.Name] = fingerprint(next)
+		}
+	}
 	return &Plan{document{
 		Format: planFormat, Version: planVersion, Table: r.path,
 		Items:    compare(declared, byName(families), have, r.Families),
 		Declared: declared,
-		Seen:     have.seen(),
+		Seen:     was,
 	}}, nil
 }
 

@@ -100,6 +100,8 @@ func familiesOf(t *adminpb.Table) map[string]family {
 type seen struct {
 	Families map[string]string `json:"families"`
 	Datasets map[string]string `json:"datasets"`
+	// Halfway are the datasets that are recorded in two steps, as they are between them.
+	Halfway map[string]string `json:"halfway,omitempty"`
 }
 
 func (a actual) seen() seen {
