@@ -23,7 +23,8 @@ import (
 // added is added to the catalogue.
 //
 // Where something stored differs from what is declared it changes nothing and returns a *ConflictError, which lists all
-// that differs. A family's policy is never changed: that may delete data. Nothing is ever removed.
+// that differs. A family's policy is never changed: that may delete data. Package retention plans such changes, and makes
+// them. Nothing is ever removed.
 //
 // Before it notes rollups that depend on it, it tries on a row of its own whether the service takes additions in conditional
 // writes and adds them up; otherwise its error is ErrNoConditionalAggregates.

@@ -66,7 +66,8 @@ var (
 type InvalidError = invalid.Error
 
 // ConflictError says how the table differs from what the schemas declare. It matches ErrSchemaConflict. Whatever was
-// asked of the store, nothing was changed.
+// asked of the store, nothing was changed. Where it is policies that differ, package retention shows what changing them would
+// do, and changes them.
 type ConflictError struct {
 	// Differences are sentences that name the dataset or family and both sides.
 	Differences []string

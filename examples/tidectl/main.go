@@ -1,8 +1,10 @@
 // Tidectl is an operator's command line for a Tidemark store: who its tenants are, their way in, what each has stored, exports,
-// imports, and erasure. It goes by the store's catalogue, so it works on datasets that it was not compiled with.
+// imports, erasure, and how long data is kept. It goes by the store's catalogue, so it works on datasets that it was not
+// compiled with.
 //
 //	go run ./examples/tidectl --dir ./tidemark-data tenants list
 //	go run ./examples/tidectl --project p --instance i --table iot tenants export acme --file acme.ndjson
+//	go run ./examples/tidectl --dir ./tidemark-data retention plan --set d90=maxage=30d
 //
 // README.md lists the commands and exit codes. In this folder main.go runs the command line, app.go opens the store, each
 // command has a file of its own, and the others hold what they share.
@@ -17,6 +19,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
@@ -30,8 +33,9 @@ type streams struct {
 const (
 	exitFailed      = 1
 	exitUsage       = 2
-	exitRefused     = 3 // not confirmed: nothing was done
+	exitRefused     = 3 // not confirmed, or not allowed: nothing was done
 	exitDamaged     = 4 // a file that is no whole export
+	exitChanges     = 5 // asked for: a plan with changes, or drift
 	exitInterrupted = 130
 )
 
@@ -43,6 +47,7 @@ func (e usageError) Unwrap() error { return e.error }
 var (
 	errRefused     = errors.New("not confirmed, nothing was done")
 	errInterrupted = errors.New("interrupted")
+	errChanges     = errors.New("the table differs from what is wanted")
 )
 
 // exitCode returns how the process ends after an error.
@@ -53,10 +58,12 @@ func exitCode(err error) int {
 		return 0
 	case usage:
 		return exitUsage
-	case errors.Is(err, errRefused):
+	case errors.Is(err, errRefused), errors.Is(err, retention.ErrNotAllowed):
 		return exitRefused
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.Is(err, errChanges):
+		return exitChanges
 	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion):
 		return exitDamaged
 	}

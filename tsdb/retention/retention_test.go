@@ -28,10 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const day = 24 * time.Hour
 
-var (
-	acme  = tenant.MustParse("acme")
-	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-)
+var acme = tenant.MustParse("acme")
 
 // bubble runs a test on a clock of its own; over TCP, where that does not work, it is left out.
 func bubble(t *testing.T, f func(t *testing.T)) {
