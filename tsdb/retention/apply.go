@@ -73,7 +73,7 @@ type applier struct {
 	plan document
 	want map[string]inside.Family
 
-	doubt   []Item            // asked for, and not known to be done
+	doubt   []Item // asked for, and not known to be done
 	done    []Item
 	checked bool // conditional writes pass
 }
@@ -107,8 +107,12 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 
 // settle finds out what became of steps whose answer was lost.
 func (a *applier) settle(items []Item) {
+	left := map[[2]string]bool{}
+	for _, i := range items {
+		left[i.is()] = left[i.is()] || i.Kind.steps()
+	}
 	for _, d := range a.doubt {
-		if !slices.ContainsFunc(items, func(i Item) bool { return i.Kind.steps() && i.Family == d.Family && i.Dataset == d.Dataset }) {
+		if !left[d.is()] {
 			a.done = append(a.done, d)
 		}
 	}
@@ -256,13 +260,17 @@ func (a *applier) checkConditional(ctx context.Context, have actual, items []Ite
 }
 
 // record writes the entries of the datasets: those that differ by policies alone by their generation, the others by Ensure.
-func (a *applier) record(ctx context.Context, have actual, items []Item) (done bool, err error) {
+func (a *applier) record(ctx context.Context, have actual, items []Item) (all bool, err error) {
+	declared := make(map[string]catalog.Dataset, len(a.plan.Declared))
+	for _, d := range a.plan.Declared {
+		declared[d.Name] = d
+	}
 	ensure, again := have.catalog.Format == 0 && len(a.plan.Declared) > 0, false
 	for _, i := range items {
 		if i.Kind != Record {
 			continue
 		}
-		d := a.plan.Declared[slices.IndexFunc(a.plan.Declared, func(d catalog.Dataset) bool { return d.Name == i.Dataset })]
+		d := declared[i.Dataset]
 		old, ok := have.catalog.Datasets[d.Name]
 		next := withPolicies(old.Dataset, d)
 		if !ok || !d.Same(next) {
@@ -285,12 +293,11 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (done b
 	if again || !ensure {
 		return !again, nil
 	}
-	a.doubt = nil
-	for _, i := range items {
-		if i.Kind == Record && !slices.ContainsFunc(a.done, func(d Item) bool { return d.Dataset == i.Dataset && d.Family == "" }) {
-			a.doubt = append(a.doubt, i)
-		}
+	done := map[[2]string]bool{}
+	for _, i := range a.done {
+		done[i.is()] = true
 	}
+	a.doubt = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Kind != Record || done[i.is()] })
 	if err := a.Ensure(ctx, a.plan.Declared); err != nil {
 		return false, err
 	}

@@ -304,6 +304,22 @@ func TestNoConditionalWrites(t *testing.T) {
 	}
 }
 
+// TestWhatAPlanCosts: two reads of the catalogue and one admin call, and no write.
+func TestWhatAPlanCosts(t *testing.T) {
+	c := &console{}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
+	plan(t, store, define(t, "readings", days("d90", 30)))
+	if calls := conn.Counts().Calls; len(calls) != 1 || calls[tsdbtest.ReadRows] != 2 || c.calls != 0 {
+		t.Errorf("a plan makes the calls %v, and changes families %d times", calls, c.calls)
+	}
+	p := plan(t, store, define(t, "readings", days("d90", 30)))
+	conn.Reset()
+	apply(t, store, p, "d90")
+	if calls := conn.Counts().Calls; calls[tsdbtest.ReadRows] != 2 || calls[tsdbtest.CheckAndMutateRow] != 2 || c.calls != 1 {
+		t.Errorf("Apply makes the calls %v, and changes families %d times", calls, c.calls)
+	}
+}
+
 // TestRefusals: each call says what it lacks, and sends nothing that changes anything.
 func TestRefusals(t *testing.T) {
 	readings := define(t, "readings", days("d90", 90))
@@ -406,5 +422,35 @@ func TestPlanByTheCatalogue(t *testing.T) {
 	empty, _ := tsdbtest.Open(t, tsdbtest.Options{})
 	if _, err := retention.NewPlanFor(ctx, empty, nil); !errors.Is(err, tsdb.ErrNoTable) {
 		t.Errorf("without a table: %v", err)
+	}
+}
+
+// TestNothingButPoliciesChanges: of what tenants have stored not a byte is touched; what a shorter policy ends is invisible to those
+// who declare it before the service has deleted anything, and to the others it is there.
+func TestNothingButPoliciesChanges(t *testing.T) {
+	c := &console{}
+	old, next := define(t, "readings", days("d90", 90), heads(2)), define(t, "readings", days("d90", 30), heads(2))
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, old)
+	e, ctx := tsdb.NewEntity("berlin", "roof"), t.Context()
+	tenants := []tenant.ID{acme, tenant.MustParse("a"), tenant.MustParse("acme-")}
+	for _, id := range tenants {
+		if err := old.For(store, id).Put(ctx, e, time.Now().Add(-40*day), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := rows(t, table)
+	if _, err := plan(t, store, next).Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}, IgnoreWarnings: true}); err != nil || !c.ignore {
+		t.Fatalf("%v, the service's warnings are ignored: %v", err, c.ignore)
+	}
+	if after := rows(t, table); !maps.Equal(after, before) || len(before) != 2*len(tenants) {
+		t.Errorf("rows are %v, were %v", after, before)
+	}
+	for _, id := range tenants {
+		if p, err := old.For(store, id).Latest(ctx, e); err != nil || p.Value != 1 {
+			t.Errorf("who declares 90 days: %v, %v", p, err)
+		}
+		if p, err := next.For(store, id).Latest(ctx, e); !errors.Is(err, tsdb.ErrNotFound) {
+			t.Errorf("who declares 30 days: %v, %v", p, err)
+		}
 	}
 }

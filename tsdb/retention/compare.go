@@ -19,6 +19,7 @@ const maxFamilies = 100
 // comparison compares what is declared with what the catalogue has recorded and what the table has.
 type comparison struct {
 	declared []catalog.Dataset // in the order of their names
+	listed   map[string]bool   // their names
 	want     map[string]inside.Family
 	have     actual
 	families func([]catalog.Dataset) ([]inside.Family, error)
@@ -35,7 +36,13 @@ type record struct {
 
 // compare returns what the comparison finds, in the order in which a plan lists it.
 func compare(declared []catalog.Dataset, want map[string]inside.Family, have actual, families func([]catalog.Dataset) ([]inside.Family, error)) []Item {
-	c := comparison{declared: declared, want: want, have: have, families: families, recorded: map[string]*record{}}
+	c := comparison{
+		declared: declared, listed: map[string]bool{}, want: want, have: have, families: families,
+		recorded: map[string]*record{}, items: []Item{},
+	}
+	for i := range declared {
+		c.listed[declared[i].Name] = true
+	}
 	c.readCatalog()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		c.family(want[name])
@@ -57,10 +64,6 @@ func compare(declared []catalog.Dataset, want map[string]inside.Family, have act
 	return c.items
 }
 
-func (c *comparison) isDeclared(dataset string) bool {
-	return slices.ContainsFunc(c.declared, func(d catalog.Dataset) bool { return d.Name == dataset })
-}
-
 // readCatalog notes what the catalogue says of each family, and what datasets that are not declared do not agree with.
 func (c *comparison) readCatalog() {
 	for _, name := range slices.Sorted(maps.Keys(c.have.catalog.Datasets)) {
@@ -69,7 +72,7 @@ func (c *comparison) readCatalog() {
 			c.impossible(Item{Dataset: name}, fmt.Sprintf("Its entry in the catalogue is none of this version's, so it is not known what it needs: %v.", err))
 			continue
 		}
-		listed := c.isDeclared(name)
+		listed := c.listed[name]
 		var clashes []string
 		for _, f := range families {
 			r := c.recorded[f.Name]
@@ -87,7 +90,7 @@ func (c *comparison) readCatalog() {
 			if w, ok := c.want[f.Name]; ok && !w.Class.Equal(f.Class) && !slices.Contains(clashes, f.Class.Name) {
 				clashes = append(clashes, f.Class.Name)
 				c.impossible(Item{Dataset: name, Class: f.Class.Name, Declared: w.Class.Policy.String(), Recorded: f.Class.Policy.String()},
-					fmt.Sprintf("It is in the catalogue and not in this plan, and declares the retention class %s as %q, which this plan declares as %q. Plan with all datasets of the class.",
+					fmt.Sprintf("It is in the catalogue and not in this plan, and declares the retention class %s as %q, which this plan declares as %q. Plan with all datasets of the class, or with NewPlanFor.",
 						f.Class.Name, f.Class.Policy, w.Class.Policy))
 			}
 		}

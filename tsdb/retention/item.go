@@ -68,6 +68,9 @@ func (i Item) String() string {
 	return b.String()
 }
 
+// is is the same for items about the same family or dataset.
+func (i Item) is() [2]string { return [2]string{i.Family, i.Dataset} }
+
 // subject is what the item is about.
 func (i Item) subject() string {
 	switch {

@@ -99,7 +99,8 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	declared = slices.SortedFunc(slices.Values(declared), func(a, b catalog.Dataset) int { return cmp.Compare(a.Name, b.Name) })
+	declared = slices.Clone(declared)
+	slices.SortFunc(declared, func(a, b catalog.Dataset) int { return cmp.Compare(a.Name, b.Name) })
 	was := have.seen()
 	for _, d := range declared {
 		e, ok := have.catalog.Datasets[d.Name]
@@ -121,7 +122,7 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 // with returns the catalogue's datasets with other policies for some classes.
 func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 	offered := map[string]bool{}
-	var out []catalog.Dataset
+	out := []catalog.Dataset{}
 	for _, name := range slices.Sorted(maps.Keys(a.catalog.Datasets)) {
 		d := a.catalog.Datasets[name].Dataset
 		d = withPolicies(d, d) // a copy

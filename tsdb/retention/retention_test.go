@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -121,6 +122,19 @@ func catalogue(t testing.TB, table *bigtable.Table) map[string]string {
 	return out
 }
 
+// rows returns the rows of tenants.
+func rows(t testing.TB, table *bigtable.Table) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	if err := table.ReadRows(context.Background(), bigtable.InfiniteRange("\""), func(r bigtable.Row) bool {
+		out[r.Key()] = fmt.Sprint(r)
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func plan(t testing.TB, store *tsdb.Store, datasets ...tsdb.Dataset) *retention.Plan {
 	t.Helper()
 	p, err := retention.NewPlan(context.Background(), store, datasets...)
@@ -144,6 +158,7 @@ func apply(t testing.TB, store *tsdb.Store, p *retention.Plan, allow ...string) 
 type console struct {
 	mu     sync.Mutex
 	calls  int
+	ignore bool              // as the last call said
 	before func(n int) error // of the nth call, from 1
 	after  func(n int) error
 	reply  func(*adminpb.Table) // changes what is answered
@@ -156,6 +171,7 @@ func (c *console) option() grpc.DialOption {
 		}
 		c.mu.Lock()
 		c.calls++
+		c.ignore = req.(*adminpb.ModifyColumnFamiliesRequest).GetIgnoreWarnings()
 		n := c.calls
 		c.mu.Unlock()
 		if c.before != nil {
