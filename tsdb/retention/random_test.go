@@ -1,0 +1,140 @@
+package retention_test
+
+import (
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+var rounds = flag.Int("retention.rounds", 40, "how many random tables to plan for")
+
+// world is a random program: the policies of its classes, and which datasets it has in them.
+type world struct {
+	*rand.Rand
+	policies map[string]gc.Policy
+}
+
+func (w *world) class() gc.Class {
+	name := "c" + strconv.Itoa(w.IntN(3))
+	return gc.Class{Name: name, Policy: w.policies[name]}
+}
+
+// redraw gives some classes other policies.
+func (w *world) redraw() {
+	for i := range 3 {
+		if w.policies["c"+strconv.Itoa(i)], _ = w.policy(); w.IntN(3) == 0 {
+			w.policies["c"+strconv.Itoa(i)] = gc.Never()
+		}
+	}
+}
+
+// policy returns a policy of points, and any policy.
+func (w *world) policy() (gc.Policy, gc.Policy) {
+	p := gc.MaxAge(time.Duration(1+w.IntN(5)) * day)
+	return p, []gc.Policy{p, gc.Never(), gc.Any(p, gc.MaxVersions(1+w.IntN(4))), gc.All(p, gc.MaxVersions(1+w.IntN(4)))}[w.IntN(4)]
+}
+
+// datasets returns what the program declares, by shapes that are the same in each world with that seed.
+func (w *world) datasets(t testing.TB, seed uint64) []tsdb.Dataset {
+	shapes := rand.New(rand.NewPCG(seed, 1))
+	var out []tsdb.Dataset
+	for i := range 1 + shapes.IntN(4) {
+		pick := func() gc.Class {
+			name := "c" + strconv.Itoa(shapes.IntN(3))
+			return gc.Class{Name: name, Policy: w.policies[name]}
+		}
+		var change []func(*tsdb.SchemaOptions)
+		if shapes.IntN(2) == 0 {
+			change = append(change, heads(1+shapes.IntN(3)))
+		}
+		if shapes.IntN(2) == 0 {
+			change = append(change, hourly(pick()))
+		}
+		out = append(out, define(t, "d"+strconv.Itoa(i), pick(), change...))
+	}
+	return out
+}
+
+// TestRandomTables: whatever the schemas, and whatever happened elsewhere, a plan that is applied, after an error in the middle too,
+// leaves a table that Ensure finds right and a plan that is empty, other families are as they were, and nothing keeps less than
+// before without the plan having said so.
+func TestRandomTables(t *testing.T) {
+	for n := range *rounds {
+		seed := uint64(n)
+		w := &world{Rand: rand.New(rand.NewPCG(seed, 2)), policies: map[string]gc.Policy{}}
+		w.redraw()
+		stored := w.datasets(t, seed)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, stored...)
+		a := admin(t, conn)
+		create(t, a, "own", bigtable.Family{GCPolicy: bigtable.MaxVersionsPolicy(3)})
+		for name := range policies(t, a) {
+			if _, drift := w.policy(); w.IntN(4) == 0 {
+				set(t, a, name, drift.Bigtable())
+			}
+		}
+		if w.IntN(4) > 0 {
+			w.redraw()
+		}
+		want := append(w.datasets(t, seed), define(t, "new", w.class(), heads(2)))
+		before := full(t, a)
+		p := plan(t, store, want...)
+		if !maps.EqualFunc(full(t, a), before, gc.Policy.Equal) {
+			t.Fatalf("seed %d: a plan has changed the table", seed)
+		}
+		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(w.IntN(6)).Times(1))
+		_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()})
+		conn.Clear()
+		if err != nil {
+			apply(t, store, p, p.Destructive()...)
+		}
+		if err := store.Ensure(t.Context(), want...); err != nil {
+			t.Errorf("seed %d: Ensure after\n%v: %v", seed, p, err)
+		}
+		if left := plan(t, store, want...); !left.Empty() || left.Drifted() {
+			t.Errorf("seed %d: there is left to do:\n%v", seed, left)
+		}
+		destructive := map[string]bool{}
+		for _, i := range p.Items() {
+			destructive[i.Family] = destructive[i.Family] || i.Destructive
+		}
+		after := full(t, a)
+		for name, was := range before {
+			if is, ok := after[name]; !ok || is.KeepsAllOf(was) == destructive[name] {
+				t.Errorf("seed %d: %s was %v, is %v (%v), and the plan says\n%v", seed, name, was, is, ok, p)
+			}
+		}
+		if !after["own"].Equal(before["own"]) {
+			t.Errorf("seed %d: another's family was %v and is %v", seed, before["own"], after["own"])
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// full returns the table's policies.
+func full(t testing.TB, a *bigtable.AdminClient) map[string]gc.Policy {
+	t.Helper()
+	info, err := a.TableInfo(t.Context(), tsdbtest.Table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]gc.Policy{}
+	for _, f := range info.FamilyInfos {
+		if out[f.Name], err = gc.FromBigtable(f.FullGCPolicy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
