@@ -155,8 +155,14 @@ func TestAPlanGoesOnBetweenTwoSteps(t *testing.T) {
 
 // TestManyReplicasApplyAtOnce: all succeed, each step is reported by some of them, and the table is as planned.
 func TestManyReplicasApplyAtOnce(t *testing.T) {
+	t.Run("a table", func(t *testing.T) { replicas(t, define(t, "readings", days("d90", 90), heads(2))) })
+	t.Run("no table", func(t *testing.T) { replicas(t) })
+}
+
+func replicas(t *testing.T, stored ...tsdb.Dataset) {
+	t.Helper()
 	want := []tsdb.Dataset{define(t, "readings", days("d90", 30), heads(2), hourly(days("d90", 30))), define(t, "events", days("d7", 7), hourly(days("d90", 30)))}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2)))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, stored...)
 	a := admin(t, conn)
 	plans := make([]*retention.Plan, 6)
 	for i := range plans {
@@ -167,7 +173,7 @@ func TestManyReplicasApplyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, p := range plans {
 		wg.Go(func() {
-			rep, err := p.Apply(context.Background(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+			rep, err := p.Apply(context.Background(), store, retention.ApplyOptions{Allow: p.Destructive()})
 			errs[i], applied[i] = err, len(rep.Applied)
 		})
 	}

@@ -15,6 +15,9 @@
 // For a program that was not compiled with the schemas, such as an operator's tool, NewPlanFor plans by the catalogue, with
 // other policies for some classes.
 //
+// Where the store works through authorized views, Store.EnsureView must follow for each tenant when families were created, as after
+// Store.Ensure.
+//
 // The calls are an operator's. They need the admin rights to read and to change the table, a store that was opened with
 // tsdb.Open, package embedded, or a client made with tsdb.ClientConfig and tsdb.DialOptions, and no tenant in the context: where
 // it carries one they fail with tsdb.ErrTenantMismatch.

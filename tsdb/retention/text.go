@@ -10,6 +10,9 @@ var signs = map[Kind]string{
 	Create: "+", Change: "~", Drift: "!", ChangeAndDrift: "!", Record: "=", Unlisted: "?", Foreign: ".", Impossible: "x",
 }
 
+// mostShown is how many of the things that a family holds are printed. JSON has all of them.
+const mostShown = 8
+
 // String returns the plan as text of several lines, for people: each item with what it holds and what it does, and a summary.
 func (p *Plan) String() string {
 	var b strings.Builder
@@ -47,8 +50,12 @@ func (i Item) write(b *strings.Builder) {
 		b.WriteString("   DESTRUCTIVE")
 	}
 	b.WriteByte('\n')
-	if len(i.Holds) > 0 {
-		b.WriteString("      holds " + strings.Join(i.Holds, ", ") + "\n")
+	if shown := i.Holds[:min(len(i.Holds), mostShown)]; len(shown) > 0 {
+		b.WriteString("      holds " + strings.Join(shown, ", "))
+		if more := len(i.Holds) - len(shown); more > 0 {
+			fmt.Fprintf(b, " and %d more", more)
+		}
+		b.WriteByte('\n')
 	}
 	for _, note := range i.Notes {
 		b.WriteString("      " + note + "\n")
