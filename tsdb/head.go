@@ -77,13 +77,18 @@ func (d *dataset) withHead() error {
 	return nil
 }
 
-// ordered reports whether points expire from the oldest to the newest. Where an older class keeps longer than the one that
-// is written, points come to light in a head that were behind the newest when others were stored or deleted.
+// ordered reports whether points expire from the oldest to the newest. Where a class keeps longer than one that is written,
+// points come to light in a head that were behind the newest when others were stored or deleted.
 func (d *dataset) ordered() bool {
-	written := &d.classes[0]
-	for _, c := range d.classes[1:] {
-		if written.bounded && (!c.bounded || c.age > written.age) {
-			return false
+	for i := range d.classes {
+		written := &d.classes[i]
+		if i > 0 && !written.choice || !written.bounded {
+			continue
+		}
+		for _, c := range d.classes {
+			if !c.bounded || c.age > written.age {
+				return false
+			}
 		}
 	}
 	return true

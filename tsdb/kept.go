@@ -51,10 +51,17 @@ func (k *kept[T]) open(times refreshing) {
 	k.base, k.stop = context.WithCancelCause(context.Background())
 }
 
+// fresh returns what is known, if nobody has to read anything.
+func (k *kept[T]) fresh() *T {
+	if k.age.Load() != keptFresh {
+		return nil
+	}
+	return k.known.Load()
+}
+
 // get returns what is known, at most as old as is allowed where it can be read.
 func (k *kept[T]) get(ctx context.Context) (*T, error) {
-	v := k.known.Load()
-	if v != nil && k.age.Load() == keptFresh {
+	if v := k.fresh(); v != nil {
 		return v, nil
 	}
 	return k.read(ctx)

@@ -50,6 +50,16 @@ type SchemaOptions struct {
 	// schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are refused with
 	// gc.ErrVersions: a point has one cell.
 	Retention gc.Class
+	// Classes lists other classes, in which the points of those tenants are written whose profile names one
+	// (tenants.Profile); all others' are in Retention. Which class a point is in decides how long it lives, and whether it has
+	// expired on arrival; reads, predicates and deletions find points in all of them, so a tenant that changes class goes on
+	// reading its old points until they expire in the class that they were written in. Writing a point again moves it to the
+	// class of now. Rollups keep the class that they declare.
+	//
+	// A store learns of classes at its first write to such a schema, and of changes within ClassesWithin. The points of a
+	// Writer are written in the class of when they are sent. A class that the profile names and this list does not have is not heeded, so programs get
+	// a new list before profiles name what is new in it. Reads filter by each class: a handful costs nothing that is felt.
+	Classes []gc.Class
 	// Older lists classes that points were written in before, and are still read from until they expire.
 	Older []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
@@ -113,10 +123,12 @@ type Dataset interface {
 type dataset struct {
 	name      string
 	fields    []string
-	tags      []string // the one that is written first
-	classes   []class  // the one that is written first
-	columns   []column // in the order in which a payload is looked for
-	layout    string   // equal for those who read and write points the same way
+	tags      []string            // the one that is written first
+	classes   []class             // the one that is written first
+	columns   []column            // in the order in which a payload is looked for
+	choices   map[string]*dataset // by class, the dataset that writes in it, of those that tenants can be put in; nil for none
+	written   int                 // what the first column's index is in the dataset of the default class
+	layout    string              // equal for those who read and write points the same way
 	precision rowkey.Precision
 	salts     int
 	firstWins bool
@@ -139,6 +151,7 @@ type class struct {
 	gc.Class
 	age     time.Duration
 	bounded bool
+	choice  bool // tenants can be put in it
 }
 
 // Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of
@@ -178,6 +191,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err != nil {
 		return nil, err
 	}
+	for i := range opts.Classes {
+		classes[1+i].choice = true
+	}
 	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), dataset: dataset{
 		name:      name,
 		fields:    key.names,
@@ -210,6 +226,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err := s.checkSources(s.listed); err != nil {
 		return nil, err
 	}
+	s.withChoices()
 	return s, nil
 }
 
@@ -241,7 +258,7 @@ func (o SchemaOptions) classes() []gc.Class {
 	if written.IsZero() {
 		written = defaultClass
 	}
-	return append([]gc.Class{written}, o.Older...)
+	return slices.Concat([]gc.Class{written}, o.Classes, o.Older)
 }
 
 func reduce(classes []gc.Class) ([]class, error) {
@@ -270,7 +287,7 @@ func (s *Schema[T]) Name() string { return s.name }
 // KeyFields returns the names of the key fields.
 func (s *Schema[T]) KeyFields() []string { return slices.Clone(s.fields) }
 
-// Retention returns the class that points are written in.
+// Retention returns the class that points are written in, those of tenants aside that are in another of SchemaOptions.Classes.
 func (s *Schema[T]) Retention() gc.Class { return s.classes[0].Class }
 
 // shape returns nil where s was not made by Define.
