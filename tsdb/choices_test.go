@@ -40,7 +40,7 @@ func assign(t testing.TB, store *tsdb.Store, id tenant.ID, p tenants.Profile) {
 	if _, err := tenants.Onboard(t.Context(), store, id, p, tenants.OnboardOptions{Replace: true}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(tsdb.ClassesWithin)
+	time.Sleep(tsdb.ClassesWithin + time.Millisecond)
 }
 
 // written are the points that a tenant has written, with how long each lives.
