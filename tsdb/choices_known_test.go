@@ -195,3 +195,46 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 		t.Errorf("the catalogue has %s, %v", stored, err)
 	}
 }
+
+// TestCachedInTheClassThatIsWritten: what a write leaves in memory lives as long as its class, and not as the default one.
+func TestCachedInTheClassThatIsWritten(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := choosing(t, tsdb.SchemaOptions{})
+		c := &clock{now: start}
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}, s)
+		repo := s.For(store, acme)
+		seen := func(visible bool) {
+			t.Helper()
+			conn.Reset()
+			_, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Hour))
+			if visible && (err != nil || conn.Counts().Calls[tsdbtest.ReadRows] > 0) || !visible && !errors.Is(err, tsdb.ErrNotFound) {
+				t.Errorf("at %v: %v, %v", c.now, err, conn.Counts())
+			}
+		}
+		assign(t, store, acme, tenants.Profile{Retention: "d30"})
+		for range 2 { // the second write finds the first in memory
+			if err := repo.Put(t.Context(), roof, c.now, "x"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen(true)
+		c.now = start.Add(30 * day)
+		seen(true)
+		c.now = c.now.Add(time.Millisecond)
+		seen(false)
+		assign(t, store, acme, tenants.Profile{})
+		for range 2 {
+			if err := repo.Put(t.Context(), roof, c.now, "x"); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Hour))
+		}
+		c.now = c.now.Add(7 * day)
+		seen(true)
+		c.now = c.now.Add(time.Millisecond)
+		seen(false)
+	})
+}
