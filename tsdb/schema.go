@@ -50,15 +50,18 @@ type SchemaOptions struct {
 	// schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are refused with
 	// gc.ErrVersions: a point has one cell.
 	Retention gc.Class
-	// Classes lists other classes, in which the points of those tenants are written whose profile names one
-	// (tenants.Profile); all others' are in Retention. Which class a point is in decides how long it lives, and whether it has
-	// expired on arrival; reads, predicates and deletions find points in all of them, so a tenant that changes class goes on
-	// reading its old points until they expire in the class that they were written in. Writing a point again moves it to the
-	// class of now. Rollups keep the class that they declare.
+	// Classes lists other classes. The points of a tenant whose profile names one of them (tenants.Profile) are written in that
+	// one, those of all other tenants in Retention. The class in which a point is written decides how long the point lives, and
+	// whether it has expired on arrival. Reads, predicates and deletions find points in all classes, so that a tenant which
+	// changes class goes on reading its old points until they expire in the class that they were written in. To write a point
+	// again moves it to the class of now; with FirstWins it stays where it is.
 	//
-	// A store learns of classes at its first write to such a schema, and of changes within ClassesWithin. The points of a
-	// Writer are written in the class of when they are sent. A class that the profile names and this list does not have is not heeded, so programs get
-	// a new list before profiles name what is new in it. Reads filter by each class: a handful costs nothing that is felt.
+	// A store reads the profiles at its first write to such a schema, and goes by changes within ClassesWithin. The points of a
+	// Writer are written in the class of when they are sent. A class that a profile names and the list does not have is not
+	// heeded: deploy programs with a new class before profiles name it.
+	//
+	// Reads filter by each class, and look as far back as the longest one keeps. Rollups keep the class that they declare; those
+	// that are derived are not computed any more where points have expired in the shortest.
 	Classes []gc.Class
 	// Older lists classes that points were written in before, and are still read from until they expire.
 	Older []gc.Class
