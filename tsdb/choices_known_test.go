@@ -73,7 +73,10 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 		if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{Replace: true}); err != nil {
+		other, _ := tsdbtest.Clients(t, conn)
+		elsewhere := must[*tsdb.Store](t)(tsdb.New(other, tsdbtest.Table, tsdb.Options{}))
+		defer elsewhere.Close()
+		if _, err := tenants.Onboard(t.Context(), elsewhere, acme, tenants.Profile{}, tenants.OnboardOptions{Replace: true}); err != nil {
 			t.Fatal(err)
 		}
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
@@ -236,5 +239,36 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 		seen(true)
 		c.now = c.now.Add(time.Millisecond)
 		seen(false)
+	})
+}
+
+// TestTheStoreThatOnboardsGoesByItAtOnce: others do within ClassesWithin, and not before they read again.
+func TestTheStoreThatOnboardsGoesByItAtOnce(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := choosing(t, tsdb.SchemaOptions{})
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+		other, _ := tsdbtest.Clients(t, conn)
+		elsewhere := must[*tsdb.Store](t)(tsdb.New(other, tsdbtest.Table, tsdb.Options{}))
+		defer elsewhere.Close()
+		seconds := 0
+		put := func(store *tsdb.Store) {
+			t.Helper()
+			seconds++
+			if err := s.For(store, acme).Put(t.Context(), roof, start.Add(-time.Duration(seconds)*time.Second), "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(store)
+		put(elsewhere)
+		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Retention: "d30"}, tenants.OnboardOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		put(store)
+		is(t, "at once", inClasses(t, table, acme), map[string]int{"d7": 2, "d30": 1})
+		put(elsewhere)
+		is(t, "elsewhere, too soon", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 1})
+		time.Sleep(tsdb.ClassesWithin + time.Millisecond)
+		put(elsewhere)
+		is(t, "elsewhere, in time", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 2})
 	})
 }

@@ -126,6 +126,14 @@ func (k *kept[T]) refresh(ctx context.Context) error {
 	return nil
 }
 
+// renew is refresh where something is known.
+func (k *kept[T]) renew(ctx context.Context) error {
+	if k.known.Load() == nil {
+		return nil
+	}
+	return k.refresh(ctx)
+}
+
 // fly returns the read that is under way, or starts one; nil once the store is closed. It is locked.
 func (k *kept[T]) fly() *flight {
 	if k.flight != nil || k.closed {

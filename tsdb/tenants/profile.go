@@ -25,7 +25,8 @@ type Profile struct {
 	Name string `json:"name,omitempty"`
 	// Retention is the retention class that the tenant's points are written in, of every dataset that offers it
 	// (tsdb.SchemaOptions.Classes); in others, and where it is empty, they are written in the dataset's default class. What is
-	// written stays in its class. Open stores heed a change within tsdb.ClassesWithin.
+	// written stays in its class. The store that writes the profile goes by a change at once, other open ones within
+	// tsdb.ClassesWithin.
 	Retention string `json:"retention,omitempty"`
 	// Classes are the retention classes for single datasets, by the dataset's name; they are stronger than Retention. Nil is none.
 	Classes map[string]string `json:"classes,omitempty"`
@@ -91,6 +92,9 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 		return Profile{}, r.Explain(err)
 	case !ok:
 		return Profile{}, fmt.Errorf("%w: profile of tenant %s", ErrConflict, id)
+	}
+	if !doc.Assigns(p.assignment()) {
+		_ = r.Classes(ctx) // this store goes by it at once; where that fails, as soon as all others do
 	}
 	return readProfile(id, saved)
 }
