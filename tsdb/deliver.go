@@ -28,6 +28,9 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		return reject(items, fmt.Errorf("%w: %w", ErrWriterClosed, err))
 	}
 	items, r, ok := d.unerased(ctx, items)
+	if ok {
+		items, ok = d.classed(ctx, items, &r)
+	}
 	if !ok || len(items) == 0 {
 		return r
 	}

@@ -15,7 +15,7 @@ import (
 func (d *dataset) entry() catalog.Dataset {
 	classes := make([]catalog.Class, len(d.classes))
 	for i, c := range d.classes {
-		classes[i] = catalog.Class{Name: c.Name, Policy: c.Policy.String()}
+		classes[i] = catalog.Class{Name: c.Name, Policy: c.Policy.String(), Choice: c.choice}
 	}
 	return catalog.Dataset{
 		Name:      d.name,
@@ -70,6 +70,9 @@ func describe(e catalog.Dataset) (*dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range classes[1:] {
+		classes[1+i].choice = e.Classes[1+i].Choice
+	}
 	d := &dataset{
 		name:      e.Name,
 		fields:    e.Key,
@@ -87,7 +90,11 @@ func describe(e catalog.Dataset) (*dataset, error) {
 	if err := d.complete(); err != nil {
 		return nil, err
 	}
-	return d, d.withRollups(e.Rollups)
+	if err := d.withRollups(e.Rollups); err != nil {
+		return nil, err
+	}
+	d.withChoices()
+	return d, nil
 }
 
 func parsePrecision(name string) (rowkey.Precision, error) {

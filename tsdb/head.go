@@ -23,8 +23,12 @@ const maxHead = 100
 //
 // The price is paid by writes. Each sets two rows instead of one, and the head of an entity that is written often is a hot
 // row that holds all versions since Bigtable last collected; beyond some tens of writes a second to one entity go without.
-// In a schema with FirstWins the head is a second request, in one with Merge three more. Deletions mend the head, at the
-// cost of a few requests an entity.
+// In a schema with FirstWins the head is a second request, in one with Merge, or with FirstWins and Classes, three more.
+// Deletions mend the head, at the cost of a few requests an entity.
+//
+// Where classes that points are written in, or were, differ in their age, older points can outlive newer ones that took their
+// place in the head. LatestMany then reads the points too of those entities whose head shows too few that no class lets expire
+// yet, and LatestUnder and Entities go by the points alone.
 //
 // A write is stored once both rows are, and unknown where only one is known to be; writing it again, as anything unknown,
 // puts it right, and so does repeating a deletion that failed. Two rows are not one: of two writers that write different
@@ -77,13 +81,18 @@ func (d *dataset) withHead() error {
 	return nil
 }
 
-// ordered reports whether points expire from the oldest to the newest. Where an older class keeps longer than the one that
-// is written, points come to light in a head that were behind the newest when others were stored or deleted.
+// ordered reports whether points expire from the oldest to the newest. Where a class keeps longer than one that is written,
+// points come to light in a head that were behind the newest when others were stored or deleted.
 func (d *dataset) ordered() bool {
-	written := &d.classes[0]
-	for _, c := range d.classes[1:] {
-		if written.bounded && (!c.bounded || c.age > written.age) {
-			return false
+	for i := range d.classes {
+		written := &d.classes[i]
+		if i > 0 && !written.choice || !written.bounded {
+			continue
+		}
+		for _, c := range d.classes {
+			if !c.bounded || c.age > written.age {
+				return false
+			}
 		}
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -100,17 +101,25 @@ func TestHeadsAgainstBruteForce(t *testing.T) {
 				opts.Salts, opts.Precision = salts, tsdb.Milliseconds
 				t.Run(fmt.Sprintf("%+v,%d,first=%v,to=%s", opts.Head, salts, opts.FirstWins, classes[1].Name), func(t *testing.T) {
 					t.Parallel()
-					headModel(t, rand.New(rand.NewPCG(uint64(salts), 7)), opts, classes)
+					headModel(t, rand.New(rand.NewPCG(uint64(salts), 7)), opts, classes, false)
+				})
+				t.Run(fmt.Sprintf("%+v,%d,first=%v,choosing", opts.Head, salts, opts.FirstWins), func(t *testing.T) {
+					t.Parallel()
+					longBubble(t, func(t *testing.T) { headModel(t, rand.New(rand.NewPCG(uint64(salts), 8)), opts, classes, true) })
 				})
 			}
 		}
 	}
 }
 
-func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2]gc.Class) {
+// headModel changes the schema's class once; with choosing, that of the tenant again and again.
+func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2]gc.Class, choosing bool) {
 	early, late := opts, opts
 	early.Retention = classes[0]
 	late.Retention, late.Older = classes[1], classes[:1]
+	if choosing {
+		early.Classes = classes[1:]
+	}
 	before := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), early)
 	after := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Fallback(codec.JSON[string](), codec.String()), late)
 	c := &clock{now: start}
@@ -130,7 +139,12 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 		return c.now.Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(5 * time.Second)
 	}
 	for step := range 160 {
-		if step == 80 {
+		if choosing && step%20 == 10 {
+			class := classes[rnd.IntN(2)].Name
+			assign(t, store, acme, tenants.Profile{Retention: class})
+			age = ages[class]
+		}
+		if step == 80 && !choosing {
 			repo, age = after.For(store, acme), ages[classes[1].Name]
 			check(store.Ensure(ctx, after))
 		}

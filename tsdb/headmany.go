@@ -54,7 +54,33 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 	}
 	work()
 	workers.Wait()
+	if !r.schema.headsShow(n) {
+		r.readUnsure(ctx, out, n, o)
+	}
 	return out
+}
+
+// readUnsure reads from its points what a head may not have shown.
+func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int, o readOptions) {
+	whole := r.schema.unexpired(r.store.clock())
+	var todo []int
+	for i := range out {
+		_, undecoded := out[i].Err.(PointErrors)
+		if out[i].Err != nil && !undecoded {
+			continue
+		}
+		oldest, shown := int64(0), len(out[i].Points)
+		if shown > 0 {
+			oldest = out[i].Points[shown-1].Time.UnixMilli()
+		}
+		if !headSure(shown, n, oldest, whole) {
+			todo = append(todo, i)
+		}
+	}
+	if o.hedge.on() {
+		r.store.hedges.earn(len(todo), o.hedge.MaxShare)
+	}
+	atOnce(o.width, len(todo), func(k int) { out[todo[k]] = r.newestOfOne(ctx, out[todo[k]].Entity, n, o) })
 }
 
 // readHeads fills in histories from heads in one request. What had come before it failed is kept.

@@ -93,10 +93,16 @@ func (d *dataset) version(class int, item *bigtable.ReadItem) (version, bool) {
 	return v, ok
 }
 
-// headsShow reports whether the n newest points of many entities are read from their heads.
-func (d *dataset) headsShow(n int) bool {
-	return d.head.Only || n <= d.head.Points && d.ordered()
-}
+// headsHold reports whether the n newest points of named entities are read from their heads.
+func (d *dataset) headsHold(n int) bool { return d.head.Only || n <= d.head.Points }
+
+// headsShow reports whether heads show all that headsHold says they hold. Where they may not, each is asked by headSure.
+func (d *dataset) headsShow(n int) bool { return d.headsHold(n) && (d.head.Only || d.ordered()) }
+
+// headSure reports whether n points that a head shows, the oldest of them at oldest, are the newest that are visible. A head
+// lacks a point only where n newer ones were in it, and shows too few of those only once one has expired: which none has
+// that lies after whole, in any class.
+func headSure(shown, n int, oldest, whole int64) bool { return shown == n && oldest >= whole }
 
 // scanHead is scan where heads are all there is. Elsewhere one entity is read from its points, which costs the same and is
 // true even while a head is not.

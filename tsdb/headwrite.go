@@ -24,7 +24,7 @@ func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 	switch {
 	case heads == nil:
 		return
-	case heads[0].d.merge:
+	case heads[0].d.merge, heads[0].d.firstWins && heads[0].d.choices != nil: // its row may hold it in another class
 		rows.ByRow(ctx, len(heads), insertWidth, func(i int) string { return heads[i].key }, func(ctx context.Context, n int) {
 			if err := s.settleMerged(ctx, rows, heads[n], once); err != nil {
 				outs[index[n]] = both(outs[index[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})

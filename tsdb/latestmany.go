@@ -142,7 +142,7 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 	if r.recalls(o, n) {
 		return r.recalled(ctx, entities, o)
 	}
-	if r.schema.headsShow(n) {
+	if r.schema.headsHold(n) {
 		return r.newestOfHeads(ctx, entities, n, o)
 	}
 	out := make([]History[T], len(entities))

@@ -18,8 +18,8 @@ func (r *Repository[T]) limits() *limit.Limiter {
 }
 
 // ready returns a point that was checked against everything, its tenant's limits last, so that only what would be sent counts.
-func (r *Repository[T]) ready(e Entity, t time.Time, v T, now time.Time) (write, error) {
-	w, err := r.prepare(e, t, v, now)
+func (r *Repository[T]) ready(d *dataset, e Entity, t time.Time, v T, now time.Time) (write, error) {
+	w, err := r.prepare(d, e, t, v, now)
 	if err != nil {
 		return write{}, err
 	}

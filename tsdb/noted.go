@@ -64,7 +64,7 @@ func (n noted) endAs(w *write, id rowkey.ID, units int64, state bt.State) {
 	switch state {
 	case bt.Rejected:
 	case bt.Stored:
-		n.cache.Stored(n.mark, id, lastvalue.Written{Layout: w.d.layout, Units: units, Cell: w.cell, Payload: w.payload})
+		n.cache.Stored(n.mark, id, lastvalue.Written{Layout: w.d.layout, Units: units, Cell: w.cell, Column: w.d.written, Payload: w.payload})
 	default:
 		n.cache.Changed(id, w.d.layout, units)
 	}

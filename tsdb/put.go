@@ -26,7 +26,11 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 	if err := r.admit(ctx); err != nil {
 		return rejected(err).err()
 	}
-	w, err := r.ready(e, t, v, r.store.clock())
+	d, err := r.writing(ctx)
+	if err != nil {
+		return rejected(err).err()
+	}
+	w, err := r.ready(d, e, t, v, r.store.clock())
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -52,7 +56,11 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err := r.admit(ctx); err != nil {
 		return false, rejected(err).err()
 	}
-	w, err := r.ready(e, t, v, r.store.clock())
+	d, err := r.writing(ctx)
+	if err != nil {
+		return false, rejected(err).err()
+	}
+	w, err := r.ready(d, e, t, v, r.store.clock())
 	if err != nil {
 		return false, rejected(err).err()
 	}
@@ -84,7 +92,12 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 // timeout of writes, the whole call by that of scans.
 func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(points))
-	if err := r.admit(ctx); err != nil {
+	err := r.admit(ctx)
+	var d *dataset
+	if err == nil {
+		d, err = r.writing(ctx)
+	}
+	if err != nil {
 		for i := range outcomes {
 			outcomes[i] = rejected(err)
 		}
@@ -94,7 +107,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outco
 	writes := make([]*write, 0, len(points))
 	index := make([]int, 0, len(points))
 	for i, p := range points {
-		w, err := r.ready(p.Entity, p.Time, p.Value, now)
+		w, err := r.ready(d, p.Entity, p.Time, p.Value, now)
 		if err != nil {
 			outcomes[i] = rejected(err)
 			continue

@@ -124,6 +124,9 @@ func (r *raw) writer(class, tag string) (*dataset, error) {
 		e.Merge, e.Fixed, e.FirstWins = false, "", true
 	}
 	e.Classes = append([]catalog.Class{e.Classes[c]}, slices.Delete(slices.Clone(e.Classes), c, c+1)...)
+	for i := range e.Classes {
+		e.Classes[i].Choice = false // the class is chosen
+	}
 	e.Tags = append([]string{tag}, slices.Delete(slices.Clone(e.Tags), t, t+1)...)
 	d, err := described(e)
 	if err == nil {

@@ -50,6 +50,19 @@ type SchemaOptions struct {
 	// schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are refused with
 	// gc.ErrVersions: a point has one cell.
 	Retention gc.Class
+	// Classes lists other classes. The points of a tenant whose profile names one of them (tenants.Profile) are written in that
+	// one, those of all other tenants in Retention. The class in which a point is written decides how long the point lives, and
+	// whether it has expired on arrival. Reads, predicates and deletions find points in all classes, so that a tenant which
+	// changes class goes on reading its old points until they expire in the class that they were written in. To write a point
+	// again moves it to the class of now; with FirstWins it stays where it is.
+	//
+	// A store reads the profiles at its first write to such a schema, and goes by changes within ClassesWithin. The points of a
+	// Writer are written in the class of when they are sent. A class that a profile names and the list does not have is not
+	// heeded: deploy programs with a new class before profiles name it.
+	//
+	// Reads filter by each class, and look as far back as the longest one keeps. Rollups keep the class that they declare; those
+	// that are derived are not computed any more where points have expired in the shortest.
+	Classes []gc.Class
 	// Older lists classes that points were written in before, and are still read from until they expire.
 	Older []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
@@ -113,10 +126,12 @@ type Dataset interface {
 type dataset struct {
 	name      string
 	fields    []string
-	tags      []string // the one that is written first
-	classes   []class  // the one that is written first
-	columns   []column // in the order in which a payload is looked for
-	layout    string   // equal for those who read and write points the same way
+	tags      []string            // the one that is written first
+	classes   []class             // the one that is written first
+	columns   []column            // in the order in which a payload is looked for
+	choices   map[string]*dataset // by class, the dataset that writes in it, of those that tenants can be put in; nil for none
+	written   int                 // what the first column's index is in the dataset of the default class
+	layout    string              // equal for those who read and write points the same way
 	precision rowkey.Precision
 	salts     int
 	firstWins bool
@@ -139,6 +154,7 @@ type class struct {
 	gc.Class
 	age     time.Duration
 	bounded bool
+	choice  bool // tenants can be put in it
 }
 
 // Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of
@@ -178,6 +194,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err != nil {
 		return nil, err
 	}
+	for i := range opts.Classes {
+		classes[1+i].choice = true
+	}
 	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), dataset: dataset{
 		name:      name,
 		fields:    key.names,
@@ -210,6 +229,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err := s.checkSources(s.listed); err != nil {
 		return nil, err
 	}
+	s.withChoices()
 	return s, nil
 }
 
@@ -241,7 +261,7 @@ func (o SchemaOptions) classes() []gc.Class {
 	if written.IsZero() {
 		written = defaultClass
 	}
-	return append([]gc.Class{written}, o.Older...)
+	return slices.Concat([]gc.Class{written}, o.Classes, o.Older)
 }
 
 func reduce(classes []gc.Class) ([]class, error) {
@@ -270,7 +290,7 @@ func (s *Schema[T]) Name() string { return s.name }
 // KeyFields returns the names of the key fields.
 func (s *Schema[T]) KeyFields() []string { return slices.Clone(s.fields) }
 
-// Retention returns the class that points are written in.
+// Retention returns the class that points are written in, those of tenants aside that are in another of SchemaOptions.Classes.
 func (s *Schema[T]) Retention() gc.Class { return s.classes[0].Class }
 
 // shape returns nil where s was not made by Define.

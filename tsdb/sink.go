@@ -146,10 +146,12 @@ func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told 
 	if s.writer.store != s.repo.store {
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
-	w, err := s.repo.prepare(e, t, v, s.repo.store.clock())
+	d := &s.repo.schema.dataset
+	w, err := s.repo.prepare(s.repo.store.arriving(d, s.repo.tenant), e, t, v, s.repo.store.clock())
 	if err != nil {
 		return nil, err
 	}
+	w.d = d // the class is that of when it is sent
 	p := newPending(s.repo.tenant, w, told)
 	if admit := s.writer.opts.Admit; admit != nil {
 		if err := admit(ctx, s.repo.tenant, p.item.Bytes); err != nil {

@@ -37,6 +37,7 @@ type Store struct {
 	views   *views           // nil for none
 	limits  *limit.Limiter   // nil for none
 	erased  *erasures
+	classes *kept[assigned]
 
 	requireTenant bool
 }
@@ -110,6 +111,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		s.views = openViews(client, conditional, table, opts.Timeouts.resolve())
 	}
 	s.erased = newErasures(s)
+	s.classes = newAssigned(s)
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
 		s.keep = true
@@ -184,6 +186,7 @@ func (s *Store) Close() error {
 	}
 	s.cache.Close()
 	s.erased.close()
+	s.classes.close()
 	return s.closers.close()
 }
 

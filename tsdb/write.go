@@ -32,15 +32,16 @@ type write struct {
 	doubt   bool // the answer to an attempt of a writer was lost
 }
 
-// prepare checks a point against every limit and turns it into its row.
-func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (write, error) {
+// prepare checks a point against every limit and turns it into its row, as d writes it: the schema's dataset in the class that
+// the tenant is in.
+func (r *Repository[T]) prepare(d *dataset, e Entity, t time.Time, v T, now time.Time) (write, error) {
 	if err := r.space.CheckPath(e.path); err != nil {
 		return write{}, err
 	}
 	if err := r.schema.checkKeys(e.path); err != nil {
 		return write{}, err
 	}
-	units, err := r.schema.arrival(t, now)
+	units, err := d.arrival(t, now)
 	if err != nil {
 		return write{}, err
 	}
@@ -51,7 +52,6 @@ func (r *Repository[T]) prepare(e Entity, t time.Time, v T, now time.Time) (writ
 	if err != nil {
 		return write{}, err
 	}
-	d := &r.schema.dataset
 	if limit := d.maxPayload(); len(payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
@@ -157,7 +157,7 @@ func (s *Store) insertion(w *write, tell bool) bt.Insertion {
 		Final:    w.d.firstWins,
 		Mine: func(row bigtable.Row) bool {
 			item, _, err := w.d.horizon(s.clock()).payload(row, w.cell)
-			return err == nil && item != nil && item.Column == w.d.columns[0].name && bytes.Equal(item.Value, w.payload)
+			return err == nil && item != nil && w.mine(item) && bytes.Equal(item.Value, w.payload)
 		},
 	}
 }

@@ -17,13 +17,14 @@ func (a *app) tenantsOnboard() *cli.Command {
 		Name: "onboard", Usage: "write a tenant's profile; again changes nothing", ArgsUsage: "TENANT", HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "name", Usage: "how people call the tenant"},
-			&cli.StringFlag{Name: "retention", Usage: "the name of its retention `class`"},
+			&cli.StringFlag{Name: "retention", Usage: "the retention `class` of its points, in every dataset that offers it"},
+			&cli.StringMapFlag{Name: "class", Usage: "the retention class of its points in one dataset, as `dataset=class`; may be repeated"},
 			&cli.StringFlag{Name: "limits", Usage: "its limits, as `JSON`"},
 			&cli.BoolFlag{Name: "replace", Usage: "change a profile that differs"},
 			&cli.BoolFlag{Name: "readmit", Usage: "admit a tenant whose erasure has ended"},
 		},
 		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
-			p := tenants.Profile{Name: c.String("name"), Retention: c.String("retention")}
+			p := tenants.Profile{Name: c.String("name"), Retention: c.String("retention"), Classes: c.StringMap("class")}
 			if text := c.String("limits"); text != "" {
 				p.Limits = []byte(text)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -42,6 +44,9 @@ func (a *app) tenantsShow() *cli.Command {
 					fmt.Fprintf(w, "%s has no profile\n", id)
 				} else {
 					fmt.Fprintf(w, "Tenant\t%s\nName\t%s\nRetention\t%s\nLimits\t%s\nView\t%v\n", id, p.Name, p.Retention, p.Limits, p.View)
+					for _, dataset := range slices.Sorted(maps.Keys(p.Classes)) {
+						fmt.Fprintf(w, "Retention of %s\t%s\n", dataset, p.Classes[dataset])
+					}
 				}
 				if shown.Erasure != nil {
 					fmt.Fprintf(w, "\n%s\n", shown.Erasure)

@@ -117,6 +117,16 @@ func TestList(t *testing.T) {
 	if want(t, 0, err, "show"); !strings.Contains(out, "Acme, Inc.") {
 		t.Errorf("show prints %s", out)
 	}
+	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "beta", "--class", "temps=d1")
+	if want(t, exitFailed, err, "onboard in a class that is not offered"); !strings.Contains(err.Error(), "temps (keep)") {
+		t.Errorf("it says %v", err)
+	}
+	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "beta", "--class", "temps=keep")
+	want(t, 0, err, "onboard in a class")
+	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "show", "beta")
+	if want(t, 0, err, "show"); !strings.Contains(out, "Retention of temps  keep") {
+		t.Errorf("show prints %s", out)
+	}
 	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "usage", "acme")
 	if want(t, 0, err, "usage"); !strings.Contains(out, "temps") {
 		t.Errorf("usage prints %s", out)

@@ -66,6 +66,18 @@ func (h *Head) String() string {
 type Class struct {
 	Name   string `json:"name"`
 	Policy string `json:"policy"`
+	Choice bool   `json:"choice,omitempty"` // the profile of a tenant can name it for points to be written in
+}
+
+// Offers returns the classes in which the points of a tenant can be written, the one for all others first.
+func (d *Dataset) Offers() []string {
+	var out []string
+	for i, c := range d.Classes {
+		if i == 0 || c.Choice {
+			out = append(out, c.Name)
+		}
+	}
+	return out
 }
 
 // Entry is a dataset as it is stored.

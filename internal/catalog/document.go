@@ -20,6 +20,7 @@ import (
 type Document struct {
 	JSON       []byte
 	generation uint64
+	assigned   []byte // of a profile: see Assignment
 }
 
 // Exists reports whether there is such a row.
@@ -46,7 +47,7 @@ func ParseDocument(row bigtable.Row) (Document, error) {
 	if err != nil || gen == 0 {
 		return Document{}, fmt.Errorf("the store's row %s has the generation %q, which is no number above 0", row.Key(), text)
 	}
-	return Document{JSON: value(row, columnDocument), generation: gen}, nil
+	return Document{JSON: value(row, columnDocument), generation: gen, assigned: value(row, columnAssigned)}, nil
 }
 
 // SaveDocument writes v, a JSON object, where the row is still what old says, with the members of old that v does not know

@@ -33,6 +33,8 @@ type Store struct {
 	Admit func(context.Context, tenant.ID) error
 	// Marks reads the erasure marks as they are now, so that the store goes by them from then on.
 	Marks func(context.Context) error
+	// Classes reads the retention classes that profiles name as they are now, where the store has read them before.
+	Classes func(context.Context) error
 	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch where ctx carries another tenant, and
 	// tsdb.ErrErased where the tenant is erased.
 	Points func(ctx context.Context, d catalog.Dataset, id tenant.ID) (Points, error)

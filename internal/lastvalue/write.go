@@ -30,6 +30,7 @@ type Written struct {
 	Layout  string
 	Units   int64
 	Cell    bigtable.Timestamp
+	Column  int    // where the payload stands
 	Payload []byte // it is copied where it is kept
 }
 
@@ -50,7 +51,7 @@ func (c *Cache) Stored(m *Mark, id rowkey.ID, w Written) {
 		c.entries.Invalidate(id)
 	default:
 		c.keep(id.Clone(), &Newest{
-			Layout: w.Layout, Found: true, Units: w.Units, Cell: w.Cell, Payload: bytes.Clone(w.Payload),
+			Layout: w.Layout, Found: true, Units: w.Units, Cell: w.Cell, Column: w.Column, Payload: bytes.Clone(w.Payload),
 			asOf: n.asOf, // of what others have written since, nothing is known
 			last: m,
 		})

@@ -9,14 +9,17 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// notes is the schema of the examples.
-var notes = tsdb.MustDefine("notes", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{})
+// notes is the schema of the examples. Tenants can have their notes for ever, or for 90 days.
+var notes = tsdb.MustDefine("notes", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{
+	Classes: []gc.Class{{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}},
+})
 
 // opened returns a store in memory that holds two notes of acme and one of globex.
 func opened(ctx context.Context) *tsdb.Store {
@@ -50,7 +53,13 @@ func ExampleProfile() {
 		Limits:    json.RawMessage(`{"points_per_second":500}`),
 	}, tenants.OnboardOptions{})
 	fmt.Println(p.Name, p.Retention, string(p.Limits), err)
-	// Output: Acme Ltd. d90 {"points_per_second":500} <nil>
+
+	// What acme writes from now on is kept for 90 days. A class that no dataset offers is refused.
+	_, err = tenants.Onboard(ctx, store, tenant.MustParse("globex"), tenants.Profile{Classes: map[string]string{"notes": "d30"}}, tenants.OnboardOptions{})
+	fmt.Println(err)
+	// Output:
+	// Acme Ltd. d90 {"points_per_second":500} <nil>
+	// tsdb: invalid input: class for dataset notes is "d30"; want one that it offers: notes (keep, d90)
 }
 
 func ExampleOnboardOptions() {

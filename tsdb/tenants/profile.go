@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"unicode/utf8"
+
+	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -20,8 +23,13 @@ import (
 type Profile struct {
 	// Name is how people call the tenant, up to 256 bytes of UTF-8. It is stored as it is, and goes when the tenant is erased.
 	Name string `json:"name,omitempty"`
-	// Retention is the name of the tenant's retention class, for the program to choose a schema by. The store does not act on it.
+	// Retention is the retention class that the tenant's points are written in, of every dataset that offers it
+	// (tsdb.SchemaOptions.Classes); in others, and where it is empty, they are written in the dataset's default class. What is
+	// written stays in its class. The store that writes the profile goes by a change at once, other open ones within
+	// tsdb.ClassesWithin.
 	Retention string `json:"retention,omitempty"`
+	// Classes are the retention classes for single datasets, by the dataset's name; they are stronger than Retention. Nil is none.
+	Classes map[string]string `json:"classes,omitempty"`
 	// Limits are the tenant's limits, a JSON value of up to 64 KiB for whoever enforces them. Nil is none.
 	Limits json.RawMessage `json:"limits,omitempty"`
 	// View says that the tenant has an authorized view.
@@ -43,13 +51,20 @@ type OnboardOptions struct {
 // differs is an error that matches ErrConflict, unless it is to be replaced. A tenant that is erased is refused with ErrErased.
 // Points can be written for tenants that were never onboarded: a profile is a note, not a gate.
 //
-// It costs two reads, and one conditional write where something changes. It may be repeated.
+// A retention class that no dataset offers, or not the one that it is for, is refused with ErrInvalid, by the table's catalogue.
+// A program that was not told of a class yet writes in its default class, so deploy the programs before profiles name it.
+//
+// It costs two reads, one more of all the catalogue where the profile names retention classes, and one conditional write where
+// something changes. It may be repeated.
 func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (Profile, error) {
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Profile{}, err
 	}
 	if err := p.check(); err != nil {
+		return Profile{}, err
+	}
+	if err := r.offered(ctx, p); err != nil {
 		return Profile{}, err
 	}
 	if err := r.welcome(ctx, id, opts.Readmit); err != nil {
@@ -64,17 +79,22 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 	switch {
 	case err != nil:
 		return Profile{}, err
-	case doc.Exists() && stored.same(p):
+	case doc.Exists() && stored.same(p) && doc.Assigns(p.assignment()):
 		return stored, nil
-	case doc.Exists() && !opts.Replace:
+	case doc.Exists() && !stored.same(p) && !opts.Replace:
 		return stored, fmt.Errorf("%w: tenant %s has another profile", ErrConflict, id)
 	}
-	saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, nil)
+	saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, func(mut *bigtable.Mutation) {
+		catalog.SetAssignment(mut, p.assignment())
+	})
 	switch {
 	case err != nil:
 		return Profile{}, r.Explain(err)
 	case !ok:
 		return Profile{}, fmt.Errorf("%w: profile of tenant %s", ErrConflict, id)
+	}
+	if !doc.Assigns(p.assignment()) {
+		_ = r.Classes(ctx) // this store goes by it at once; where that fails, as soon as all others do
 	}
 	return readProfile(id, saved)
 }
@@ -126,15 +146,16 @@ func readProfile(id tenant.ID, doc catalog.Document) (p Profile, err error) {
 // full is the profile with each of its members, so that those that were set before are overwritten.
 func (p Profile) full() any {
 	return struct {
-		Name      string          `json:"name"`
-		Retention string          `json:"retention"`
-		Limits    json.RawMessage `json:"limits"`
-		View      bool            `json:"view"`
+		Name      string            `json:"name"`
+		Retention string            `json:"retention"`
+		Classes   map[string]string `json:"classes"`
+		Limits    json.RawMessage   `json:"limits"`
+		View      bool              `json:"view"`
 	}(p)
 }
 
 func (p Profile) same(o Profile) bool {
-	return p.Name == o.Name && p.Retention == o.Retention && p.View == o.View && sameJSON(p.Limits, o.Limits)
+	return p.Name == o.Name && p.Retention == o.Retention && maps.Equal(p.Classes, o.Classes) && p.View == o.View && sameJSON(p.Limits, o.Limits)
 }
 
 func sameJSON(a, b json.RawMessage) bool {
@@ -146,8 +167,9 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 const (
-	maxName   = 256
-	maxLimits = 64 << 10
+	maxName    = 256
+	maxLimits  = 64 << 10
+	maxClasses = 1000
 )
 
 func (p Profile) check() error {
@@ -155,6 +177,8 @@ func (p Profile) check() error {
 		return err
 	}
 	switch {
+	case len(p.Classes) > maxClasses:
+		return invalid.New(ErrInvalid, "Classes", strconv.Itoa(len(p.Classes))+" datasets", "at most "+strconv.Itoa(maxClasses))
 	case len(p.Limits) > maxLimits:
 		return invalid.New(ErrInvalid, "Limits", strconv.Itoa(len(p.Limits))+" bytes", "at most 64 KiB")
 	case p.Limits != nil && (!json.Valid(p.Limits) || !utf8.Valid(p.Limits)):

@@ -31,8 +31,8 @@ type Conn struct {
 type Counts struct {
 	// Calls are the calls that the store made, attempts that a fault ended included, by method.
 	Calls map[Method]int
-	// Upkeep is how many calls beside those the store made of its own accord, when their time had come: reads of erasure marks.
-	// Faults are for them too.
+	// Upkeep is how many calls beside those the store made of its own accord, when their time had come: reads of erasure marks
+	// and of tenants' classes. Faults are for them too.
 	Upkeep int
 	// RowsReturned and RowsSeen are what the reads of Calls together returned, and what the engine looked at to do so.
 	RowsReturned, RowsSeen int64

@@ -1,0 +1,111 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// columnAssigned is the column of a profile beside its document that stores read alone: the Assignment, missing for none.
+const columnAssigned = "c"
+
+// Assignment says in which retention classes the points of a tenant are written. It does not change once it is made.
+type Assignment struct {
+	Retention string            `json:"retention,omitempty"` // in all datasets that offer it
+	Classes   map[string]string `json:"classes,omitempty"`   // by dataset, stronger than Retention
+}
+
+// Of returns the class for a dataset; empty for its default.
+func (a *Assignment) Of(dataset string) string {
+	if class, ok := a.Classes[dataset]; ok {
+		return class
+	}
+	return a.Retention
+}
+
+// SetAssignment adds to the mutation of a profile's row what stores go by.
+func SetAssignment(mut *bigtable.Mutation, a Assignment) {
+	text := assignedText(a)
+	if text == nil {
+		mut.DeleteCellsInColumn(Family, columnAssigned)
+		return
+	}
+	mut.Set(Family, columnAssigned, 0, text)
+}
+
+func assignedText(a Assignment) []byte {
+	if a.Retention == "" && len(a.Classes) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(a)
+	if err != nil { // of strings there is none
+		return nil
+	}
+	return text
+}
+
+// Assigns reports whether the row that the document was read from has a's column.
+func (d Document) Assigns(a Assignment) bool { return string(d.assigned) == string(assignedText(a)) }
+
+// TenantAssignment is the assignment of one tenant.
+type TenantAssignment struct {
+	Tenant string
+	*Assignment
+}
+
+// MostAssignments is how many tenants may have classes assigned: each store that writes to schemas with choices holds all of them.
+const MostAssignments = 1_000_000
+
+var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 tenants whose profiles name retention classes")
+
+// Assignments returns the assignments of all tenants that have one; equal ones share their memory. One that does not decode is
+// passed over, so that it holds up nobody else: that tenant's points are in the default class. An error is the last pair.
+func Assignments(ctx context.Context, t *bt.Table) iter.Seq2[TenantAssignment, error] {
+	return func(yield func(TenantAssignment, error) bool) {
+		rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
+		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(columnAssigned), bigtable.LatestNFilter(1))
+		read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Long: true}
+		seen, n := map[string]*Assignment{}, 0
+		for row, err := range t.Rows(ctx, read) {
+			switch {
+			case err != nil:
+			case row.Key() < rng.Start || row.Key() >= rng.Limit:
+				err = bt.ErrForeignRow
+			case n == MostAssignments:
+				err = errManyAssignments
+			}
+			if err != nil {
+				yield(TenantAssignment{}, err)
+				return
+			}
+			n++
+			a := parseAssignment(seen, value(row, columnAssigned))
+			if a == nil {
+				continue
+			}
+			if !yield(TenantAssignment{strings.TrimPrefix(row.Key(), rowkey.ProfileRows), a}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// parseAssignment returns the assignment in a column, nil for one that does not decode, and notes it in seen.
+func parseAssignment(seen map[string]*Assignment, text []byte) *Assignment {
+	if a := seen[string(text)]; a != nil {
+		return a
+	}
+	a := &Assignment{}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil
+	}
+	seen[string(text)] = a
+	return a
+}

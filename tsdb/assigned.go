@@ -1,0 +1,63 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+)
+
+// ClassesWithin is how long it takes at most until every open store of a table writes the points of a tenant in the class that
+// its profile has come to name, of SchemaOptions.Classes. A store that cannot read the profiles goes by what it has read last;
+// one that never could rejects points of schemas with Classes. Reads find points in every class, whatever a store knows.
+const ClassesWithin = 2 * time.Minute
+
+const (
+	// classesDue is how old what is known is when a write has it read again, behind it.
+	classesDue = ClassesWithin / 2
+	// classesWait bounds a read where something is known, so that no write waits for long.
+	classesWait = 5 * time.Second
+	// classesPause is how long a store leaves the profiles alone where they could not be read.
+	classesPause = 10 * time.Second
+)
+
+// assigned are the classes that profiles name. They do not change once they are known.
+type assigned struct {
+	tenants map[string]*catalog.Assignment
+}
+
+func newAssigned(s *Store) *kept[assigned] {
+	k := &kept[assigned]{load: s.readAssigned}
+	k.open(refreshing{due: classesDue, within: ClassesWithin, wait: classesWait, pause: classesPause})
+	return k
+}
+
+// readAssigned reads the classes that profiles name: one scan, which brings only the profiles that name any.
+func (s *Store) readAssigned(ctx context.Context, _ *assigned) (*assigned, error) {
+	ctx, cancel := s.whole.Bound(ctx, true)
+	defer cancel()
+	a := &assigned{tenants: map[string]*catalog.Assignment{}}
+	for one, err := range catalog.Assignments(ctx, s.whole) {
+		if status.Code(err) == codes.NotFound {
+			return &assigned{}, nil // a table that is not there has none, and the call itself will say so
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tsdb: read the retention classes of tenants: %w", s.explain(err))
+		}
+		a.tenants[one.Tenant] = one.Assignment
+	}
+	return a, nil
+}
+
+// of returns the dataset that writes the points of a tenant.
+func (a *assigned) of(tenant string, d *dataset) *dataset {
+	one := a.tenants[tenant]
+	if one == nil {
+		return d.in("")
+	}
+	return d.in(one.Of(d.name))
+}

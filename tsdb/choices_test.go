@@ -1,0 +1,233 @@
+package tsdb_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+const day = 24 * time.Hour
+
+var (
+	week  = gc.Class{Name: "d7", Policy: gc.MaxAge(7 * day)}
+	month = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * day)}
+)
+
+// choosing returns a schema whose tenants can be in two classes.
+func choosing(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[string] {
+	t.Helper()
+	opts.Retention, opts.Classes, opts.Precision = week, []gc.Class{month}, tsdb.Milliseconds
+	s, err := tsdb.Define("r", tsdb.Key("a", "b"), codec.String(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// assign makes a tenant's profile name a class, and waits until stores go by it.
+func assign(t testing.TB, store *tsdb.Store, id tenant.ID, p tenants.Profile) {
+	t.Helper()
+	if _, err := tenants.Onboard(t.Context(), store, id, p, tenants.OnboardOptions{Replace: true}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(tsdb.ClassesWithin + time.Millisecond)
+}
+
+// written are the points that a tenant has written, with how long each lives.
+type written map[time.Time]time.Duration
+
+func (w written) visible(now time.Time) (out []time.Time) {
+	for at, age := range w {
+		if !at.Before(now.Add(-age)) {
+			out = append(out, at)
+		}
+	}
+	slices.SortFunc(out, func(a, b time.Time) int { return b.Compare(a) })
+	return out
+}
+
+// ways are the ways of writing a point.
+var ways = map[string]func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error{
+	"Put": func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error {
+		return r.Put(t.Context(), e, at, "x")
+	},
+	"PutIfAbsent": func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error {
+		stored, err := r.PutIfAbsent(t.Context(), e, at, "x")
+		if err == nil && !stored {
+			return errors.New("it was there")
+		}
+		return err
+	},
+	"PutMany": func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error {
+		_, err := r.PutMany(t.Context(), []tsdb.Point[string]{{Entity: e, Time: at, Value: "x"}})
+		return err
+	},
+	"Writer": func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error {
+		w, err := r.Store().NewWriter(tsdb.WriterOptions{})
+		if err != nil {
+			return err
+		}
+		_, err = r.Via(w).PutMany(t.Context(), []tsdb.Point[string]{{Entity: e, Time: at, Value: "x"}})
+		return errors.Join(err, w.Close(t.Context()))
+	},
+	"journal": func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error {
+		var failed error
+		w, err := r.Store().NewWriter(tsdb.WriterOptions{
+			Journal:   tsdb.JournalOptions{Dir: t.TempDir()},
+			OnFailure: func(u tsdb.Undelivered) { failed = u.Outcome.Err },
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(r.Via(w).Put(t.Context(), e, at, "x"), w.Close(t.Context()), failed)
+	},
+}
+
+// shows compares every kind of read with what is to be visible of an entity, which is the only one of its tenant.
+func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.Time, most int) {
+	t.Helper()
+	ctx := t.Context()
+	if most > 0 {
+		want = want[:min(most, len(want))]
+	}
+	same := func(call string, points []tsdb.Point[string], want []time.Time, err error) {
+		t.Helper()
+		var got []time.Time
+		for _, p := range points {
+			got = append(got, p.Time)
+		}
+		if err != nil || !slices.EqualFunc(got, want, time.Time.Equal) {
+			t.Errorf("%s of %s = %v, %v, want %v", call, r.Tenant(), got, err, want)
+		}
+	}
+	one := func(call string, p tsdb.Point[string], want []time.Time, err error) {
+		t.Helper()
+		if errors.Is(err, tsdb.ErrNotFound) {
+			same(call, nil, want, nil)
+			return
+		}
+		same(call, []tsdb.Point[string]{p}, want, err)
+	}
+	newest := want[:min(1, len(want))]
+	for _, opt := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(1)}, {tsdb.MaxStale(time.Hour)}} {
+		p, err := r.Latest(ctx, e, opt...)
+		one("Latest", p, newest, err)
+		answers, err := r.LatestMany(ctx, []tsdb.Entity{e}, opt...)
+		one("LatestMany", answers[0].Point, newest, errors.Join(err, answers[0].Err))
+	}
+	points, err := r.LatestN(ctx, e, 100)
+	same("LatestN", points, want, err)
+	for n := 1; n < 5; n++ {
+		histories, err := r.LatestManyN(ctx, []tsdb.Entity{e}, n)
+		same(fmt.Sprint("LatestManyN of ", n), histories[0].Points, want[:min(n, len(want))], errors.Join(err, histories[0].Err))
+	}
+	points, err = collect(r.LatestUnder(ctx, tsdb.NewPrefix(e.Parts()[0])))
+	same("LatestUnder", points, newest, err)
+	points, err = collect(r.Range(ctx, e, tsdb.AllTime()))
+	same("Range", points, want, err)
+	page, err := r.Page(ctx, tsdb.Query{Entity: e}, 100, "")
+	same("Page", page.Points, want, err)
+	count := 0
+	hours, err := window.New[string](window.Every(time.Hour), []window.Measure[string]{{Name: "n", Of: func(string) (float64, bool) { return 1, true }}}, window.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, err := range hours.Over(r.Range(ctx, e, tsdb.AllTime()), tsdb.AllTime(), tsdb.NewestFirst) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		count += int(b.Points)
+	}
+	if count != len(want) {
+		t.Errorf("a window counts %d, want %d", count, len(want))
+	}
+	for _, at := range want {
+		p, err := r.Get(ctx, e, at)
+		one("Get", p, []time.Time{at}, err)
+	}
+}
+
+// TestATenantMovesBetweenClasses from 7 days to 30 and back: by every way of writing each point lives as long as the class that
+// it was written in, on every read, and the neighbours notice nothing.
+func TestATenantMovesBetweenClasses(t *testing.T) {
+	for name, opts := range map[string]tsdb.SchemaOptions{
+		"points": {},
+		"salted": {Salts: 3},
+		"first":  {FirstWins: true},
+		"heads":  {Head: tsdb.Head{Points: 3}},
+		"firsts": {Head: tsdb.Head{Points: 3}, FirstWins: true},
+		"only":   {Head: tsdb.Head{Points: 3, Only: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			longBubble(t, func(t *testing.T) {
+				s := choosing(t, opts)
+				c := &clock{now: start}
+				store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}, s)
+				moved := s.For(store, tenant.MustParse("a"))
+				neighbours := []*tsdb.Repository[string]{s.For(store, tenant.MustParse("ab")), s.For(store, tenant.MustParse("a-"))}
+				e := tsdb.NewEntity("x", "y")
+				assign(t, store, neighbours[1].Tenant(), tenants.Profile{Name: "named, in no class"})
+				all, theirs, age := written{}, written{}, 7*day
+				most := 0
+				if opts.Head.Only {
+					most = opts.Head.Points
+				}
+				var names []string
+				for way := range ways {
+					names = append(names, way)
+				}
+				slices.Sort(names)
+				for n := range 60 { // days
+					switch n {
+					case 5:
+						assign(t, store, moved.Tenant(), tenants.Profile{Retention: "d30"})
+						age = 30 * day
+					case 15:
+						assign(t, store, moved.Tenant(), tenants.Profile{Retention: "d30", Classes: map[string]string{"r": "d7"}})
+						age = 7 * day
+					}
+					if n < 22 {
+						at := c.now
+						way := names[n%len(names)]
+						if err := ways[way](t, moved, e, at); err != nil {
+							t.Fatalf("day %d, %s: %v", n, way, err)
+						}
+						all[at], theirs[at] = age, 7*day
+						for _, r := range neighbours {
+							if err := ways[way](t, r, e, at); err != nil {
+								t.Fatalf("day %d, %s: %v", n, way, err)
+							}
+						}
+					}
+					shows(t, moved, e, all.visible(c.now), most)
+					for _, r := range neighbours {
+						shows(t, r, e, theirs.visible(c.now), most)
+					}
+					c.now = c.now.Add(day / 2)
+					shows(t, moved, e, all.visible(c.now), most)
+					c.now = c.now.Add(day / 2)
+				}
+			})
+		})
+	}
+}
+
+func collect(seq func(func(tsdb.Point[string], error) bool)) (out []tsdb.Point[string], err error) {
+	for p, err := range seq {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
