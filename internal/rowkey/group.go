@@ -29,9 +29,9 @@ func GroupOf(key string) (g Group, all Range, ok bool) {
 	return Group{Tenant: id, Dataset: dataset, Kind: kind}, Range{Start: prefix + string(rune(delim)), Limit: prefix + string(rune(afterDel))}, true
 }
 
-// Parts returns the range of the rows of all tenants, cut at keys into ranges that follow on one another. Rows of other
+// Cuts returns the range of the rows of all tenants, cut at keys into ranges that follow on one another. Rows of other
 // programs may be among them. Keys that are not within the range, and the second of two, cut nothing.
-func Parts(cuts []string) []Range {
+func Cuts(cuts []string) []Range {
 	rest := TenantsAfter(tenant.ID{})
 	var parts []Range
 	for _, key := range slices.Sorted(slices.Values(cuts)) {

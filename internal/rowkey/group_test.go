@@ -42,9 +42,9 @@ func FuzzGroupOf(f *testing.F) {
 	})
 }
 
-func TestParts(t *testing.T) {
-	parts := rowkey.Parts([]string{"b", "!dataset#x", "acme#", "b", "", "~"})
-	all := rowkey.Parts(nil)
+func TestCuts(t *testing.T) {
+	parts := rowkey.Cuts([]string{"b", "!dataset#x", "acme#", "b", "", "~"})
+	all := rowkey.Cuts(nil)
 	if len(all) != 1 || len(parts) != 3 || parts[0].Start != all[0].Start || parts[2].Limit != all[0].Limit {
 		t.Fatalf("%q of %q", parts, all)
 	}
