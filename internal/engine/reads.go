@@ -62,9 +62,9 @@ func (e *Engine) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigt
 	return nil
 }
 
-// SampleRowKeysAll is SampleRowKeys with its whole answer at once: keys that are not more bytes apart than a
-// thousandth of the table, or 64 KiB, where files begin and where the table was split when it was created, each with about how
-// many bytes on disk lie before it. An empty key, the end, is the last.
+// SampleRowKeysAll is SampleRowKeys with its whole answer at once: keys that lie at most 64 KiB apart, or a four-thousandth of the
+// table, those where files begin and where the table was split when it was created, each with about how many bytes on disk
+// lie before it. An empty key, the end, is the last.
 func (e *Engine) SampleRowKeysAll(ctx context.Context, req *bigtablepb.SampleRowKeysRequest) ([]*bigtablepb.SampleRowKeysResponse, error) {
 	samples, err := e.sampleRowKeys(ctx, req)
 	if err != nil {

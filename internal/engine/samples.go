@@ -10,10 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// How far samples are apart: about a thousandth of a table, and not so little that the estimate of what lies between two of
+// How far samples are apart: about a four-thousandth of a table, and not so little that the estimate of what lies between two of
 // them is guesswork. It goes by the blocks of files, of 4 KiB.
 const (
-	sampleShare = 1000
+	sampleShare = 4000
 	sampleBytes = 64 << 10
 )
 

@@ -1,0 +1,306 @@
+package retention_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+const day = 24 * time.Hour
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// truth is what was written of a tenant.
+type truth struct {
+	ages  []time.Duration
+	each  float64 // bytes of a point
+	bytes float64
+}
+
+// world is a table with known contents.
+type world struct {
+	store  *tsdb.Store
+	conn   *tsdbtest.Conn
+	clock  time.Time
+	schema *tsdb.Schema[string]
+	of     map[string]*truth
+	random *rand.Rand
+
+	frozen  bool // the service gives the samples that it gave first: the engine's change while it compacts
+	samples []*btpb.SampleRowKeysResponse
+}
+
+func (w *world) freeze(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := streamer(ctx, desc, cc, name, opts...)
+	if err != nil || name != btpb.Bigtable_SampleRowKeys_FullMethodName {
+		return s, err
+	}
+	f := &freezer{ClientStream: s, world: w}
+	if w.frozen = w.samples != nil; w.frozen {
+		f.left = w.samples
+	}
+	return f, nil
+}
+
+type freezer struct {
+	grpc.ClientStream
+	*world
+	left []*btpb.SampleRowKeysResponse
+}
+
+func (f *freezer) RecvMsg(m any) error {
+	res := m.(*btpb.SampleRowKeysResponse)
+	if !f.frozen {
+		err := f.ClientStream.RecvMsg(m)
+		if err == nil {
+			f.samples = append(f.samples, proto.CloneOf(res))
+		}
+		return err
+	}
+	err := f.ClientStream.RecvMsg(new(btpb.SampleRowKeysResponse))
+	for err == nil {
+		err = f.ClientStream.RecvMsg(new(btpb.SampleRowKeysResponse))
+	}
+	if len(f.left) == 0 {
+		return err
+	}
+	proto.Reset(res)
+	proto.Merge(res, f.left[0])
+	f.left = f.left[1:]
+	return nil
+}
+
+func newWorld(t testing.TB, age time.Duration) *world {
+	t.Helper()
+	w := &world{of: map[string]*truth{}, clock: noon.Add(-10 * 365 * day), random: rand.New(rand.NewPCG(1, 2))}
+	w.schema = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{
+		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxEarly: 100 * 365 * day,
+	})
+	w.store, w.conn = tsdbtest.Open(t, tsdbtest.Options{
+		Clock:       func() time.Time { return w.clock },
+		DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(w.freeze)},
+	}, w.schema)
+	return w
+}
+
+// fill writes points of a tenant, of so many devices, with ages at noon; each value is 40 bytes that do not compress. Points
+// are stored while they are young, whatever their age at noon is.
+func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duration) {
+	t.Helper()
+	tr := w.of[name]
+	if tr == nil {
+		tr = &truth{}
+		w.of[name] = tr
+	}
+	points := make([]tsdb.Point[string], 0, len(ages))
+	seen := map[string]bool{}
+	for i, age := range ages {
+		device := fmt.Sprintf("dev-%04d", i%devices)
+		at := noon.Add(-age).Truncate(time.Millisecond)
+		if key := fmt.Sprint(device, at); seen[key] {
+			continue
+		} else {
+			seen[key] = true
+		}
+		value := fmt.Sprintf("%016x%016x%08x", w.random.Uint64(), w.random.Uint64(), w.random.Uint32())
+		points = append(points, tsdb.Point[string]{Entity: tsdb.NewEntity("site", device), Time: at, Value: value})
+		tr.ages = append(tr.ages, noon.Sub(at))
+		tr.each = float64(len(name+"#readings#site#dev-0000#")+19) + float64(len("p:str")+40)
+		tr.bytes += tr.each
+	}
+	w.clock = noon.Add(-10 * 365 * day)
+	for len(points) > 0 {
+		n := min(len(points), 5000)
+		if _, err := w.schema.For(w.store, tenant.MustParse(name)).PutMany(t.Context(), points[:n]); err != nil {
+			t.Fatal(err)
+		}
+		points = points[n:]
+	}
+	w.clock = noon
+}
+
+func (w *world) forecast(t testing.TB, opts retention.ForecastOptions) *retention.Forecast {
+	t.Helper()
+	w.conn.Reset()
+	f, err := retention.NewForecast(t.Context(), w.store, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := w.conn.Counts()
+	if got := counts.Calls["ReadRows"] + counts.Calls["SampleRowKeys"] - 1; got != f.Cost.Requests || int64(f.Cost.Rows) > counts.RowsReturned {
+		t.Errorf("%+v, and %d requests that gave %d rows", f.Cost, got, counts.RowsReturned)
+	}
+	if o := opts; o.Rows > 0 && f.Cost.Rows > o.Rows || o.Requests > 0 && f.Cost.Requests > o.Requests {
+		t.Errorf("%+v of %+v", f.Cost, o)
+	}
+	return f
+}
+
+// uniform are n ages spread evenly from one to another.
+func uniform(n int, from, to time.Duration) (ages []time.Duration) {
+	for i := range n {
+		ages = append(ages, from+time.Duration(float64(to-from)*(float64(i)+0.5)/float64(n)))
+	}
+	return ages
+}
+
+// within checks an estimate against the truth: within some standard errors, and those within a share of it.
+func within(t testing.TB, what string, e retention.Estimate, want, most float64) {
+	t.Helper()
+	if off := math.Abs(e.Value - want); off > 4*e.Error+want/1e6 || e.Error > most*want+1e-9 {
+		t.Errorf("%s is %v, want %.0f within 4 standard errors, of which one is at most %.0f%%", what, e, want, most*100)
+	}
+}
+
+func sizeOf(ages []time.Duration, some func(time.Duration) bool) (n float64) {
+	for _, age := range ages {
+		if some(age) {
+			n++
+		}
+	}
+	return n
+}
+
+// check compares a forecast with the truth. Each of the figures' standard errors may be that share of them.
+func (w *world) check(t testing.TB, f *retention.Forecast, age time.Duration, most float64) {
+	t.Helper()
+	var all truth
+	a, gone := float64(age), 0.0
+	expired := func(x time.Duration) bool { return float64(x) > a }
+	for _, tr := range w.of {
+		all.ages = append(all.ages, tr.ages...)
+		all.bytes += tr.bytes
+		gone += sizeOf(tr.ages, expired) * tr.each
+	}
+	within(t, "bytes", f.Whole.Bytes, all.bytes, most)
+	within(t, "cells", f.Whole.Cells, float64(len(all.ages)), most)
+	within(t, "the class's bytes", f.Classes[0].Bytes, all.bytes, most)
+	if gone > 0 {
+		within(t, "expired", f.Whole.ExpiredBytes, gone, 2*most)
+	}
+	d, err := f.Drops("d30", gc.MaxAge(age/3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := sizeOf(all.ages, func(x time.Duration) bool { return float64(x) > a/3 && !expired(x) }); n > 0 {
+		within(t, "dropped", d.Cells, n, 3*most)
+	}
+}
+
+func TestForecastOfAShortTable(t *testing.T) {
+	w := newWorld(t, 30*day)
+	w.fill(t, "acme", 10, uniform(3000, 0, 40*day))
+	w.fill(t, "ac", 10, uniform(60, 0, 20*day))
+	f := w.forecast(t, retention.ForecastOptions{})
+	if f.Basis != retention.Counted || f.Unmet.Value != 0 || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
+		t.Fatalf("%+v", f)
+	}
+	w.check(t, f, 30*day, 0)
+	within(t, "the small one's", f.Holdings[0].Bytes, w.of["ac"].bytes, 0)
+	within(t, "the big one's expired", f.Holdings[1].ExpiredCells, 750, 0)
+	each := w.of["acme"].bytes / 3000
+	if got, want := f.Holdings[1].DayBytes.Value, 75*each; math.Abs(got-want) > want/50 {
+		t.Errorf("%.0f bytes a day, want %.0f", got, want)
+	}
+	for i, e := range f.Holdings[1].Weeks {
+		if want := 75 * 30 * each; math.Abs(e.Value-want) > want/50 {
+			t.Errorf("after %d weeks %.0f bytes, want %.0f as what comes goes", i+1, e.Value, want)
+		}
+	}
+	if s := f.Holdings[1].Steady; s == nil || math.Abs(s.Value-75*30*each) > 75*30*each/50 {
+		t.Errorf("steady: %v", s)
+	}
+	// The small one is 20 days old, and grows for 10 more.
+	each = w.of["ac"].bytes / 60
+	if got, want := f.Holdings[0].Weeks[1].Value, 3*30*each; math.Abs(got-want) > want/20 {
+		t.Errorf("after two weeks %.0f bytes, want %.0f", got, want)
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back retention.Forecast
+	if err := json.Unmarshal(text, &back); err != nil || back.String() != f.String() {
+		t.Errorf("%v, and %s", err, back.String())
+	}
+	if _, err := back.Drops("d30", gc.MaxAge(day)); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("Drops of what JSON kept: %v", err)
+	}
+}
+
+func TestForecastBySample(t *testing.T) {
+	bursts := func(n int) (ages []time.Duration) { // an hour each week, and nothing in between
+		for i := range n {
+			ages = append(ages, time.Duration(i%8)*7*day+time.Duration(i)*time.Hour/time.Duration(n))
+		}
+		return ages
+	}
+	for name, fill := range map[string]func(*world){
+		"uniform":             func(w *world) { w.fill(t, "acme", 100, uniform(90_000, 0, 45*day)) },
+		"bursts":              func(w *world) { w.fill(t, "acme", 20, bursts(90_000)) },
+		"nothing but expired": func(w *world) { w.fill(t, "acme", 20, uniform(90_000, 31*day, 45*day)) },
+		"one big, many small": func(w *world) {
+			w.fill(t, "big", 50, uniform(80_000, 0, 45*day))
+			for i := range 100 {
+				w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(100, 0, 40*day))
+			}
+		},
+		"many alike": func(w *world) {
+			for i := range 60 {
+				w.fill(t, fmt.Sprintf("t-%02d", i), 10, uniform(1500, 0, time.Duration(10+i)*day))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 30*day)
+			fill(w)
+			for seed := range uint64(5) {
+				opts := retention.ForecastOptions{Rows: 20_000, Seed: seed}
+				f := w.forecast(t, opts)
+				if f.Basis != retention.Sampled || f.Cost.Parts < 20 {
+					t.Fatalf("%s of %+v", f.Basis, f.Cost)
+				}
+				w.check(t, f, 30*day, 0.25)
+				if again := w.forecast(t, opts); figures(f) != figures(again) {
+					t.Error("the same seed gives another forecast")
+				}
+				if seed < 2 {
+					t.Log(f.Cost, f.Whole.Bytes, f.Whole.ExpiredBytes, f.Unmet)
+				}
+			}
+		})
+	}
+}
+
+func figures(f *retention.Forecast) string {
+	text, err := json.Marshal(f)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func TestForecastOfNothing(t *testing.T) {
+	w := newWorld(t, 30*day)
+	w.clock = noon
+	f := w.forecast(t, retention.ForecastOptions{})
+	if f.Basis != retention.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
+		t.Errorf("%+v", f)
+	}
+}
