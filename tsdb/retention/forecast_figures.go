@@ -69,7 +69,7 @@ func (s *sample) rate(g rowkey.Group) []string {
 	s.each(g, func(o *observed) {
 		window := min(s.opts.Window.Milliseconds(), max(oldest[o.class], time.Hour.Milliseconds()))
 		if o.bounded {
-			window = min(window, o.family.age.Milliseconds())
+			window = min(window, o.keeping.age.Milliseconds())
 		}
 		if o.versions == 0 && o.age < window && !o.removed(0) {
 			o.perDay = float32(day.Milliseconds()) / float32(window)
@@ -95,7 +95,7 @@ func (o *observed) kept(later time.Duration) float64 {
 	}
 	lasts := later
 	if o.bounded {
-		lasts = min(lasts, o.family.age)
+		lasts = min(lasts, o.keeping.age)
 	}
 	return bytes + float64(o.perDay)*float64(o.bytes)*lasts.Hours()/24
 }
@@ -108,7 +108,7 @@ func (o *observed) steady() (float64, bool) {
 	case !o.bounded:
 		return 0, false
 	}
-	return float64(o.perDay) * float64(o.bytes) * o.family.age.Hours() / 24, true
+	return float64(o.perDay) * float64(o.bytes) * o.keeping.age.Hours() / 24, true
 }
 
 // figures works out the figures of the cells that belong to something.

@@ -9,11 +9,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 )
 
-// kept are the column families of the catalogue's datasets, by dataset and family.
-type kept map[string]map[string]*family
+// kept are the column families of the catalogue's datasets, by dataset and family, and without a dataset all of them.
+type kept map[string]map[string]*keeping
 
-// family is a column family of a dataset.
-type family struct {
+// keeping is a column family of a dataset.
+type keeping struct {
 	class    string
 	versions int // that it keeps at most beside what the class says; 0 for all
 	policy   gc.Policy
@@ -24,9 +24,9 @@ type family struct {
 
 // keepings returns the families of datasets, with the policies that the catalogue says they have.
 func keepings(datasets []catalog.Dataset) (kept, error) {
-	k := kept{}
+	k := kept{"": {}}
 	for _, d := range datasets {
-		k[d.Name] = map[string]*family{}
+		k[d.Name] = map[string]*keeping{}
 		for _, c := range d.Classes {
 			if err := k.add(d.Name, c, c.Name, 0); err != nil {
 				return nil, err
@@ -45,7 +45,7 @@ func keepings(datasets []catalog.Dataset) (kept, error) {
 				}
 			}
 			if r.Kind == catalog.Derived {
-				k[d.Name][inside.MarkFamily] = &family{class: inside.MarkFamily, versions: 1, policy: gc.MaxVersions(1)}
+				k[d.Name][inside.MarkFamily] = &keeping{class: inside.MarkFamily, versions: 1, policy: gc.MaxVersions(1)}
 			}
 		}
 	}
@@ -57,34 +57,36 @@ func (k kept) add(dataset string, c catalog.Class, name string, versions int) er
 	if err != nil {
 		return fmt.Errorf("retention: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
 	}
-	f := &family{class: c.Name, versions: versions, declared: true}
+	f := &keeping{class: c.Name, versions: versions, declared: true}
 	if f.age, f.bounded, err = policy.PointAge(); err != nil {
 		return fmt.Errorf("retention: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
 	}
 	f.policy = f.under(policy)
 	k[dataset][name] = f
+	if k[""][name] == nil {
+		k[""][name] = f
+	}
 	return nil
 }
 
 // under returns the family's policy where its class has that one.
-func (f *family) under(class gc.Policy) gc.Policy {
+func (f *keeping) under(class gc.Policy) gc.Policy {
 	if f.versions == 0 {
 		return class
 	}
 	return gc.Any(class, gc.MaxVersions(f.versions))
 }
 
-// of returns a family of a dataset, one without a policy where nothing is known of it.
-func (k kept) of(dataset, name string) *family {
+// of returns a family in the rows of a dataset. What it says there of itself it says wherever else it is found: a policy is a
+// family's. One that no dataset has is without a policy.
+func (k kept) of(dataset, name string) *keeping {
 	if f := k[dataset][name]; f != nil {
 		return f
 	}
-	if k[dataset] == nil {
-		k[dataset] = map[string]*family{}
+	if k[""][name] == nil {
+		k[""][name] = &keeping{class: name}
 	}
-	f := &family{class: name}
-	k[dataset][name] = f
-	return f
+	return k[""][name]
 }
 
 // has reports whether a dataset declares the class.

@@ -39,7 +39,7 @@ type piece struct {
 
 // observed is a cell.
 type observed struct {
-	*family
+	*keeping
 	age    int64 // in milliseconds; below 0 for one in the future
 	newer  int32 // cells of its column
 	bytes  float32
@@ -164,7 +164,7 @@ func (c *piece) note(row bigtable.Row, kept kept, now int64) (cells int, bytes i
 			}
 			n := len(item.Column) - len(name) - 1 + len(item.Value)
 			bytes += int64(n)
-			c.seen = append(c.seen, observed{family: f, age: min(max(now-int64(item.Timestamp)/1000, -longest), longest), newer: newer, bytes: key + float32(n)})
+			c.seen = append(c.seen, observed{keeping: f, age: min(max(now-int64(item.Timestamp)/1000, -longest), longest), newer: newer, bytes: key + float32(n)})
 		}
 	}
 	c.rows++

@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-const day = 24 * time.Hour
+const aDay = 24 * time.Hour
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
@@ -88,9 +88,9 @@ func (f *freezer) RecvMsg(m any) error {
 
 func newWorld(t testing.TB, age time.Duration) *world {
 	t.Helper()
-	w := &world{of: map[string]*truth{}, clock: noon.Add(-10 * 365 * day), random: rand.New(rand.NewPCG(1, 2))}
+	w := &world{of: map[string]*truth{}, clock: noon.Add(-10 * 365 * aDay), random: rand.New(rand.NewPCG(1, 2))}
 	w.schema = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{
-		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxEarly: 100 * 365 * day,
+		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxEarly: 100 * 365 * aDay,
 	})
 	w.store, w.conn = tsdbtest.Open(t, tsdbtest.Options{
 		Clock:       func() time.Time { return w.clock },
@@ -124,7 +124,7 @@ func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duratio
 		tr.each = float64(len(name+"#readings#site#dev-0000#")+19) + float64(len("p:str")+40)
 		tr.bytes += tr.each
 	}
-	w.clock = noon.Add(-10 * 365 * day)
+	w.clock = noon.Add(-10 * 365 * aDay)
 	for len(points) > 0 {
 		n := min(len(points), 5000)
 		if _, err := w.schema.For(w.store, tenant.MustParse(name)).PutMany(t.Context(), points[:n]); err != nil {
@@ -204,14 +204,14 @@ func (w *world) check(t testing.TB, f *retention.Forecast, age time.Duration, mo
 }
 
 func TestForecastOfAShortTable(t *testing.T) {
-	w := newWorld(t, 30*day)
-	w.fill(t, "acme", 10, uniform(3000, 0, 40*day))
-	w.fill(t, "ac", 10, uniform(60, 0, 20*day))
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 10, uniform(3000, 0, 40*aDay))
+	w.fill(t, "ac", 10, uniform(60, 0, 20*aDay))
 	f := w.forecast(t, retention.ForecastOptions{})
 	if f.Basis != retention.Counted || f.Unmet.Value != 0 || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
 		t.Fatalf("%+v", f)
 	}
-	w.check(t, f, 30*day, 0)
+	w.check(t, f, 30*aDay, 0)
 	within(t, "the small one's", f.Holdings[0].Bytes, w.of["ac"].bytes, 0)
 	within(t, "the big one's expired", f.Holdings[1].ExpiredCells, 750, 0)
 	each := w.of["acme"].bytes / 3000
@@ -239,7 +239,7 @@ func TestForecastOfAShortTable(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil || back.String() != f.String() {
 		t.Errorf("%v, and %s", err, back.String())
 	}
-	if _, err := back.Drops("d30", gc.MaxAge(day)); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := back.Drops("d30", gc.MaxAge(aDay)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("Drops of what JSON kept: %v", err)
 	}
 }
@@ -247,28 +247,28 @@ func TestForecastOfAShortTable(t *testing.T) {
 func TestForecastBySample(t *testing.T) {
 	bursts := func(n int) (ages []time.Duration) { // an hour each week, and nothing in between
 		for i := range n {
-			ages = append(ages, time.Duration(i%8)*7*day+time.Duration(i)*time.Hour/time.Duration(n))
+			ages = append(ages, time.Duration(i%8)*7*aDay+time.Duration(i)*time.Hour/time.Duration(n))
 		}
 		return ages
 	}
 	for name, fill := range map[string]func(*world){
-		"uniform":             func(w *world) { w.fill(t, "acme", 100, uniform(90_000, 0, 45*day)) },
+		"uniform":             func(w *world) { w.fill(t, "acme", 100, uniform(90_000, 0, 45*aDay)) },
 		"bursts":              func(w *world) { w.fill(t, "acme", 20, bursts(90_000)) },
-		"nothing but expired": func(w *world) { w.fill(t, "acme", 20, uniform(90_000, 31*day, 45*day)) },
+		"nothing but expired": func(w *world) { w.fill(t, "acme", 20, uniform(90_000, 31*aDay, 45*aDay)) },
 		"one big, many small": func(w *world) {
-			w.fill(t, "big", 50, uniform(80_000, 0, 45*day))
+			w.fill(t, "big", 50, uniform(80_000, 0, 45*aDay))
 			for i := range 100 {
-				w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(100, 0, 40*day))
+				w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(100, 0, 40*aDay))
 			}
 		},
 		"many alike": func(w *world) {
 			for i := range 60 {
-				w.fill(t, fmt.Sprintf("t-%02d", i), 10, uniform(1500, 0, time.Duration(10+i)*day))
+				w.fill(t, fmt.Sprintf("t-%02d", i), 10, uniform(1500, 0, time.Duration(10+i)*aDay))
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 30*day)
+			w := newWorld(t, 30*aDay)
 			fill(w)
 			for seed := range uint64(5) {
 				opts := retention.ForecastOptions{Rows: 20_000, Seed: seed}
@@ -276,7 +276,7 @@ func TestForecastBySample(t *testing.T) {
 				if f.Basis != retention.Sampled || f.Cost.Parts < 20 {
 					t.Fatalf("%s of %+v", f.Basis, f.Cost)
 				}
-				w.check(t, f, 30*day, 0.25)
+				w.check(t, f, 30*aDay, 0.25)
 				if again := w.forecast(t, opts); figures(f) != figures(again) {
 					t.Error("the same seed gives another forecast")
 				}
@@ -297,7 +297,7 @@ func figures(f *retention.Forecast) string {
 }
 
 func TestForecastOfNothing(t *testing.T) {
-	w := newWorld(t, 30*day)
+	w := newWorld(t, 30*aDay)
 	w.clock = noon
 	f := w.forecast(t, retention.ForecastOptions{})
 	if f.Basis != retention.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
