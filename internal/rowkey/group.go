@@ -1,6 +1,7 @@
 package rowkey
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -42,3 +43,44 @@ func Cuts(cuts []string) []Range {
 	}
 	return append(parts, rest)
 }
+
+// Between returns a key between two, at about a share of the way from one to the other, by the numbers or bytes that they
+// have where they differ. It is low where there is nothing in between.
+func Between(low, high string, share float64) string {
+	same := 0
+	for same < len(low) && same < len(high) && low[same] == high[same] {
+		same++
+	}
+	digits := same
+	for digits < len(low) && digits < len(high) && digits < same+betweenDepth && isDigit(low[digits]) && isDigit(high[digits]) {
+		digits++
+	}
+	first, base, depth := byte('0'), 10.0, digits-same
+	if depth == 0 {
+		first, base, depth = 0, 256, betweenDepth/3
+	}
+	// Each place is found for itself: together they are no whole number that a float could hold.
+	at := func(key string) (x float64) {
+		for i := same + depth - 1; i >= same; i-- {
+			x /= base
+			if i < len(key) {
+				x += float64(key[i]-first) / base
+			}
+		}
+		return x
+	}
+	x := at(low) + (at(high)-at(low))*share
+	key := []byte(low[:same])
+	for range depth {
+		x *= base
+		d := min(max(math.Floor(x), 0), base-1)
+		key = append(key, first+byte(d))
+		x -= d
+	}
+	return min(max(low, string(key)), max(low, high))
+}
+
+// betweenDepth is how many places decide what is between two keys.
+const betweenDepth = 12
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -54,3 +54,35 @@ func TestCuts(t *testing.T) {
 		}
 	}
 }
+
+func TestBetween(t *testing.T) {
+	for _, tt := range []struct {
+		low, high string
+		share     float64
+		want      string
+	}{
+		{"a#b#1000", "a#b#3000", 0.5, "a#b#2000"},
+		{"a#b#1000", "a#b#3000", 0.25, "a#b#1500"},
+		{"a#b#7456146436854775807", "a#b#7456146437854775807", 0.5, "a#b#7456146437354775807"},
+		{"a#b", "a#d", 0.5, "a#c\x00\x00\x00"},
+		{"a#b", "a#b", 0.5, "a#b"},
+		{"b", "a", 0.5, "b"},
+	} {
+		if got := rowkey.Between(tt.low, tt.high, tt.share); got != tt.want {
+			t.Errorf("Between(%q, %q, %v) = %q, want %q", tt.low, tt.high, tt.share, got, tt.want)
+		}
+	}
+}
+
+func FuzzBetween(f *testing.F) {
+	f.Add("a#b#1000", "a#b#3000", 0.5)
+	f.Add("a#b#1", "a#b$", 0.9)
+	f.Fuzz(func(t *testing.T, low, high string, share float64) {
+		if low >= high || !(share >= 0 && share <= 1) {
+			return
+		}
+		if key := rowkey.Between(low, high, share); key < low || key > high {
+			t.Errorf("%q is not between %q and %q", key, low, high)
+		}
+	})
+}

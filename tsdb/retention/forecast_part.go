@@ -26,9 +26,10 @@ type part struct {
 // piece is what a part has of one group, or of what is of no group.
 type piece struct {
 	group rowkey.Group
-	next  rowkey.Range // what was not read of it
-	left  bool         // the walk has gone on behind it
-	done  bool         // all of it was read
+	all   rowkey.Range
+	next  []rowkey.Range // what was not read of it, in the order in which it is to be
+	cut   bool           // next was cut into several
+	done  bool           // all of it was read
 	rows  int
 	raw   float64 // bytes that were read
 	extra float64 // bytes that were not read, by estimate
@@ -59,7 +60,7 @@ func (o *observed) removed(later time.Duration) bool {
 }
 
 // newParts cuts the table at samples.
-func newParts(offsets map[string]int64, whole int64, cuts []rowkey.Range) []*part {
+func newParts(offsets map[string]int64, whole int64, cuts []rowkey.Range, known kept) []*part {
 	out := make([]*part, len(cuts))
 	for i, rng := range cuts {
 		p := &part{Range: rng, next: rng.Start}
@@ -69,8 +70,8 @@ func newParts(offsets map[string]int64, whole int64, cuts []rowkey.Range) []*par
 		}
 		p.size = float64(max(0, end-start))
 		group, all, ok := rowkey.GroupOf(rng.Start)
-		if ok && rng.Start >= all.Start && rng.Limit <= all.Limit {
-			p.pure, p.group = true, group
+		if ok && known[group.Dataset] != nil && rng.Start >= all.Start && rng.Limit <= all.Limit {
+			p.pure, p.group, p.walked = true, group, true
 		}
 		out[i] = p
 	}
@@ -78,10 +79,10 @@ func newParts(offsets map[string]int64, whole int64, cuts []rowkey.Range) []*par
 }
 
 // read reports whether any of the part was read.
-func (p *part) read() bool { return p.walked || len(p.pieces) > 0 }
+func (p *part) read() bool { return len(p.pieces) > 0 || p.walked && !p.pure }
 
 // finished reports whether all of the part was read.
-func (p *part) finished() bool { return p.walked && p.open() == nil }
+func (p *part) finished() bool { return p.read() && p.walked && p.open() == nil }
 
 // open returns a piece that was not read to its end; nil for none.
 func (p *part) open() *piece {
@@ -93,25 +94,27 @@ func (p *part) open() *piece {
 	return nil
 }
 
-// turn returns what to read next. For the walk over the groups the piece is nil.
-func (p *part) turn() (rowkey.Range, *piece) {
-	if !p.walked {
-		return rowkey.Range{Start: p.next, Limit: p.Limit}, nil
+// turn returns the piece to read of next; nil for the walk over the groups.
+func (p *part) turn() *piece {
+	if p.pure && len(p.pieces) == 0 {
+		p.pieces = []*piece{{group: p.group, all: p.Range, next: []rowkey.Range{p.Range}}}
 	}
-	c := p.open()
-	return c.next, c
+	if !p.walked {
+		return nil
+	}
+	return p.open()
 }
 
 // enter returns the piece of a row that the walk has come to. Rows of no group are one piece until a group begins.
 func (p *part) enter(group rowkey.Group, limit string) *piece {
 	if n := len(p.pieces); n > 0 {
 		c := p.pieces[n-1]
-		if c.group == group && !c.left {
+		if c.group == group && c.next == nil {
 			return c
 		}
-		c.done = c.done || !c.left // what follows is of another group
+		c.done = c.done || c.next == nil // what follows is of another group
 	}
-	c := &piece{group: group, next: rowkey.Range{Limit: min(limit, p.Limit)}}
+	c := &piece{group: group, all: rowkey.Range{Limit: min(limit, p.Limit)}}
 	p.pieces = append(p.pieces, c)
 	return c
 }
@@ -126,17 +129,46 @@ func (p *part) walk(last string, ended bool, most int) {
 	switch {
 	case ended:
 		p.walked = true
-		if c != nil && !c.left {
+		if c != nil && c.next == nil {
 			c.done = true
 		}
 	case c != nil && c.group != rowkey.Group{} && c.rows >= most:
-		c.left = true
-		c.next.Start = rowkey.Range{}.After(last).Start
-		p.next = c.next.Limit
+		c.next = []rowkey.Range{c.all.After(last)}
+		p.next = c.all.Limit
 		p.walked = p.next >= p.Limit
 	default:
-		p.next = rowkey.Range{}.After(last).Start
+		p.next = p.After(last).Start
 	}
+}
+
+// slots is how many places are looked at in what is not read to its end.
+const slots = 4
+
+// spread cuts what was not read of the piece, so that it is not only its beginning that is read, which is the newest of an
+// entity: at some place, and at equal distances from it.
+func (c *piece) spread(place float64) {
+	if c.cut = true; len(c.next) != 1 {
+		return
+	}
+	rest := c.next[0]
+	var out []rowkey.Range
+	for i := slots - 1; i >= 0; i-- {
+		if key := rowkey.Between(c.next[0].Start, rest.Limit, (float64(i)+place)/slots); key > rest.Start && key < rest.Limit {
+			out = append(out, rowkey.Range{Start: key, Limit: rest.Limit})
+			rest.Limit = key
+		}
+	}
+	c.next = append(out, rest)
+}
+
+// pass notes that the piece was read up to a key, the last of some rows, or that the first of what was not read has ended.
+func (c *piece) pass(last string, ended bool) {
+	first := c.next[0]
+	c.next = c.next[1:]
+	if !ended {
+		c.next = append(c.next, first.After(last))
+	}
+	c.done = len(c.next) == 0
 }
 
 // raw is how many bytes of the part were read.

@@ -28,6 +28,7 @@ type sample struct {
 	kept  kept
 	now   time.Time
 
+	random *rand.Rand
 	parts  []*part
 	cost   Cost
 	cells  int
@@ -45,7 +46,7 @@ const (
 	spreadOver = 64   // parts that the rows are at least spread over
 	leastRows  = 50   // of one request
 	page       = 5000 // rows of a request where a part is read to its end
-	leastParts = 12   // that have to be read to their ends, for them to be
+	leastParts = 5    // that have to be read to their ends, for them to be
 	mostCells  = 10   // a row, on average
 	// toMeasure are the parts that are read to their end to find out how many bytes stand behind the service's sizes, and
 	// measureShare the share of rows that this may take.
@@ -64,10 +65,10 @@ func (s *sample) read(ctx context.Context) error {
 	if err := s.cut(ctx); err != nil {
 		return err
 	}
-	random := rand.New(rand.NewPCG(s.opts.Seed, 0x7469_6465))
-	err := s.measure(ctx, random)
+	s.random = rand.New(rand.NewPCG(s.opts.Seed, 0x7469_6465))
+	err := s.measure(ctx)
 	if err == nil {
-		err = s.readAll(ctx, s.order(random))
+		err = s.readAll(ctx, s.order())
 	}
 	if err != nil && !errors.Is(err, errSpent) {
 		return err
@@ -88,7 +89,7 @@ func (s *sample) readAll(ctx context.Context, queue []*part) error {
 		if left := s.opts.Rows - s.cost.Rows; small && float64(left) < perSize*p.size*1.5 {
 			return errSpent
 		}
-		for i := 0; i == 0 || !p.finished() && (small || i < 4 && !p.pure && !p.walked); i++ {
+		for i := 0; i < slots && !p.finished() || small && !p.finished(); i++ {
 			if err := s.turn(ctx, p); err != nil {
 				return err
 			}
@@ -134,17 +135,17 @@ func (s *sample) cut(ctx context.Context) error {
 		offsets[k.Key] = whole
 		cuts = append(cuts, k.Key)
 	}
-	s.parts = newParts(offsets, whole, rowkey.Cuts(cuts))
+	s.parts = newParts(offsets, whole, rowkey.Cuts(cuts), s.kept)
 	s.cost.Parts = len(s.parts)
 	return nil
 }
 
 // order returns the parts in the order in which they are read: those with several groups and those with one in turn, first
 // of each group two parts, as one alone does not say how far off it is.
-func (s *sample) order(random *rand.Rand) []*part {
+func (s *sample) order() []*part {
 	var mixed, first, second, rest []*part
 	had := map[rowkey.Group]int{}
-	for _, i := range random.Perm(len(s.parts)) {
+	for _, i := range s.random.Perm(len(s.parts)) {
 		p := s.parts[i]
 		switch had[p.group]++; {
 		case !p.pure:
@@ -171,9 +172,9 @@ func (s *sample) order(random *rand.Rand) []*part {
 }
 
 // measure reads some parts to their end.
-func (s *sample) measure(ctx context.Context, random *rand.Rand) error {
+func (s *sample) measure(ctx context.Context) error {
 	s.ends = true
-	for _, i := range random.Perm(len(s.parts)) {
+	for _, i := range s.random.Perm(len(s.parts)) {
 		p := s.parts[i]
 		if p.size == 0 {
 			continue
@@ -198,15 +199,24 @@ func (s *sample) turn(ctx context.Context, p *part) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	share := max(leastRows, s.opts.Rows/spreadOver)
-	if s.ends {
-		share = max(share, min(page, s.opts.Rows/measureShare/toMeasure))
-	}
-	rows := min(share, s.opts.Rows-s.cost.Rows)
-	if rows <= 0 || s.cost.Requests >= s.opts.Requests || s.cost.Bytes >= s.opts.Bytes || s.cells >= mostCells*s.opts.Rows {
+	if s.cost.Rows >= s.opts.Rows || s.cost.Requests >= s.opts.Requests || s.cost.Bytes >= s.opts.Bytes || s.cells >= mostCells*s.opts.Rows {
 		return errSpent
 	}
-	rng, c := p.turn()
+	c, rng := p.turn(), rowkey.Range{Start: p.next, Limit: p.Limit}
+	share := max(leastRows, s.opts.Rows/spreadOver)
+	switch {
+	case s.ends:
+		share = max(share, min(page, s.opts.Rows/measureShare/toMeasure))
+	case c != nil:
+		share = max(leastRows/slots, share/slots)
+		if !c.cut {
+			c.spread(s.random.Float64())
+		}
+	}
+	if c != nil {
+		rng = c.next[0]
+	}
+	rows := min(share, s.opts.Rows-s.cost.Rows)
 	last, n, spent := "", 0, false
 	s.cost.Requests++
 	err := s.rows(ctx, rng, int64(rows), func(row bigtable.Row) bool {
@@ -226,14 +236,10 @@ func (s *sample) turn(ctx context.Context, p *part) error {
 	if err != nil {
 		return err
 	}
-	ended := n < rows && !spent
-	switch {
-	case c == nil:
+	if ended := n < rows && !spent; c == nil {
 		p.walk(last, ended, share)
-	case ended:
-		c.done = true
-	default:
-		c.next = c.next.After(last)
+	} else {
+		c.pass(last, ended)
 	}
 	return nil
 }
