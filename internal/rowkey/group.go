@@ -84,3 +84,19 @@ func Between(low, high string, share float64) string {
 const betweenDepth = 12
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// EntityOf returns the range of the rows of the entity that a key is of, in the space of the key, and the digits of its reverse
+// time as a number. It reports false for a key that does not end with a time.
+func EntityOf(key string) (all Range, reverse float64, ok bool) {
+	cut := len(key) - ReverseLen
+	if cut < 1 || key[cut-1] != delim {
+		return Range{}, 0, false
+	}
+	units, ok := parseReverse(key[cut:])
+	return Range{Start: key[:cut], Limit: key[:cut-1] + string(rune(afterDel))}, float64(maxUnits - units), ok
+}
+
+// Within returns what of r is in another range.
+func (r Range) Within(o Range) Range {
+	return Range{Start: max(r.Start, o.Start), Limit: min(r.Limit, o.Limit)}
+}

@@ -27,12 +27,13 @@ type part struct {
 type piece struct {
 	group rowkey.Group
 	all   rowkey.Range
-	next  []rowkey.Range // what was not read of it, in the order in which it is to be
-	cut   bool           // next was cut into several
-	done  bool           // all of it was read
+	next  rowkey.Range // what was not read of it
+	left  bool         // the walk has gone on behind it
+	done  bool         // all of it was read
 	rows  int
 	raw   float64 // bytes that were read
 	extra float64 // bytes that were not read, by estimate
+	stood float64 // bytes for which those stand that were read, where they were read here and there; else 0
 	seen  []observed
 
 	counted bool // with its part, which is of one group alone
@@ -44,6 +45,7 @@ type observed struct {
 	age    int64 // in milliseconds; below 0 for one in the future
 	newer  int32 // cells of its column
 	bytes  float32
+	stands float32 // how many cells of the piece it stands for, where it was read here and there
 	perDay float32 // how many cells a day it stands for in the rate of writes
 }
 
@@ -97,7 +99,7 @@ func (p *part) open() *piece {
 // turn returns the piece to read of next; nil for the walk over the groups.
 func (p *part) turn() *piece {
 	if p.pure && len(p.pieces) == 0 {
-		p.pieces = []*piece{{group: p.group, all: p.Range, next: []rowkey.Range{p.Range}}}
+		p.pieces = []*piece{{group: p.group, all: p.Range, next: p.Range, left: true}}
 	}
 	if !p.walked {
 		return nil
@@ -106,15 +108,15 @@ func (p *part) turn() *piece {
 }
 
 // enter returns the piece of a row that the walk has come to. Rows of no group are one piece until a group begins.
-func (p *part) enter(group rowkey.Group, limit string) *piece {
+func (p *part) enter(group rowkey.Group, key, limit string) *piece {
 	if n := len(p.pieces); n > 0 {
 		c := p.pieces[n-1]
-		if c.group == group && c.next == nil {
+		if c.group == group && !c.left {
 			return c
 		}
-		c.done = c.done || c.next == nil // what follows is of another group
+		c.done = c.done || !c.left // what follows is of another group
 	}
-	c := &piece{group: group, all: rowkey.Range{Limit: min(limit, p.Limit)}}
+	c := &piece{group: group, all: rowkey.Range{Start: key, Limit: min(limit, p.Limit)}}
 	p.pieces = append(p.pieces, c)
 	return c
 }
@@ -129,46 +131,16 @@ func (p *part) walk(last string, ended bool, most int) {
 	switch {
 	case ended:
 		p.walked = true
-		if c != nil && c.next == nil {
+		if c != nil && !c.left {
 			c.done = true
 		}
 	case c != nil && c.group != rowkey.Group{} && c.rows >= most:
-		c.next = []rowkey.Range{c.all.After(last)}
+		c.left, c.next = true, c.all.After(last)
 		p.next = c.all.Limit
 		p.walked = p.next >= p.Limit
 	default:
 		p.next = p.After(last).Start
 	}
-}
-
-// slots is how many places are looked at in what is not read to its end.
-const slots = 4
-
-// spread cuts what was not read of the piece, so that it is not only its beginning that is read, which is the newest of an
-// entity: at some place, and at equal distances from it.
-func (c *piece) spread(place float64) {
-	if c.cut = true; len(c.next) != 1 {
-		return
-	}
-	rest := c.next[0]
-	var out []rowkey.Range
-	for i := slots - 1; i >= 0; i-- {
-		if key := rowkey.Between(c.next[0].Start, rest.Limit, (float64(i)+place)/slots); key > rest.Start && key < rest.Limit {
-			out = append(out, rowkey.Range{Start: key, Limit: rest.Limit})
-			rest.Limit = key
-		}
-	}
-	c.next = append(out, rest)
-}
-
-// pass notes that the piece was read up to a key, the last of some rows, or that the first of what was not read has ended.
-func (c *piece) pass(last string, ended bool) {
-	first := c.next[0]
-	c.next = c.next[1:]
-	if !ended {
-		c.next = append(c.next, first.After(last))
-	}
-	c.done = len(c.next) == 0
 }
 
 // raw is how many bytes of the part were read.
@@ -196,7 +168,7 @@ func (c *piece) note(row bigtable.Row, kept kept, now int64) (cells int, bytes i
 			}
 			n := len(item.Column) - len(name) - 1 + len(item.Value)
 			bytes += int64(n)
-			c.seen = append(c.seen, observed{keeping: f, age: min(max(now-int64(item.Timestamp)/1000, -longest), longest), newer: newer, bytes: key + float32(n)})
+			c.seen = append(c.seen, observed{keeping: f, age: min(max(now-int64(item.Timestamp)/1000, -longest), longest), newer: newer, bytes: key + float32(n), stands: 1})
 		}
 	}
 	c.rows++

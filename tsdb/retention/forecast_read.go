@@ -1,22 +1,16 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -45,6 +39,7 @@ type sample struct {
 const (
 	spreadOver = 64   // parts that the rows are at least spread over
 	leastRows  = 50   // of one request
+	turns      = 4    // at a part that is not read to its end
 	page       = 5000 // rows of a request where a part is read to its end
 	leastParts = 5    // that have to be read to their ends, for them to be
 	mostCells  = 10   // a row, on average
@@ -53,9 +48,6 @@ const (
 	toMeasure    = 4
 	measureShare = 4
 )
-
-// sizesOff is how far off the service's sizes may be, all of them together.
-const sizesOff = 0.05
 
 // errSpent is why reading ends early.
 var errSpent = errors.New("retention: the rows, bytes or requests are spent")
@@ -80,16 +72,16 @@ func (s *sample) read(ctx context.Context) error {
 // beginning, and where parts begin is not chance alone.
 func (s *sample) readAll(ctx context.Context, queue []*part) error {
 	perSize, small := s.small()
-	s.ends = small
 	for len(queue) > 0 {
 		p := queue[0]
+		s.ends = small || p.size == 0
 		if queue = queue[1:]; p.finished() {
 			continue
 		}
 		if left := s.opts.Rows - s.cost.Rows; small && float64(left) < perSize*p.size*1.5 {
 			return errSpent
 		}
-		for i := 0; i < slots && !p.finished() || small && !p.finished(); i++ {
+		for i := 0; (i < turns || s.ends) && !p.finished(); i++ {
 			if err := s.turn(ctx, p); err != nil {
 				return err
 			}
@@ -102,23 +94,32 @@ func (s *sample) readAll(ctx context.Context, queue []*part) error {
 }
 
 // small reports whether enough parts can be read to their ends, and how many rows stand behind a byte that the service tells.
-func (s *sample) small() (rows float64, ok bool) {
-	var n, size, sized float64
-	for _, p := range s.measured {
-		size += p.size
-		for _, c := range p.pieces {
-			n += float64(c.rows)
-		}
-	}
+func (s *sample) small() (perSize float64, ok bool) {
+	var rows, size, sized, raw float64
 	for _, p := range s.parts {
 		sized += p.size
+		for _, c := range p.pieces {
+			rows += float64(c.rows)
+			raw += c.raw
+		}
+		if p.finished() {
+			size += p.size
+		}
 	}
-	if size == 0 {
-		return 0, false
+	switch {
+	case sized == 0:
+		return 0, true
+	case len(s.measured) > 0:
+		perSize = rows / size // those that are not finished count too: there is at most one, and it is large
+	default:
+		perSize = packed * rows / max(1, raw)
 	}
-	rows = n / size
-	return rows, rows*sized/float64(len(s.parts))*leastParts <= float64(s.opts.Rows)
+	all := perSize * sized
+	return perSize, all <= float64(s.opts.Rows) || len(s.measured) > 0 && all/float64(len(s.parts))*leastParts <= float64(s.opts.Rows)
 }
+
+// packed is how many times smaller a service may make rows, where that is not known.
+const packed = 3
 
 // cut cuts the table into parts.
 func (s *sample) cut(ctx context.Context) error {
@@ -199,64 +200,78 @@ func (s *sample) turn(ctx context.Context, p *part) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if s.cost.Rows >= s.opts.Rows || s.cost.Requests >= s.opts.Requests || s.cost.Bytes >= s.opts.Bytes || s.cells >= mostCells*s.opts.Rows {
-		return errSpent
+	c := p.turn()
+	if c != nil && !s.ends {
+		return s.probe(ctx, c)
 	}
-	c, rng := p.turn(), rowkey.Range{Start: p.next, Limit: p.Limit}
 	share := max(leastRows, s.opts.Rows/spreadOver)
-	switch {
-	case s.ends:
+	if s.ends {
 		share = max(share, min(page, s.opts.Rows/measureShare/toMeasure))
-	case c != nil:
-		share = max(leastRows/slots, share/slots)
-		if !c.cut {
-			c.spread(s.random.Float64())
-		}
 	}
-	if c != nil {
-		rng = c.next[0]
-	}
-	rows := min(share, s.opts.Rows-s.cost.Rows)
-	last, n, spent := "", 0, false
-	s.cost.Requests++
-	err := s.rows(ctx, rng, int64(rows), func(row bigtable.Row) bool {
-		n++
-		last = row.Key()
-		to := c
-		if to == nil {
-			to = s.enter(p, last)
+	if c == nil {
+		into := func(key string) *piece { return s.enter(p, key) }
+		read, err := s.block(ctx, rowkey.Range{Start: p.next, Limit: p.Limit}, share, into)
+		if err == nil {
+			p.walk(read.last, read.ended, share)
 		}
-		cells, bytes := to.note(row, s.kept, s.now.UnixMilli())
+		return err
+	}
+	read, err := s.block(ctx, c.next, share, func(string) *piece { return c })
+	if err == nil {
+		c.next, c.done = c.next.After(read.last), read.ended
+	}
+	return err
+}
+
+// block is what was read at once.
+type block struct {
+	rows        int
+	first, last string
+	ended       bool // there are no more rows in the range
+}
+
+// block reads the first rows of a range into pieces.
+func (s *sample) block(ctx context.Context, rng rowkey.Range, most int, into func(key string) *piece) (b block, err error) {
+	if s.spent() {
+		return b, errSpent
+	}
+	most = min(most, s.opts.Rows-s.cost.Rows)
+	spent := false
+	err = s.rows(ctx, bt.Scan{Limit: int64(most)}, rng, func(row bigtable.Row) bool {
+		if b.last = row.Key(); b.rows == 0 {
+			b.first = b.last
+		}
+		b.rows++
+		s.cost.Rows++
+		cells, bytes := into(b.last).note(row, s.kept, s.now.UnixMilli())
 		s.cells += cells
 		s.cost.Bytes += bytes
 		spent = s.cost.Bytes >= s.opts.Bytes || s.cells >= mostCells*s.opts.Rows
 		return !spent
 	})
-	s.cost.Rows += n
-	if err != nil {
-		return err
-	}
-	if ended := n < rows && !spent; c == nil {
-		p.walk(last, ended, share)
-	} else {
-		c.pass(last, ended)
-	}
-	return nil
+	b.ended = b.rows < most && !spent
+	return b, err
+}
+
+// spent reports whether nothing more may be read.
+func (s *sample) spent() bool {
+	return s.cost.Rows >= s.opts.Rows || s.cost.Requests >= s.opts.Requests || s.cost.Bytes >= s.opts.Bytes || s.cells >= mostCells*s.opts.Rows
 }
 
 // enter returns the piece of a part that a row is in. Rows that are of no dataset in the catalogue are of no group.
 func (s *sample) enter(p *part, key string) *piece {
 	group, all, ok := rowkey.GroupOf(key)
 	if _, known := s.kept[group.Dataset]; !ok || !known {
-		return p.enter(rowkey.Group{}, p.Limit)
+		return p.enter(rowkey.Group{}, key, p.Limit)
 	}
-	return p.enter(group, all.Limit)
+	return p.enter(group, key, all.Limit)
 }
 
 // rows reads some rows of a range, and refuses any other before it is looked at.
-func (s *sample) rows(ctx context.Context, rng rowkey.Range, limit int64, visit func(bigtable.Row) bool) error {
+func (s *sample) rows(ctx context.Context, read bt.Scan, rng rowkey.Range, visit func(bigtable.Row) bool) error {
+	s.cost.Requests++
 	var foreign error
-	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Limit: limit, Long: true}
+	read.Rows, read.Long = bigtable.NewRange(rng.Start, rng.Limit), true
 	err := s.store.Table.Read(ctx, read, func(row bigtable.Row) bool {
 		if row.Key() < rng.Start || row.Key() >= rng.Limit {
 			foreign = fmt.Errorf("%w: %s", tsdb.ErrForeignRow, s.store.Name)
@@ -269,99 +284,3 @@ func (s *sample) rows(ctx context.Context, rng rowkey.Range, limit int64, visit 
 	}
 	return s.store.Explain(err)
 }
-
-// weigh finds out what the service's sizes stand for, and how much each part has that was not read.
-func (s *sample) weigh() error {
-	sized := 0.0
-	for _, p := range s.parts {
-		sized += p.size
-		s.cost.Read += int(one(p.read()))
-		s.cost.Finished += int(one(p.finished()))
-	}
-	switch {
-	case s.cost.Finished == len(s.parts):
-		s.basis = Counted
-		s.divide()
-		return nil
-	case sized == 0:
-		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("spent after %d rows", s.cost.Rows),
-			"enough to read all rows, as the service does not tell how large the table is")
-	}
-	s.basis = Sampled
-	if s.cost.Finished == s.cost.Read { // nothing but what is unread depends on the scale
-		s.measured = slices.DeleteFunc(slices.Clone(s.parts), func(p *part) bool { return !p.finished() || p.size == 0 })
-	}
-	if s.scale, s.spread = scaleOf(s.measured); len(s.measured) == 0 {
-		s.basis = Assumed
-	}
-	if s.cost.Finished == s.cost.Read {
-		s.spread = 0
-	}
-	s.spread = math.Hypot(s.spread, sizesOff)
-	for _, p := range s.parts {
-		p.share(s.scale)
-	}
-	s.divide()
-	return nil
-}
-
-// divide divides the parts by what is known of them.
-func (s *sample) divide() {
-	s.strata = newStrata(s.parts)
-	for _, parts := range s.strata.own {
-		for _, p := range parts {
-			for _, c := range p.pieces {
-				c.counted = true
-			}
-		}
-	}
-	s.groups = slices.SortedFunc(maps.Keys(s.strata.pieces), func(a, b rowkey.Group) int {
-		return cmp.Or(strings.Compare(a.Tenant.String(), b.Tenant.String()), strings.Compare(a.Dataset, b.Dataset), strings.Compare(a.Kind, b.Kind))
-	})
-}
-
-// scaleOf returns how many bytes stand behind one that the service tells, by parts that were read to their end, and how far
-// off that is by its own size. Without any it is taken for one, and half of it for how far off.
-func scaleOf(parts []*part) (scale, spread float64) {
-	var raw, size, off float64
-	for _, p := range parts {
-		raw += p.raw()
-		size += p.size
-	}
-	if raw == 0 {
-		return 1, 0.5
-	}
-	scale = raw / size
-	if len(parts) == 1 {
-		return scale, 0.25
-	}
-	for _, p := range parts {
-		off += square(p.raw() - scale*p.size)
-	}
-	n := float64(len(parts))
-	return scale, math.Sqrt(off*n/(n-1)) / raw
-}
-
-// share divides what was not read of a part that was read in part among the groups that it is known to have, and those that
-// the walk did not come to.
-func (p *part) share(scale float64) {
-	if p.finished() || !p.read() {
-		return
-	}
-	sharers := 0
-	for _, c := range p.pieces {
-		sharers += int(one(!c.done))
-	}
-	beyond := !p.walked && (sharers == 0 || !p.pure)
-	each := max(0, p.size*scale-p.raw()) / float64(sharers+int(one(beyond)))
-	for _, c := range p.pieces {
-		if !c.done {
-			c.extra = each
-		}
-	}
-	if beyond {
-		p.extra = each
-	}
-}
-
-func square(x float64) float64 { return x * x }

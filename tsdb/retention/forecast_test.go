@@ -304,3 +304,32 @@ func TestForecastOfNothing(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// TestForecastKnowsHowWideItIs: over many samples of one table, what a forecast says and the truth are as far apart as it says,
+// both where parts are read to their ends and where they are too large for that.
+func TestForecastKnowsHowWideItIs(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "big", 50, uniform(50_000, 0, 45*aDay))
+	for i := range 40 {
+		w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(100, 0, 40*aDay))
+	}
+	want := 0.0
+	for _, tr := range w.of {
+		want += tr.each * sizeOf(tr.ages, func(x time.Duration) bool { return x > 30*aDay })
+	}
+	for _, rows := range []int{2000, 8000} {
+		const seeds = 30
+		near, off := 0, 0.0
+		for seed := range uint64(seeds) {
+			e := w.forecast(t, retention.ForecastOptions{Rows: rows, Seed: seed}).Whole.ExpiredBytes
+			if math.Abs(e.Value-want) <= 2*e.Error {
+				near++
+			}
+			off += (e.Value - want) / want / seeds
+		}
+		t.Logf("%d rows: %d of %d within two standard errors, off by %.0f%% on average", rows, near, seeds, off*100)
+		if near < seeds*3/4 || math.Abs(off) > 0.3 {
+			t.Errorf("%d rows: %d of %d within two standard errors, off by %.0f%% on average", rows, near, seeds, off*100)
+		}
+	}
+}

@@ -119,10 +119,16 @@ func (p *part) total(m measure) (found, more float64) {
 }
 
 func (c *piece) total(m measure) (y float64) {
-	for i := range c.seen {
-		y += m(&c.seen[i])
+	if c.stood == 0 {
+		for i := range c.seen {
+			y += m(&c.seen[i])
+		}
+		return y
 	}
-	return y
+	for i := range c.seen {
+		y += m(&c.seen[i]) * float64(c.seen[i].stands)
+	}
+	return y * c.raw / c.stood
 }
 
 // whole returns the sum of a measure over the table.
