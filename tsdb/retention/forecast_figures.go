@@ -23,14 +23,14 @@ func (s *sample) forecast() *Forecast {
 	f := &Forecast{
 		Version: 1, Table: s.store.Name, At: s.now, Basis: s.basis, Cost: s.cost, Classes: []ClassFigures{}, Holdings: []Holding{}, sample: s,
 	}
-	f.Whole = s.figures(func(*observed) bool { return true }, s.whole)
+	f.Whole = s.figures(s.cost.Read, func(*observed) bool { return true }, s.whole)
 	classes := map[string]bool{}
 	for _, g := range s.groups {
 		for _, class := range holdings[g] {
 			classes[class] = true
 			f.Holdings = append(f.Holdings, Holding{
 				Tenant: g.Tenant, Dataset: g.Dataset, Kind: g.Kind, Class: class,
-				Figures: s.figures(inClass(class), func(m measure) sum { return s.group(g, m) }),
+				Figures: s.figures(len(s.strata.pieces[g]), inClass(class), func(m measure) sum { return s.group(g, m) }),
 			})
 		}
 	}
@@ -38,7 +38,7 @@ func (s *sample) forecast() *Forecast {
 		classes[class] = true
 	}
 	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		c := ClassFigures{Class: class, Figures: s.figures(inClass(class), s.whole)}
+		c := ClassFigures{Class: class, Figures: s.figures(s.cost.Read, inClass(class), s.whole)}
 		if p := s.kept.policy(class); p != nil {
 			c.Policy = p.String()
 		}
@@ -111,8 +111,17 @@ func (o *observed) steady() (float64, bool) {
 	return float64(o.perDay) * float64(o.bytes) * o.keeping.age.Hours() / 24, true
 }
 
-// figures works out the figures of the cells that belong to something.
-func (s *sample) figures(mine func(*observed) bool, over func(measure) sum) Figures {
+// partOf returns the estimate of a part of another one, that comes of looking in so many places. Where none of them or all showed
+// something, it may still not be so everywhere.
+func (e Estimate) partOf(all Estimate, looks int) Estimate {
+	if all.Error > 0 {
+		e.Error = max(e.Error, all.Value/float64(looks+2))
+	}
+	return e
+}
+
+// figures works out the figures of the cells that belong to something, of which some are seen in so many places.
+func (s *sample) figures(looks int, mine func(*observed) bool, over func(measure) sum) Figures {
 	of := func(m measure) Estimate {
 		return over(func(o *observed) float64 {
 			if !mine(o) {
@@ -127,7 +136,11 @@ func (s *sample) figures(mine func(*observed) bool, over func(measure) sum) Figu
 	}
 	var f Figures
 	f.Bytes, f.Cells = both(func(*observed) float64 { return 1 })
-	f.ExpiredBytes, f.ExpiredCells = both(func(o *observed) float64 { return one(o.removed(0)) })
+	part := func(some func(*observed) float64) (bytes, cells Estimate) {
+		bytes, cells = both(some)
+		return bytes.partOf(f.Bytes, looks), cells.partOf(f.Cells, looks)
+	}
+	f.ExpiredBytes, f.ExpiredCells = part(func(o *observed) float64 { return one(o.removed(0)) })
 	f.DayBytes, f.DayCells = both(func(o *observed) float64 { return float64(o.perDay) })
 	for w := range s.opts.Weeks {
 		f.Weeks = append(f.Weeks, of(func(o *observed) float64 { return o.kept(time.Duration(w+1) * 7 * day) }))
@@ -144,7 +157,7 @@ func (s *sample) figures(mine func(*observed) bool, over func(measure) sum) Figu
 	for i := range len(bands) - 1 {
 		from, to := bands[i], bands[i+1]
 		b := Band{From: from, To: to}
-		b.Bytes, b.Cells = both(func(o *observed) float64 {
+		b.Bytes, b.Cells = part(func(o *observed) float64 {
 			age := time.Duration(o.age) * time.Millisecond
 			return one((age >= from || i == 0) && (age < to || to == 0))
 		})
@@ -167,17 +180,19 @@ func (s *sample) drops(class string, policy gc.Policy) Drop {
 		return one(o.class == class && !o.removed(0) && o.under(policy).Removes(age, int(o.newer)))
 	}
 	bytes := func(o *observed) float64 { return would(o) * float64(o.bytes) }
-	d := Drop{
-		Class: class, Policy: policy.String(), From: []DropFrom{},
-		Bytes: s.whole(bytes).estimate(s.spread), Cells: s.whole(would).estimate(s.spread),
+	in := func(o *observed) float64 { return one(o.class == class) }
+	inBytes := func(o *observed) float64 { return in(o) * float64(o.bytes) }
+	of := func(looks int, over func(measure) sum) (b, c Estimate) {
+		b, c = over(bytes).estimate(s.spread), over(would).estimate(s.spread)
+		return b.partOf(over(inBytes).estimate(s.spread), looks), c.partOf(over(in).estimate(s.spread), looks)
 	}
+	d := Drop{Class: class, Policy: policy.String(), From: []DropFrom{}}
+	d.Bytes, d.Cells = of(s.cost.Read, s.whole)
 	for _, g := range s.groups {
-		cells := s.group(g, would)
-		if cells.value > 0 {
-			d.From = append(d.From, DropFrom{
-				Tenant: g.Tenant, Dataset: g.Dataset, Kind: g.Kind,
-				Bytes: s.group(g, bytes).estimate(s.spread), Cells: cells.estimate(s.spread),
-			})
+		from := DropFrom{Tenant: g.Tenant, Dataset: g.Dataset, Kind: g.Kind}
+		from.Bytes, from.Cells = of(len(s.strata.pieces[g]), func(m measure) sum { return s.group(g, m) })
+		if from.Cells.Value > 0 {
+			d.From = append(d.From, from)
 		}
 	}
 	return d

@@ -120,6 +120,8 @@ func TestForecastWithinItsBounds(t *testing.T) {
 		if low, high := f.Whole.Bytes.Range(); w.of["acme"].bytes < low/2 || w.of["acme"].bytes > high*2 {
 			t.Errorf("%+v: %v %v, want %.0f", o, f.Basis, f.Whole.Bytes, w.of["acme"].bytes)
 		}
-		t.Log(f.Basis, f.Cost, f.Whole.Bytes, f.Whole.ExpiredBytes)
+		if e := f.Whole.ExpiredBytes; e.Error == 0 || e.Value == 0 && e.Error < 0.05*f.Whole.Bytes.Value {
+			t.Errorf("%+v: %v expired of %v, by %+v; so few rows do not tell that", o, e, f.Whole.Bytes, f.Cost)
+		}
 	}
 }
