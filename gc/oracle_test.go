@@ -81,16 +81,6 @@ func (r rule) has(kind string) bool {
 	return r.kind == kind
 }
 
-// removes is the meaning of the normal form.
-func (p Policy) removes(age time.Duration, newer int) bool {
-	for _, t := range p.terms {
-		if (t.age == 0 || age > t.age) && (t.versions == 0 || newer >= t.versions) {
-			return true
-		}
-	}
-	return false
-}
-
 // ruleFrom makes a rule of any bytes: ages of 1 to 8 seconds, 1 to 8 versions, up to 4 rules joined, up to depth deep.
 func ruleFrom(data *[]byte, depth int) rule {
 	if len(*data) == 0 {

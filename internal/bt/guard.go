@@ -27,6 +27,7 @@ type record struct {
 	asks     bool         // whether there is a guard: the call goes no further
 	table    string       // of a call that asks: the resource that it is for, with project and instance
 	reads    bool         // the call is a read, which the client may repeat: only err is noted
+	samples  *[]Sample    // the call is one for samples, which the client may repeat: they are noted with their offsets
 	seen     bool         // the call came by
 	err      error        // how the call ended
 	answered bool         // by at least one response, of a bulk write
@@ -72,6 +73,13 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 			rec.err = err
 		}
 		return stream, err
+	}
+	if rec.samples != nil {
+		rec.seen = true // for a guard further in
+		stream, err := streamer(ctx, desc, cc, method, opts...)
+		rec.seen = false
+		*rec.samples = (*rec.samples)[:0]
+		return sampledStream{ClientStream: stream, samples: rec.samples}, err
 	}
 	rec.seen = true
 	stream, err := streamer(ctx, desc, cc, method, opts...)

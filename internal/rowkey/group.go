@@ -1,0 +1,102 @@
+package rowkey
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Group names the rows of one kind of one tenant's dataset, which stand side by side. The zero Group is rows of which
+// that cannot be told: those of other programs.
+type Group struct {
+	Tenant        tenant.ID
+	Dataset, Kind string // Kind is empty for points
+}
+
+// GroupOf returns the group of a key, and the range of all its rows. It reports false for keys that are in none.
+func GroupOf(key string) (g Group, all Range, ok bool) {
+	id, ok := TenantOf(key)
+	if !ok {
+		return Group{}, Range{}, false
+	}
+	dataset, kind, ok := KindOf(key)
+	if !ok {
+		return Group{}, Range{}, false
+	}
+	rest := key[len(id.String())+1:]
+	prefix := key[:len(id.String())+1+strings.IndexByte(rest, delim)]
+	return Group{Tenant: id, Dataset: dataset, Kind: kind}, Range{Start: prefix + string(rune(delim)), Limit: prefix + string(rune(afterDel))}, true
+}
+
+// Cuts returns the range of the rows of all tenants, cut at keys into ranges that follow on one another. Rows of other
+// programs may be among them. Keys that are not within the range, and the second of two, cut nothing.
+func Cuts(cuts []string) []Range {
+	rest := TenantsAfter(tenant.ID{})
+	var parts []Range
+	for _, key := range slices.Sorted(slices.Values(cuts)) {
+		if key > rest.Start && key < rest.Limit {
+			parts = append(parts, Range{Start: rest.Start, Limit: key})
+			rest.Start = key
+		}
+	}
+	return append(parts, rest)
+}
+
+// Between returns a key between two, at about a share of the way from one to the other, by the numbers or bytes that they
+// have where they differ. It is low where there is nothing in between.
+func Between(low, high string, share float64) string {
+	same := 0
+	for same < len(low) && same < len(high) && low[same] == high[same] {
+		same++
+	}
+	digits := same
+	for digits < len(low) && digits < len(high) && digits < same+betweenDepth && isDigit(low[digits]) && isDigit(high[digits]) {
+		digits++
+	}
+	first, base, depth := byte('0'), 10.0, digits-same
+	if depth == 0 {
+		first, base, depth = 0, 256, betweenDepth/3
+	}
+	// Each place is found for itself: together they are no whole number that a float could hold.
+	at := func(key string) (x float64) {
+		for i := same + depth - 1; i >= same; i-- {
+			x /= base
+			if i < len(key) {
+				x += float64(key[i]-first) / base
+			}
+		}
+		return x
+	}
+	x := at(low) + (at(high)-at(low))*share
+	key := []byte(low[:same])
+	for range depth {
+		x *= base
+		d := min(max(math.Floor(x), 0), base-1)
+		key = append(key, first+byte(d))
+		x -= d
+	}
+	return min(max(low, string(key)), max(low, high))
+}
+
+// betweenDepth is how many places decide what is between two keys.
+const betweenDepth = 12
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// EntityOf returns the range of the rows of the entity that a key is of, in the space of the key, and the digits of its reverse
+// time as a number. It reports false for a key that does not end with a time.
+func EntityOf(key string) (all Range, reverse float64, ok bool) {
+	cut := len(key) - ReverseLen
+	if cut < 1 || key[cut-1] != delim {
+		return Range{}, 0, false
+	}
+	units, ok := parseReverse(key[cut:])
+	return Range{Start: key[:cut], Limit: key[:cut-1] + string(rune(afterDel))}, float64(maxUnits - units), ok
+}
+
+// Within returns what of r is in another range.
+func (r Range) Within(o Range) Range {
+	return Range{Start: max(r.Start, o.Start), Limit: min(r.Limit, o.Limit)}
+}

@@ -1,0 +1,118 @@
+package retention
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+)
+
+// kept are the column families of the catalogue's datasets, by dataset and family, and without a dataset all of them.
+type kept map[string]map[string]*keeping
+
+// keeping is a column family of a dataset.
+type keeping struct {
+	class    string
+	versions int // that it keeps at most beside what the class says; 0 for all
+	policy   gc.Policy
+	age      time.Duration // at which the policy ends a cell that is alone
+	bounded  bool
+	declared bool // by a dataset
+}
+
+// keepings returns the families of datasets, with the policies that the catalogue says they have.
+func keepings(datasets []catalog.Dataset) (kept, error) {
+	k := kept{"": {}}
+	for _, d := range datasets {
+		k[d.Name] = map[string]*keeping{}
+		for _, c := range d.Classes {
+			if err := k.add(d.Name, c, c.Name, 0); err != nil {
+				return nil, err
+			}
+			if d.Head == nil {
+				continue
+			}
+			if err := k.add(d.Name, c, fmt.Sprintf("%s.h%d", c.Name, d.Head.Points), d.Head.Points); err != nil {
+				return nil, err
+			}
+		}
+		for _, r := range d.Rollups {
+			for suffix, versions := range map[string]int{".s": 0, ".n": 0, ".x": 0, ".c": 1} {
+				if err := k.add(d.Name, r.Class, r.Class.Name+suffix, versions); err != nil {
+					return nil, err
+				}
+			}
+			if r.Kind == catalog.Derived {
+				k[d.Name][inside.MarkFamily] = &keeping{class: inside.MarkFamily, versions: 1, policy: gc.MaxVersions(1)}
+			}
+		}
+	}
+	return k, nil
+}
+
+func (k kept) add(dataset string, c catalog.Class, name string, versions int) error {
+	policy, err := gc.Parse(c.Policy)
+	if err != nil {
+		return fmt.Errorf("retention: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
+	}
+	f := &keeping{class: c.Name, versions: versions, declared: true}
+	if f.age, f.bounded, err = policy.PointAge(); err != nil {
+		return fmt.Errorf("retention: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
+	}
+	f.policy = f.under(policy)
+	k[dataset][name] = f
+	if k[""][name] == nil {
+		k[""][name] = f
+	}
+	return nil
+}
+
+// under returns the family's policy where its class has that one.
+func (f *keeping) under(class gc.Policy) gc.Policy {
+	if f.versions == 0 {
+		return class
+	}
+	return gc.Any(class, gc.MaxVersions(f.versions))
+}
+
+// of returns a family in the rows of a dataset. What it says there of itself it says wherever else it is found: a policy is a
+// family's. One that no dataset has is without a policy.
+func (k kept) of(dataset, name string) *keeping {
+	if f := k[dataset][name]; f != nil {
+		return f
+	}
+	if k[""][name] == nil {
+		k[""][name] = &keeping{class: name}
+	}
+	return k[""][name]
+}
+
+// has reports whether a dataset declares the class.
+func (k kept) has(class string) bool { return k.policy(class) != nil }
+
+// policy returns the policy of a class, nil for one that no dataset declares.
+func (k kept) policy(class string) *gc.Policy {
+	for _, families := range k {
+		for _, f := range families {
+			if f.declared && f.class == class && f.versions == 0 {
+				return &f.policy
+			}
+		}
+	}
+	return nil
+}
+
+// classes returns the classes that datasets declare.
+func (k kept) classes() map[string]bool {
+	out := map[string]bool{}
+	for _, families := range k {
+		for _, f := range families {
+			if f.declared {
+				out[f.class] = true
+			}
+		}
+	}
+	return out
+}

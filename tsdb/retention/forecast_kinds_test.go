@@ -1,0 +1,113 @@
+package retention_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// TestForecastOfAllKindsOfRows: heads keep their number, rollups their own class, marks are there until they are computed, points
+// of an older class go by that one's policy, and rows of other programs are in no class of a dataset.
+func TestForecastOfAllKindsOfRows(t *testing.T) {
+	now := noon.Add(-40 * aDay)
+	d7, d30 := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * aDay)}, gc.Class{Name: "d30", Policy: gc.MaxAge(30 * aDay)}
+	temp := []rollup.Measure[float64]{{Name: "t", Of: func(v float64) (float64, bool) { return v, true }, Max: 100}}
+	daily := rollup.MustDefine("daily", window.Every(aDay), temp, rollup.Options{Retention: gc.Class{Name: "y2", Policy: gc.MaxAge(730 * aDay)}})
+	opts := tsdb.SchemaOptions{
+		Precision: tsdb.Milliseconds, Retention: d30, Head: tsdb.Head{Points: 2}, Rollups: []tsdb.Rollup{daily}, MaxEarly: 100 * aDay,
+	}
+	schema := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), opts)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }}, schema)
+	acme := tenant.MustParse("acme")
+	for i := range 40 {
+		if err := schema.For(store, acme).Put(t.Context(), tsdb.NewEntity("a"), noon.Add(-time.Duration(i)*aDay-time.Hour), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts.Retention, opts.Older = d7, []gc.Class{d30}
+	newer := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), opts)
+	if err := store.Ensure(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		if err := newer.For(store, acme).Put(t.Context(), tsdb.NewEntity("b"), noon.Add(-time.Duration(i)*aDay-time.Hour), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = noon
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(newer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m := bigtable.NewMutation()
+	m.Set("d30", "x", bigtable.Time(noon.Add(-50*aDay)), []byte("of another program"))
+	for _, key := range []string{"acme#temps", "acme#other#x#1", "zeta"} {
+		if err := table.Apply(t.Context(), key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `Forecast of table tidemark at 2026-06-01T12:00:00Z
+Read: 59 rows, 3.79 KB, in 2 requests: 1 of 1 parts of the table, 1 of them to the end
+All rows were counted: what is stored is exact.
+
+CLASS  POLICY       HOLDS    EXPIRED  A DAY  WEEK 1   WEEK 4   WEEK 12  STEADY
+_mark  -            92 B     0 B      0 B    92 B     92 B     92 B     92 B
+d30    maxage=30d   2.42 KB  1.05 KB  45 B   1.38 KB  1.38 KB  1.38 KB  1.38 KB
+d7     maxage=7d    598 B    253 B    45 B   342 B    342 B    342 B    342 B
+y2     maxage=730d  682 B    0 B      87 B   1.29 KB  3.11 KB  7.95 KB  63.2 KB
+all                 3.79 KB  1.3 KB   176 B  3.1 KB   4.92 KB  9.76 KB  65 KB
+
+TENANT  DATASET  ROWS OF          CLASS  HOLDS   CELLS  EXPIRED  A DAY
+-       -        another program  d30    85 B    3      85 B     0 B
+acme    temps    points           d30    1.8 KB  40     450 B    45 B
+acme    temps    points           d7     450 B   10     135 B    45 B
+acme    temps    head             d30    538 B   40     511 B    0 B
+acme    temps    head             d7     148 B   10     118 B    0 B
+acme    temps    mark.daily       _mark  92 B    2      0 B      0 B
+acme    temps    rollup.daily     y2     682 B   62     0 B      87 B
+`
+	if got := f.String(); got != want {
+		t.Errorf("%s", got)
+	}
+	drop, err := f.Drops("d30", gc.MaxAge(20*aDay))
+	if err != nil || drop.Cells.Value != 10 || len(drop.From) != 1 {
+		t.Errorf("%v, %v", drop, err)
+	}
+	const wantDrop = "Class d30 with maxage=20d would drop 450 B, 10 cells:\n  acme  temps  points  450 B  10 cells\n"
+	if drop.String() != wantDrop {
+		t.Errorf("%s", drop)
+	}
+	if drop, err = f.Drops("d30", gc.MaxAge(31*aDay)); err != nil || drop.Cells.Value != 0 {
+		t.Errorf("a longer age: %v, %v", drop, err)
+	}
+	if drop, err = f.Drops("y2", gc.MaxAge(5*aDay)); err != nil || len(drop.From) != 1 || drop.From[0].Kind != "rollup.daily" {
+		t.Errorf("of rollups: %v, %v", drop, err)
+	}
+	if _, err = f.Drops("d3", gc.MaxAge(5*aDay)); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("a class that there is not: %v", err)
+	}
+	if _, err = f.Drops("d30", gc.MaxVersions(1)); !errors.Is(err, gc.ErrVersions) {
+		t.Errorf("versions: %v", err)
+	}
+	if _, err = f.Drops("d30", gc.MaxAge(-1)); !errors.Is(err, gc.ErrInvalid) {
+		t.Errorf("no policy: %v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package retention
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// probe reads some rows of a piece that is too large to be read to its end: of an entity somewhere in it, from some time on. The
+// beginnings of pieces and of entities are the newest of them, and would say that nothing is old.
+func (s *sample) probe(ctx context.Context, c *piece) error {
+	place, when := s.random.Float64(), s.random.Float64()
+	from := rowkey.Between(c.all.Start, c.all.Limit, place)
+	key, err := s.one(ctx, rowkey.Range{Start: from, Limit: c.all.Limit}, false)
+	if err == nil && key == "" {
+		key, err = s.one(ctx, c.all, false)
+	}
+	if err != nil {
+		return err
+	}
+	rows := max(leastRows/turns, s.opts.Rows/spreadOver/turns)
+	into := func(string) *piece { return c }
+	seen := len(c.seen)
+	entity, _, ok := rowkey.EntityOf(key)
+	if !ok { // a head, or a row of another program
+		_, err = s.block(ctx, rowkey.Range{Start: max(key, from), Limit: c.all.Limit}, rows, into)
+		c.stand(seen, 1)
+		return err
+	}
+	entity = entity.Within(c.all)
+	newest := key
+	if from > entity.Start {
+		if newest, err = s.one(ctx, entity, false); err != nil {
+			return err
+		}
+	}
+	oldest, err := s.one(ctx, entity, true)
+	if err != nil {
+		return err
+	}
+	at := rowkey.Between(newest, oldest, when)
+	older, err := s.block(ctx, rowkey.Range{Start: at, Limit: entity.Limit}, rows, into)
+	newer := block{}
+	if err == nil && older.ended && at > newest {
+		newer, err = s.block(ctx, rowkey.Range{Start: entity.Start, Limit: at}, rows-older.rows, into)
+	}
+	stands := 1.0
+	if read := older.span() + newer.span(); read > 0 && (!older.ended || !newer.ended && at > newest) {
+		stands = max(1, block{first: newest, last: oldest}.span()/read)
+	}
+	c.stand(seen, stands)
+	return err
+}
+
+// span is how much time lies between the first row and the last, of one entity.
+func (b block) span() float64 {
+	_, from, _ := rowkey.EntityOf(b.first)
+	_, to, _ := rowkey.EntityOf(b.last)
+	return to - from
+}
+
+// one returns the first key of a range, or the last; empty where there is none.
+func (s *sample) one(ctx context.Context, rng rowkey.Range, last bool) (key string, err error) {
+	if s.spent() {
+		return "", errSpent
+	}
+	if rng.Empty() {
+		return "", nil
+	}
+	keys := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
+	err = s.rows(ctx, bt.Scan{Filter: keys, Limit: 1, Reverse: last}, rng, func(row bigtable.Row) bool {
+		key = row.Key()
+		s.cost.Rows++
+		s.cost.Bytes += int64(len(key))
+		return true
+	})
+	return key, err
+}
+
+// stand notes that the cells from an index on were read here and there, and for how many they stand each.
+func (c *piece) stand(from int, each float64) {
+	if c.stood == 0 {
+		for i := range from {
+			c.stood += float64(c.seen[i].bytes)
+		}
+	}
+	for i := from; i < len(c.seen); i++ {
+		c.seen[i].stands = float32(each)
+		c.stood += float64(c.seen[i].bytes) * each
+	}
+}

@@ -1,0 +1,127 @@
+package retention_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+func TestForecastRefusals(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 10, uniform(100, 0, 20*aDay))
+	for _, o := range []retention.ForecastOptions{
+		{Rows: 99}, {Rows: -1}, {Bytes: -1}, {Bytes: 1 << 41}, {Requests: -1}, {Weeks: -1}, {Weeks: 521}, {Window: time.Minute}, {Window: -1},
+	} {
+		if _, err := retention.NewForecast(t.Context(), w.store, o); !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, err := retention.NewForecast(tenant.NewContext(t.Context(), tenant.MustParse("acme")), w.store, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
+		t.Errorf("for a tenant: %v; it would see the others", err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := retention.NewForecast(over, w.store, retention.ForecastOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	if _, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "spent") {
+		t.Errorf("a table without sizes that cannot be read whole: %v", err)
+	}
+	w.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On("SampleRowKeys"))
+	if _, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{}); err == nil || !strings.Contains(err.Error(), "PermissionDenied") {
+		t.Errorf("no right to sample: %v", err)
+	}
+	w.conn.Clear()
+	client, _ := tsdbtest.Clients(t, w.conn)
+	unguarded, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := retention.NewForecast(t.Context(), unguarded, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrUnguardedClient) {
+		t.Errorf("over an unguarded client: %v", err)
+	}
+	_ = unguarded.Close()
+	if _, err := retention.NewForecast(t.Context(), unguarded, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrClosed) {
+		t.Errorf("a closed store: %v", err)
+	}
+	if _, err := retention.NewForecast(t.Context(), nil, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("no store: %v", err)
+	}
+}
+
+// TestForecastOutlivesFaults: a stream that breaks is read on, and nothing is counted twice.
+func TestForecastOutlivesFaults(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 10, uniform(3000, 0, 40*aDay))
+	want := figures(w.forecast(t, retention.ForecastOptions{}))
+	w.conn.Inject(tsdbtest.CutStream(50, codes.Unavailable).On(tsdbtest.ReadRows).Skip(1).Times(3))
+	w.conn.Inject(tsdbtest.Fail(codes.Unavailable).On("SampleRowKeys").Times(2))
+	f, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{})
+	if err != nil || figures(f) != want {
+		t.Errorf("%v, %v; want %s", f, err, want)
+	}
+}
+
+// lying answers with rows of others.
+type lying struct{ grpc.ClientStream }
+
+func (l lying) RecvMsg(m any) error {
+	err := l.ClientStream.RecvMsg(m)
+	if res, ok := m.(*btpb.ReadRowsResponse); ok && err == nil {
+		for _, c := range res.Chunks {
+			if bytes.HasPrefix(c.RowKey, []byte("acme#")) {
+				c.RowKey = append([]byte("~"), c.RowKey...)
+			}
+		}
+	}
+	return err
+}
+
+// TestForecastOfRowsThatWereNotAskedFor: what a service or a proxy answers besides is looked at by nobody.
+func TestForecastOfRowsThatWereNotAskedFor(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 10, uniform(100, 0, 20*aDay))
+	spy := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		s, err := streamer(ctx, desc, cc, name, opts...)
+		return lying{s}, err
+	})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{spy}}, w.schema)
+	if err := w.schema.For(store, tenant.MustParse("acme")).Put(t.Context(), tsdb.NewEntity("a", "b"), time.Now(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrForeignRow) {
+		t.Errorf("%v, want ErrForeignRow", err)
+	}
+}
+
+// TestForecastWithinItsBounds: rows, bytes and requests are bounds, each by itself.
+func TestForecastWithinItsBounds(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 100, uniform(40_000, 0, 40*aDay))
+	for _, o := range []retention.ForecastOptions{
+		{Rows: 100}, {Rows: 3000}, {Bytes: 100_000}, {Requests: 5}, {Requests: 30, Rows: 4000}, {Bytes: 1 << 10},
+	} {
+		f := w.forecast(t, o)
+		if o.Bytes > 0 && f.Cost.Bytes > o.Bytes+200 || f.Basis == retention.Counted {
+			t.Errorf("%+v: %+v", o, f.Cost)
+		}
+		if low, high := f.Whole.Bytes.Range(); w.of["acme"].bytes < low/2 || w.of["acme"].bytes > high*2 {
+			t.Errorf("%+v: %v %v, want %.0f", o, f.Basis, f.Whole.Bytes, w.of["acme"].bytes)
+		}
+		if e := f.Whole.ExpiredBytes; e.Error == 0 || e.Value == 0 && e.Error < 0.05*f.Whole.Bytes.Value {
+			t.Errorf("%+v: %v expired of %v, by %+v; so few rows do not tell that", o, e, f.Whole.Bytes, f.Cost)
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package retention_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+const aDay = 24 * time.Hour
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// truth is what was written of a tenant.
+type truth struct {
+	ages  []time.Duration
+	each  float64 // bytes of a point
+	bytes float64
+}
+
+// world is a table with known contents.
+type world struct {
+	store  *tsdb.Store
+	conn   *tsdbtest.Conn
+	clock  time.Time
+	schema *tsdb.Schema[string]
+	of     map[string]*truth
+	random *rand.Rand
+
+	// The service gives the samples that it gave first, as the engine's change while it compacts; of every so many one, where
+	// that is set.
+	samples []*btpb.SampleRowKeysResponse
+	thin    int
+}
+
+func (w *world) freeze(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := streamer(ctx, desc, cc, name, opts...)
+	if err != nil || name != btpb.Bigtable_SampleRowKeys_FullMethodName {
+		return s, err
+	}
+	return &freezer{ClientStream: s, world: w}, nil
+}
+
+type freezer struct {
+	grpc.ClientStream
+	*world
+	read bool
+	left []*btpb.SampleRowKeysResponse
+}
+
+func (f *freezer) RecvMsg(m any) error {
+	if !f.read {
+		var all []*btpb.SampleRowKeysResponse
+		for {
+			one := new(btpb.SampleRowKeysResponse)
+			if err := f.ClientStream.RecvMsg(one); err == io.EOF {
+				break
+			} else if err != nil {
+				return err
+			}
+			all = append(all, one)
+		}
+		if f.read = true; f.samples == nil {
+			f.samples = all
+		}
+		for i, one := range f.samples {
+			if f.thin == 0 || i%f.thin == f.thin-1 || i == len(f.samples)-1 {
+				f.left = append(f.left, one)
+			}
+		}
+	}
+	if len(f.left) == 0 {
+		return io.EOF
+	}
+	proto.Merge(m.(proto.Message), f.left[0])
+	f.left = f.left[1:]
+	return nil
+}
+
+func newWorld(t testing.TB, age time.Duration) *world {
+	t.Helper()
+	w := &world{of: map[string]*truth{}, clock: noon.Add(-10 * 365 * aDay), random: rand.New(rand.NewPCG(1, 2))}
+	w.schema = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{
+		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxEarly: 100 * 365 * aDay,
+	})
+	w.store, w.conn = tsdbtest.Open(t, tsdbtest.Options{
+		Clock:       func() time.Time { return w.clock },
+		DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(w.freeze)},
+	}, w.schema)
+	return w
+}
+
+// fill writes points of a tenant, of so many devices, with ages at noon; each value is 40 bytes that do not compress. Points
+// are stored while they are young, whatever their age at noon is.
+func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duration) {
+	t.Helper()
+	tr := w.of[name]
+	if tr == nil {
+		tr = &truth{}
+		w.of[name] = tr
+	}
+	points := make([]tsdb.Point[string], 0, len(ages))
+	seen := map[string]bool{}
+	for i, age := range ages {
+		device := fmt.Sprintf("dev-%04d", i%devices)
+		at := noon.Add(-age).Truncate(time.Millisecond)
+		if key := fmt.Sprint(device, at); seen[key] {
+			continue
+		} else {
+			seen[key] = true
+		}
+		value := fmt.Sprintf("%016x%016x%08x", w.random.Uint64(), w.random.Uint64(), w.random.Uint32())
+		points = append(points, tsdb.Point[string]{Entity: tsdb.NewEntity("site", device), Time: at, Value: value})
+		tr.ages = append(tr.ages, noon.Sub(at))
+		tr.each = float64(len(name+"#readings#site#dev-0000#")+19) + float64(len("p:str")+40)
+		tr.bytes += tr.each
+	}
+	w.clock = noon.Add(-10 * 365 * aDay)
+	for len(points) > 0 {
+		n := min(len(points), 5000)
+		if _, err := w.schema.For(w.store, tenant.MustParse(name)).PutMany(t.Context(), points[:n]); err != nil {
+			t.Fatal(err)
+		}
+		points = points[n:]
+	}
+	w.clock = noon
+}
+
+func (w *world) forecast(t testing.TB, opts retention.ForecastOptions) *retention.Forecast {
+	t.Helper()
+	w.conn.Reset()
+	f, err := retention.NewForecast(t.Context(), w.store, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := w.conn.Counts()
+	if got := counts.Calls["ReadRows"] + counts.Calls["SampleRowKeys"] - 1; got != f.Cost.Requests || opts.Bytes == 0 && int64(f.Cost.Rows) > counts.RowsReturned {
+		t.Errorf("%+v, and %d requests that gave %d rows", f.Cost, got, counts.RowsReturned)
+	}
+	if o := opts; o.Rows > 0 && f.Cost.Rows > o.Rows || o.Requests > 0 && f.Cost.Requests > o.Requests {
+		t.Errorf("%+v of %+v", f.Cost, o)
+	}
+	return f
+}
+
+// uniform are n ages spread evenly from one to another.
+func uniform(n int, from, to time.Duration) (ages []time.Duration) {
+	for i := range n {
+		ages = append(ages, from+time.Duration(float64(to-from)*(float64(i)+0.5)/float64(n)))
+	}
+	return ages
+}
+
+// within checks an estimate against the truth: within some standard errors, and those within a share of it.
+func within(t testing.TB, what string, e retention.Estimate, want, most float64) {
+	t.Helper()
+	if off := math.Abs(e.Value - want); off > 4*e.Error+want/1e6 || e.Error > most*want+1e-9 {
+		t.Errorf("%s is %v, want %.0f within 4 standard errors, of which one is at most %.0f%%", what, e, want, most*100)
+	}
+}
+
+func sizeOf(ages []time.Duration, some func(time.Duration) bool) (n float64) {
+	for _, age := range ages {
+		if some(age) {
+			n++
+		}
+	}
+	return n
+}
+
+// check compares a forecast with the truth. Each of the figures' standard errors may be that share of them.
+func (w *world) check(t testing.TB, f *retention.Forecast, age time.Duration, most float64) {
+	t.Helper()
+	var all truth
+	a, gone := float64(age), 0.0
+	expired := func(x time.Duration) bool { return float64(x) > a }
+	for _, tr := range w.of {
+		all.ages = append(all.ages, tr.ages...)
+		all.bytes += tr.bytes
+		gone += sizeOf(tr.ages, expired) * tr.each
+	}
+	within(t, "bytes", f.Whole.Bytes, all.bytes, most)
+	within(t, "cells", f.Whole.Cells, float64(len(all.ages)), most)
+	within(t, "the class's bytes", f.Classes[0].Bytes, all.bytes, most)
+	if gone > 0 {
+		within(t, "expired", f.Whole.ExpiredBytes, gone, 2*most)
+	}
+	d, err := f.Drops("d30", gc.MaxAge(age/3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := sizeOf(all.ages, func(x time.Duration) bool { return float64(x) > a/3 && !expired(x) }); n > 0 {
+		within(t, "dropped", d.Cells, n, 3*most)
+	}
+}
+
+func TestForecastOfAShortTable(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 10, uniform(3000, 0, 40*aDay))
+	w.fill(t, "ac", 10, uniform(60, 0, 20*aDay))
+	f := w.forecast(t, retention.ForecastOptions{})
+	if f.Basis != retention.Counted || f.Unmet.Value != 0 || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
+		t.Fatalf("%+v", f)
+	}
+	w.check(t, f, 30*aDay, 0)
+	within(t, "the small one's", f.Holdings[0].Bytes, w.of["ac"].bytes, 0)
+	within(t, "the big one's expired", f.Holdings[1].ExpiredCells, 750, 0)
+	each := w.of["acme"].bytes / 3000
+	if got, want := f.Holdings[1].DayBytes.Value, 75*each; math.Abs(got-want) > want/50 {
+		t.Errorf("%.0f bytes a day, want %.0f", got, want)
+	}
+	for i, e := range f.Holdings[1].Weeks {
+		if want := 75 * 30 * each; math.Abs(e.Value-want) > want/50 {
+			t.Errorf("after %d weeks %.0f bytes, want %.0f as what comes goes", i+1, e.Value, want)
+		}
+	}
+	if s := f.Holdings[1].Steady; s == nil || math.Abs(s.Value-75*30*each) > 75*30*each/50 {
+		t.Errorf("steady: %v", s)
+	}
+	// The small one is 20 days old, and grows for 10 more.
+	each = w.of["ac"].bytes / 60
+	if got, want := f.Holdings[0].Weeks[1].Value, 3*30*each; math.Abs(got-want) > want/20 {
+		t.Errorf("after two weeks %.0f bytes, want %.0f", got, want)
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back retention.Forecast
+	if err := json.Unmarshal(text, &back); err != nil || back.String() != f.String() {
+		t.Errorf("%v, and %s", err, back.String())
+	}
+	if _, err := back.Drops("d30", gc.MaxAge(aDay)); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("Drops of what JSON kept: %v", err)
+	}
+}
+
+func TestForecastBySample(t *testing.T) {
+	bursts := func(n int) (ages []time.Duration) { // an hour each week, and nothing in between
+		for i := range n {
+			ages = append(ages, time.Duration(i%8)*7*aDay+time.Duration(i)*time.Hour/time.Duration(n))
+		}
+		return ages
+	}
+	for name, fill := range map[string]func(*world){
+		"uniform":             func(w *world) { w.fill(t, "acme", 100, uniform(90_000, 0, 45*aDay)) },
+		"bursts":              func(w *world) { w.fill(t, "acme", 20, bursts(90_000)) },
+		"nothing but expired": func(w *world) { w.fill(t, "acme", 20, uniform(90_000, 31*aDay, 45*aDay)) },
+		"one big, many small": func(w *world) {
+			w.fill(t, "big", 50, uniform(80_000, 0, 45*aDay))
+			for i := range 100 {
+				w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(100, 0, 40*aDay))
+			}
+		},
+		"many alike": func(w *world) {
+			for i := range 60 {
+				w.fill(t, fmt.Sprintf("t-%02d", i), 10, uniform(1500, 0, time.Duration(10+i)*aDay))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 30*aDay)
+			fill(w)
+			for seed := range uint64(5) {
+				opts := retention.ForecastOptions{Rows: 20_000, Seed: seed}
+				f := w.forecast(t, opts)
+				if f.Basis != retention.Sampled || f.Cost.Parts < 20 {
+					t.Fatalf("%s of %+v", f.Basis, f.Cost)
+				}
+				w.check(t, f, 30*aDay, 0.25)
+				if again := w.forecast(t, opts); figures(f) != figures(again) {
+					t.Error("the same seed gives another forecast")
+				}
+				if seed < 2 {
+					t.Log(f.Cost, f.Whole.Bytes, f.Whole.ExpiredBytes, f.Unmet)
+				}
+			}
+		})
+	}
+}
+
+func figures(f *retention.Forecast) string {
+	text, err := json.Marshal(f)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func TestForecastOfNothing(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.clock = noon
+	f := w.forecast(t, retention.ForecastOptions{})
+	if f.Basis != retention.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestForecastKnowsHowWideItIs: over many samples of one table, what a forecast says and the truth are as far apart as it says,
+// both where parts are read to their ends and where they are too large for that.
+func TestForecastKnowsHowWideItIs(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "big", 50, uniform(50_000, 0, 45*aDay))
+	for i := range 40 {
+		w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(100, 0, 40*aDay))
+	}
+	want := 0.0
+	for _, tr := range w.of {
+		want += tr.each * sizeOf(tr.ages, func(x time.Duration) bool { return x > 30*aDay })
+	}
+	for _, rows := range []int{2000, 8000} {
+		const seeds = 30
+		near, off := 0, 0.0
+		for seed := range uint64(seeds) {
+			e := w.forecast(t, retention.ForecastOptions{Rows: rows, Seed: seed}).Whole.ExpiredBytes
+			if math.Abs(e.Value-want) <= 2*e.Error {
+				near++
+			}
+			off += (e.Value - want) / want / seeds
+		}
+		t.Logf("%d rows: %d of %d within two standard errors, off by %.0f%% on average", rows, near, seeds, off*100)
+		if near < seeds*3/4 || math.Abs(off) > 0.3 {
+			t.Errorf("%d rows: %d of %d within two standard errors, off by %.0f%% on average", rows, near, seeds, off*100)
+		}
+	}
+}
+
+// TestForecastOfPartsThatAreTooLarge: where no part can be read to its end, as in a table of few tablets, what is read here and
+// there still says how old it is, whose it is, and that the bytes rest on the service's word.
+func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "big", 20, uniform(60_000, 0, 45*aDay))
+	w.fill(t, "middle", 20, uniform(20_000, 0, 45*aDay))
+	for i := range 20 {
+		w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(50, 0, 40*aDay))
+	}
+	w.forecast(t, retention.ForecastOptions{Rows: 3000})
+	w.thin = len(w.samples) / 6
+	share, big, met := 0.0, 0.0, 0
+	const seeds = 10
+	for seed := range uint64(seeds) {
+		f := w.forecast(t, retention.ForecastOptions{Rows: 4000, Seed: seed})
+		if f.Basis != retention.Assumed || f.Cost.Parts > 8 {
+			t.Fatalf("%s of %+v", f.Basis, f.Cost)
+		}
+		share += f.Whole.ExpiredBytes.Value / f.Whole.Bytes.Value / seeds
+		big += f.Holdings[0].Bytes.Value / f.Whole.Bytes.Value / seeds
+		met += len(f.Holdings)
+	}
+	t.Logf("expired: %.2f, of the big one: %.2f, met %d of 22", share, big, met/seeds)
+	if share < 0.25 || share > 0.42 || big < 0.6 || big > 0.9 || met < 10*seeds {
+		t.Errorf("expired: %.2f, of the big one: %.2f, met %d of 22; want about 0.33, 0.74 and all", share, big, met/seeds)
+	}
+}

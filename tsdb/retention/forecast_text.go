@@ -1,0 +1,155 @@
+package retention
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// String returns the figure with its standard error, if it has one: "1200 ±35".
+func (e Estimate) String() string { return e.text(count) }
+
+func (e Estimate) text(unit func(float64) string) string {
+	if e.Error == 0 {
+		return unit(e.Value)
+	}
+	return unit(e.Value) + " ±" + unit(e.Error)
+}
+
+// Range returns between what the truth nearly always is: two standard errors to either side, and not below 0.
+func (e Estimate) Range() (low, high float64) {
+	return max(0, e.Value-2*e.Error), e.Value + 2*e.Error
+}
+
+func count(x float64) string { return fmt.Sprintf("%.0f", x) }
+
+// size writes bytes in the unit that fits.
+func size(x float64) string {
+	const units = "KMGTPE"
+	if math.Abs(x) < 1000 {
+		return fmt.Sprintf("%.0f B", x)
+	}
+	i := -1
+	for math.Abs(x) >= 999.5 && i+1 < len(units) {
+		x, i = x/1000, i+1
+	}
+	return fmt.Sprintf("%.3g %cB", x, units[i])
+}
+
+// String returns the forecast as text of several lines, for people. What it leaves out, ages and the weeks between, is in the
+// fields and in JSON.
+func (f *Forecast) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Forecast of table %s at %s\n", f.Table, f.At.Format(time.RFC3339))
+	fmt.Fprintf(&b, "Read: %d rows, %s, in %d requests: %d of %d parts of the table, %d of them to the end\n",
+		f.Cost.Rows, size(float64(f.Cost.Bytes)), f.Cost.Requests, f.Cost.Read, f.Cost.Parts, f.Cost.Finished)
+	switch f.Basis {
+	case Counted:
+		b.WriteString("All rows were counted: what is stored is exact.\n")
+	case Sampled:
+		b.WriteString("Figures are estimates by a sample, ± one standard error.\n")
+	case Assumed:
+		b.WriteString("Figures are estimates by a sample, ± one standard error, and rest on the service's sizes of parts that were not read to the end.\n")
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	ahead := []int{}
+	for _, week := range []int{1, 4, f.weeks()} {
+		if week <= f.weeks() && (len(ahead) == 0 || week > ahead[len(ahead)-1]) {
+			ahead = append(ahead, week)
+		}
+	}
+	fmt.Fprint(w, "CLASS\tPOLICY\tHOLDS\tEXPIRED\tA DAY")
+	for _, week := range ahead {
+		fmt.Fprintf(w, "\tWEEK %d", week)
+	}
+	fmt.Fprintln(w, "\tSTEADY")
+	line := func(name, policy string, g *Figures) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s", name, policy, g.Bytes.text(size), g.ExpiredBytes.text(size), g.DayBytes.text(size))
+		for _, week := range ahead {
+			fmt.Fprintf(w, "\t%s", g.Weeks[week-1].text(size))
+		}
+		steady := "grows"
+		if g.Steady != nil {
+			steady = g.Steady.text(size)
+		}
+		fmt.Fprintf(w, "\t%s\n", steady)
+	}
+	for i := range f.Classes {
+		policy := f.Classes[i].Policy
+		if policy == "" {
+			policy = "-"
+		}
+		line(f.Classes[i].Class, policy, &f.Classes[i].Figures)
+	}
+	line("all", "", &f.Whole)
+	_ = w.Flush()
+	b.WriteString("\n")
+	w = tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "TENANT\tDATASET\tROWS OF\tCLASS\tHOLDS\tCELLS\tEXPIRED\tA DAY")
+	for i := range f.Holdings {
+		h := &f.Holdings[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", nameOf(h.Tenant), dash(h.Dataset), rowsOf(h.Dataset, h.Kind), h.Class, h.Bytes.text(size), h.Cells, h.ExpiredBytes.text(size), h.DayBytes.text(size))
+	}
+	_ = w.Flush()
+	if f.Unmet.Value > 0 {
+		fmt.Fprintf(&b, "Besides, %s of tenants that the sample did not meet, or of which it cannot tell.\n", f.Unmet.text(size))
+	}
+	return trimmed(b.String())
+}
+
+// weeks is how far the forecast looks ahead. One that was read from JSON may say less than it should.
+func (f *Forecast) weeks() int {
+	n := len(f.Whole.Weeks)
+	for i := range f.Classes {
+		n = min(n, len(f.Classes[i].Weeks))
+	}
+	return n
+}
+
+// String returns what would be removed as text of several lines, for people.
+func (d Drop) String() string {
+	var b strings.Builder
+	if d.Cells.Value == 0 {
+		return fmt.Sprintf("Class %s with %s would drop nothing that it keeps now.\n", d.Class, d.Policy)
+	}
+	fmt.Fprintf(&b, "Class %s with %s would drop %s, %s cells:\n", d.Class, d.Policy, d.Bytes.text(size), d.Cells)
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, h := range d.From {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s cells\n", nameOf(h.Tenant), dash(h.Dataset), rowsOf(h.Dataset, h.Kind), h.Bytes.text(size), h.Cells)
+	}
+	_ = w.Flush()
+	return trimmed(b.String())
+}
+
+func nameOf(id tenant.ID) string { return dash(id.String()) }
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func rowsOf(dataset, kind string) string {
+	switch {
+	case kind != "":
+		return kind
+	case dataset == "":
+		return "another program"
+	}
+	return "points"
+}
+
+// trimmed takes the blanks off the ends of lines, which columns leave.
+func trimmed(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
