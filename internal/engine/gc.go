@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	gcRowsPerBatch  = 64               // rows whose locks are held together
-	gcRowsPerScan   = 4096             // rows that one iterator walks over, so that it does not hold on to old files
-	gcBatchBytes    = 4 << 20          // a batch of deletions is applied when it gets larger
-	gcShare         = 20               // a pass of a second is followed by at least this many seconds of rest
-	compactMinCells = 10_000           // fewer deletions are left to Pebble's own compactions
-	compactMinBytes = 16 << 20         //
-	maxRest         = 30 * time.Minute // the longest rest after a long pass
+	gcRowsPerBatch  = 64              // rows whose locks are held together, at most
+	gcCellsPerBatch = 1 << 14         // locks are given back at the end of the row in which so many cells were looked at
+	gcRowsPerScan   = 4096            // rows that one iterator walks over, so that it does not hold on to old files
+	gcBytesPerScan  = 32 << 20        // or the bytes after which it stops, at the end of a row
+	gcBatchBytes    = 4 << 20         // a batch of deletions is applied when it gets larger
+	gcShare         = 20              // work of a second is followed by this many seconds of rest
+	gcFirst         = 5 * time.Second // after opening, so that a program that never runs for long collects too
 )
 
 // collectForever runs passes until the context ends.
 func (e *Engine) collectForever(ctx context.Context, interval time.Duration) {
-	timer := time.NewTimer(interval)
+	timer := time.NewTimer(min(interval, gcFirst))
 	defer timer.Stop()
 	for {
 		select {
@@ -30,18 +30,35 @@ func (e *Engine) collectForever(ctx context.Context, interval time.Duration) {
 			return
 		case <-timer.C:
 		}
-		start := time.Now()
-		if err := e.RunGC(ctx); err != nil && ctx.Err() == nil {
+		if err := e.runGC(ctx, rest); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 			e.log.Error("garbage collection", "error", err)
 		}
-		timer.Reset(max(interval, min(gcShare*time.Since(start), maxRest)))
+		timer.Reset(interval)
 	}
 }
 
-// RunGC makes one pass over all tables: it removes the cells that the families' rules give up and those of dropped
-// families, and compacts where that was much, so that the disk gets its space back. It ends early with the context, and
-// with ErrClosed when the engine closes.
+// rest waits after a piece of work in proportion to the time that it took.
+func rest(ctx context.Context, worked time.Duration) error {
+	timer := time.NewTimer(gcShare * worked)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// RunGC makes one pass over all tables, without rest: it removes the cells that the families' rules give up and those of
+// dropped families, and compacts where that was much, so that the disk gets its space back. It ends early with the context,
+// and with ErrClosed when the engine closes.
 func (e *Engine) RunGC(ctx context.Context) error {
+	return e.runGC(ctx, func(context.Context, time.Duration) error { return nil })
+}
+
+// runGC makes one pass, in pieces of bounded work, and calls rest after each. No lock is held meanwhile but the one that
+// keeps passes apart.
+func (e *Engine) runGC(ctx context.Context, rest func(ctx context.Context, worked time.Duration) error) error {
 	e.collecting.Lock()
 	defer e.collecting.Unlock()
 	for _, name := range sortedNames(*e.tables.Load()) {
@@ -49,7 +66,8 @@ func (e *Engine) RunGC(ctx context.Context) error {
 		if err != nil {
 			continue // deleted since
 		}
-		if err := e.collectTable(ctx, t); err != nil {
+		c := &collection{e: e, t: t, rest: rest}
+		if err := c.run(ctx); err != nil {
 			return fmt.Errorf("engine: collecting %s: %w", name, err)
 		}
 	}
@@ -58,35 +76,46 @@ func (e *Engine) RunGC(ctx context.Context) error {
 
 // collection is a pass over one table.
 type collection struct {
-	e     *Engine
-	t     *table
-	rows  [][]byte // prefixes of rows to clean
-	cells int      // deleted so far
-	bytes int
-	first []byte // the range of the rows that were cleaned
-	last  []byte
+	e    *Engine
+	t    *table
+	rest func(ctx context.Context, worked time.Duration) error
+	rows [][]byte // prefixes of rows to clean
+	live int64    // bytes of the cells that stay
 }
 
-func (e *Engine) collectTable(ctx context.Context, t *table) error {
-	c := &collection{e: e, t: t}
-	from, upper := tableRange(t.id)
+func (c *collection) run(ctx context.Context) error {
+	from, upper := tableRange(c.t.id)
 	for from != nil {
-		var err error
-		if from, err = c.scan(ctx, from, upper); err != nil {
-			return e.readError(err)
+		next, err := c.piece(ctx, from, upper)
+		if err != nil {
+			return c.e.readError(err)
 		}
-		for len(c.rows) > 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			n := min(gcRowsPerBatch, len(c.rows))
-			if err := c.clean(ctx, c.rows[:n]); err != nil {
-				return e.readError(err)
-			}
-			c.rows = c.rows[n:]
-		}
+		from = next
 	}
-	return c.compact(ctx)
+	start := time.Now()
+	if err := c.compact(ctx); err != nil {
+		return err
+	}
+	return c.rest(ctx, time.Since(start))
+}
+
+// piece looks through some rows and cleans those that need it.
+func (c *collection) piece(ctx context.Context, from, upper []byte) (next []byte, err error) {
+	start := time.Now()
+	if next, err = c.scan(ctx, from, upper); err != nil {
+		return nil, err
+	}
+	for len(c.rows) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n, err := c.clean(ctx, c.rows[:min(gcRowsPerBatch, len(c.rows))])
+		if err != nil {
+			return nil, err
+		}
+		c.rows = c.rows[n:]
+	}
+	return next, c.rest(ctx, time.Since(start))
 }
 
 // scan looks for rows to clean, without locks, and returns where to go on, or nil at the end.
@@ -95,6 +124,7 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 		return nil, err
 	}
 	defer c.e.leave()
+	c.rows = c.rows[:0]
 	s := c.t.schema.Load()
 	if !s.collects() {
 		return nil, nil
@@ -105,9 +135,8 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	w := newSweep(s, c.e.micros())
-	c.rows = c.rows[:0]
 	found := false
-	cells := 0
+	cells, seen := 0, 0
 	for it.First(); it.Valid(); it.Next() {
 		if cells++; cells%workPerCheck == 0 {
 			if err := c.e.goOn(ctx); err != nil {
@@ -120,16 +149,21 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 			return nil, err
 		}
 		if fresh {
-			if w.rows > gcRowsPerScan {
+			if w.rows > gcRowsPerScan || seen > gcBytesPerScan {
 				return bytes.Clone(key), nil
 			}
 			found = false
 		}
+		lazy := it.LazyValue()
+		size := len(key) + lazy.Len()
+		seen += size
 		gone, err := w.gone(key)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if gone && !found {
+		case !gone:
+			c.live += int64(size)
+		case !found:
 			found = true
 			c.rows = append(c.rows, bytes.Clone(w.prefix))
 		}
@@ -137,16 +171,17 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 	return nil, it.Error()
 }
 
-// clean looks at rows again, now under their locks, and deletes what has to go. What was written since the scan counts.
-func (c *collection) clean(ctx context.Context, rows [][]byte) error {
+// clean looks at rows again, now under their locks, and deletes what has to go. What was written since the scan counts. It
+// returns how many of the rows it has done.
+func (c *collection) clean(ctx context.Context, rows [][]byte) (done int, err error) {
 	if err := c.e.enterWrite(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	defer c.e.leave()
 	at := target{table: c.t}
 	s, err := at.hold()
 	if err != nil {
-		return nil // the table is gone, and its cells with it
+		return len(rows), nil // the table is gone, and its cells with it
 	}
 	defer c.t.gate.RUnlock()
 	var locks rowLockSet
@@ -155,71 +190,54 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) error {
 	}
 	c.e.rows.lock(&locks, true)
 	defer c.e.rows.unlock(&locks, true)
-	end := afterTerminator(bytes.Clone(rows[len(rows)-1]))
-	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: rows[0], UpperBound: end})
+	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: rows[0], UpperBound: afterTerminator(bytes.Clone(rows[len(rows)-1]))})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer it.Close()
 	b := c.e.db.NewBatch()
 	w := newSweep(s, c.e.micros())
 	cells := 0
 	for _, prefix := range rows {
+		if cells > gcCellsPerBatch {
+			break
+		}
+		done++
 		for it.SeekGE(prefix); it.Valid() && bytes.HasPrefix(it.Key(), prefix); it.Next() {
 			if cells++; cells%workPerCheck == 0 {
 				if err := c.e.goOn(ctx); err != nil {
-					return err
+					return 0, err
 				}
 			}
 			if _, err := w.enter(it.Key()); err != nil {
-				return err
+				return 0, err
 			}
 			gone, err := w.gone(it.Key())
 			if err != nil {
-				return err
+				return 0, err
 			}
 			if !gone {
 				continue
 			}
 			lazy := it.LazyValue()
 			if err := b.Delete(it.Key(), nil); err != nil {
-				return err
+				return 0, err
 			}
-			c.cells++
-			c.bytes += len(it.Key()) + lazy.Len()
+			c.t.garbage.add(it.Key(), lazy.Len())
 			if b.Len() < gcBatchBytes {
 				continue
 			}
 			if err := c.e.applyLazily(b); err != nil {
-				return err
+				return 0, err
 			}
 			b = c.e.db.NewBatch()
 		}
 	}
 	if err := it.Error(); err != nil {
-		return err
+		return 0, err
 	}
-	if c.first == nil {
-		c.first = bytes.Clone(rows[0])
-	}
-	c.last = end
 	// No one waits for it, and the next pass finds again what a crash brings back.
-	return c.e.applyLazily(b)
-}
-
-// compact gives the space of the deleted cells back.
-func (c *collection) compact(ctx context.Context) error {
-	if c.cells < compactMinCells && c.bytes < compactMinBytes {
-		return nil
-	}
-	if err := c.e.enterWrite(ctx); err != nil {
-		return err
-	}
-	defer c.e.leave()
-	if err := c.e.db.Compact(ctx, c.first, c.last, false); err != nil {
-		return c.e.readError(err)
-	}
-	return nil
+	return done, c.e.applyLazily(b)
 }
 
 // collects says whether any cell of the table can ever have to go.

@@ -3,8 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -114,87 +112,6 @@ func TestGCKeepsWhatIsNew(t *testing.T) {
 	if err := <-collected; err != nil {
 		t.Fatal(err)
 	}
-}
-
-// Expired cells, dropped families and dropped rows give their space on disk back.
-func TestSpaceComesBack(t *testing.T) {
-	var c clock
-	c.micros.Store(time.Hour.Microseconds())
-	dir := t.TempDir()
-	r := open(t, engine.Options{Dir: dir, Clock: c.now, MemTableBytes: 1 << 20})
-	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxAgePolicy(time.Hour)}, "g": {}})
-	fillNoise := func(family string) {
-		t.Helper()
-		for b := range 10 {
-			var keys []string
-			var muts []*bigtable.Mutation
-			for i := range 2000 {
-				keys = append(keys, fmt.Sprintf("row%d-%05d", b, i))
-				muts = append(muts, set(family, "q", c.micros.Load(), noise(b*2000+i)))
-			}
-			if errs, err := r.data.Open(tableID).ApplyBulk(r.ctx, keys, muts); err != nil || errs != nil {
-				t.Fatal(err, errs)
-			}
-		}
-	}
-	for name, give := range map[string]func(){
-		"expired": func() { fillNoise("f"); c.advance(2 * time.Hour) },
-		"dropped family": func() {
-			fillNoise("g")
-			if err := r.admin.DeleteColumnFamily(r.ctx, tableID, "g"); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.admin.CreateColumnFamily(r.ctx, tableID, "g"); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		give()
-		before := diskUsage(t, dir)
-		if err := r.RunGC(r.ctx); err != nil {
-			t.Fatal(err)
-		}
-		if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 0 {
-			t.Errorf("%s: %d cells are left", name, got)
-		}
-		after := before
-		for range 100 {
-			if after = diskUsage(t, dir); after < before/2 {
-				break
-			}
-			time.Sleep(20 * time.Millisecond) // files go in the background
-		}
-		if after >= before/2 {
-			t.Errorf("%s: %d bytes of tables before, %d after", name, before, after)
-		}
-	}
-}
-
-func noise(i int) string {
-	var b strings.Builder
-	x := uint64(i)*2654435761 + 1
-	for range 40 {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		fmt.Fprintf(&b, "%016x", x)
-	}
-	return b.String()
-}
-
-func diskUsage(t *testing.T, dir string) int64 {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var total int64
-	for _, name := range names {
-		if info, err := os.Stat(name); err == nil {
-			total += info.Size()
-		}
-	}
-	return total
 }
 
 func TestGCRunsInTheBackground(t *testing.T) {

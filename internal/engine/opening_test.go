@@ -1,12 +1,17 @@
 package engine_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
@@ -88,5 +93,53 @@ func TestManifestBeforeItsPointer(t *testing.T) {
 	reopen(t, r, engine.Options{Dir: "db", FS: fs})
 	if fs.seen == 0 || len(fs.early) > 0 {
 		t.Errorf("of %d pointers to manifests, %q were made before the manifest was durable", fs.seen, fs.early)
+	}
+}
+
+// Logs that have been flushed are removed, so a manifest that has lost the flush has lost what was in them.
+func TestManifestIsAsLongAsItWas(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, engine.Options{Dir: dir, MemTableBytes: 64 << 10})
+	r.create(t)
+	for i := range 400 { // in order, so that table files stay as they are
+		apply(t, r, fmt.Sprintf("row%03d", i), set("f", "q", 1000, noise(i)))
+	}
+	r.disconnect(t)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	logs, err2 := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err := errors.Join(err, err2); err != nil || len(manifests) != 1 || len(logs) > 1 {
+		t.Fatal(manifests, logs, err)
+	}
+	info, err := os.Stat(manifests[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := info.Size() / 20; cut < info.Size(); cut += info.Size() / 20 {
+		copied := t.TempDir()
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(filepath.Join(copied, filepath.Base(manifests[0])), cut); err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.Open(engine.Options{Dir: copied, GCInterval: -1})
+		if errors.Is(err, engine.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			t.Errorf("with %d of %d bytes of the manifest: %v, want ErrDamaged", cut, info.Size(), err)
+			continue
+		}
+		r := dial(t, e)
+		if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 400 {
+			t.Errorf("with %d of %d bytes of the manifest, %d of 400 rows are served", cut, info.Size(), got)
+		}
+		r.disconnect(t)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -21,8 +21,9 @@ type Options struct {
 	NoSync bool
 	// Clock gives server timestamps and the age of cells. Nil means time.Now.
 	Clock func() time.Time
-	// GCInterval is the least time between two passes that remove what the families' rules no longer keep; passes take
-	// at most about a twentieth of the time. 0 means one minute, negative means never (RunGC still works).
+	// GCInterval is the time between two passes that remove what the families' rules no longer keep; the first begins
+	// after 5 seconds at most. A pass works for about a twentieth of the time that it takes, and rests for the others, so
+	// that of a large store takes hours. 0 means one minute, negative means never (RunGC still works).
 	GCInterval time.Duration
 	// CacheBytes is the memory for blocks read from disk. 0 means 64 MiB.
 	CacheBytes int64

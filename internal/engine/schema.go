@@ -22,6 +22,8 @@ type table struct {
 	gate    sync.RWMutex
 	dropped bool // under gate
 
+	garbage garbage // under Engine.collecting
+
 	schema atomic.Pointer[schema]
 	views  atomic.Pointer[map[string]*view]
 }

@@ -71,7 +71,7 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 			db, err = nil, fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r)
 		}
 	}()
-	logs, err := openLogList(fs, dir)
+	logs, err := openLogList(fs, dir, desc.ManifestFilename)
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +225,7 @@ func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault, w *pressur
 	return &pebble.Options{
 		FS:                          logFS{FS: fs, fault: f},
 		Lock:                        lock,
+		Cleaner:                     cleaner{},
 		FormatMajorVersion:          pebble.FormatNewest,                         // checks the middle of the log
 		CacheSize:                   o.cacheBytes() + 2*int64(o.memTableBytes()), // Pebble takes memtables out of it
 		MemTableSize:                o.memTableBytes(),

@@ -38,6 +38,9 @@ func (s *Server) Dial(opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return inproc.Dial(s.engine, opts...)
 }
 
+// Collect removes what the families' rules give up, at once.
+func (s *Server) Collect(ctx context.Context) error { return s.engine.RunGC(ctx) }
+
 // Close stops the server, when the calls under way are done, and makes what it holds durable where it has a folder.
 func (s *Server) Close() error { return s.engine.Close() }
 

@@ -86,6 +86,10 @@ func (c *Conn) Reset() {
 	c.counts = Counts{Calls: map[Method]int{}}
 }
 
+// Collect removes what the families' policies give up by the store's clock, as Bigtable does in its own time, and returns when
+// all of it is gone. The stores of this package never collect by themselves. No fault meets it, as it is no call of the store.
+func (c *Conn) Collect(ctx context.Context) error { return c.server.Collect(ctx) }
+
 // dataService is what the full names of the data API's methods start with.
 const dataService = "/google.bigtable.v2.Bigtable/"
 

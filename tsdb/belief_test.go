@@ -1,0 +1,306 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+var (
+	beliefSeed  = flag.Uint64("belief.seed", 1, "seed of the first random life of a store whose points expire")
+	beliefLives = flag.Int("belief.lives", 2, "how many lives each kind of schema is given, each with the next seed")
+	beliefSteps = flag.Int("belief.steps", 60, "steps of a life")
+)
+
+// TestReadsBelieveThePolicy: random nested policies, classes that change, random writes and deletions, and a clock that jumps
+// by milliseconds or by weeks, often to the very moment at which a point expires. Whatever garbage collection has got round
+// to, and while it is at work, each read and each predicate says what the policies' words say.
+func TestReadsBelieveThePolicy(t *testing.T) {
+	for name, opts := range map[string]tsdb.SchemaOptions{
+		"plain":      {},
+		"salted":     {Salts: 3, Precision: tsdb.Microseconds},
+		"first wins": {FirstWins: true},
+		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}},
+		"first head": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}, FirstWins: true},
+		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed, Only: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range *beliefLives {
+				seed := *beliefSeed + uint64(i)
+				longBubble(t, func(t *testing.T) {
+					b := &belief{T: t, rnd: rand.New(rand.NewPCG(seed, uint64(len(name)))), name: fmt.Sprintf("%s, seed %d", name, seed), opts: opts}
+					b.live()
+				})
+			}
+		})
+	}
+}
+
+// believed is how many points the heads of these tests keep.
+const believed = 3
+
+// belief is the life of a store, and what it must show.
+type belief struct {
+	*testing.T
+	rnd     *rand.Rand
+	name    string
+	opts    tsdb.SchemaOptions
+	classes []gc.Class
+	words   map[string]meaning
+	conn    *tsdbtest.Conn
+	repo    *tsdb.Repository[string]
+	writer  *tsdb.Writer
+	class   gc.Class // that is written
+	points  map[tsdb.Entity]map[time.Time]believedPoint
+	all     []tsdb.Entity
+	steps   int
+	ahead   atomic.Int64 // of the bubble's time, by nanoseconds
+}
+
+type believedPoint struct {
+	value string
+	class string
+}
+
+func (b *belief) fail(format string, args ...any) {
+	b.Helper()
+	b.Fatalf("%s, step %d, %v: %s", b.name, b.steps, b.words, fmt.Sprintf(format, args...))
+}
+
+// live writes, deletes, waits and reads.
+func (b *belief) live() {
+	b.words, b.points = map[string]meaning{}, map[tsdb.Entity]map[time.Time]believedPoint{}
+	for i := range 1 + b.rnd.IntN(3) {
+		c := gc.Class{Name: fmt.Sprint("c", i)}
+		m := randomMeaning(b.rnd, 2)
+		b.words[c.Name], c.Policy = m, m.policy()
+		b.classes = append(b.classes, c)
+	}
+	if b.opts.Head.Only { // what is behind the newest points of another class shows or not, as collection goes
+		b.classes = b.classes[:1]
+	}
+	b.all = []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}
+	schema := b.schema(0)
+	store, conn := tsdbtest.Open(b, tsdbtest.Options{Clock: b.now, Cache: tsdb.CacheOptions{Entries: 100}}, schema)
+	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1})
+	if err != nil {
+		b.fail("%v", err)
+	}
+	defer w.Close(context.Background())
+	b.conn, b.writer = conn, w
+	b.repo, b.class = schema.For(store, acme), b.classes[0]
+	for b.steps = range *beliefSteps {
+		if n := len(b.classes); b.steps > 0 && b.steps%(*beliefSteps/n+1) == 0 {
+			i := b.steps / (*beliefSteps/n + 1)
+			schema := b.schema(i)
+			if err := store.Ensure(b.Context(), schema); err != nil {
+				b.fail("Ensure: %v", err)
+			}
+			b.repo, b.class = schema.For(store, acme), b.classes[i]
+		}
+		b.step()
+		b.reads()
+	}
+}
+
+// schema is the one that writes in the class at an index, and has written in those before it.
+func (b *belief) schema(i int) *tsdb.Schema[string] {
+	opts := b.opts
+	opts.Retention, opts.Older = b.classes[i], slices.Clone(b.classes[:i])
+	s, err := tsdb.Define("r", tsdb.Key("site", "device"), codec.String(), opts)
+	if err != nil {
+		b.fail("Define: %v", err)
+	}
+	return s
+}
+
+// cell is the timestamp that garbage collection goes by.
+func cell(at time.Time) time.Time { return at.Truncate(time.Millisecond) }
+
+// now is the time of the store and of its table.
+func (b *belief) now() time.Time { return time.Now().Round(0).Add(time.Duration(b.ahead.Load())) }
+
+func (b *belief) since(t time.Time) time.Duration { return b.now().Sub(t) }
+
+// pass lets time go by; in one jump where it is long, as every ticker would tick through it.
+func (b *belief) pass(d time.Duration) {
+	if d < time.Second {
+		time.Sleep(d)
+		return
+	}
+	b.ahead.Add(int64(d))
+}
+
+func (b *belief) visible(at time.Time, p believedPoint) bool {
+	return !b.words[p.class].removes(b.since(cell(at)))
+}
+
+// when is a time to write at: about as far back as the class reaches, at its very end, or ahead. Few enough come up to meet
+// again.
+func (b *belief) when() time.Time {
+	unit := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}[b.rnd.IntN(4)]
+	at := b.now().Add(-time.Duration(b.rnd.IntN(30)-3) * unit).Truncate(unit)
+	if ages := b.words[b.class.Name].ages(); b.rnd.IntN(3) > 0 && len(ages) > 0 {
+		age := ages[b.rnd.IntN(len(ages))]
+		switch b.rnd.IntN(3) {
+		case 0:
+			at = b.now().Add(-age).Add(time.Duration(b.rnd.IntN(5)-2) * time.Millisecond)
+		default:
+			step := max(age/5, time.Second)
+			at = b.now().Add(-time.Duration(b.rnd.Int64N(int64(age)))).Truncate(step)
+		}
+	}
+	if b.opts.Precision == tsdb.Nanoseconds && b.rnd.IntN(3) == 0 {
+		at = at.Add([]time.Duration{1, 999_999, 500_000}[b.rnd.IntN(3)])
+	}
+	if b.opts.Precision == tsdb.Microseconds {
+		return at.Truncate(time.Microsecond).UTC()
+	}
+	if b.opts.Precision == tsdb.Milliseconds {
+		return cell(at).UTC()
+	}
+	return at.UTC()
+}
+
+// wait lets time pass: to the moment at which a point may expire or around it, or some other time.
+func (b *belief) wait() {
+	e := b.all[b.rnd.IntN(len(b.all))]
+	for _, at := range slices.SortedFunc(maps.Keys(b.points[e]), time.Time.Compare) {
+		for _, age := range b.words[b.points[e][at].class].ages() {
+			edge := cell(at).Add(age).Add([]time.Duration{-1, 0, 1, time.Millisecond}[b.rnd.IntN(4)])
+			if d := edge.Sub(b.now()); d > 0 {
+				b.pass(d)
+				return
+			}
+		}
+	}
+	b.pass(time.Duration(1+b.rnd.IntN(5)) * []time.Duration{1, time.Millisecond, time.Second, time.Minute, time.Hour, 5 * 24 * time.Hour}[b.rnd.IntN(6)])
+}
+
+// step does one thing.
+func (b *belief) step() {
+	ctx, e, at, value := b.Context(), b.all[b.rnd.IntN(len(b.all))], b.when(), fmt.Sprint("v", b.steps)
+	switch b.rnd.IntN(12) {
+	case 0, 1:
+		b.wrote(e, at, value, b.repo.Put(ctx, e, at, value))
+	case 2:
+		var told tsdb.Outcome
+		err := b.repo.Via(b.writer).PutFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o })
+		if err == nil {
+			if err = b.writer.Flush(ctx); err != nil {
+				b.fail("Flush: %v", err)
+			}
+			err = ended(told)
+		}
+		b.wrote(e, at, value, err)
+	case 3, 4, 5:
+		var batch []tsdb.Point[string]
+		for i := range 1 + b.rnd.IntN(10) {
+			batch = append(batch, tsdb.Point[string]{Entity: b.all[b.rnd.IntN(len(b.all))], Time: b.when(), Value: fmt.Sprint(value, ".", i)})
+		}
+		outcomes, _ := b.repo.PutMany(ctx, batch)
+		for i, p := range batch {
+			b.wrote(p.Entity, p.Time, p.Value, ended(outcomes[i]))
+		}
+	case 6:
+		if b.opts.Head.Only { // which may find what is behind the newest points
+			return
+		}
+		old, there := b.points[e][at]
+		there = there && b.visible(at, old)
+		stored, err := b.repo.PutIfAbsent(ctx, e, at, value)
+		if err == nil && stored == there {
+			b.fail("PutIfAbsent at %v = %v, where a point is there: %v", at, stored, there)
+		}
+		if stored || err != nil {
+			b.wrote(e, at, value, err)
+		}
+	case 7:
+		if b.opts.Head.Only {
+			b.deleted(e, tsdb.AllTime())
+		} else if err := b.repo.Delete(ctx, e, at); err != nil {
+			b.fail("Delete: %v", err)
+		} else {
+			delete(b.points[e], at)
+		}
+	case 8:
+		in := tsdb.Between(at, at.Add(time.Duration(b.rnd.Int64N(int64(time.Hour)))))
+		if b.opts.Head.Only || b.rnd.IntN(4) == 0 {
+			in = tsdb.AllTime()
+		}
+		b.deleted(e, in)
+	default:
+		b.wait()
+	}
+}
+
+// ended is how an outcome would be told by Put.
+func ended(o tsdb.Outcome) error {
+	switch o.State {
+	case tsdb.Stored:
+		return nil
+	case tsdb.Rejected:
+		return fmt.Errorf("%w: %w", tsdb.ErrRejected, o.Err)
+	}
+	return fmt.Errorf("state %v: %w", o.State, o.Err)
+}
+
+// deleted deletes an interval.
+func (b *belief) deleted(e tsdb.Entity, in tsdb.Interval) {
+	if _, err := b.repo.DeleteRange(b.Context(), e, in); err != nil {
+		b.fail("DeleteRange: %v", err)
+	}
+	maps.DeleteFunc(b.points[e], func(at time.Time, _ believedPoint) bool { return in.Contains(at) })
+}
+
+// wrote takes in a write that ended with an error or none, which must be as it is.
+func (b *belief) wrote(e tsdb.Entity, at time.Time, value string, err error) {
+	b.Helper()
+	old, there := b.points[e][at]
+	var want error
+	switch {
+	case b.words[b.class.Name].removes(b.since(cell(at))):
+		want = tsdb.ErrExpired
+	case b.opts.FirstWins && there && b.visible(at, old) && old.value != value:
+		want = tsdb.ErrExists
+	}
+	if !errors.Is(err, want) || want != nil && !errors.Is(err, tsdb.ErrRejected) {
+		b.fail("a write at %v, %v ago: %v, want %v", at, b.since(at), err, want)
+	}
+	if want != nil {
+		return
+	}
+	if b.points[e] == nil {
+		b.points[e] = map[time.Time]believedPoint{}
+	}
+	if b.opts.FirstWins && there && b.visible(at, old) {
+		return
+	}
+	b.points[e][at] = believedPoint{value, b.class.Name}
+}
+
+// shown returns the points of an entity that are visible, newest first.
+func (b *belief) shown(e tsdb.Entity) (out []tsdb.Point[string]) {
+	for at, p := range b.points[e] {
+		if b.visible(at, p) {
+			out = append(out, tsdb.Point[string]{Entity: e, Time: at, Value: p.value})
+		}
+	}
+	slices.SortFunc(out, func(a, b tsdb.Point[string]) int { return b.Time.Compare(a.Time) })
+	if b.opts.Head.Only {
+		out = out[:min(believed, len(out))]
+	}
+	return out
+}

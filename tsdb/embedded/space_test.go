@@ -1,0 +1,101 @@
+package embedded_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// TestExpiredPointsGiveTheirSpaceBack: a folder whose points have all expired, their heads too, ends at about the size of an
+// empty one, while it is open and without any call; and what has not expired is still there.
+func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
+	opts := tsdb.SchemaOptions{
+		Retention: gc.Class{Name: "d1", Policy: gc.MaxAge(24 * time.Hour)},
+		Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3},
+	}
+	frames := tsdb.MustDefine("frames", tsdb.Key("camera"), codec.Bytes(), opts)
+	var now atomic.Int64
+	now.Store(noon.UnixNano())
+	dir := t.TempDir()
+	store, err := embedded.New(t.Context(), embedded.Options{
+		Dir: dir, NoSync: true, GCInterval: 20 * time.Millisecond, Clock: func() time.Time { return time.Unix(0, now.Load()) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(t.Context(), frames, temps); err != nil {
+		t.Fatal(err)
+	}
+	if err := temps.For(store, acme).Put(t.Context(), roof, noon, 1); err != nil {
+		t.Fatal(err)
+	}
+	repo := frames.For(store, acme)
+	x := uint64(1)
+	for camera := range 10 {
+		var points []tsdb.Point[[]byte]
+		for n := range 200 {
+			value := make([]byte, 0, 4<<10)
+			for len(value) < cap(value) {
+				x ^= x << 13
+				x ^= x >> 7
+				x ^= x << 17
+				value = binary.LittleEndian.AppendUint64(value, x)
+			}
+			at := noon.Add(-time.Duration(n) * time.Minute)
+			points = append(points, tsdb.Point[[]byte]{Entity: tsdb.NewEntity(strconv.Itoa(camera)), Time: at, Value: value})
+		}
+		if _, err := repo.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size := folderSize(t, dir); size < 8<<20 {
+		t.Fatalf("the folder has %d bytes with 8 MB of points", size)
+	}
+	now.Add(int64(48 * time.Hour))
+	size := int64(0)
+	for range 500 { // files go in the background
+		if size = folderSize(t, dir); size < 1<<20 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if size >= 1<<20 {
+		t.Errorf("with all points expired the folder has %d bytes", size)
+	}
+	if p, err := temps.For(store, acme).Latest(t.Context(), roof); err != nil || p.Value != 1 {
+		t.Errorf("the point that never expires: %v, %v", p, err)
+	}
+}
+
+// folderSize is what all files of a folder take: tables, logs and the rest.
+func folderSize(t *testing.T, dir string) (total int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // it has just gone
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if info, err := d.Info(); err == nil {
+			total += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total
+}
