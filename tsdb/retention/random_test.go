@@ -19,19 +19,19 @@ import (
 
 var rounds = flag.Int("retention.rounds", 40, "how many random tables to plan for")
 
-// world is a random program: the policies of its classes, and which datasets it has in them.
-type world struct {
+// program is one at random: the policies of its classes, and which datasets it has in them.
+type program struct {
 	*rand.Rand
 	policies map[string]gc.Policy
 }
 
-func (w *world) class() gc.Class {
+func (w *program) class() gc.Class {
 	name := "c" + strconv.Itoa(w.IntN(3))
 	return gc.Class{Name: name, Policy: w.policies[name]}
 }
 
 // redraw gives some classes other policies.
-func (w *world) redraw() {
+func (w *program) redraw() {
 	for i := range 3 {
 		if w.policies["c"+strconv.Itoa(i)], _ = w.policy(); w.IntN(3) == 0 {
 			w.policies["c"+strconv.Itoa(i)] = gc.Never()
@@ -40,13 +40,13 @@ func (w *world) redraw() {
 }
 
 // policy returns a policy of points, and any policy.
-func (w *world) policy() (gc.Policy, gc.Policy) {
+func (w *program) policy() (gc.Policy, gc.Policy) {
 	p := gc.MaxAge(time.Duration(1+w.IntN(5)) * day)
 	return p, []gc.Policy{p, gc.Never(), gc.Any(p, gc.MaxVersions(1+w.IntN(4))), gc.All(p, gc.MaxVersions(1+w.IntN(4)))}[w.IntN(4)]
 }
 
-// datasets returns what the program declares, by shapes that are the same in each world with that seed.
-func (w *world) datasets(t testing.TB, seed uint64) []tsdb.Dataset {
+// datasets returns what it declares, by shapes that are the same in each program with that seed.
+func (w *program) datasets(t testing.TB, seed uint64) []tsdb.Dataset {
 	shapes := rand.New(rand.NewPCG(seed, 1))
 	var out []tsdb.Dataset
 	for i := range 1 + shapes.IntN(4) {
@@ -72,7 +72,7 @@ func (w *world) datasets(t testing.TB, seed uint64) []tsdb.Dataset {
 func TestRandomTables(t *testing.T) {
 	for n := range *rounds {
 		seed := uint64(n)
-		w := &world{Rand: rand.New(rand.NewPCG(seed, 2)), policies: map[string]gc.Policy{}}
+		w := &program{Rand: rand.New(rand.NewPCG(seed, 2)), policies: map[string]gc.Policy{}}
 		w.redraw()
 		stored := w.datasets(t, seed)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, stored...)
