@@ -391,6 +391,49 @@ func TestTheTableHasRoomFor100Families(t *testing.T) {
 	}
 }
 
+// TestWhatANewerProgramWrote: what is not understood is not changed.
+func TestWhatANewerProgramWrote(t *testing.T) {
+	for name, tt := range map[string]struct{ row, column, value, says string }{
+		"a newer format":   {"!format", "v", "2", "The stored format has version 2, this program knows 1."},
+		"a newer dataset":  {"!dataset#events", "json", `{"name":"events","precision":"ps"}`, "dataset events: Its entry in the catalogue is none of this version's"},
+		"a broken dataset": {"!dataset#events", "json", "{", "!dataset#events does not decode"},
+	} {
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)), define(t, "events", days("d7", 7)))
+		m := bigtable.NewMutation()
+		m.Set("_sys", tt.column, 0, []byte(tt.value))
+		if err := table.Apply(t.Context(), tt.row, m); err != nil {
+			t.Fatal(err)
+		}
+		p, err := retention.NewPlan(t.Context(), store, define(t, "readings", days("d90", 30)))
+		if err == nil {
+			_, err = p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", name, err, tt.says)
+		}
+		if _, err := retention.NewPlanFor(t.Context(), store, nil); err == nil && name != "a newer format" {
+			t.Errorf("%s: there is a plan by the catalogue", name)
+		}
+	}
+}
+
+// TestOutage: a plan waits for a service that is away, within the timeout of scans.
+func TestOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		readings := define(t, "readings", days("d90", 90))
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: time.Minute}}, readings)
+		end := conn.Outage()
+		begin := time.Now()
+		if _, err := retention.NewPlan(t.Context(), store, readings); err == nil || time.Since(begin) > time.Minute {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		time.AfterFunc(10*time.Second, end)
+		if p, err := retention.NewPlan(t.Context(), store, readings); err != nil || p.Table() != "projects/local/instances/local/tables/"+tsdbtest.Table {
+			t.Errorf("%v, %v", p, err)
+		}
+	})
+}
+
 // TestPlanByTheCatalogue: a tool that has no schemas changes a class in every dataset and rollup that has it, and nothing else.
 func TestPlanByTheCatalogue(t *testing.T) {
 	stored := []tsdb.Dataset{define(t, "readings", days("d90", 90), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 90)))}

@@ -84,10 +84,13 @@ func TestPlans(t *testing.T) {
 			want: []tsdb.Dataset{define(t, "readings", d30), define(t, "events", d7)},
 		},
 		{
-			name: "unlisted", stored: []tsdb.Dataset{define(t, "readings", d30), define(t, "events", d7), define(t, "others", d30)},
+			name: "unlisted", stored: []tsdb.Dataset{define(t, "readings", d30), define(t, "events", d7), define(t, "others", d30, older(d90))},
 			then: func(t *testing.T, a *bigtable.AdminClient) {
 				set(t, a, "d7", bigtable.NoGcPolicy())
 				set(t, a, "d30", bigtable.NoGcPolicy())
+				if err := a.DeleteColumnFamily(t.Context(), tsdbtest.Table, "d90"); err != nil {
+					t.Fatal(err)
+				}
 			},
 			want: []tsdb.Dataset{define(t, "readings", d30)}, remain: true,
 		},
@@ -95,6 +98,19 @@ func TestPlans(t *testing.T) {
 			name: "catalogue", stored: []tsdb.Dataset{define(t, "readings", d30)},
 			then: func(t *testing.T, a *bigtable.AdminClient) { set(t, a, "d30", bigtable.MaxAgePolicy(7*day)) },
 			want: []tsdb.Dataset{define(t, "readings", days("d30", 7))},
+		},
+		{
+			name: "others_table", want: []tsdb.Dataset{define(t, "readings", d30)},
+			then: func(t *testing.T, a *bigtable.AdminClient) {
+				if err := a.CreateTable(t.Context(), tsdbtest.Table); err != nil {
+					t.Fatal(err)
+				}
+				create(t, a, "own", bigtable.Family{GCPolicy: bigtable.MaxVersionsPolicy(7)})
+			},
+		},
+		{
+			name: "order", stored: []tsdb.Dataset{define(t, "readings", d30, older(d7, d90))},
+			want: []tsdb.Dataset{define(t, "readings", d90, older(d30, d7))},
 		},
 		{
 			name: "another_shape", stored: []tsdb.Dataset{define(t, "readings", d30, heads(5)), define(t, "events", d30)},

@@ -3,7 +3,6 @@ package retention
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -49,9 +48,6 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 	dec.DisallowUnknownFields() // what is not understood must not be applied
 	if err := dec.Decode(&p.doc); err != nil {
 		return nil, invalid.New(ErrInvalid, "plan", "no plan of this version", err.Error())
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, invalid.New(ErrInvalid, "plan", "followed by more", "one plan")
 	}
 	for n, i := range p.doc.Items {
 		if _, ok := signs[i.Kind]; !ok {
