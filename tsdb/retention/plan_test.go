@@ -1,0 +1,53 @@
+package retention_test
+
+import (
+	"errors"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestPlanByTheCatalogue: a tool that has no schemas changes a class in every dataset and rollup that has it, and nothing else.
+func TestPlanByTheCatalogue(t *testing.T) {
+	stored := []tsdb.Dataset{define(t, "readings", days("d90", 90), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 90)))}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, stored...)
+	a := admin(t, conn)
+	ctx := t.Context()
+	if p, err := retention.NewPlanFor(ctx, store, nil); err != nil || !p.Empty() || p.Drifted() {
+		t.Errorf("with nothing to change: %v, %v", p, err)
+	}
+	for name, classes := range map[string]map[string]gc.Policy{
+		"no class": {"d91": gc.Never()}, "a family": {"d90.h2": gc.Never()}, "versions": {"d90": gc.MaxVersions(2)}, "nonsense": {"d90": gc.MaxAge(0)},
+	} {
+		if p, err := retention.NewPlanFor(ctx, store, classes); !errors.Is(err, retention.ErrInvalid) && !errors.Is(err, gc.ErrInvalid) && !errors.Is(err, gc.ErrVersions) {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	p, err := retention.NewPlanFor(ctx, store, map[string]gc.Policy{"d90": gc.MaxAge(30 * day)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := apply(t, store, p, "d90")
+	if len(rep.Applied) != 8 { // points, heads, four of the rollup, two datasets
+		t.Errorf("%v", rep)
+	}
+	if err := store.Ensure(ctx, stored...); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		t.Errorf("Ensure of a program with the old policy: %v", err)
+	}
+	if err := store.Ensure(ctx, define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 30)))); err != nil {
+		t.Errorf("Ensure of a program with the new policy: %v", err)
+	}
+	set(t, a, "d7", bigtable.NoGcPolicy())
+	if p, err := retention.NewPlanFor(ctx, store, nil); err != nil || !p.Drifted() {
+		t.Errorf("after a change elsewhere: %v, %v", p, err)
+	}
+	empty, _ := tsdbtest.Open(t, tsdbtest.Options{})
+	if _, err := retention.NewPlanFor(ctx, empty, nil); !errors.Is(err, tsdb.ErrNoTable) {
+		t.Errorf("without a table: %v", err)
+	}
+}
