@@ -109,6 +109,14 @@ func TestPlans(t *testing.T) {
 			},
 		},
 		{
+			name: "classes", stored: []tsdb.Dataset{define(t, "readings", d30, heads(2))},
+			want: []tsdb.Dataset{define(t, "readings", d30, heads(2), choice(d7, keep))},
+		},
+		{
+			name: "class_tightened", stored: []tsdb.Dataset{define(t, "readings", d30, choice(d7, d90))},
+			want: []tsdb.Dataset{define(t, "readings", d30, choice(days("d7", 3), d90), hourly(keep))},
+		},
+		{
 			name: "order", stored: []tsdb.Dataset{define(t, "readings", d30, older(d7, d90))},
 			want: []tsdb.Dataset{define(t, "readings", d90, older(d30, d7))},
 		},

@@ -71,6 +71,10 @@ func older(c ...gc.Class) func(*tsdb.SchemaOptions) {
 	return func(o *tsdb.SchemaOptions) { o.Older = c }
 }
 
+func choice(c ...gc.Class) func(*tsdb.SchemaOptions) {
+	return func(o *tsdb.SchemaOptions) { o.Classes = c }
+}
+
 // admin is a client beside the store, as a console is.
 func admin(t testing.TB, conn *tsdbtest.Conn) *bigtable.AdminClient {
 	t.Helper()
