@@ -19,9 +19,9 @@ import (
 func (a *app) retention() *cli.Command {
 	return &cli.Command{
 		Name:  "retention",
-		Usage: "how long data is kept: what would change, the change itself, and what was changed elsewhere",
+		Usage: "how long data is kept: what would change, the change itself, what was changed elsewhere, and what will be held",
 		Commands: []*cli.Command{
-			a.retentionPlan(), a.retentionApply(), a.retentionDrift(),
+			a.retentionPlan(), a.retentionApply(), a.retentionDrift(), a.forecastCommand(),
 		},
 	}
 }
