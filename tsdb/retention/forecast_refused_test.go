@@ -64,12 +64,14 @@ func TestForecastRefusals(t *testing.T) {
 // TestForecastOutlivesFaults: a stream that breaks is read on, and nothing is counted twice.
 func TestForecastOutlivesFaults(t *testing.T) {
 	w := newWorld(t, 30*aDay)
-	w.fill(t, "acme", 10, uniform(3000, 0, 40*aDay))
-	want := figures(w.forecast(t, retention.ForecastOptions{}))
+	w.fill(t, "acme", 10, uniform(20_000, 0, 40*aDay))
+	opts := retention.ForecastOptions{Rows: 6000}
+	want := figures(w.forecast(t, opts))
+	w.breaks = 2
 	w.conn.Inject(tsdbtest.CutStream(50, codes.Unavailable).On(tsdbtest.ReadRows).Skip(1).Times(3))
 	w.conn.Inject(tsdbtest.Fail(codes.Unavailable).On("SampleRowKeys").Times(2))
-	f, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{})
-	if err != nil || figures(f) != want {
+	f, err := retention.NewForecast(t.Context(), w.store, opts)
+	if err != nil || figures(f) != want || w.breaks != 0 {
 		t.Errorf("%v, %v; want %s", f, err, want)
 	}
 }

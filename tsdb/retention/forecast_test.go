@@ -13,6 +13,8 @@ import (
 
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -47,6 +49,7 @@ type world struct {
 	// that is set.
 	samples []*btpb.SampleRowKeysResponse
 	thin    int
+	breaks  int // so many streams of samples end in the middle
 }
 
 func (w *world) freeze(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -87,6 +90,10 @@ func (f *freezer) RecvMsg(m any) error {
 	}
 	if len(f.left) == 0 {
 		return io.EOF
+	}
+	if f.breaks > 0 && len(f.left) < len(f.samples)/2 {
+		f.breaks--
+		return status.Error(codes.Unavailable, "broken")
 	}
 	proto.Merge(m.(proto.Message), f.left[0])
 	f.left = f.left[1:]
