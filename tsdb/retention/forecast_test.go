@@ -331,19 +331,22 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 	for _, tr := range w.of {
 		want += tr.each * sizeOf(tr.ages, func(x time.Duration) bool { return x > 30*aDay })
 	}
-	for _, rows := range []int{2000, 8000} {
-		const seeds = 30
-		near, off := 0, 0.0
+	for _, rows := range []int{2000, 8000, 20_000} {
+		const seeds = 25
+		near, off, far, wide := 0, 0.0, 0.0, 0.0
 		for seed := range uint64(seeds) {
 			e := w.forecast(t, retention.ForecastOptions{Rows: rows, Seed: seed}).Whole.ExpiredBytes
 			if math.Abs(e.Value-want) <= 2*e.Error {
 				near++
 			}
 			off += (e.Value - want) / want / seeds
+			far += (e.Value - want) * (e.Value - want) / want / want / seeds
+			wide += e.Error / want / seeds
 		}
-		t.Logf("%d rows: %d of %d within two standard errors, off by %.0f%% on average", rows, near, seeds, off*100)
-		if near < seeds*3/4 || math.Abs(off) > 0.3 {
-			t.Errorf("%d rows: %d of %d within two standard errors, off by %.0f%% on average", rows, near, seeds, off*100)
+		far = math.Sqrt(far)
+		t.Logf("%d rows: %d of %d within two standard errors, of %.0f%%; off by %.0f%%, %.0f%% on average", rows, near, seeds, wide*100, far*100, off*100)
+		if near < seeds*3/4 || math.Abs(off) > 0.3 || far > 1.5*wide || far < wide/4 {
+			t.Errorf("%d rows: %d of %d within two standard errors, of %.0f%%; off by %.0f%%, %.0f%% on average", rows, near, seeds, wide*100, far*100, off*100)
 		}
 	}
 }
