@@ -21,7 +21,7 @@ func (a *app) retention() *cli.Command {
 		Name:  "retention",
 		Usage: "how long data is kept: what would change, the change itself, what was changed elsewhere, and what will be held",
 		Commands: []*cli.Command{
-			a.retentionPlan(), a.retentionApply(), a.retentionDrift(), a.forecastCommand(),
+			a.retentionPlan(), a.retentionApply(), a.retentionDrift(), a.retentionForecast(),
 		},
 	}
 }
@@ -129,6 +129,15 @@ func (a *app) approved(ctx context.Context, c *cli.Command, store *tsdb.Store) (
 
 // planned makes a plan by the catalogue, with the policies of --set.
 func planned(ctx context.Context, c *cli.Command, store *tsdb.Store) (*retention.Plan, error) {
+	classes, err := classesSet(c)
+	if err != nil {
+		return nil, err
+	}
+	return retention.NewPlanFor(ctx, store, classes)
+}
+
+// classesSet returns the policies of --set by their classes.
+func classesSet(c *cli.Command) (map[string]gc.Policy, error) {
 	classes := map[string]gc.Policy{}
 	for name, text := range c.StringMap("set") {
 		p, err := gc.Parse(text)
@@ -137,7 +146,7 @@ func planned(ctx context.Context, c *cli.Command, store *tsdb.Store) (*retention
 		}
 		classes[name] = p
 	}
-	return retention.NewPlanFor(ctx, store, classes)
+	return classes, nil
 }
 
 // keep writes a plan to a file that is not there.

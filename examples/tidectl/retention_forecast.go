@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -20,11 +20,11 @@ type forecast struct {
 	Drops []retention.Drop `json:"drops,omitempty"`
 }
 
-func (a *app) forecastCommand() *cli.Command {
+func (a *app) retentionForecast() *cli.Command {
 	return &cli.Command{
 		Name: "forecast", Usage: "say what the retention classes hold and will hold; reads a sample of the rows", HideHelpCommand: true,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "set", Usage: "say what another policy would drop, as in `d90=maxage=30d`; may be given several times"},
+			&cli.StringMapFlag{Name: "set", Usage: "say what another policy of a `class` would drop, as d90=maxage=30d; as often as needed"},
 			&cli.IntFlag{Name: "rows", Usage: "read at most that many `rows`; more are more exact", Value: 200_000},
 			&cli.IntFlag{Name: "requests", Usage: "make at most that many `requests`", Value: 2000},
 			&cli.Int64Flag{Name: "bytes", Usage: "read at most that many `bytes`", Value: 256 << 20},
@@ -32,10 +32,16 @@ func (a *app) forecastCommand() *cli.Command {
 			&cli.DurationFlag{Name: "window", Usage: "judge the rate of writes by that `time` before now", Value: 7 * 24 * time.Hour},
 			&cli.Uint64Flag{Name: "seed", Usage: "choose other rows with another `number`"},
 		},
+		DisableSliceFlagSeparator: true,
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
-			classes, policies, err := changes(c.StringSlice("set"))
+			classes, err := classesSet(c)
 			if err != nil {
-				return usageError{err}
+				return err
+			}
+			for class, policy := range classes {
+				if _, _, err := policy.PointAge(); err != nil {
+					return usageError{fmt.Errorf("--set %s: %w", class, err)}
+				}
 			}
 			f, err := retention.NewForecast(ctx, store, retention.ForecastOptions{
 				Rows: c.Int("rows"), Requests: c.Int("requests"), Bytes: c.Int64("bytes"), Weeks: c.Int("weeks"),
@@ -45,8 +51,8 @@ func (a *app) forecastCommand() *cli.Command {
 				return err
 			}
 			out := forecast{Forecast: f}
-			for i, class := range classes {
-				drop, err := f.Drops(class, policies[i])
+			for _, class := range slices.Sorted(maps.Keys(classes)) {
+				drop, err := f.Drops(class, classes[class])
 				if err != nil {
 					return err
 				}
@@ -63,23 +69,4 @@ func (a *app) forecastCommand() *cli.Command {
 			return err
 		}),
 	}
-}
-
-// changes reads policies of classes.
-func changes(texts []string) (classes []string, policies []gc.Policy, err error) {
-	for _, text := range texts {
-		class, policy, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, nil, fmt.Errorf("--set is %q, and has to be a class and a policy, as in d90=maxage=30d", text)
-		}
-		p, err := gc.Parse(policy)
-		if err == nil {
-			_, _, err = p.PointAge()
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("--set %s: %w", class, err)
-		}
-		classes, policies = append(classes, class), append(policies, p)
-	}
-	return classes, policies, nil
 }

@@ -1,31 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 )
 
-// forecastOf runs the command by itself.
-func forecastOf(t *testing.T, dir, form string, args ...string) (string, error) {
-	t.Helper()
-	var out bytes.Buffer
-	a := &app{std: streams{strings.NewReader(""), &out, &out}, dir: dir, form: form}
-	c := a.forecastCommand()
-	strict(c)
-	c.Writer, c.ErrWriter = &out, &out
-	err := c.Run(t.Context(), append([]string{"forecast"}, args...))
-	return out.String(), err
-}
-
 func TestForecast(t *testing.T) {
 	dir := filled(t, 10)
-	out, err := forecastOf(t, dir, "text", "--weeks", "3", "--set", "keep=maxage=1d")
+	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "-o", "text", "retention", "forecast", "--weeks", "3", "--set", "keep=maxage=1d")
 	if want(t, 0, err, "forecast"); !strings.Contains(out, "All rows were counted") || !strings.Contains(out, "WEEK 3") || !strings.Contains(out, "would drop") {
 		t.Errorf("it prints %s", out)
 	}
-	out, err = forecastOf(t, dir, "json", "--set", "keep=maxage=1d")
+	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "-o", "json", "retention", "forecast", "--set", "keep=maxage=1d")
 	want(t, 0, err, "forecast as JSON")
 	var got struct {
 		Version  int
@@ -37,11 +24,11 @@ func TestForecast(t *testing.T) {
 		t.Errorf("%s: %v", out, err)
 	}
 	for _, args := range [][]string{{"acme"}, {"--set", "keep"}, {"--set", "keep=never mind"}, {"--set", "keep=maxversions=3"}, {"--rows", "many"}} {
-		_, err := forecastOf(t, dir, "text", args...)
+		_, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "retention", "forecast"}, args...)...)
 		want(t, exitUsage, err, strings.Join(args, " "))
 	}
 	for _, args := range [][]string{{"--set", "other=maxage=1d"}, {"--rows", "5"}} {
-		_, err := forecastOf(t, dir, "text", args...)
+		_, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "retention", "forecast"}, args...)...)
 		want(t, exitFailed, err, strings.Join(args, " "))
 	}
 }
