@@ -77,7 +77,7 @@ type Figures struct {
 	ExpiredBytes Estimate `json:"expired_bytes"`
 	ExpiredCells Estimate `json:"expired_cells"`
 	// DayBytes and DayCells are what a day adds, by how many cells have timestamps within ForecastOptions.Window. They are 0
-	// for heads, which replace what they hold.
+	// for heads and marks, which replace what they hold.
 	DayBytes Estimate `json:"day_bytes"`
 	DayCells Estimate `json:"day_cells"`
 	// Weeks are the bytes after one week, two weeks, and so on, if writes go on as they did, under the catalogue's policy, and
@@ -127,7 +127,7 @@ type ForecastOptions struct {
 	// Window is the time before now by which the rate of writes is judged; at least an hour. 0 is 7 days. Where data is kept for
 	// less, or is not that old yet, it is as long as that.
 	Window time.Duration
-	// Seed chooses which parts of the table are read. With the same seed, table and clock a forecast comes out the same.
+	// Seed chooses which rows are read. With the same seed, rows, clock and samples of the service a forecast comes out the same.
 	Seed uint64
 }
 
@@ -153,12 +153,18 @@ const day = 24 * time.Hour
 // it grows. It goes by the catalogue, so it needs no admin rights, and works on datasets that the program was not compiled
 // with.
 //
-// The service cuts the table into parts and tells how many bytes each has. Up to ForecastOptions.Rows rows are read, from parts
-// that are spread over the table by chance; a table with fewer is read whole, and nothing is left to chance. In between, the
-// figures of a class or of a large tenant are within a few percent, and those of a small one may be off by much: their Error
-// says so. What the service holds in memory alone, written within about the last minutes, may be missing in the sizes.
+// The service cuts the table into parts and tells how many bytes each has, give or take 5%. Up to ForecastOptions.Rows rows are
+// read, of parts that are spread over the table by chance; a table with fewer is read whole, and nothing is left to chance. Parts
+// that are small enough are read to their ends, and larger ones here and there: of some entities, from some times on. How
+// much a class or a large tenant has comes out within a few percent, how old it is less exactly, the more so the more alike
+// the rows of a part are; what a small tenant has may be off by much. Each figure's Error says so. What the service holds
+// in memory alone, written within the last minutes, may be missing in the sizes.
 //
-// The call is an operator's: it reads the rows of all tenants, and fails with tsdb.ErrTenantMismatch where ctx carries one.
+// The call is an operator's: it reads the rows of all tenants, past their authorized views and their limits, also of those that
+// are erased, and fails with tsdb.ErrTenantMismatch where ctx carries one. It decodes no payload, and keeps no key of an entity.
+// Where Rows, Bytes or Requests are spent before all is read of a table of which the service tells no sizes, as of one that is
+// small, its error wraps tsdb.ErrInvalid.
+//
 // It is bounded by ctx, and each of its requests by the timeout of scans. On a store over a client without the store's
 // interceptors it fails with tsdb.ErrUnguardedClient, as the sizes cannot be seen.
 func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (*Forecast, error) {

@@ -72,15 +72,15 @@ func TestForecastOfAllKindsOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `Forecast of table tidemark at 2026-06-01T12:00:00Z
-Read: 59 rows, 3.81 KB, in 2 requests: 1 of 1 parts of the table, 1 of them to the end
+Read: 59 rows, 3.68 KB, in 2 requests: 1 of 1 parts of the table, 1 of them to the end
 All rows were counted: what is stored is exact.
 
 CLASS  POLICY       HOLDS    EXPIRED  A DAY  WEEK 1   WEEK 4   WEEK 12  STEADY
 _mark  -            92 B     0 B      0 B    92 B     92 B     92 B     92 B
 d30    maxage=30d   2.42 KB  1.05 KB  45 B   1.38 KB  1.38 KB  1.38 KB  1.38 KB
 d7     maxage=7d    618 B    251 B    45 B   365 B    365 B    365 B    365 B
-y2     maxage=730d  682 B    0 B      87 B   1.29 KB  3.11 KB  7.95 KB  63.2 KB
-all                 3.81 KB  1.3 KB   176 B  3.12 KB  4.94 KB  9.79 KB  65 KB
+y2     maxage=730d  550 B    0 B      70 B   1.04 KB  2.5 KB   6.39 KB  50.8 KB
+all                 3.68 KB  1.3 KB   159 B  2.87 KB  4.33 KB  8.22 KB  52.6 KB
 
 TENANT  DATASET  ROWS OF          CLASS  HOLDS   CELLS  EXPIRED  A DAY
 -       -        another program  d30    85 B    3      85 B     0 B
@@ -89,7 +89,7 @@ acme    temps    points           d7     450 B   10     135 B    45 B
 acme    temps    head             d30    538 B   40     511 B    0 B
 acme    temps    head             d7     168 B   12     116 B    0 B
 acme    temps    mark.daily       _mark  92 B    2      0 B      0 B
-acme    temps    rollup.daily     y2     682 B   62     0 B      87 B
+acme    temps    rollup.daily     y2     550 B   50     0 B      70 B
 `
 	if got := f.String(); got != want {
 		t.Errorf("%s", got)
