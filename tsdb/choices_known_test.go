@@ -31,7 +31,7 @@ func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			synctest.Wait()
-			n := conn.Counts().Calls[tsdbtest.ReadRows]
+			n := conn.Counts().Upkeep
 			conn.Reset()
 			return n
 		}
@@ -40,7 +40,7 @@ func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 			t.Errorf("%d reads in ten minutes, %d of them of marks", both, marks)
 		}
 		time.Sleep(time.Hour)
-		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 0 {
+		if n := conn.Counts().Upkeep; n != 0 {
 			t.Errorf("%d reads by nobody", n)
 		}
 	})

@@ -231,3 +231,64 @@ func collect(seq func(func(tsdb.Point[string], error) bool)) (out []tsdb.Point[s
 	}
 	return out, nil
 }
+
+// TestHeadsThatLostWhatOutlives: points of a month that newer ones of a week have pushed out of the head come to light when
+// those expire. Heads are asked in one request, and the points of those entities alone whose heads may have lost some.
+func TestHeadsThatLostWhatOutlives(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 1}})
+		c := &clock{now: start}
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		repo := s.For(store, acme)
+		at := func(n int) time.Time { return start.Add(time.Duration(n) * day) }
+		put := func(e tsdb.Entity, days ...int) {
+			t.Helper()
+			var points []tsdb.Point[string]
+			for _, n := range days {
+				c.now = at(max(n, int(c.now.Sub(start)/day)))
+				points = append(points, tsdb.Point[string]{Entity: e, Time: at(n), Value: "x"})
+			}
+			if _, err := repo.PutMany(t.Context(), points); err != nil {
+				t.Fatal(err)
+			}
+		}
+		newest := func(reads int, want ...int) {
+			t.Helper()
+			conn.Reset()
+			answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{tsdb.NewEntity("x", "1"), tsdb.NewEntity("x", "2"), tsdb.NewEntity("x", "3")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, a := range answers {
+				if a.Err != nil || !a.Point.Time.Equal(at(want[i])) {
+					t.Errorf("on day %v: entity %d is %v, %v, want day %d", c.now, i+1, a.Point, a.Err, want[i])
+				}
+			}
+			if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != reads {
+				t.Errorf("%d reads, want %d", n, reads)
+			}
+			under, err := collect(repo.LatestUnder(t.Context(), tsdb.NewPrefix("x")))
+			if err != nil || len(under) != 3 {
+				t.Fatal(under, err)
+			}
+			for i, p := range under {
+				if !p.Time.Equal(at(want[i])) {
+					t.Errorf("under: entity %d is %v, want day %d", i+1, p, want[i])
+				}
+			}
+		}
+		one, two, three := tsdb.NewEntity("x", "1"), tsdb.NewEntity("x", "2"), tsdb.NewEntity("x", "3")
+		assign(t, store, acme, tenants.Profile{Retention: "d30"})
+		put(one, 10)
+		put(two, 10)
+		assign(t, store, acme, tenants.Profile{})
+		put(one, 11, 12)
+		put(two, 11, 12)
+		assign(t, store, acme, tenants.Profile{Retention: "d30"})
+		put(two, 5) // behind the others, and in the head for all that
+		put(three, 12)
+		newest(1, 12, 12, 12)
+		put(three, 20)
+		newest(3, 10, 10, 20) // one head shows nothing, one what is older than the newest
+	})
+}

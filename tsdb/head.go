@@ -42,7 +42,8 @@ type Head struct {
 	Points int
 	// Only keeps the head and no other rows: a short history of the newest points, in one row an entity, with every call of
 	// a repository. A point behind the newest ones is gone as soon as they are stored; until Bigtable has collected it, it
-	// may show again when a newer one is deleted, and PutIfAbsent may find it. It goes with neither FirstWins nor Merge.
+	// may show again when a newer one is deleted or, in a shorter class, expires, and PutIfAbsent may find it. It goes with
+	// neither FirstWins nor Merge.
 	Only bool
 }
 

@@ -51,7 +51,7 @@ func (d *dataset) withRollups(rollups []catalog.Rollup) error {
 			return fmt.Errorf("rollup %s: %w", invalid.Quote(rollups[i].Name), err)
 		}
 	}
-	return d.checkFamilies()
+	return nil
 }
 
 func (d *dataset) addRollup(e *catalog.Rollup) error {

@@ -229,6 +229,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if err := s.checkSources(s.listed); err != nil {
 		return nil, err
 	}
+	if err := s.checkFamilies(); err != nil {
+		return nil, err
+	}
 	s.withChoices()
 	return s, nil
 }
