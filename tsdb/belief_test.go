@@ -22,8 +22,8 @@ import (
 
 var (
 	beliefSeed  = flag.Uint64("belief.seed", 1, "seed of the first random life of a store whose points expire")
-	beliefLives = flag.Int("belief.lives", 2, "how many lives each kind of schema is given, each with the next seed")
-	beliefSteps = flag.Int("belief.steps", 60, "steps of a life")
+	beliefLives = flag.Int("belief.lives", 1, "how many lives each kind of schema is given, each with the next seed")
+	beliefSteps = flag.Int("belief.steps", 50, "steps of a life")
 )
 
 // TestReadsBelieveThePolicy: random nested policies, classes that change, random writes and deletions, and a clock that jumps

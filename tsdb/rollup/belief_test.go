@@ -102,7 +102,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 				}
 				slices.SortFunc(starts, time.Time.Compare)
 				for _, s := range starts {
-					if edge := s.Add(age).Add(time.Duration(rnd.IntN(3)-1) * time.Millisecond); edge.After(c.now) {
+					if edge := s.Add(age).Add([]time.Duration{-time.Millisecond, -1, 0, 1, time.Millisecond}[rnd.IntN(5)]); edge.After(c.now) {
 						jump = edge.Sub(c.now)
 						break
 					}
