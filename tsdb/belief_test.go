@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -20,8 +22,8 @@ import (
 
 var (
 	beliefSeed  = flag.Uint64("belief.seed", 1, "seed of the first random life of a store whose points expire")
-	beliefLives = flag.Int("belief.lives", 2, "how many lives each kind of schema is given, each with the next seed")
-	beliefSteps = flag.Int("belief.steps", 60, "steps of a life")
+	beliefLives = flag.Int("belief.lives", 1, "how many lives each kind of schema is given, each with the next seed")
+	beliefSteps = flag.Int("belief.steps", 50, "steps of a life")
 )
 
 // TestReadsBelieveThePolicy: random nested policies, classes that change, random writes and deletions, and a clock that jumps
@@ -60,6 +62,7 @@ type belief struct {
 	classes []gc.Class
 	words   map[string]meaning
 	conn    *tsdbtest.Conn
+	admin   *bigtable.AdminClient
 	repo    *tsdb.Repository[string]
 	writer  *tsdb.Writer
 	class   gc.Class // that is written
@@ -99,12 +102,14 @@ func (b *belief) live() {
 		b.fail("%v", err)
 	}
 	defer w.Close(context.Background())
+	_, b.admin = tsdbtest.Clients(b, conn)
 	b.conn, b.writer = conn, w
 	b.repo, b.class = schema.For(store, acme), b.classes[0]
 	for b.steps = range *beliefSteps {
 		if n := len(b.classes); b.steps > 0 && b.steps%(*beliefSteps/n+1) == 0 {
 			i := b.steps / (*beliefSteps/n + 1)
 			schema := b.schema(i)
+			b.drift(false)
 			if err := store.Ensure(b.Context(), schema); err != nil {
 				b.fail("Ensure: %v", err)
 			}
@@ -192,7 +197,7 @@ func (b *belief) wait() {
 // step does one thing.
 func (b *belief) step() {
 	ctx, e, at, value := b.Context(), b.all[b.rnd.IntN(len(b.all))], b.when(), fmt.Sprint("v", b.steps)
-	switch b.rnd.IntN(12) {
+	switch b.rnd.IntN(13) {
 	case 0, 1:
 		b.wrote(e, at, value, b.repo.Put(ctx, e, at, value))
 	case 2:
@@ -241,8 +246,40 @@ func (b *belief) step() {
 			in = tsdb.AllTime()
 		}
 		b.deleted(e, in)
+	case 9:
+		b.drift(true)
 	default:
 		b.wait()
+	}
+}
+
+// drift changes the policies of the table's families behind the store, to ones that keep longer or for ever, or puts them
+// right.
+func (b *belief) drift(away bool) {
+	for i := range b.classes {
+		c := &b.classes[i]
+		if away && b.rnd.IntN(2) == 0 || c.Name > b.class.Name {
+			continue
+		}
+		policies := map[string]gc.Policy{c.Name: c.Policy}
+		if n := b.opts.Head.Points; n > 0 {
+			policies[fmt.Sprintf("%s.h%d", c.Name, n)] = gc.Any(c.Policy, gc.MaxVersions(n))
+		}
+		if b.opts.Head.Only {
+			delete(policies, c.Name)
+		}
+		longer := gc.Never()
+		if b.rnd.IntN(2) == 0 {
+			longer = randomMeaning(b.rnd, 2).policy()
+		}
+		for name, p := range policies {
+			if away {
+				p = gc.All(p, longer)
+			}
+			if err := b.admin.UpdateFamily(b.Context(), tsdbtest.Table, name, bigtable.Family{GCPolicy: p.Bigtable()}); err != nil {
+				b.fail("drifting: %v", err)
+			}
+		}
 	}
 }
 

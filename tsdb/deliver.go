@@ -31,6 +31,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	if ok {
 		items, ok = d.classed(ctx, items, &r)
 	}
+	items = d.unexpired(items)
 	if !ok || len(items) == 0 {
 		return r
 	}

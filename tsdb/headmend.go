@@ -63,26 +63,44 @@ func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error
 }
 
 // missing returns those of an entity's newest points that its head lacks, or has otherwise. Where the head has as many as it
-// keeps that are all newer than what was deleted, none of its own was, and it is not compared.
+// keeps that are all newer than what was deleted, and that stay as long as any, none of its own was, and it is not compared.
+//
+// Points that stay longer than newer ones come to light when those expire, so where classes are mixed the newest of each
+// class count.
 func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, deleted int64) ([]stored, error) {
 	n := r.schema.head.Points
 	head, err := r.rows.Row(ctx, r.headKey(e.path), h.headFilter(n))
 	if err != nil {
 		return nil, r.store.explain(err)
 	}
-	if have := h.versions(nil, head, n); len(have) == n && have[n-1].units > deleted {
+	mixed := !h.d.ordered()
+	have := h.versions(nil, head, n)
+	for _, v := range have {
+		mixed = mixed || v.rank >= len(h.d.tags)
+	}
+	if !mixed && len(have) == n && have[n-1].units > deleted {
 		return nil, nil
 	}
 	var out []stored
 	points := span{entity: e, newest: r.schema.precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
 		at := r.cellOf(units)
 		p := h.stored(row, h.d.classes, row.Key(), at)
+		mixed = mixed || len(p.cells) > 0 && p.cells[0].class > 0
 		if len(p.cells) > 0 && !p.equal(h.stored(head, h.d.headClasses, "", at)) {
 			out = append(out, p)
 		}
 	}}
-	err = r.scan(ctx, points, nil)
-	return out, err
+	if err = r.scan(ctx, points, nil); err != nil || !mixed {
+		return out, err
+	}
+	out = out[:0]
+	for i := range h.d.classes {
+		points.class = &i
+		if err := r.scan(ctx, points, nil); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // settle brings points of one entity to its head, as they are stored. It looks at them again afterwards, until they are

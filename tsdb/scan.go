@@ -17,6 +17,7 @@ type span struct {
 	limit          int // 0 for none
 	reverse        bool
 	long           bool                   // bounded by the timeout of scans
+	class          *int                   // the only one whose payloads count, by its index; nil for all
 	room           func(payload int) bool // asked before a payload of that many bytes is decoded; false ends the scan
 
 	raw func(units int64, row bigtable.Row) // in the place of visit: all rows with a payload, not decoded
@@ -41,7 +42,11 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	ctx, cancel := r.rows.Bound(ctx, s.long)
 	defer cancel()
 	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room, raw: s.raw, stored: s.stored}
-	read := bt.Scan{Filter: h.filter(), Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
+	filter := h.filter()
+	if s.class != nil {
+		filter = h.classFilter(*s.class)
+	}
+	read := bt.Scan{Filter: filter, Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
 		sc.rows = 0

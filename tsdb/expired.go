@@ -1,0 +1,33 @@
+package tsdb
+
+import (
+	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest"
+)
+
+// unexpired ends the points that have expired while they waited, and returns the others: what could not be seen must not be
+// told to be stored.
+func (d delivery) unexpired(items []*ingest.Item) []*ingest.Item {
+	now := d.store.clock()
+	expired := func(it *ingest.Item) error {
+		p := it.Work.(*pending)
+		if p.event != nil {
+			return nil
+		}
+		return p.write.d.expired(p.write.cell, now)
+	}
+	if !slices.ContainsFunc(items, func(it *ingest.Item) bool { return expired(it) != nil }) {
+		return items // as nearly always
+	}
+	var rest []*ingest.Item
+	for _, it := range items {
+		if err := expired(it); err != nil {
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
+			continue
+		}
+		rest = append(rest, it)
+	}
+	return rest
+}
