@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,7 +22,8 @@ import (
 // ApplyOptions are what applying a plan may decide. The zero value allows nothing to be deleted.
 type ApplyOptions struct {
 	// Allow names the retention classes, or single families, whose data may be deleted: those of Plan.Destructive, once the plan
-	// was read. A name by which the plan deletes nothing is refused with ErrInvalid. Nil allows none.
+	// was read. A name by which the plan deletes nothing is refused with ErrInvalid, unless it is of a class or family that is as
+	// declared already: so the same call can be made again, and by each replica. Nil allows none.
 	Allow []string
 	// IgnoreWarnings makes the service go past its own safety checks: it refuses to let a policy of a replicated table keep
 	// more, where a cluster may have deleted already what others still have.
@@ -38,9 +40,11 @@ type ApplyOptions struct {
 //
 // It may be repeated, and called from many replicas at once: whoever finds the plan done changes nothing, and reports so. Where
 // it ends in the middle, the same plan goes on. The service takes no condition with an admin call, so one race remains: of a
-// policy that somebody else changes between the look and the call, a few milliseconds, the change is overwritten.
+// policy that somebody else changes between the look and the call, a few milliseconds, the change is overwritten. Of two different
+// plans that are applied at once at most one succeeds; the other fails with ErrStale, though it may have been the last to change
+// the table: then the next plan shows drift.
 //
-// It costs one admin call that reads, one that writes, two reads, and conditional writes for the catalogue. A call that fails and
+// It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue. A call that fails and
 // may succeed later is tried again, within the timeout of scans; an answer that is lost is looked for. The service may take up
 // to a week to delete what has expired; readers that declare the policy do not see it from the start.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (Report, error) {
@@ -102,7 +106,36 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 	if again, err := a.modify(ctx, items); again || err != nil {
 		return false, err
 	}
-	return a.record(ctx, have, items)
+	if all, err := a.record(ctx, have, items); !all || err != nil {
+		return false, err
+	}
+	return true, a.verify(ctx, items)
+}
+
+// verify looks at the families that were changed once more: who applied another plan at the same time may have changed them
+// since, and then found the catalogue taken.
+func (a *applier) verify(ctx context.Context, items []Item) error {
+	if !slices.ContainsFunc(items, func(i Item) bool { return i.Kind.family() }) {
+		return nil
+	}
+	now, err := a.table(ctx)
+	if err != nil {
+		return err
+	}
+	return a.holds(familiesOf(now), items)
+}
+
+// holds refuses families that do not have the policies that items gave them.
+func (a *applier) holds(now map[string]family, items []Item) error {
+	for _, i := range items {
+		if !i.Kind.family() {
+			continue
+		}
+		if have, ok := now[i.Family]; !ok || have.err != nil || !have.policy.Equal(a.want[i.Family].Policy) {
+			return fmt.Errorf("%w: family %s was changed to %q, and the table has %s", ErrStale, i.Family, i.Declared, orNone(have.text))
+		}
+	}
+	return nil
 }
 
 // settle finds out what became of steps whose answer was lost.
@@ -122,7 +155,7 @@ func (a *applier) settle(items []Item) {
 // admit refuses what must not be applied.
 func (a *applier) admit(have actual, items []Item) error {
 	known := map[string]bool{}
-	var refused, names []string
+	var refused, lacks []string
 	for _, i := range slices.Concat(a.plan.Items, items) {
 		if i.Destructive {
 			known[i.Family], known[i.Class] = true, true
@@ -130,8 +163,8 @@ func (a *applier) admit(have actual, items []Item) error {
 	}
 	delete(known, "")
 	for _, name := range a.opts.Allow {
-		if !known[name] {
-			names = slices.Sorted(maps.Keys(known))
+		if !known[name] && !a.asDeclared(name, items) {
+			names := slices.Sorted(maps.Keys(known))
 			want := "a class or family of a destructive step; the plan has none"
 			if len(names) > 0 {
 				want = "a class or family of a destructive step: " + strings.Join(names, ", ")
@@ -148,12 +181,26 @@ func (a *applier) admit(have actual, items []Item) error {
 	for _, i := range items {
 		if i.Destructive && !slices.Contains(a.opts.Allow, i.Family) && (i.Class == "" || !slices.Contains(a.opts.Allow, i.Class)) {
 			refused = append(refused, i.Family+" ("+i.policies()+")")
+			if name := cmp.Or(i.Class, i.Family); !slices.Contains(lacks, name) {
+				lacks = append(lacks, name)
+			}
 		}
 	}
 	if len(refused) > 0 {
-		return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, ", "))
+		return fmt.Errorf("%w: %s; what has to be allowed: %s", ErrNotAllowed, strings.Join(refused, ", "), strings.Join(lacks, ", "))
 	}
 	return nil
+}
+
+// asDeclared reports whether the table has the class or family of that name as the plan declares it.
+func (a *applier) asDeclared(name string, items []Item) bool {
+	of := func(family, class string) bool { return name != "" && (family == name || class == name) }
+	for _, w := range a.want {
+		if of(w.Name, w.Class.Name) {
+			return !slices.ContainsFunc(items, func(i Item) bool { return of(i.Family, i.Class) })
+		}
+	}
+	return false
 }
 
 // fresh refuses a table of which something is neither as the plan saw it, nor as it wants it.
@@ -236,11 +283,8 @@ func (a *applier) modify(ctx context.Context, items []Item) (again bool, err err
 	default:
 		return false, fmt.Errorf("retention: change the families of table %s: %w", a.Name, err)
 	}
-	now := familiesOf(t)
-	for _, i := range asked {
-		if have, ok := now[i.Family]; !ok || have.err != nil || !have.policy.Equal(a.want[i.Family].Policy) {
-			return false, fmt.Errorf("%w: family %s was changed to %q, and the table has %s", ErrStale, i.Family, i.Declared, orNone(have.text))
-		}
+	if err := a.holds(familiesOf(t), asked); err != nil {
+		return false, err
 	}
 	a.doubt, a.done = nil, append(a.done, asked...)
 	return false, nil

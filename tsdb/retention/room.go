@@ -62,12 +62,12 @@ type family struct {
 
 // look reads the table's families and the whole catalogue.
 func (r room) look(ctx context.Context) (actual, error) {
-	t, err := r.admin.TableAdminClientV2().GetTable(ctx, &adminpb.GetTableRequest{Name: r.path, View: adminpb.Table_SCHEMA_VIEW})
+	t, err := r.table(ctx)
 	if status.Code(err) == codes.NotFound {
 		return actual{}, nil
 	}
 	if err != nil {
-		return actual{}, fmt.Errorf("retention: read table %s: %w", r.Name, err)
+		return actual{}, err
 	}
 	a := actual{exists: true, families: familiesOf(t)}
 	if _, ok := a.families[catalog.Family]; !ok {
@@ -77,6 +77,15 @@ func (r room) look(ctx context.Context) (actual, error) {
 		return a, fmt.Errorf("retention: read the catalogue: %w", r.Explain(err))
 	}
 	return a, nil
+}
+
+// table reads the table's families.
+func (r room) table(ctx context.Context) (*adminpb.Table, error) {
+	t, err := r.admin.TableAdminClientV2().GetTable(ctx, &adminpb.GetTableRequest{Name: r.path, View: adminpb.Table_SCHEMA_VIEW})
+	if err != nil {
+		return nil, fmt.Errorf("retention: read table %s: %w", r.Name, err)
+	}
+	return t, nil
 }
 
 func familiesOf(t *adminpb.Table) map[string]family {

@@ -174,6 +174,7 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark) error {
 	switch m.rec.State {
 	case Readmitted: // of a call that was cut off, stores may not know yet
 	case Erased:
+		_ = r.Classes(ctx) // those of the profile are gone; where that fails, this store learns it as soon as all others do
 		m.rec.State = Readmitted
 		if err := r.save(ctx, &m, catalog.LiftMark); err != nil {
 			if errors.Is(err, ErrTakenOver) {
