@@ -143,7 +143,10 @@ func (o ForecastOptions) resolve() (_ ForecastOptions, err error) {
 	o.Bytes = within("Bytes", o.Bytes, 256<<20, 1<<10, 1<<40, "0 for 256 MiB, or 1 KiB to 1 TiB")
 	o.Requests = int(within("Requests", int64(o.Requests), 2000, 1, 1_000_000, "0 for 2,000, or 1 to 1,000,000"))
 	o.Weeks = int(within("Weeks", int64(o.Weeks), 12, 1, 520, "0 for 12, or 1 to 520"))
-	o.Window = time.Duration(within("Window", int64(o.Window), int64(7*day), int64(time.Hour), int64(3650*day), "0 for 7 days, or an hour to 3650 days, in nanoseconds"))
+	o.Window = cmp.Or(o.Window, 7*day)
+	if err == nil && (o.Window < time.Hour || o.Window > 3650*day) {
+		err = invalid.New(tsdb.ErrInvalid, "Window", o.Window.String(), "0 for 7 days, or an hour to 3650 days")
+	}
 	return o, err
 }
 
@@ -162,8 +165,8 @@ const day = 24 * time.Hour
 //
 // The call is an operator's: it reads the rows of all tenants, past their authorized views and their limits, also of those that
 // are erased, and fails with tsdb.ErrTenantMismatch where ctx carries one. It decodes no payload, and keeps no key of an entity.
-// Where Rows, Bytes or Requests are spent before all is read of a table of which the service tells no sizes, as of one that is
-// small, its error wraps tsdb.ErrInvalid.
+// Where Rows, Bytes or Requests are spent before anything is read, or before all is of a table of which the service tells no
+// sizes, as of one that is small, its error wraps tsdb.ErrInvalid.
 //
 // It is bounded by ctx, and each of its requests by the timeout of scans. On a store over a client without the store's
 // interceptors it fails with tsdb.ErrUnguardedClient, as the sizes cannot be seen.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -105,6 +106,20 @@ func TestForecastOfRowsThatWereNotAskedFor(t *testing.T) {
 	}
 	if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrForeignRow) {
 		t.Errorf("%v, want ErrForeignRow", err)
+	}
+}
+
+// TestForecastOfNothingRead: where no row could be read nothing is known, and no figure is told.
+func TestForecastOfNothingRead(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 100, uniform(40_000, 0, 40*aDay))
+	if f, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "spent after 1 requests") {
+		t.Errorf("%v, %v", f, err)
+	}
+	f := w.forecast(t, retention.ForecastOptions{Rows: 3000})
+	d, err := f.Drops(w.schema.Retention().Name, gc.MaxAge(29*aDay+23*time.Hour+59*time.Minute))
+	if err != nil || d.Cells.Value > 0 || d.Cells.Error == 0 || !strings.Contains(d.String(), "nothing that the sample met: 0 B ±") {
+		t.Errorf("%v, %v", d, err)
 	}
 }
 

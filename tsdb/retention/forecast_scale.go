@@ -32,6 +32,8 @@ func (s *sample) weigh() error {
 	case sized == 0:
 		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("spent after %d rows", s.cost.Rows),
 			"enough to read all rows, as the service does not tell how large the table is")
+	case s.cost.Rows == 0 && s.cost.Finished == 0:
+		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("spent after %d requests", s.cost.Requests), "enough to read some rows")
 	}
 	s.basis = Sampled
 	if s.cost.Finished == s.cost.Read { // nothing but what is unread depends on the scale

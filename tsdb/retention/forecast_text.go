@@ -114,7 +114,10 @@ func (f *Forecast) weeks() int {
 // String returns what would be removed as text of several lines, for people.
 func (d Drop) String() string {
 	var b strings.Builder
-	if d.Cells.Value == 0 {
+	switch {
+	case d.Cells.Value == 0 && d.Cells.Error > 0:
+		return fmt.Sprintf("Class %s with %s would drop nothing that the sample met: %s, %s cells.\n", d.Class, d.Policy, d.Bytes.text(size), d.Cells)
+	case d.Cells.Value == 0:
 		return fmt.Sprintf("Class %s with %s would drop nothing that it keeps now.\n", d.Class, d.Policy)
 	}
 	fmt.Fprintf(&b, "Class %s with %s would drop %s, %s cells:\n", d.Class, d.Policy, d.Bytes.text(size), d.Cells)
