@@ -12,24 +12,28 @@ import (
 // sendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
 // one entry, and makes outs the outcomes of both together. With once it makes one attempt.
 func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool) {
-	var heads []*write
-	var index []int
+	var heads, settling []*write
+	var index, settled []int
 	for i, w := range writes {
-		if w.head != "" && !w.apart && outs[i].State == bt.Stored {
-			head := *w
-			head.apart = true
+		if w.head == "" || w.apart || outs[i].State != bt.Stored {
+			continue
+		}
+		head := *w
+		head.apart = true
+		if w.settles() {
+			settling, settled = append(settling, &head), append(settled, i)
+		} else {
 			heads, index = append(heads, &head), append(index, i)
 		}
 	}
-	switch {
-	case heads == nil:
-		return
-	case heads[0].d.merge, heads[0].d.firstWins && heads[0].d.choices != nil: // its row may hold it in another class
-		rows.ByRow(ctx, len(heads), insertWidth, func(i int) string { return heads[i].key }, func(ctx context.Context, n int) {
-			if err := s.settleMerged(ctx, rows, heads[n], once); err != nil {
-				outs[index[n]] = both(outs[index[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
+	if settling != nil {
+		rows.ByRow(ctx, len(settling), insertWidth, func(i int) string { return settling[i].key }, func(ctx context.Context, n int) {
+			if err := s.settleMerged(ctx, rows, settling[n], once); err != nil {
+				outs[settled[n]] = both(outs[settled[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
 			}
 		})
+	}
+	if heads == nil {
 		return
 	}
 	b := newBatch(heads, s.clock)
@@ -37,6 +41,10 @@ func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 		outs[index[n]] = both(outs[index[n]], out)
 	}
 }
+
+// settles reports whether the head follows what the point's row holds, and not what is written: it may be merged with what was
+// there, or be there in another class.
+func (w *write) settles() bool { return w.d.merge || w.d.firstWins && w.d.choices != nil }
 
 // settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
 func (s *Store) settleMerged(ctx context.Context, rows *bt.Table, w *write, once bool) error {

@@ -1,0 +1,41 @@
+package tsdb_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestHeadsOfOneBatch: a writer sends points of several datasets at once, each of which goes to its head in the way of its own
+// dataset, whichever stands first.
+func TestHeadsOfOneBatch(t *testing.T) {
+	merged := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
+	first, err := tsdb.Define("firsts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{FirstWins: true, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, merged, first)
+	repo := merged.For(store, acme)
+	if err := repo.Put(t.Context(), roof, start, rec("old", 1)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := store.NewWriter(tsdb.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 2)
+	go func() { done <- first.For(store, acme).Via(w).Put(t.Context(), roof, start.Add(time.Second), "x") }()
+	go func() { done <- repo.Via(w).Put(t.Context(), roof, start, rec("new", 2)) }()
+	if err := errors.Join(<-done, <-done, w.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	wholeHead(t, "two datasets", repo, roof, 1)
+	points, err := ofHead(repo, roof, 1)
+	if err != nil || len(points) != 1 || points[0].Value.Len() != 2 {
+		t.Errorf("the head holds %v, %v, want both fields", points, err)
+	}
+}
