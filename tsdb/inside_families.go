@@ -64,10 +64,15 @@ func (d *dataset) uses(families map[string]*inside.Family) {
 	}
 	for i := range d.rollups {
 		u := &d.rollups[i]
-		use(u.families.Sum, "sums of rollup "+u.Name, u.class.Class, 0)
-		use(u.families.Min, "minima of rollup "+u.Name, u.class.Class, 0)
-		use(u.families.Max, "maxima of rollup "+u.Name, u.class.Class, 0)
-		use(u.families.Control, "notes of rollup "+u.Name, u.class.Class, 1)
+		bucket := func(name, what string, versions int) {
+			use(name, what+" of rollup "+u.Name, u.class.Class, versions)
+			f := families[name]
+			f.Uses[len(f.Uses)-1].Rollup = true
+		}
+		bucket(u.families.Sum, "sums", 0)
+		bucket(u.families.Min, "minima", 0)
+		bucket(u.families.Max, "maxima", 0)
+		bucket(u.families.Control, "notes", 1)
 		if u.Kind == catalog.Derived {
 			use(inside.MarkFamily, "marks of rollup "+u.Name, gc.Class{}, 1)
 		}

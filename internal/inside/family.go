@@ -1,6 +1,8 @@
 package inside
 
 import (
+	"slices"
+
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
@@ -20,5 +22,13 @@ type Family struct {
 	Differs func(have bigtable.Type) string
 }
 
+// Rollups reports whether the family is of rollups alone, whose age counts from the start of a bucket.
+func (f Family) Rollups() bool {
+	return len(f.Uses) > 0 && !slices.ContainsFunc(f.Uses, func(u Use) bool { return !u.Rollup })
+}
+
 // Use is what a dataset keeps in a family, in words: "points", "heads", "sums of rollup hourly".
-type Use struct{ Dataset, What string }
+type Use struct {
+	Dataset, What string
+	Rollup        bool // it is of a rollup's buckets
+}

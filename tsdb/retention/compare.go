@@ -66,6 +66,10 @@ func compare(declared []catalog.Dataset, want map[string]inside.Family, have act
 
 // readCatalog notes what the catalogue says of each family, and what datasets that are not declared do not agree with.
 func (c *comparison) readCatalog() {
+	classes := map[string]gc.Class{}
+	for _, w := range c.want {
+		classes[w.Class.Name] = w.Class
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.have.catalog.Datasets)) {
 		families, err := c.families([]catalog.Dataset{c.have.catalog.Datasets[name].Dataset})
 		if err != nil {
@@ -87,11 +91,11 @@ func (c *comparison) readCatalog() {
 				continue
 			}
 			r.holds = append(r.holds, holds(f)...)
-			if w, ok := c.want[f.Name]; ok && !w.Class.Equal(f.Class) && !slices.Contains(clashes, f.Class.Name) {
+			if w, ok := classes[f.Class.Name]; ok && !w.Equal(f.Class) && !slices.Contains(clashes, f.Class.Name) {
 				clashes = append(clashes, f.Class.Name)
-				c.impossible(Item{Dataset: name, Class: f.Class.Name, Declared: w.Class.Policy.String(), Recorded: f.Class.Policy.String()},
+				c.impossible(Item{Dataset: name, Class: f.Class.Name, Declared: w.Policy.String(), Recorded: f.Class.Policy.String()},
 					fmt.Sprintf("It is in the catalogue and not in this plan, and declares the retention class %s as %q, which this plan declares as %q. Plan with all datasets of the class, or with NewPlanFor.",
-						f.Class.Name, f.Class.Policy, w.Class.Policy))
+						f.Class.Name, f.Class.Policy, w.Policy))
 			}
 		}
 	}
@@ -169,7 +173,11 @@ func effects(w inside.Family, have family, changed bool) (notes []string) {
 		if !changed {
 			visible = "is invisible already to whoever declares this policy"
 		}
-		notes = append(notes, fmt.Sprintf("What is older than %s %s, and is deleted within about a week. This cannot be undone.", ageText(age), visible))
+		what := "What is older than " + ageText(age)
+		if w.Rollups() {
+			what = "Each bucket that began more than " + ageText(age) + " ago"
+		}
+		notes = append(notes, fmt.Sprintf("%s %s, and is deleted within about a week. This cannot be undone.", what, visible))
 	}
 	if w.Versions > 0 && !gc.MaxVersions(w.Versions).KeepsAllOf(keeps) {
 		notes = append(notes, fmt.Sprintf("All cells of a column but the newest %d are deleted within about a week. This cannot be undone.", w.Versions))

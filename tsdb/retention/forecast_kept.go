@@ -2,6 +2,8 @@ package retention
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
@@ -94,8 +96,8 @@ func (k kept) has(class string) bool { return k.policy(class) != nil }
 
 // policy returns the policy of a class, nil for one that no dataset declares.
 func (k kept) policy(class string) *gc.Policy {
-	for _, families := range k {
-		for _, f := range families {
+	for _, dataset := range slices.Sorted(maps.Keys(k)) { // of datasets that do not agree always the same one
+		for _, f := range k[dataset] {
 			if f.declared && f.class == class && f.versions == 0 {
 				return &f.policy
 			}
