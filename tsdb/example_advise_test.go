@@ -1,7 +1,11 @@
 package tsdb_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"log"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -99,4 +103,87 @@ func ExampleCause() {
 		fmt.Println(a)
 	}
 	// Output:
+}
+
+// A sensor that sends a thousand readings a second, of 8 bytes each.
+func ExampleSampled() {
+	readings := tsdb.MustDefine("readings", tsdb.Key("sensor"), codec.Float64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 5}})
+	fast := tsdb.Sampled{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("axle-1"), Rate: 1000, Payload: 8}
+	advice, err := tsdb.Advise(readings, tsdb.Sample{Entities: []tsdb.Sampled{fast}})
+	if err != nil {
+		panic(err)
+	}
+	for _, a := range advice {
+		fmt.Println(a.Cause, "-", a.Found)
+	}
+	// Output:
+	// hot-head - 1 entity with 20 or more writes a second to a head row; the busiest is "axle-1" of tenant acme with 1000 points a second. In a day without a compaction its row grows to 659 MiB; Bigtable advises against more than 100 MiB.
+}
+
+// Advice as a program that is not written in Go takes it.
+func ExampleAdvice() {
+	owners := tsdb.MustDefine("owners", tsdb.Key("owner"), codec.Float64(), tsdb.SchemaOptions{})
+	sample := tsdb.Sample{Entities: []tsdb.Sampled{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("anna@example.com")}}}
+	advice, err := tsdb.Advise(owners, sample)
+	if err != nil {
+		panic(err)
+	}
+	text, err := json.MarshalIndent(advice, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(text))
+	// Output:
+	// [
+	//   {
+	//     "cause": "personal-data",
+	//     "severity": "critical",
+	//     "field": "owner",
+	//     "found": "Values of key field owner look personal: 1 of 1 like a mail address. They are not shown here.",
+	//     "why": "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name.",
+	//     "remedy": "Store an opaque id, or a keyed hash by privacy.Hasher, and let the schema refuse others with CheckKeys: privacy.Check."
+	//   }
+	// ]
+}
+
+// A test of a schema that fails from warnings on.
+func ExampleSeverity() {
+	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
+	sample := tsdb.Sample{Entities: []tsdb.Sampled{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("berlin", "roof-7"), Rate: 1}}}
+	advice, err := tsdb.Advise(readings, sample)
+	if err != nil {
+		panic(err)
+	}
+	failed := slices.ContainsFunc(advice, func(a tsdb.Advice) bool { return a.Severity >= tsdb.SeverityWarning })
+	fmt.Println(failed, tsdb.SeverityWarning)
+	// Output: false warning
+}
+
+// What a tenant has stored, judged by a hundred of its entities.
+func ExampleSampleOptions() {
+	numbered := tsdb.MustDefine("numbered", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
+	store := open(numbered)
+	defer store.Close()
+	ctx := context.Background()
+	acme := tenant.MustParse("acme")
+	var points []tsdb.Point[float64]
+	for i := range 120 {
+		points = append(points, tsdb.Point[float64]{Entity: tsdb.NewEntity("berlin", fmt.Sprint(i)), Time: noon, Value: 21.5})
+	}
+	if _, err := numbered.For(store, acme).PutMany(ctx, points); err != nil {
+		log.Fatal(err)
+	}
+
+	dataset, sample, err := store.Sample(ctx, "numbered", acme, tsdb.SampleOptions{Entities: 100})
+	if err != nil {
+		log.Fatal(err)
+	}
+	advice, err := tsdb.Advise(dataset, sample)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range advice {
+		fmt.Println(a.Severity, a.Cause, a.Field)
+	}
+	// Output: info unpadded-number device
 }

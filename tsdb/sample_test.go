@@ -111,6 +111,13 @@ func TestSampleRefuses(t *testing.T) {
 				t.Errorf("%s: %v, %+v, %v; want %v", tt.name, ds, sample, err, tt.want)
 			}
 		}
+		strict, _ := tsdbtest.Open(t, tsdbtest.Options{RequireTenant: true})
+		if err := strict.Ensure(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := strict.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{}); err != nil {
+			t.Errorf("an operator's call is refused without a tenant in its context: %v", err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, _, err := store.Sample(ctx, "readings", acme, tsdb.SampleOptions{}); !errors.Is(err, context.Canceled) {

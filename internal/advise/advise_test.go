@@ -83,7 +83,11 @@ func TestKeysThatNothingIsWrongWith(t *testing.T) {
 			return []string{h[:2] + ":" + h[2:4] + ":" + h[4:6] + ":" + h[6:8] + ":" + h[8:10] + ":" + h[10:12]}
 		},
 		"domains, reversed": func(i int) []string { return []string{"com.example." + hash(i)[:6]} },
-		"years of models":   func(i int) []string { return []string{fmt.Sprint(2015 + i%12), hash(i)} },
+		"random numbers":    func(i int) []string { return []string{fmt.Sprint(uint64(i+1) * 0x9E3779B97F4A7C15)} },
+		"names of many words": func(i int) []string {
+			return []string{fmt.Sprintf("floor%02droom%02dsensor%03d", i%30, i%7, i), sites[i%10]}
+		},
+		"years of models": func(i int) []string { return []string{fmt.Sprint(2015 + i%12), hash(i)} },
 	} {
 		for _, n := range []int{1, 3, 30, 1000} {
 			for _, r := range []float64{0, 1, 4} {
@@ -114,7 +118,7 @@ func TestUnevenLoadIsNoSequence(t *testing.T) {
 		for i := range es {
 			es[i].Rate = 0.1 + rng.ExpFloat64()
 		}
-		es[495].Rate = 90 // one that is not yet hot, among the newest
+		es[485].Rate, es[495].Rate = 95, 95 // two that are not yet hot, among the newest
 		if got := causes(input(es)); got != "" {
 			t.Fatalf("%s; want nothing", got)
 		}
@@ -170,12 +174,15 @@ func TestCauses(t *testing.T) {
 		{name: "behind a site, the newest busy", in: input(newest(entities(1000, 0.1, func(i int) []string { return []string{"berlin", fmt.Sprintf("%06d", i)} }), 100, 20)), want: "sequential/warning"},
 		{name: "UUIDs by time, unknown rates", in: input(entities(100, 0, func(i int) []string { return []string{uuid("7", day(i).UnixMilli(), i)} })), with: func(in *Input) { in.Arrival = true }, want: "sequential/info"},
 		{name: "words that come in order", in: input(entities(60, 1, func(i int) []string { return []string{fmt.Sprintf("%c%c", 'a'+i/26, 'a'+i%26)} })), with: func(in *Input) { in.Arrival = true }, want: "sequential/info"},
+		{name: "orders that come in order", in: input(entities(100, 1, one("order-%06d"))), with: func(in *Input) { in.Arrival = true }, want: "sequential/info"},
 		{name: "words in any order", in: input(shuffled(entities(60, 1, func(i int) []string { return []string{fmt.Sprintf("%c%c", 'a'+i/26, 'a'+i%26)} }))), with: func(in *Input) { in.Arrival = true }, want: ""},
 
 		{name: "one of many", in: input(newest(plain(100, 1), 1, 100)), want: "hot-entity/info"},
 		{name: "one of many, fast", in: input(newest(plain(100, 1), 1, 2000)), want: "hot-entity/warning"},
 		{name: "one alone, too fast", in: input(plain(1, 8000)), want: "hot-entity/critical"},
 		{name: "many that are equal and fast", in: input(plain(8, 1000)), want: ""},
+		{name: "three that are equal", in: input(plain(3, 400)), want: ""},
+		{name: "two alone, too fast", in: input(plain(2, 6000)), want: "hot-entity/critical"},
 		{name: "one of a small sample", in: input(newest(plain(100, 1), 1, 100)), with: func(in *Input) { in.Share = 0.1 }, want: ""},
 		{name: "heads", in: input(payload(plain(10, 30), 100)), with: func(in *Input) { in.Head = 5 }, want: "hot-head/critical"},
 		{name: "heads of small points", in: input(payload(plain(10, 30), 10)), with: func(in *Input) { in.Head = 5 }, want: "hot-head/warning"},
@@ -192,6 +199,7 @@ func TestCauses(t *testing.T) {
 		{name: "mail", in: input(entities(30, 1, func(i int) []string { return []string{sites[i%10], fmt.Sprintf("anna%c@example.com", 'a'+i)} })), want: "personal-data/critical"},
 		{name: "a phone number", in: input(entities(1, 1, func(int) []string { return []string{"berlin", "+49 171 2345678"} })), want: "personal-data/critical"},
 		{name: "a card", in: input(entities(1, 1, func(int) []string { return []string{"4111111111111111"} })), want: "personal-data/critical"},
+		{name: "a card among names", in: input(entities(5, 1, func(i int) []string { return []string{[]string{"anna", "bert", "4111111111111111", "carl", "dora"}[i]} })), want: "personal-data/critical"},
 		{name: "serials, one of which passes for a card", in: input(entities(40, 1, func(i int) []string { return []string{fmt.Sprint(4_111_111_111_111_111 + uint64(i)*97)} })), want: ""},
 		{name: "a tenant's name", in: input(plain(3, 1)), with: func(in *Input) {
 			for i := range in.Entities {
@@ -235,6 +243,39 @@ func TestTextsNameWhatTheyMean(t *testing.T) {
 		if f.Found == "" || f.Why == "" || f.Remedy == "" || strings.Contains(text, "%!") {
 			t.Errorf("%s lacks a text: %+v", f.Cause, f)
 		}
+	}
+}
+
+// TestEqualTenants: of two that are the same in all figures the same one is named each time.
+func TestEqualTenants(t *testing.T) {
+	a := entities(30, 1, func(i int) []string { return []string{day(i).Format("2006-01-02")} })
+	b := entities(30, 1, func(i int) []string { return []string{day(i).Format("2006-01-02")} })
+	for i := range b {
+		b[i].Tenant = "beta"
+	}
+	first := Run(input(append(b, a...)))
+	for range 50 {
+		if again := Run(input(append(a, b...))); len(again) != 1 || again[0] != first[0] {
+			t.Fatalf("%+v was %+v", again, first)
+		}
+	}
+}
+
+// TestOneEntityOnSeveralLines: its rates are added up, to the last bit the same in any order.
+func TestOneEntityOnSeveralLines(t *testing.T) {
+	of := func(rates ...float64) Entity {
+		es := entities(len(rates), 0, func(int) []string { return []string{"x"} })
+		for i, r := range rates {
+			es[i].Rate = r
+		}
+		all := merged(es)
+		if len(all) != 1 {
+			t.Fatalf("%+v, want one entity", all)
+		}
+		return all[0]
+	}
+	if a, b := of(0.1, 0.2, 0.3), of(0.3, 0.2, 0.1); a.Rate != b.Rate || a.Rate < 0.59 || a.Rate > 0.61 {
+		t.Errorf("rates of %v and %v", a.Rate, b.Rate)
 	}
 }
 

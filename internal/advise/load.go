@@ -61,7 +61,7 @@ func (s *sample) hotHeads() {
 		return
 	}
 	severity := Warning
-	found := fmt.Sprintf("%s with %d or more writes a second each to one head row; the busiest is %s of tenant %s with %s.",
+	found := fmt.Sprintf("%s with %d or more writes a second to a head row; the busiest is %s of tenant %s with %s.",
 		counted(n, "entity", "entities"), headWrites, shown(strings.Join(busiest.Parts, "#")), busiest.Tenant, rate(busiest.Rate))
 	if row := busiest.Rate * float64(busiest.Payload) * daySeconds; row >= maxRow {
 		found += fmt.Sprintf(" In a day without a compaction its row grows to %s; Bigtable advises against more than %s.", bytes(row), bytes(maxRow))

@@ -94,12 +94,12 @@ func (s *sample) personal(f *field) {
 	var kinds []string
 	for _, like := range []string{mailLike, phoneLike, cardLike} {
 		if found[like] > 0 {
-			kinds = append(kinds, fmt.Sprintf("%d look %s", found[like], like))
+			kinds = append(kinds, fmt.Sprintf("%d of %d %s", found[like], len(f.values), like))
 		}
 	}
 	s.add(Finding{
 		Cause: PersonalData, Severity: Critical, Field: f.name,
-		Found:  fmt.Sprintf("Of %d values of key field %s %s. They are not shown here.", len(f.values), f.name, strings.Join(kinds, ", ")),
+		Found:  fmt.Sprintf("Values of key field %s look personal: %s. They are not shown here.", f.name, strings.Join(kinds, ", ")),
 		Why:    "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name.",
 		Remedy: "Store an opaque id, or a keyed hash by privacy.Hasher, and let the schema refuse others with CheckKeys: privacy.Check.",
 	})

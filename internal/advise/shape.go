@@ -60,20 +60,23 @@ func (s *sample) formOf(f *field) (form, string) {
 			return clock, what
 		}
 		if isDense && len(v) >= fewestInOrder {
-			if n.prefix != "" {
+			if n.prefix != "" && !s.arrives(f) {
 				return named, "numbers that follow one another"
 			}
 			return counter, "numbers that follow one another"
 		}
 	}
 	switch {
-	case s.Arrival && f.index == 0 && s.ascends():
+	case s.arrives(f):
 		return arrival, "values that grow in the order in which they came"
 	case len(v) >= fewestHashes && areRandom(v):
 		return random, "hashes or random ids"
 	}
 	return plain, ""
 }
+
+// arrives reports whether it is known that new values of f sort behind old ones.
+func (s *sample) arrives(f *field) bool { return s.Arrival && f.index == 0 && s.ascends() }
 
 // ascends reports whether the first parts of the entities came in their order, or all in the opposite one, tenant by tenant.
 func (s *sample) ascends() bool {
