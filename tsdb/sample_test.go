@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -37,11 +38,15 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 				var points []tsdb.Point[float64]
 				for device := range 40 {
 					every := time.Minute
-					if device == 7 {
+					if device == 7 || device == 8 {
 						every = time.Millisecond
 					}
+					last := now
+					if device == 8 { // fell silent
+						last = now.Add(-time.Hour)
+					}
 					for i := range 12 {
-						at := now.Add(-every * time.Duration(i))
+						at := last.Add(-every * time.Duration(i))
 						points = append(points, tsdb.Point[float64]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("roof-%d", device)), Time: at, Value: 1})
 					}
 				}
@@ -58,6 +63,9 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 					want := 1.0 / 60
 					if e.Entity == tsdb.NewEntity("berlin", "roof-7") {
 						want = 1000
+					}
+					if e.Entity == tsdb.NewEntity("berlin", "roof-8") {
+						want = 9.0 / 3600
 					}
 					if e.Tenant != acme || e.Payload != 8 || e.Rate > want*1.01 || !overTCP() && math.Abs(e.Rate-want) > want/100 {
 						t.Errorf("%+v, want %v points a second of 8 bytes", e, want)
@@ -111,12 +119,20 @@ func TestSampleRefuses(t *testing.T) {
 				t.Errorf("%s: %v, %+v, %v; want %v", tt.name, ds, sample, err, tt.want)
 			}
 		}
-		strict, _ := tsdbtest.Open(t, tsdbtest.Options{RequireTenant: true})
-		if err := strict.Ensure(t.Context(), d); err != nil {
+		one := must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{ConcurrentReads: 1}}, limit.Options{}))
+		strict, _ := tsdbtest.Open(t, tsdbtest.Options{RequireTenant: true, Limits: one}, d)
+		inside := tenant.NewContext(t.Context(), acme)
+		repo := d.For(strict, acme)
+		if err := repo.Put(inside, tsdb.NewEntity("roof"), time.Now(), 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := strict.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{}); err != nil {
-			t.Errorf("an operator's call is refused without a tenant in its context: %v", err)
+		for _, err := range repo.Entities(inside, tsdb.AllEntities()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := strict.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{}); err != nil {
+				t.Errorf("an operator's call is refused without a tenant in its context, or by the tenant's limits: %v", err)
+			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
