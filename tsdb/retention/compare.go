@@ -210,7 +210,7 @@ func (c *comparison) dataset(d catalog.Dataset) {
 		i.Notes = append(i.Notes, sentence(text))
 	}
 	if len(i.Notes) == 0 {
-		i.Notes = []string{"The order of its codec tags, retention classes or rollups is another one."}
+		i.Notes = []string{"The order of its codec tags, retention classes or rollups is another one, or which classes tenants can be put in."}
 	}
 	c.items = append(c.items, i)
 }

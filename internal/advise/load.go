@@ -1,0 +1,187 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// hotEntities finds entities that write so much that their server has little left for others.
+func (s *sample) hotEntities() {
+	if !s.rated() {
+		return
+	}
+	mean := s.total / float64(len(s.Entities))
+	var busiest *Entity
+	n, severity := 0, Info
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		hot := e.Rate >= hotWrites && e.Rate >= hotShare*s.real(s.total) && e.Rate >= hotTimes*mean
+		if !hot && e.Rate < busyWrites {
+			continue
+		}
+		n++
+		if at, ok := severityAt(e.Rate); ok {
+			severity = max(severity, at)
+		}
+		if busiest == nil || e.Rate > busiest.Rate {
+			busiest = e
+		}
+	}
+	if n == 0 {
+		return
+	}
+	s.add(Finding{
+		Cause: HotEntity, Severity: severity,
+		Found: fmt.Sprintf("%s among %d: %s of tenant %s writes %s, %s of all.", counted(n, "hot entity", "hot entities"), len(s.Entities),
+			shown(strings.Join(busiest.Parts, "#")), busiest.Tenant, rate(busiest.Rate), percent(busiest.Rate, s.real(s.total))),
+		Why: fmt.Sprintf("The newest points of an entity lie together, so one server takes all its writes: about %d a second in all, of rows of 1 KB. Neither splits nor salts part an entity.",
+			serverWrites),
+		Remedy: "Part it: a further key field, such as a channel or a shard, that is written round by round and read with LatestUnder. Or write less: several readings as one point.",
+	})
+}
+
+// hotHeads finds entities whose head rows are written too often.
+func (s *sample) hotHeads() {
+	if s.Head == 0 {
+		return
+	}
+	n := 0
+	var busiest *Entity
+	for i := range s.Entities {
+		if e := &s.Entities[i]; e.Rate >= headWrites {
+			n++
+			if busiest == nil || e.Rate > busiest.Rate {
+				busiest = e
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	severity := Warning
+	found := fmt.Sprintf("%s with %d or more writes a second to a head row; the busiest is %s of tenant %s with %s.",
+		counted(n, "entity", "entities"), headWrites, shown(strings.Join(busiest.Parts, "#")), busiest.Tenant, rate(busiest.Rate))
+	if row := busiest.Rate * float64(busiest.Payload) * daySeconds; row >= maxRow {
+		found += fmt.Sprintf(" In a day without a compaction its row grows to %s; Bigtable advises against more than %s.", bytes(row), bytes(maxRow))
+		severity = Critical
+	}
+	s.add(Finding{
+		Cause: HotHead, Severity: severity, Found: found,
+		Why:    "Each write leaves a version in the entity's head row. The versions behind the newest stay until Bigtable compacts the row, which can take days, and reads pass over them.",
+		Remedy: "Go without Head for this dataset, and read with Latest or LatestN; or write such entities less often.",
+	})
+}
+
+// load is what the sample has of one tenant.
+type load struct {
+	tenant   string
+	entities []*Entity
+	rate     float64
+}
+
+func (s *sample) loads() []load {
+	var out []load
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		if n := len(out); n == 0 || out[n-1].tenant != e.Tenant {
+			out = append(out, load{tenant: e.Tenant})
+		}
+		l := &out[len(out)-1]
+		l.entities = append(l.entities, e)
+		l.rate += e.Rate
+	}
+	return out
+}
+
+// tenants finds what one tenant writes above what a server takes.
+func (s *sample) tenants() {
+	if s.Salts > 0 || !s.rated() {
+		return
+	}
+	var busiest, narrow load
+	var few []string
+	for _, l := range s.loads() {
+		if l.rate > busiest.rate {
+			busiest = l
+		}
+		if v := s.fewValues(l); v != nil && l.rate > narrow.rate {
+			narrow, few = l, v
+		}
+	}
+	if at := s.real(narrow.rate); few != nil && at >= busyWrites {
+		severity := Info
+		if at >= serverWrites {
+			severity = Warning
+		}
+		s.add(Finding{
+			Cause: FewFirstValues, Severity: severity, Field: s.Fields[0],
+			Found: fmt.Sprintf("%s of key field %s hold %.0f%% or more of the %s of tenant %s, in %d entities: %s.", counted(len(few), "value", "values"), s.Fields[0],
+				100*mostRate, rate(at), narrow.tenant, len(narrow.entities), strings.Join(few, ", ")),
+			Why: "Nearly all writes go to few stretches of the key range. Bigtable splits them while the load lasts, entity from entity, but a new table and a sudden load begin on as few servers.",
+			Remedy: fmt.Sprintf("Where no question is asked below %s alone, put a field with more values before it. Else give the schema Salts: %d, or let load grow slowly.",
+				s.Fields[0], saltsFor(at)),
+		})
+	}
+	at := s.real(busiest.rate)
+	salts := saltsFor(at)
+	if at < serverWrites || float64(len(busiest.entities))/s.Share < float64(salts) {
+		return
+	}
+	s.add(Finding{
+		Cause: BusyTenant, Severity: Info,
+		Found: fmt.Sprintf("Tenant %s writes %s in one range of keys; a server takes about %d.", busiest.tenant, rate(at), serverWrites),
+		Why: "Bigtable splits a range by its load, so writes that are spread over many entities find their servers after some minutes. Writes that come in bursts do not, " +
+			"and neither does a new table.",
+		Remedy: fmt.Sprintf("If the load comes suddenly, or Key Visualizer shows the tenant as one bright line, give the schema Salts: %d. They cannot be changed once there are points.", salts),
+	})
+}
+
+// saltsFor returns the number of salts over which a rate is half of what a server takes in each.
+func saltsFor(rate float64) int {
+	return int(min(maxSalts, max(minSalts, math.Ceil(rate/busyWrites))))
+}
+
+// fewValues returns the values of the first field that hold most of a tenant's writes, the busiest first, where they are few and
+// have many entities each.
+func (s *sample) fewValues(l load) []string {
+	if len(s.Fields) < 2 || len(l.entities) < manyEntities {
+		return nil
+	}
+	type value struct {
+		text     string
+		rate     float64
+		entities int
+	}
+	var values []value
+	for _, e := range l.entities {
+		if n := len(values); n == 0 || values[n-1].text != e.Parts[0] { // entities are sorted
+			values = append(values, value{text: e.Parts[0]})
+		}
+		v := &values[len(values)-1]
+		v.rate += e.Rate
+		v.entities++
+	}
+	slices.SortStableFunc(values, func(a, b value) int {
+		if a.rate > b.rate {
+			return -1
+		}
+		if a.rate < b.rate {
+			return 1
+		}
+		return 0
+	})
+	var out []string
+	sum := 0.0
+	for _, v := range values {
+		if len(out) == fewValues || v.entities < manyEntities {
+			return nil
+		}
+		out = append(out, shown(v.text))
+		if sum += v.rate; sum >= mostRate*l.rate {
+			return out
+		}
+	}
+	return nil
+}

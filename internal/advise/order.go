@@ -1,0 +1,193 @@
+package advise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// end is what is written at the end of the key range of a group of entities, where the newest values of a field are.
+type end struct {
+	group   string
+	tenant  string
+	entries int // values of the field in the group
+	rate    float64
+	end     float64 // the writes of the upper tenth, all where everything new is at the end
+	uneven  bool
+}
+
+// order finds fields whose new values all sort behind the old ones, so that what is new is written in one place.
+func (s *sample) order(f *field) {
+	switch f.form {
+	case clock:
+		s.clock(f)
+	case clockID, counter, named, arrival:
+		s.sequence(f)
+	}
+}
+
+func (s *sample) clock(f *field) {
+	e := s.busiestEnd(f, true)
+	at := s.perServer(s.real(e.rate))
+	severity, ok := severityAt(at)
+	switch {
+	case f.index == 0 && s.Salts == 0:
+		severity = max(severity, Warning) // whatever it is now: load grows, and keys stay
+	case !ok:
+		return
+	}
+	found := fmt.Sprintf("Key field %s holds %s, such as %s.", f.name, f.what, shown(f.values[0]))
+	if s.rated() {
+		found += fmt.Sprintf(" Tenant %s writes %s%s, all at its newest end%s.", e.tenant, rate(s.real(e.rate)), s.below(f), s.overSalts(at))
+	}
+	s.add(Finding{
+		Cause: TimeFirst, Severity: severity, Field: f.name, Found: found,
+		Why: "Rows are kept in the order of their keys. Where a time comes before what tells entities apart, everything that is written now lies together, " +
+			"on one server, and splitting the range does not help, as the next writes are behind it.",
+		Remedy: fmt.Sprintf("Leave %s out of the key fields: the key of each point ends with its time already, newest first, and Range reads any interval of it.", f.name),
+	})
+}
+
+func (s *sample) sequence(f *field) {
+	e := s.busiestEnd(f, false)
+	at := s.perServer(s.real(e.end))
+	severity, ok := severityAt(at)
+	switch {
+	case e.uneven && f.index == 0:
+		severity = max(severity, Warning)
+	case e.uneven && ok:
+	case f.index > 0 || s.Salts > 0 || f.form == named || s.rated() && f.form == clockID:
+		return
+	default:
+		severity = Info
+	}
+	found := fmt.Sprintf("Key field %s holds %s, such as %s.", f.name, f.what, shown(f.values[len(f.values)-1]))
+	switch {
+	case e.uneven:
+		found += fmt.Sprintf(" The tenth with the highest values holds %s of the writes of tenant %s%s, %s%s.",
+			percent(e.end, e.rate), e.tenant, s.below(f), rate(s.real(e.end)), s.overSalts(at))
+	case s.rated():
+		found += " Writes are spread evenly over them in this sample."
+	}
+	s.add(Finding{
+		Cause: Sequential, Severity: severity, Field: f.name, Found: found,
+		Why: "Ids that are handed out one after the other lie together in the order of keys. New ones are often the busiest, and then one server has most of the writes. " +
+			"As long as old and new ones write the same, nothing is wrong.",
+		Remedy: fmt.Sprintf("%s It can stay where old and new values will go on to write alike.", sequenceRemedy(f)),
+	})
+}
+
+func sequenceRemedy(f *field) string {
+	if f.form == counter || f.form == named {
+		return "Store tsdb.ReverseDigits of the number, or put a field before it by which entities are asked for and that spreads them."
+	}
+	return "Put a field before it by which entities are asked for and that spreads them, or give the schema Salts."
+}
+
+// below says of what a figure is, where f is not the first field.
+func (s *sample) below(f *field) string {
+	if f.index == 0 {
+		return ""
+	}
+	return " below one value of " + strings.Join(s.Fields[:f.index], " and ")
+}
+
+func (s *sample) overSalts(at float64) string {
+	if s.Salts == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", or %s in each of %d salts", rate(at), s.Salts)
+}
+
+// severityAt returns how severe it is that so much is written in one place, and false where it is not.
+func severityAt(perServer float64) (int, bool) {
+	switch {
+	case perServer >= busyWrites:
+		return Critical, true
+	case perServer >= noticeableWrites:
+		return Warning, true
+	}
+	return Info, false
+}
+
+// busiestEnd returns the group, of entities that are the same in all fields before f, that writes most at its newest end, of
+// those that are uneven where there are any.
+func (s *sample) busiestEnd(f *field, everything bool) end {
+	groups := map[string][]*Entity{}
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		g := e.group(f.index)
+		groups[g] = append(groups[g], e)
+	}
+	var best end
+	for name, members := range groups {
+		e := s.endOf(f, members, everything)
+		e.group = name
+		if better(e, best) {
+			best = e
+		}
+	}
+	return best
+}
+
+// better orders ends the same whatever the order in which they are looked at.
+func better(a, b end) bool {
+	switch {
+	case b.group == "" || a.uneven != b.uneven:
+		return b.group == "" || a.uneven
+	case a.end != b.end:
+		return a.end > b.end
+	}
+	return a.group < b.group
+}
+
+func (s *sample) endOf(f *field, members []*Entity, everything bool) end {
+	e := end{tenant: members[0].Tenant}
+	type value struct {
+		text string
+		rate float64
+	}
+	var values []value
+	sorted := slices.Clone(members)
+	slices.SortStableFunc(sorted, func(a, b *Entity) int {
+		x, y := a.Parts[f.index], b.Parts[f.index]
+		if (f.form == counter || f.form == named) && len(x) != len(y) {
+			return len(x) - len(y) // by number, also where they are not padded
+		}
+		return strings.Compare(x, y)
+	})
+	for _, m := range sorted {
+		e.rate += m.Rate
+		if n := len(values); n > 0 && values[n-1].text == m.Parts[f.index] {
+			values[n-1].rate += m.Rate
+			continue
+		}
+		values = append(values, value{m.Parts[f.index], m.Rate})
+	}
+	e.entries = len(values)
+	if everything {
+		e.end = e.rate
+		return e
+	}
+	cut := len(values) - len(values)/endPart
+	var old, fresh []float64
+	for i, v := range values {
+		if i < cut {
+			old = append(old, v.rate)
+			continue
+		}
+		fresh = append(fresh, v.rate)
+		e.end += v.rate
+	}
+	e.uneven = len(values) >= fewestAtTheEnd && e.end >= endShare*e.rate && e.end > 0 && median(fresh) > endTimes*median(old)
+	return e
+}
+
+// median returns the lower median, 0 of none. It sorts v.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[(len(v)-1)/2]
+}

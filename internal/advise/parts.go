@@ -1,0 +1,144 @@
+package advise
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb/privacy"
+)
+
+// unpadded finds numbers whose order as text is not their own.
+func (s *sample) unpadded(f *field) {
+	n, same, ok := numbers(f.values)
+	if !ok || same || n.prefix != "" || f.form == clock {
+		return
+	}
+	short, long := f.values[0], f.values[0]
+	for _, v := range f.values {
+		if v[0] == '0' && v != "0" { // padded, with some that are longer, or digits in reverse
+			return
+		}
+		if len(v) < len(short) {
+			short = v
+		}
+		if len(v) > len(long) {
+			long = v
+		}
+	}
+	if len(long) > longestPadded {
+		return
+	}
+	s.add(Finding{
+		Cause: UnpaddedNumber, Severity: Info, Field: f.name,
+		Found: fmt.Sprintf("Key field %s holds numbers of %d to %d digits, such as %s and %s.", f.name, len(short), len(long), shown(short), shown(long)),
+		Why:   "Keys are in the order of their bytes, in which 10 comes before 9: Entities and LatestUnder answer in that order.",
+		Remedy: fmt.Sprintf("If their order matters, store tsdb.PadUint of them with as many digits as the largest will ever have, say %d.",
+			len(long)+2),
+	})
+}
+
+// hashed finds random values in front of a field by which entities could have been asked for.
+func (s *sample) hashed(f *field) {
+	if f.form != random || f.index == len(s.Fields)-1 {
+		return
+	}
+	prefixes := map[string]bool{}
+	for i := range s.Entities {
+		prefixes[s.Entities[i].group(f.index+1)] = true
+	}
+	if float64(len(prefixes)) < inOrder*float64(len(s.Entities)) {
+		return // there are several entities below each
+	}
+	for i := f.index + 1; i < len(s.Fields); i++ {
+		distinct := map[string]bool{}
+		for j := range s.Entities {
+			distinct[s.Entities[j].Parts[i]] = true
+		}
+		if len(distinct) < 2 || len(distinct) > len(s.Entities)/4 {
+			continue
+		}
+		s.add(Finding{
+			Cause: HashedPart, Severity: Warning, Field: f.name,
+			Found: fmt.Sprintf("Key field %s holds %s, %d for %d entities, in front of %s, which has %d values.", f.name, f.what, len(f.values), len(s.Entities), s.Fields[i], len(distinct)),
+			Why: fmt.Sprintf("Each value has an entity of its own, so no prefix brings together what belongs together: LatestUnder of one %s is not possible, and all entities have to be read instead.",
+				s.Fields[i]),
+			Remedy: fmt.Sprintf("Put %s before %s. To spread load, give the schema Salts: prefixes can be read then.", s.Fields[i], f.name),
+		})
+		return
+	}
+}
+
+// personal finds parts that look like personal data.
+func (s *sample) personal(f *field) {
+	found := map[string]int{}
+	n, digits := 0, 0
+	for _, v := range f.values {
+		if isDigits(v) {
+			digits++
+		}
+		if like := personalLike(v); like != "" {
+			found[like]++
+			n++
+		}
+	}
+	if card := found[cardLike]; card > 0 && digits > len(f.values)/2 && card < len(f.values)/2 {
+		// Serial numbers of 16 digits, of which some pass for a card's by chance.
+		n -= card
+		delete(found, cardLike)
+	}
+	if n == 0 {
+		return
+	}
+	var kinds []string
+	for _, like := range []string{mailLike, phoneLike, cardLike} {
+		if found[like] > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d of %d %s", found[like], len(f.values), like))
+		}
+	}
+	s.add(Finding{
+		Cause: PersonalData, Severity: Critical, Field: f.name,
+		Found:  fmt.Sprintf("Values of key field %s look personal: %s. They are not shown here.", f.name, strings.Join(kinds, ", ")),
+		Why:    "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name.",
+		Remedy: "Store an opaque id, or a keyed hash by privacy.Hasher, and let the schema refuse others with CheckKeys: privacy.Check.",
+	})
+}
+
+// What values look like, in the words of package privacy.
+const (
+	mailLike  = "like a mail address"
+	phoneLike = "like a phone number"
+	cardLike  = "like a payment card number"
+)
+
+func personalLike(v string) string {
+	bad, ok := errors.AsType[*invalid.Error](privacy.Check("", v))
+	if !ok {
+		return ""
+	}
+	like, _, _ := strings.Cut(bad.Value, " (")
+	return like
+}
+
+// personalTenants finds tenants whose names look like personal data.
+func (s *sample) personalTenants() {
+	n, last := 0, ""
+	for i := range s.Entities {
+		if id := s.Entities[i].Tenant; id != last {
+			last = id
+			if personalLike(id) != "" {
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	s.add(Finding{
+		Cause: PersonalData, Severity: Critical,
+		Found:  fmt.Sprintf("The names of %s look like personal data. They are not shown here.", counted(n, "tenant", "tenants")),
+		Why:    "A tenant's name is the start of all its row keys, which show in logs, in errors and in Key Visualizer.",
+		Remedy: "Name tenants by an opaque id; what they are called belongs into their profile.",
+	})
+}

@@ -1,0 +1,208 @@
+package advise
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// form is what the values of a key field look like.
+type form int
+
+const (
+	plain   form = iota
+	clock        // times
+	clockID      // ids that begin with the time at which they were made
+	counter      // numbers, one after the other
+	named        // such numbers behind a text: device-0001
+	arrival      // whatever they are, each new one sorts behind all others
+	random       // hashes and random ids
+)
+
+// field is one field of the key, and the values that the sample has of it.
+type field struct {
+	index  int
+	name   string
+	values []string // distinct, sorted
+	form   form
+	what   string // the form, in words
+}
+
+func (s *sample) field(i int) *field {
+	f := &field{index: i, name: s.Fields[i]}
+	f.values = make([]string, len(s.Entities))
+	for j := range s.Entities {
+		f.values[j] = s.Entities[j].Parts[i]
+	}
+	slices.Sort(f.values)
+	f.values = slices.Compact(f.values)
+	f.form, f.what = s.formOf(f)
+	return f
+}
+
+func (s *sample) formOf(f *field) (form, string) {
+	v := f.values
+	switch {
+	case len(v) >= fewestDates && all(v, isDate):
+		return clock, "dates or times"
+	case len(v) >= fewestNumbers && all(v, isUUID7):
+		return clockID, "UUIDs of version 7, which begin with the time"
+	case len(v) >= fewestNumbers && all(v, isULID):
+		return clockID, "ULIDs, which begin with the time"
+	case len(v) >= fewestNumbers && all(v, isObjectID):
+		return clockID, "object IDs that begin with the time"
+	}
+	if n, padded, ok := numbers(v); ok {
+		isDense := n.dense(s.Share)
+		if what, ok := n.times(); ok && (!isDense || !padded) {
+			return clock, what
+		}
+		if isDense && len(v) >= fewestInOrder {
+			if n.prefix != "" && !s.arrives(f) {
+				return named, "numbers that follow one another"
+			}
+			return counter, "numbers that follow one another"
+		}
+	}
+	switch {
+	case s.arrives(f):
+		return arrival, "values that grow in the order in which they came"
+	case len(v) >= fewestHashes && areRandom(v):
+		return random, "hashes or random ids"
+	}
+	return plain, ""
+}
+
+// arrives reports whether it is known that new values of f sort behind old ones.
+func (s *sample) arrives(f *field) bool { return s.Arrival && f.index == 0 && s.ascends() }
+
+// ascends reports whether the first parts of the entities came in their order, or all in the opposite one, tenant by tenant.
+func (s *sample) ascends() bool {
+	order := make([]*Entity, len(s.Entities))
+	for i := range s.Entities {
+		order[i] = &s.Entities[i]
+	}
+	slices.SortFunc(order, func(a, b *Entity) int { return a.arrived - b.arrived })
+	last, seen := map[string]string{}, map[string]bool{}
+	up, down := 0, 0
+	for _, e := range order {
+		id := e.group(1)
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		before, ok := last[e.Tenant]
+		last[e.Tenant] = e.Parts[0]
+		switch {
+		case !ok:
+		case before < e.Parts[0]:
+			up++
+		default:
+			down++
+		}
+	}
+	steps := up + down
+	return steps >= fewestInOrder && float64(max(up, down)) >= inOrder*float64(steps)
+}
+
+func all(values []string, is func(string) bool) bool {
+	for _, v := range values {
+		if !is(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// numeric are values that are numbers behind a text that they have in common.
+type numeric struct {
+	prefix string
+	n      []uint64 // sorted
+}
+
+// numbers reads values as numbers behind one text, which may be empty, and reports whether they all are, and whether all have
+// the same number of digits.
+func numbers(values []string) (numeric, bool, bool) {
+	if len(values) < fewestNumbers {
+		return numeric{}, false, false
+	}
+	prefix := strings.TrimRight(values[0], "0123456789")
+	out := numeric{prefix: prefix, n: make([]uint64, len(values))}
+	same := true
+	for i, v := range values {
+		digits, ok := strings.CutPrefix(v, prefix)
+		if !ok || !isDigits(digits) {
+			return numeric{}, false, false
+		}
+		n, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil {
+			return numeric{}, false, false
+		}
+		same = same && len(v) == len(values[0])
+		out.n[i] = n
+	}
+	slices.Sort(out.n)
+	return out, same, true
+}
+
+// dense reports whether the numbers leave out few between the first and the last, of which the sample holds a share.
+func (n numeric) dense(share float64) bool {
+	span := float64(n.n[len(n.n)-1] - n.n[0])
+	return span < dense*float64(len(n.n))/share
+}
+
+// The times that numbers are looked for in, in seconds since 1970: 2010 to 2040.
+const (
+	earliest = 1_262_304_000
+	latest   = 2_208_988_800
+)
+
+// times reports whether the numbers are times in some unit since 1970, or such times counted down from the largest number.
+func (n numeric) times() (string, bool) {
+	if n.prefix != "" {
+		return "", false
+	}
+	first, last := n.n[0], n.n[len(n.n)-1]
+	for _, u := range []struct {
+		name string
+		unit uint64
+	}{{"seconds", 1}, {"milliseconds", 1e3}, {"microseconds", 1e6}, {"nanoseconds", 1e9}} {
+		low, high := earliest*u.unit, latest*u.unit
+		if low <= first && last <= high {
+			return "times in " + u.name + " since 1970", true
+		}
+		if math.MaxInt64-high <= first && last <= math.MaxInt64-low {
+			return "times in " + u.name + " that are counted down", true
+		}
+	}
+	return "", false
+}
+
+// dates are the forms of times in text, from the coarsest to the finest.
+var dates = []string{
+	"2006-01", "2006-01-02", "2006-01-02T15", "2006-01-02 15", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
+	"2006-01-02 15:04:05", time.RFC3339Nano, "2006/01/02", "20060102", "2006010215", "200601021504", "20060102150405", "20060102T150405Z",
+}
+
+func isDate(s string) bool {
+	if len(s) < len("2006-01") || len(s) > len(time.RFC3339Nano) || !strings.HasPrefix(s, "19") && !strings.HasPrefix(s, "20") {
+		return false
+	}
+	for _, layout := range dates {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() >= 1990 && t.Year() < 2100 {
+			return true
+		}
+	}
+	return false
+}
+
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,152 @@
+package advise
+
+import (
+	"fmt"
+	"strings"
+)
+
+// keys finds long row keys.
+func (s *sample) keys() {
+	if len(s.Entities) == 0 {
+		return
+	}
+	longest, over := &s.Entities[0], 0
+	lengths := make([]float64, len(s.Entities))
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		lengths[i] = float64(e.Key)
+		if e.Key > longest.Key {
+			longest = e
+		}
+		if e.Key > maxKey {
+			over++
+		}
+	}
+	f := Finding{
+		Cause:  LongKey,
+		Found:  fmt.Sprintf("Row keys are up to %d bytes long, with a median of %.0f; the longest is an entity's of tenant %s.", longest.Key, median(lengths), longest.Tenant),
+		Why:    fmt.Sprintf("Bigtable takes keys of up to %d bytes. Each row of a request and of an answer carries its whole key, and 10 to 100 bytes are ideal.", maxKey),
+		Remedy: "Use short names for what the parts stand for, and keep what only describes an entity in another place: a part is for what is asked for.",
+	}
+	switch {
+	case over > 0:
+		f.Severity = Critical
+		f.Found += fmt.Sprintf(" %s over the limit: their points are refused.", counted(over, "entity is", "entities are"))
+	case longest.Key >= nearMaxKey:
+		f.Severity = Warning
+	case median(lengths) < longKey:
+		return
+	}
+	s.add(f)
+}
+
+// names finds names that are longer than what they name.
+func (s *sample) names() {
+	if len(s.Entities) == 0 {
+		return
+	}
+	sizes := make([]float64, len(s.Entities))
+	payloads := make([]float64, 0, len(s.Entities))
+	for i := range s.Entities {
+		sizes[i] = float64(len(s.Entities[i].Tenant))
+		if p := s.Entities[i].Payload; p > 0 {
+			payloads = append(payloads, float64(p))
+		}
+	}
+	tenant := median(sizes)
+	all := tenant + float64(len(s.Dataset)+len(s.Family)+len(s.Qualifier))
+	payload := median(payloads)
+	if all < manyNames && (payload == 0 || all < longNames) || payload >= all {
+		return
+	}
+	found := fmt.Sprintf("Names take about %.0f bytes of each row: %.0f the tenant's, %d the dataset's, %d the retention class's, %d the column's.",
+		all, tenant, len(s.Dataset), len(s.Family), len(s.Qualifier))
+	if payload > 0 {
+		found += fmt.Sprintf(" A typical payload takes %s.", bytes(payload))
+	}
+	s.add(Finding{
+		Cause: LongNames, Severity: Info, Found: found,
+		Why:    "The names travel with each row that is written or read. On disk compression takes most of them away, on the network nothing does.",
+		Remedy: "Choose short ones before there are points: two or three letters for a dataset and a retention class, a short id for a tenant. Or put more into a point.",
+	})
+}
+
+// payloads finds payloads near the dataset's limit.
+func (s *sample) payloads() {
+	var largest *Entity
+	near, over := 0, 0
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		if largest == nil || e.Payload > largest.Payload {
+			largest = e
+		}
+		switch {
+		case e.Payload > s.MaxPayload:
+			over++
+		case float64(e.Payload) >= nearPayload*float64(s.MaxPayload):
+			near++
+		}
+	}
+	if near+over == 0 {
+		return
+	}
+	f := Finding{
+		Cause: LargePayload, Severity: Warning,
+		Found: fmt.Sprintf("Payloads are up to %s large, those of entity %s of tenant %s; the limit of this dataset is %s.", bytes(largest.Payload),
+			shown(strings.Join(largest.Parts, "#")), largest.Tenant, bytes(s.MaxPayload)),
+		Why:    "Bigtable wants cells of up to 10 MiB, the points of a head share that, and payloads that are merged are limited to 8 KiB. What is larger is refused.",
+		Remedy: "Compress payloads (package codec/zstd), part them into several points or datasets, or keep them in object storage and store where they are.",
+	}
+	if over > 0 {
+		f.Severity = Critical
+		f.Found += fmt.Sprintf(" %s over it: their points are refused.", counted(over, "entity is", "entities are"))
+	}
+	s.add(f)
+}
+
+// families finds tables with too many column families.
+func (s *sample) families() {
+	if s.Families < manyFamilies {
+		return
+	}
+	severity := Warning
+	if s.Families > maxFamilies {
+		severity = Critical
+	}
+	s.add(Finding{
+		Cause: ManyFamilies, Severity: severity,
+		Found: fmt.Sprintf("The table has %d column families with the datasets that were named; about %d is the most that Bigtable advises.", s.Families, maxFamilies),
+		Why: "Each retention class is a family, one more for its heads, and a rollup has four for each class of its own. Families are shared by all datasets of a table, " +
+			"and many of them slow every request down.",
+		Remedy: "Let datasets share a few retention classes by name, such as one for each length of time, and rollups too.",
+	})
+}
+
+// widePrefixes finds prefixes below which there are more entities than can be read at once.
+func (s *sample) widePrefixes() {
+	if len(s.Fields) < 2 || s.Head > 0 {
+		return
+	}
+	counts := map[string]int{}
+	for i := range s.Entities {
+		counts[s.Entities[i].group(len(s.Fields)-1)]++
+	}
+	most := ""
+	for g, n := range counts {
+		if n > counts[most] || n == counts[most] && g < most {
+			most = g
+		}
+	}
+	n := float64(counts[most]) / s.Share
+	if n < widePrefix {
+		return
+	}
+	tenant, _, _ := strings.Cut(most, "#")
+	s.add(Finding{
+		Cause: WidePrefix, Severity: Info, Field: s.Fields[len(s.Fields)-2],
+		Found: fmt.Sprintf("Below one value of key field %s tenant %s has about %.0f entities, and no prefix is narrower.", s.Fields[len(s.Fields)-2], tenant, n),
+		Why:   "LatestUnder finds the newest point of each entity below a prefix: as many reads as there are entities, and seconds for ten thousand.",
+		Remedy: fmt.Sprintf("If that is asked for, add a field before %s that parts them, or give the schema a Head, by which it reads one row an entity.",
+			s.Fields[len(s.Fields)-1]),
+	})
+}

@@ -1,0 +1,189 @@
+package tsdb_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Three keys for the same readings: the first one's new points are all written in one place, the second one's ids follow one
+// another and the newest are the busiest, and with the third nothing is wrong.
+func ExampleAdvise() {
+	byDay := tsdb.MustDefine("by_day", tsdb.Key("day", "device"), codec.Float64(), tsdb.SchemaOptions{})
+	byNumber := tsdb.MustDefine("by_number", tsdb.Key("number"), codec.Float64(), tsdb.SchemaOptions{})
+	bySite := tsdb.MustDefine("by_site", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
+
+	acme := tenant.MustParse("acme")
+	first := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	sites := []string{"berlin", "lyon", "oslo", "porto"}
+	var days, numbers, devices tsdb.Sample
+	for i := range 1000 {
+		device := fmt.Sprintf("roof-%d", i)
+		busy := 0.1
+		if i >= 900 {
+			busy = 5
+		}
+		day := first.AddDate(0, 0, i/100).Format(time.DateOnly)
+		days.Entities = append(days.Entities, tsdb.Sampled{Tenant: acme, Entity: tsdb.NewEntity(day, device), Rate: 1})
+		numbers.Entities = append(numbers.Entities, tsdb.Sampled{Tenant: acme, Entity: tsdb.NewEntity(fmt.Sprintf("%08d", i)), Rate: busy})
+		devices.Entities = append(devices.Entities, tsdb.Sampled{Tenant: acme, Entity: tsdb.NewEntity(sites[i%4], device), Rate: 1})
+	}
+	for _, of := range []struct {
+		dataset tsdb.Dataset
+		sample  tsdb.Sample
+	}{{byDay, days}, {byNumber, numbers}, {bySite, devices}} {
+		advice, err := tsdb.Advise(of.dataset, of.sample)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %d\n", of.dataset.Name(), len(advice))
+		for _, a := range advice {
+			fmt.Printf("  %s %s\n  %s\n  %s\n", a.Severity, a.Cause, a.Found, a.Remedy)
+		}
+	}
+	// Output:
+	// by_day: 1
+	//   warning time-first
+	//   Key field day holds dates or times, such as "2026-05-01". Tenant acme writes 1000 points a second, all at its newest end.
+	//   Leave day out of the key fields: the key of each point ends with its time already, newest first, and Range reads any interval of it.
+	// by_number: 1
+	//   warning sequential
+	//   Key field number holds numbers that follow one another, such as "00000999". The tenth with the highest values holds 85% of the writes of tenant acme, 500 points a second.
+	//   Store tsdb.ReverseDigits of the number, or put a field before it by which entities are asked for and that spreads them. It can stay where old and new values will go on to write alike.
+	// by_site: 0
+}
+
+// A busy device among many.
+func ExampleSample() {
+	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
+	var sample tsdb.Sample
+	for i := range 200 {
+		sample.Entities = append(sample.Entities, tsdb.Sampled{
+			Tenant: tenant.MustParse("acme"),
+			Entity: tsdb.NewEntity("berlin", fmt.Sprintf("roof-%d", i)),
+			Rate:   1,
+		})
+	}
+	sample.Entities[42].Rate = 3000
+	advice, err := tsdb.Advise(readings, sample)
+	if err != nil {
+		panic(err)
+	}
+	for _, a := range advice {
+		fmt.Println(a.Severity, a.Cause)
+		fmt.Println(a.Found)
+	}
+	// Output:
+	// warning hot-entity
+	// 1 hot entity among 200: "berlin#roof-42" of tenant acme writes 3000 points a second, 94% of all.
+}
+
+// A program that checks its keys in a test passes over what it has decided on.
+func ExampleCause() {
+	orders := tsdb.MustDefine("orders", tsdb.Key("number"), codec.Float64(), tsdb.SchemaOptions{})
+	var sample tsdb.Sample
+	for i := range 100 {
+		sample.Entities = append(sample.Entities, tsdb.Sampled{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity(fmt.Sprintf("%06d", i))})
+	}
+	advice, err := tsdb.Advise(orders, sample)
+	if err != nil {
+		panic(err)
+	}
+	for _, a := range advice {
+		if a.Cause == tsdb.CauseSequential && a.Severity == tsdb.SeverityInfo {
+			continue // all orders together are far below what a server takes
+		}
+		fmt.Println(a)
+	}
+	// Output:
+}
+
+// A sensor that sends a thousand readings a second, of 8 bytes each.
+func ExampleSampled() {
+	readings := tsdb.MustDefine("readings", tsdb.Key("sensor"), codec.Float64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 5}})
+	fast := tsdb.Sampled{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("axle-1"), Rate: 1000, Payload: 8}
+	advice, err := tsdb.Advise(readings, tsdb.Sample{Entities: []tsdb.Sampled{fast}})
+	if err != nil {
+		panic(err)
+	}
+	for _, a := range advice {
+		fmt.Println(a.Cause, "-", a.Found)
+	}
+	// Output:
+	// hot-head - 1 entity with 20 or more writes a second to a head row; the busiest is "axle-1" of tenant acme with 1000 points a second. In a day without a compaction its row grows to 659 MiB; Bigtable advises against more than 100 MiB.
+}
+
+// Advice as a program that is not written in Go takes it.
+func ExampleAdvice() {
+	owners := tsdb.MustDefine("owners", tsdb.Key("owner"), codec.Float64(), tsdb.SchemaOptions{})
+	sample := tsdb.Sample{Entities: []tsdb.Sampled{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("anna@example.com")}}}
+	advice, err := tsdb.Advise(owners, sample)
+	if err != nil {
+		panic(err)
+	}
+	text, err := json.MarshalIndent(advice, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(text))
+	// Output:
+	// [
+	//   {
+	//     "cause": "personal-data",
+	//     "severity": "critical",
+	//     "field": "owner",
+	//     "found": "Values of key field owner look personal: 1 of 1 like a mail address. They are not shown here.",
+	//     "why": "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name.",
+	//     "remedy": "Store an opaque id, or a keyed hash by privacy.Hasher, and let the schema refuse others with CheckKeys: privacy.Check."
+	//   }
+	// ]
+}
+
+// A test of a schema that fails from warnings on.
+func ExampleSeverity() {
+	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
+	sample := tsdb.Sample{Entities: []tsdb.Sampled{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("berlin", "roof-7"), Rate: 1}}}
+	advice, err := tsdb.Advise(readings, sample)
+	if err != nil {
+		panic(err)
+	}
+	failed := slices.ContainsFunc(advice, func(a tsdb.Advice) bool { return a.Severity >= tsdb.SeverityWarning })
+	fmt.Println(failed, tsdb.SeverityWarning)
+	// Output: false warning
+}
+
+// What a tenant has stored, judged by a hundred of its entities.
+func ExampleSampleOptions() {
+	numbered := tsdb.MustDefine("numbered", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
+	store := open(numbered)
+	defer store.Close()
+	ctx := context.Background()
+	acme := tenant.MustParse("acme")
+	var points []tsdb.Point[float64]
+	for i := range 120 {
+		points = append(points, tsdb.Point[float64]{Entity: tsdb.NewEntity("berlin", fmt.Sprint(i)), Time: noon, Value: 21.5})
+	}
+	if _, err := numbered.For(store, acme).PutMany(ctx, points); err != nil {
+		log.Fatal(err)
+	}
+
+	dataset, sample, err := store.Sample(ctx, "numbered", acme, tsdb.SampleOptions{Entities: 100})
+	if err != nil {
+		log.Fatal(err)
+	}
+	advice, err := tsdb.Advise(dataset, sample)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range advice {
+		fmt.Println(a.Severity, a.Cause, a.Field)
+	}
+	// Output: info unpadded-number device
+}
