@@ -76,8 +76,8 @@ type Figures struct {
 	// ExpiredBytes and ExpiredCells are the part of them that has expired, by the catalogue's policy, and waits to be collected.
 	ExpiredBytes Estimate `json:"expired_bytes"`
 	ExpiredCells Estimate `json:"expired_cells"`
-	// DayBytes and DayCells are what a day adds, by how many cells have timestamps within ForecastOptions.Window. They are 0
-	// for heads and marks, which replace what they hold.
+	// DayBytes and DayCells are what a day adds, by how many cells have timestamps within ForecastOptions.Window; those in the
+	// future do not count. They are 0 for heads and marks, which replace what they hold.
 	DayBytes Estimate `json:"day_bytes"`
 	DayCells Estimate `json:"day_cells"`
 	// Weeks are the bytes after one week, two weeks, and so on, if writes go on as they did, under the catalogue's policy, and

@@ -71,7 +71,7 @@ func (s *sample) rate(g rowkey.Group) []string {
 		if o.bounded {
 			window = min(window, o.keeping.age.Milliseconds())
 		}
-		if o.versions == 0 && o.age < window && !o.removed(0) {
+		if o.versions == 0 && o.age >= 0 && o.age < window && !o.removed(0) { // what lies in the future is of no known day
 			o.perDay = float32(day.Milliseconds()) / float32(window)
 		}
 	})

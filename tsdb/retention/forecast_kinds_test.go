@@ -118,3 +118,14 @@ acme    temps    rollup.daily     y2     550 B   50     0 B      70 B
 		t.Errorf("no policy: %v", err)
 	}
 }
+
+// TestForecastOfWhatLiesInTheFuture: of predictions that are written a week ahead, those that have come true tell the rate.
+func TestForecastOfWhatLiesInTheFuture(t *testing.T) {
+	w := newWorld(t, 30*aDay)
+	w.fill(t, "acme", 4, uniform(3700, -7*aDay, 30*aDay))
+	f := w.forecast(t, retention.ForecastOptions{})
+	within(t, "what a day adds", f.Whole.DayCells, 100, 0.2)
+	if f.Basis != retention.Counted || f.Whole.DayCells.Value < 95 || f.Whole.DayCells.Value > 105 {
+		t.Errorf("%v: a day adds %v, want 100", f.Basis, f.Whole.DayCells)
+	}
+}

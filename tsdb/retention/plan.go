@@ -54,12 +54,15 @@ func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (
 // have to declare the same policies: until they do, their Ensure and Verify fail, and they read by what they declare.
 //
 // A name that is no class in the catalogue is refused with ErrInvalid, and so is a policy that does not fit points. Its error
-// matches tsdb.ErrNoTable where the table is missing.
+// matches tsdb.ErrNoTable where the table is missing, or holds no store.
 func NewPlanFor(ctx context.Context, store *tsdb.Store, classes map[string]gc.Policy) (*Plan, error) {
 	classes = maps.Clone(classes)
 	return newPlan(ctx, store, func(have actual) ([]catalog.Dataset, error) {
-		if !have.exists {
+		switch {
+		case !have.exists:
 			return nil, tsdb.ErrNoTable
+		case have.catalog.Format == 0: // by no means is a family to be made in another program's table
+			return nil, fmt.Errorf("%w: the table holds no store", tsdb.ErrNoTable)
 		}
 		return have.with(classes)
 	})

@@ -50,4 +50,12 @@ func TestPlanByTheCatalogue(t *testing.T) {
 	if _, err := retention.NewPlanFor(ctx, empty, nil); !errors.Is(err, tsdb.ErrNoTable) {
 		t.Errorf("without a table: %v", err)
 	}
+	other, conn := tsdbtest.Open(t, tsdbtest.Options{})
+	conf := &bigtable.TableConf{TableID: tsdbtest.Table, ColumnFamilies: map[string]bigtable.Family{"theirs": {}}}
+	if err := admin(t, conn).CreateTableFromConf(ctx, conf); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := retention.NewPlanFor(ctx, other, nil); !errors.Is(err, tsdb.ErrNoTable) {
+		t.Errorf("on another program's table: %v\n%v", err, p)
+	}
 }
