@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -27,7 +28,7 @@ func (a *app) retention() *cli.Command {
 }
 
 func setFlag() cli.Flag {
-	return &cli.StringMapFlag{Name: "set", Usage: "another policy for a `class`, as d90=maxage=30d; as often as needed"}
+	return &cli.StringSliceFlag{Name: "set", Usage: "another policy for a `class`, as d90=maxage=30d; as often as needed"}
 }
 
 func detailedFlag() cli.Flag {
@@ -139,7 +140,11 @@ func planned(ctx context.Context, c *cli.Command, store *tsdb.Store) (*retention
 // classesSet returns the policies of --set by their classes.
 func classesSet(c *cli.Command) (map[string]gc.Policy, error) {
 	classes := map[string]gc.Policy{}
-	for name, text := range c.StringMap("set") {
+	for _, set := range c.StringSlice("set") {
+		name, text, ok := strings.Cut(set, "=")
+		if _, twice := classes[name]; !ok || name == "" || twice {
+			return nil, usageError{fmt.Errorf("--set %s: it has to be CLASS=POLICY, each class once", set)}
+		}
 		p, err := gc.Parse(text)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--set %s: %w", name, err)}

@@ -47,6 +47,8 @@ func TestRetention(t *testing.T) {
 	cmd(0, "drift", "--detailed-exitcode")
 	cmd(exitUsage, "plan", "--set", "d90=for ever")
 	cmd(exitUsage, "plan", "--set", "d90")
+	cmd(exitUsage, "plan", "--set", "=never")
+	cmd(exitUsage, "plan", "--set", "d90=never", "--set", "d90=maxage=1d")
 	cmd(exitUsage, "apply", "--plan", file, "--set", "d90=never")
 	cmd(exitFailed, "plan", "--set", "d91=never")
 	cmd(exitFailed, "apply", "--plan", file)
@@ -79,6 +81,9 @@ func TestRetention(t *testing.T) {
 		t.Error(out)
 	}
 	cmd(0, append(shorter, "--detailed-exitcode")...)
+	if out := cmd(0, "apply", "--set", "d90=maxage=7d", "--allow", "d90", "--yes"); !strings.Contains(out, "Nothing was changed") {
+		t.Error(out)
+	}
 	if out := cmd(0, "apply", "--set", "d90=maxage=7d || maxage=30d", "--yes"); !strings.Contains(out, "Nothing was changed") {
 		t.Error(out)
 	}

@@ -124,36 +124,39 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 
 // with returns the catalogue's datasets with other policies for some classes.
 func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
-	offered := map[string]bool{}
+	offered := map[string]string{} // policies
+	var apart error
+	offer := func(c *catalog.Class) {
+		if p, ok := classes[c.Name]; ok {
+			c.Policy = p.String()
+		}
+		if other, ok := offered[c.Name]; ok && other != c.Policy && apart == nil {
+			apart = invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
+				fmt.Sprintf("one that is given a policy here, as the catalogue has it with both %q and %q", other, c.Policy))
+		}
+		offered[c.Name] = c.Policy
+	}
 	out := []catalog.Dataset{}
 	for _, name := range slices.Sorted(maps.Keys(a.catalog.Datasets)) {
 		d := a.catalog.Datasets[name].Dataset
 		d = withPolicies(d, d) // a copy
 		for i := range d.Classes {
-			offered[d.Classes[i].Name] = true
-			override(&d.Classes[i], classes)
+			offer(&d.Classes[i])
 		}
 		for i := range d.Rollups {
-			offered[d.Rollups[i].Class.Name] = true
-			override(&d.Rollups[i].Class, classes)
+			offer(&d.Rollups[i].Class)
 		}
 		out = append(out, d)
 	}
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
-		if !offered[name] {
+		if _, ok := offered[name]; !ok {
 			return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(name), "one of the catalogue: "+cmp.Or(quoted(slices.Sorted(maps.Keys(offered))), "there is none"))
 		}
 		if _, _, err := classes[name].PointAge(); err != nil {
 			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(name), err)
 		}
 	}
-	return out, nil
-}
-
-func override(c *catalog.Class, classes map[string]gc.Policy) {
-	if p, ok := classes[c.Name]; ok {
-		c.Policy = p.String()
-	}
+	return out, apart
 }
 
 // Table returns the full name of the table: projects/p/instances/i/tables/t.
