@@ -20,7 +20,7 @@ func (a *app) tenantsOnboard() *cli.Command {
 			&cli.StringFlag{Name: "retention", Usage: "the retention `class` of its points, in every dataset that offers it"},
 			&cli.StringMapFlag{Name: "class", Usage: "the retention class of its points in one dataset, as `dataset=class`; may be repeated"},
 			&cli.StringFlag{Name: "limits", Usage: "its limits, as `JSON`"},
-			&cli.BoolFlag{Name: "replace", Usage: "change a profile that differs"},
+			&cli.BoolFlag{Name: "replace", Usage: "put it in the place of a profile that differs, whole: what is not given is empty then"},
 			&cli.BoolFlag{Name: "readmit", Usage: "admit a tenant whose erasure has ended"},
 		},
 		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
