@@ -157,14 +157,14 @@ func (c *comparison) family(w inside.Family) {
 			i.Notes = []string{"The family is in the table, and nobody has recorded what it is for."}
 		}
 	}
-	i.Destructive = have.err != nil || !w.Policy.KeepsAllOf(have.policy)
+	i.Destructive = !w.Policy.KeepsAllOf(have.policy)
 	i.Notes = append(i.Notes, effects(w, have, changed)...)
 	c.items = append(c.items, i)
 }
 
 // effects says what setting the policy of a family does; changed says that the policy is new to those who read.
 func effects(w inside.Family, have family, changed bool) (notes []string) {
-	keeps := have.policy // of one that cannot be read nothing is known: it is taken to keep everything
+	keeps := have.policy
 	if have.err != nil {
 		notes = append(notes, fmt.Sprintf("The table's policy is none that this version can read (%v), so what it keeps is not known.", have.err))
 	}

@@ -33,7 +33,7 @@ func (k Kind) steps() bool { return k.family() || k == Record }
 func (k Kind) family() bool { return k == Create || k == Change || k == Drift || k == ChangeAndDrift }
 
 // Item is one line of a plan: a step that Apply makes, or something that it leaves alone. Policies are in the syntax of
-// gc.Parse; empty is none. The zero Item is nothing.
+// gc.Parse, but for what a table has that is no policy of package gc: "maxage=500ms". Empty is none. The zero Item is nothing.
 type Item struct {
 	Kind Kind `json:"kind"`
 	// Family is the column family; empty for what is about a dataset.

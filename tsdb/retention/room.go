@@ -95,7 +95,8 @@ func familiesOf(t *adminpb.Table) map[string]family {
 		if have.policy, have.err = policyOf(f.GetGcRule(), 0); have.err == nil {
 			have.text = have.policy.String()
 		} else {
-			have.text = bigtable.GCRuleToString(f.GetGcRule())
+			have.policy = gc.Never() // nothing is known of it, so it is taken to keep everything
+			have.text = ruleText(f.GetGcRule(), 0)
 		}
 		if f.GetValueType() != nil {
 			have.kind = bigtable.ProtoToType(f.GetValueType())

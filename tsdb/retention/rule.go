@@ -2,6 +2,7 @@ package retention
 
 import (
 	"fmt"
+	"strings"
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -50,6 +51,36 @@ func policyOf(r *adminpb.GcRule, depth int) (gc.Policy, error) {
 	}
 	p := join(policies...)
 	return p, p.Validate()
+}
+
+// ruleText writes out a rule that is no policy of package gc. The official client would cut ages to whole seconds here too.
+func ruleText(r *adminpb.GcRule, depth int) string {
+	if depth > maxNesting {
+		return "(...)"
+	}
+	join, rules := " || ", []*adminpb.GcRule(nil)
+	switch rule := r.GetRule().(type) {
+	case nil:
+		return "never"
+	case *adminpb.GcRule_MaxAge:
+		if rule.MaxAge.CheckValid() != nil {
+			return fmt.Sprintf("maxage=%ds %dns", rule.MaxAge.GetSeconds(), rule.MaxAge.GetNanos())
+		}
+		return "maxage=" + rule.MaxAge.AsDuration().String()
+	case *adminpb.GcRule_MaxNumVersions:
+		return fmt.Sprintf("maxversions=%d", rule.MaxNumVersions)
+	case *adminpb.GcRule_Union_:
+		rules = rule.Union.GetRules()
+	case *adminpb.GcRule_Intersection_:
+		join, rules = " && ", rule.Intersection.GetRules()
+	default:
+		return fmt.Sprintf("%T", rule)
+	}
+	texts := make([]string, len(rules))
+	for i, sub := range rules {
+		texts[i] = ruleText(sub, depth+1)
+	}
+	return "(" + strings.Join(texts, join) + ")"
 }
 
 // ruleOf returns a valid policy as the service takes it. The official client keeps its own conversion to itself.

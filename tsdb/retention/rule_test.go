@@ -55,6 +55,9 @@ func TestRulesThatAreNone(t *testing.T) {
 		if p, err := policyOf(rule, 0); err == nil {
 			t.Errorf("%s is %v", name, p)
 		}
+		if text := ruleText(rule, 0); text == "" || len(text) > 300 {
+			t.Errorf("%s is written %q", name, text)
+		}
 	}
 	if p, err := policyOf(nil, 0); err != nil || !p.Equal(gc.Never()) {
 		t.Errorf("no rule is %v, %v", p, err)
