@@ -104,7 +104,7 @@ func tiny(t *testing.T) string {
 // To remove one large record bbolt writes its neighbours again. On a full disk that is done one by one.
 func TestLargeRecordsOnAFullDisk(t *testing.T) {
 	s := open(t, tiny(t), spool.Options{})
-	for size := 200 << 10; size > 50; size /= 2 {
+	for size := 100 << 10; size > 50; size /= 2 {
 		for {
 			if _, err := s.Append(t.Context(), [][]byte{make([]byte, size)}); err != nil {
 				break
@@ -114,7 +114,7 @@ func TestLargeRecordsOnAFullDisk(t *testing.T) {
 	for seq := uint64(1); seq < 20; seq += 4 {
 		s.Done(seq)
 	}
-	if _, err := s.Append(t.Context(), [][]byte{make([]byte, 100<<10)}); err != nil {
+	if _, err := s.Append(t.Context(), [][]byte{make([]byte, 50<<10)}); err != nil {
 		t.Errorf("space of records that were delivered is not used again: %v", err)
 	}
 }

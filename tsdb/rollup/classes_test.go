@@ -36,7 +36,6 @@ func TestRollupsOfATenantThatMoves(t *testing.T) {
 		if _, err := tenants.Onboard(t.Context(), o.store, acme, tenants.Profile{Retention: "d30"}, tenants.OnboardOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(tsdb.ClassesWithin + time.Millisecond)
 		o.put(t, start.Add(30*time.Minute), 2)
 		o.now = start.Add(2 * time.Hour)
 		o.pass(t)
