@@ -89,3 +89,22 @@ func TestTwoPlansAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAContextEndsInTheMiddle: what is done by then is told, and the same plan goes on.
+func TestAContextEndsInTheMiddle(t *testing.T) {
+	c := &console{}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90), heads(2)))
+	p := plan(t, store, define(t, "readings", days("d90", 30), heads(2)))
+	ctx, cancel := context.WithCancel(t.Context())
+	c.after = func(int) error { cancel(); return nil }
+	rep, err := p.Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}})
+	if !errors.Is(err, context.Canceled) || len(rep.Applied) != 2 {
+		t.Errorf("%v, %v, want two families and the context's error", rep, err)
+	}
+	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 1 || rep.Applied[0].Kind != retention.Record {
+		t.Errorf("%v, want the entry", rep)
+	}
+	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 0 {
+		t.Errorf("%v, want nothing", rep)
+	}
+}
