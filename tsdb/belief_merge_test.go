@@ -3,6 +3,7 @@ package tsdb_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -43,8 +44,9 @@ func (b *belief) merge() {
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{Clock: b.now}, schema)
 	repo := schema.For(store, acme)
 	records := map[tsdb.Entity]map[time.Time]codec.Record{}
-	for b.steps = range *beliefSteps {
-		if i := b.steps * len(b.classes) / *beliefSteps; !b.moves && b.classes[i].Name != b.class.Name {
+	steps := 6 * *beliefSteps
+	for b.steps = range steps {
+		if i := b.steps * len(b.classes) / steps; !b.moves && b.classes[i].Name != b.class.Name {
 			schema := define(b, b.schema(i), codec.Records())
 			if err := store.Ensure(b.Context(), schema); err != nil {
 				b.fail("Ensure: %v", err)
@@ -52,6 +54,9 @@ func (b *belief) merge() {
 			repo, b.class = schema.For(store, acme), b.classes[i]
 		}
 		e, at := b.all[b.rnd.IntN(len(b.all))], b.when()
+		if times := slices.SortedFunc(maps.Keys(b.points[e]), time.Time.Compare); len(times) > 0 && b.rnd.IntN(3) > 0 {
+			at = times[b.rnd.IntN(len(times))] // visible or not
+		}
 		old, there := b.points[e][at]
 		there = there && b.visible(at, old)
 		value := rec(fmt.Sprint("f", b.rnd.IntN(4)), int64(b.steps))
