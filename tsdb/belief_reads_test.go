@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // reads asks all that can be asked: as things are, while expired points are collected, or after that.
@@ -98,7 +99,28 @@ func (b *belief) askOne(e tsdb.Entity, want []tsdb.Point[string]) {
 		if !slices.Equal(got, want) || !slices.Equal(paged, want) {
 			b.fail("Range of %v in %v, order %v = %v\nin pages %v\nwant %v", e, in, order, got, paged, want)
 		}
+		b.askWindows(e, in, order, want)
 		slices.Reverse(want)
+	}
+}
+
+// askWindows counts the points of an entity in windows.
+func (b *belief) askWindows(e tsdb.Entity, in tsdb.Interval, order tsdb.Order, want []tsdb.Point[string]) {
+	b.Helper()
+	ones := window.Measure[string]{Name: "n", Of: func(string) (float64, bool) { return 1, true }}
+	hours, err := window.New[string](window.Every(time.Hour), []window.Measure[string]{ones}, window.Options{})
+	if err != nil {
+		b.fail("%v", err)
+	}
+	count := 0
+	for w, err := range hours.Over(b.repo.Range(b.Context(), e, in, order), in, order) {
+		if n := len(within(want, tsdb.Between(w.Start, w.End))); err != nil || int(w.Points) != n {
+			b.fail("the window from %v holds %d points, %v, want %d", w.Start, w.Points, err, n)
+		}
+		count += int(w.Points)
+	}
+	if count != len(want) {
+		b.fail("windows hold %d points, want %d", count, len(want))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -37,6 +38,11 @@ func TestReadsBelieveThePolicy(t *testing.T) {
 		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}},
 		"first head": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}, FirstWins: true},
 		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed, Only: true}},
+		// Of those that follow the tenant moves from class to class.
+		"moves":            {Classes: []gc.Class{{}}},
+		"moves first":      {Classes: []gc.Class{{}}, FirstWins: true},
+		"moves heads":      {Classes: []gc.Class{{}}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}},
+		"moves first head": {Classes: []gc.Class{{}}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}, FirstWins: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for i := range *beliefLives {
@@ -65,6 +71,7 @@ type belief struct {
 	admin   *bigtable.AdminClient
 	repo    *tsdb.Repository[string]
 	writer  *tsdb.Writer
+	moves   bool     // between all classes, which the schema offers; else it writes in one after the other
 	class   gc.Class // that is written
 	points  map[tsdb.Entity]map[time.Time]believedPoint
 	all     []tsdb.Entity
@@ -84,18 +91,11 @@ func (b *belief) fail(format string, args ...any) {
 
 // live writes, deletes, waits and reads.
 func (b *belief) live() {
-	b.words, b.points = map[string]meaning{}, map[tsdb.Entity]map[time.Time]believedPoint{}
-	for i := range 1 + b.rnd.IntN(3) {
-		c := gc.Class{Name: fmt.Sprint("c", i)}
-		m := randomMeaning(b.rnd, 2)
-		b.words[c.Name], c.Policy = m, m.policy()
-		b.classes = append(b.classes, c)
-	}
+	b.invent()
 	if b.opts.Head.Only { // what is behind the newest points of another class shows or not, as collection goes
 		b.classes = b.classes[:1]
 	}
-	b.all = []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}
-	schema := b.schema(0)
+	schema := define(b, b.schema(0), codec.String())
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{Clock: b.now, Cache: tsdb.CacheOptions{Entries: 100}}, schema)
 	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1})
 	if err != nil {
@@ -104,11 +104,11 @@ func (b *belief) live() {
 	defer w.Close(context.Background())
 	_, b.admin = tsdbtest.Clients(b, conn)
 	b.conn, b.writer = conn, w
-	b.repo, b.class = schema.For(store, acme), b.classes[0]
+	b.repo = schema.For(store, acme)
 	for b.steps = range *beliefSteps {
-		if n := len(b.classes); b.steps > 0 && b.steps%(*beliefSteps/n+1) == 0 {
+		if n := len(b.classes); !b.moves && b.steps > 0 && b.steps%(*beliefSteps/n+1) == 0 {
 			i := b.steps / (*beliefSteps/n + 1)
-			schema := b.schema(i)
+			schema := define(b, b.schema(i), codec.String())
 			b.drift(false)
 			if err := store.Ensure(b.Context(), schema); err != nil {
 				b.fail("Ensure: %v", err)
@@ -120,15 +120,59 @@ func (b *belief) live() {
 	}
 }
 
-// schema is the one that writes in the class at an index, and has written in those before it.
-func (b *belief) schema(i int) *tsdb.Schema[string] {
+// invent draws the classes, and makes the first the one that is written.
+func (b *belief) invent() {
+	b.words, b.points = map[string]meaning{}, map[tsdb.Entity]map[time.Time]believedPoint{}
+	b.moves = len(b.opts.Classes) > 0
+	n := 1 + b.rnd.IntN(3)
+	if b.moves {
+		n = 2 + b.rnd.IntN(2)
+	}
+	for i := range n {
+		c := gc.Class{Name: fmt.Sprint("c", i)}
+		m := randomMeaning(b.rnd, 2)
+		b.words[c.Name], c.Policy = m, m.policy()
+		b.classes = append(b.classes, c)
+	}
+	b.class = b.classes[0]
+	b.all = []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}
+}
+
+// schema is what writes in the class at an index, and has written in those before it.
+func (b *belief) schema(i int) tsdb.SchemaOptions {
 	opts := b.opts
+	if b.moves {
+		opts.Retention, opts.Classes = b.classes[0], b.classes[1:]
+		return opts
+	}
 	opts.Retention, opts.Older = b.classes[i], slices.Clone(b.classes[:i])
-	s, err := tsdb.Define("r", tsdb.Key("site", "device"), codec.String(), opts)
+	return opts
+}
+
+func define[T any](b *belief, opts tsdb.SchemaOptions, c codec.Codec[T]) *tsdb.Schema[T] {
+	s, err := tsdb.Define("r", tsdb.Key("site", "device"), c, opts)
 	if err != nil {
 		b.fail("Define: %v", err)
 	}
 	return s
+}
+
+// move puts the tenant in another class, or the same.
+func (b *belief) move(store *tsdb.Store) {
+	to := b.classes[b.rnd.IntN(len(b.classes))]
+	var p tenants.Profile
+	switch b.rnd.IntN(3) {
+	case 0:
+		p.Retention = to.Name
+	case 1:
+		p.Retention, p.Classes = b.classes[0].Name, map[string]string{"r": to.Name}
+	default:
+		to = b.classes[0]
+	}
+	if _, err := tenants.Onboard(b.Context(), store, acme, p, tenants.OnboardOptions{Replace: true}); err != nil {
+		b.fail("Onboard: %v", err)
+	}
+	b.class = to
 }
 
 // cell is the timestamp that garbage collection goes by.
@@ -248,6 +292,11 @@ func (b *belief) step() {
 		b.deleted(e, in)
 	case 9:
 		b.drift(true)
+	case 10:
+		if b.moves {
+			b.move(b.repo.Store())
+		}
+		b.wait()
 	default:
 		b.wait()
 	}
@@ -258,7 +307,7 @@ func (b *belief) step() {
 func (b *belief) drift(away bool) {
 	for i := range b.classes {
 		c := &b.classes[i]
-		if away && b.rnd.IntN(2) == 0 || c.Name > b.class.Name {
+		if away && b.rnd.IntN(2) == 0 || !b.moves && c.Name > b.class.Name {
 			continue
 		}
 		policies := map[string]gc.Policy{c.Name: c.Policy}

@@ -64,11 +64,11 @@ func (s *Store) arriving(d *dataset, id tenant.ID) *dataset {
 	return longest
 }
 
-// classed gives each item the class that its tenant is in now. It ends those that have expired in that, and returns the
-// others. It reports false where nothing can be sent, as the classes cannot be read; the report then says what that means.
-func (d delivery) classed(ctx context.Context, items []*ingest.Item, r *ingest.Report) (rest []*ingest.Item, ok bool) {
+// classed gives each item the class that its tenant is in now. It reports false where nothing can be sent, as the classes
+// cannot be read; the report then says what that means.
+func (d delivery) classed(ctx context.Context, items []*ingest.Item, r *ingest.Report) bool {
 	if !slices.ContainsFunc(items, chooses) {
-		return items, true
+		return true
 	}
 	a, err := d.store.classes.get(ctx)
 	if err != nil {
@@ -77,21 +77,15 @@ func (d delivery) classed(ctx context.Context, items []*ingest.Item, r *ingest.R
 			it.Again = again || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
 		}
-		return nil, false
+		return false
 	}
-	now := d.store.clock()
 	for _, it := range items {
 		if chooses(it) {
 			w := &it.Work.(*pending).write
 			w.d = a.of(it.Tenant, w.d)
-			if err := w.d.expired(w.cell, now); err != nil {
-				it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
-				continue
-			}
 		}
-		rest = append(rest, it)
 	}
-	return rest, true
+	return true
 }
 
 // chooses reports whether an item is a point of a dataset with classes to choose from.

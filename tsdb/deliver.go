@@ -28,11 +28,10 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		return reject(items, fmt.Errorf("%w: %w", ErrWriterClosed, err))
 	}
 	items, r, ok := d.unerased(ctx, items)
-	if ok {
-		items, ok = d.classed(ctx, items, &r)
+	if !ok || !d.classed(ctx, items, &r) {
+		return r
 	}
-	items = d.unexpired(items)
-	if !ok || len(items) == 0 {
+	if items = d.unexpired(items); len(items) == 0 {
 		return r
 	}
 	rows, err := d.rowsOf(items)

@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest"
 )
 
-// unexpired ends the points that have expired while they waited, and returns the others: what could not be seen must not be
-// told to be stored.
+// unexpired ends the points that have expired while they waited, in the classes that they are about to be written in, and
+// returns the others: what could not be seen must not be told to be stored.
 func (d delivery) unexpired(items []*ingest.Item) []*ingest.Item {
 	now := d.store.clock()
 	expired := func(it *ingest.Item) error {

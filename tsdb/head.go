@@ -82,18 +82,14 @@ func (d *dataset) withHead() error {
 	return nil
 }
 
-// ordered reports whether points expire from the oldest to the newest. Where a class keeps longer than one that is written,
-// points come to light in a head that were behind the newest when others were stored or deleted.
+// ordered reports whether points expire from the oldest to the newest. Where one class keeps longer than another, points come
+// to light in a head that were behind the newest when others were stored or deleted. That goes for classes too that are not
+// written any more: a point of a long one that was written again in a short one has pushed others out of the head before.
 func (d *dataset) ordered() bool {
+	first := &d.classes[0]
 	for i := range d.classes {
-		written := &d.classes[i]
-		if i > 0 && !written.choice || !written.bounded {
-			continue
-		}
-		for _, c := range d.classes {
-			if !c.bounded || c.age > written.age {
-				return false
-			}
+		if c := &d.classes[i]; c.bounded != first.bounded || c.age != first.age {
+			return false
 		}
 	}
 	return true

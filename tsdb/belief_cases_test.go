@@ -1,0 +1,127 @@
+package tsdb_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestAPredicateOnAHeadGoesByEachClass: where heads are all there is, a point that has expired in the class that it was written
+// in is not in the way of one in a class that keeps longer.
+func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
+	schema := func(now gc.Class, older ...gc.Class) *tsdb.Schema[string] {
+		return tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
+			Retention: now, Older: older, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3, Only: true},
+		})
+	}
+	before, after := schema(week), schema(month, week)
+	c := &clock{now: start}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
+	if err := before.For(store, acme).Put(t.Context(), roof, start, "short"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Ensure(t.Context(), after); err != nil {
+		t.Fatal(err)
+	}
+	repo := after.For(store, acme)
+	c.now = start.Add(7 * day)
+	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, "long"); err != nil || stored {
+		t.Errorf("PutIfAbsent of a point that is there: %v, %v", stored, err)
+	}
+	c.now = c.now.Add(time.Millisecond)
+	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, "long"); err != nil || !stored {
+		t.Errorf("PutIfAbsent of a point that has expired: %v, %v", stored, err)
+	}
+	if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value != "long" {
+		t.Errorf("Latest = %v, %v", p, err)
+	}
+}
+
+// TestTheFirstWriteInAnotherClass: who writes a first-wins point again after the tenant has changed class finds its own, from
+// every class to choose from to every other. What is there in an older class is another's.
+func TestTheFirstWriteInAnotherClass(t *testing.T) {
+	year := gc.Class{Name: "d365", Policy: gc.MaxAge(365 * day)}
+	longBubble(t, func(t *testing.T) {
+		before := tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{Retention: year, FirstWins: true, Precision: tsdb.Milliseconds})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, before)
+		at := time.Now()
+		if err := before.For(store, acme).Put(t.Context(), roof, at, "x"); err != nil {
+			t.Fatal(err)
+		}
+		s := choosing(t, tsdb.SchemaOptions{FirstWins: true, Older: []gc.Class{year}})
+		if err := store.Ensure(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		repo := s.For(store, acme)
+		if err := repo.Put(t.Context(), roof, at, "x"); !errors.Is(err, tsdb.ErrExists) {
+			t.Errorf("a point that is there in an older class: %v, want ErrExists", err)
+		}
+		for i, from := range []string{"d7", "d30"} {
+			at := at.Add(time.Duration(i+1) * time.Second)
+			for _, class := range []string{from, "d7", "d30"} {
+				assign(t, store, acme, tenants.Profile{Retention: class})
+				if err := repo.Put(t.Context(), roof, at, "x"); err != nil {
+					t.Errorf("from %s, written again in %s: %v", from, class, err)
+				}
+				if err := repo.Put(t.Context(), roof, at, "y"); !errors.Is(err, tsdb.ErrExists) {
+					t.Errorf("from %s, another value in %s: %v, want ErrExists", from, class, err)
+				}
+			}
+		}
+	})
+}
+
+// TestAWriterRefusesByTheClassThatIsKnown: a point that has expired in the class of its tenant is refused when it is handed over,
+// once the store knows the classes.
+func TestAWriterRefusesByTheClassThatIsKnown(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := choosing(t, tsdb.SchemaOptions{})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		repo := s.For(store, acme)
+		if err := repo.Put(t.Context(), roof, time.Now(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		w := writer(t, store, tsdb.WriterOptions{})
+		if err := repo.Via(w).Put(t.Context(), roof, time.Now().Add(-10*day), "x"); !errors.Is(err, tsdb.ErrExpired) {
+			t.Errorf("Put of what has expired in the week: %v", err)
+		}
+	})
+}
+
+// TestHeadsThatShowTooFew: a head of two shows the newest point, and has lost the one that is second since another has expired.
+func TestHeadsThatShowTooFew(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})
+		c := &clock{now: start}
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		repo := s.For(store, acme)
+		lost, moved, newest := start.Add(-2*time.Hour), start.Add(-time.Hour), start.Add(3*day)
+		put := func(at time.Time) {
+			t.Helper()
+			if err := repo.Put(t.Context(), roof, at, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		assign(t, store, acme, tenants.Profile{Retention: "d30"})
+		for _, at := range []time.Time{lost, moved, newest} {
+			put(at)
+		}
+		collectHeads(t, conn)
+		assign(t, store, acme, tenants.Profile{})
+		put(moved)
+		c.now = moved.Add(7*day + time.Millisecond)
+		histories, err := repo.LatestManyN(t.Context(), []tsdb.Entity{roof}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := histories[0].Points; len(p) != 2 || !p[0].Time.Equal(newest) || !p[1].Time.Equal(lost) {
+			t.Errorf("LatestManyN = %v, want those of %v and %v", p, newest, lost)
+		}
+	})
+}
