@@ -56,8 +56,7 @@ func (r *Rollup[T]) add(b *bucket, v T) {
 
 // public returns a bucket as a caller gets it.
 func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
-	start := r.grid.Start(time.UnixMilli(b.start))
-	end := r.grid.Next(start)
+	start, end := r.grid.Bucket(time.UnixMilli(b.start))
 	out := window.Bucket{
 		Start:  start,
 		End:    end,

@@ -157,7 +157,7 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 		}
 		r.open = true
 		r.bucket = Bucket{}
-		r.bucket.Start, r.bucket.End = r.grid.bucket(t)
+		r.bucket.Start, r.bucket.End = r.grid.Bucket(t)
 		r.cut = r.frame.cut(&r.bucket)
 	}
 	if r.cut && !r.frame.Interval.Contains(t) {

@@ -112,7 +112,7 @@ func (f *filler) take(b Bucket) error {
 		return invalid.New(ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one a measure")
 	}
 	if !f.trusted {
-		if start, next := f.Grid.bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
+		if start, next := f.Grid.Bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
 			return invalid.New(ErrInvalid, "bucket", stamp(b.Start)+" to "+stamp(b.End), "one of the grid "+f.Grid.String())
 		}
 	}

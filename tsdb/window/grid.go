@@ -105,13 +105,13 @@ func (g Grid) Check() error {
 
 // Start returns when the bucket that t is in starts.
 func (g Grid) Start(t time.Time) time.Time {
-	start, _ := g.bucket(t)
+	start, _ := g.Bucket(t)
 	return start
 }
 
 // Next returns when the bucket after that of t starts, which is when that of t ends.
 func (g Grid) Next(t time.Time) time.Time {
-	_, next := g.bucket(t)
+	_, next := g.Bucket(t)
 	return next
 }
 
@@ -120,8 +120,8 @@ func (g Grid) Prev(t time.Time) time.Time {
 	return g.Start(g.Start(t).Add(-1))
 }
 
-// bucket returns the bucket that t is in.
-func (g Grid) bucket(t time.Time) (start, next time.Time) {
+// Bucket returns what Start and Next do, in one step.
+func (g Grid) Bucket(t time.Time) (start, next time.Time) {
 	if !inCalendar(t) || g.Check() != nil {
 		return t, t
 	}
