@@ -93,7 +93,7 @@ func (d *dataset) addRollup(e *catalog.Rollup) error {
 // checkRollup refuses a rollup by what it says of itself.
 func checkRollup(e *catalog.Rollup) error {
 	switch {
-	case !rollupName(e.Name):
+	case !catalog.ShortName(e.Name):
 		return invalid.New(ErrInvalid, "name", invalid.Quote(e.Name), "1 to 16 bytes of a-z 0-9 _")
 	case !slices.Contains([]string{catalog.Derived, catalog.ByStream, catalog.ByMessage, catalog.Once}, e.Kind):
 		return invalid.New(ErrInvalid, "kind", invalid.Quote(e.Kind), "derived, stream, message or once")
@@ -109,7 +109,7 @@ func checkRollup(e *catalog.Rollup) error {
 		return invalid.New(ErrInvalid, "From", invalid.Quote(e.From), "empty where events are added up")
 	}
 	for i := range e.Measures {
-		if !rollupName(e.Measures[i].Name) {
+		if !catalog.ShortName(e.Measures[i].Name) {
 			return invalid.New(ErrInvalid, "name of measure "+strconv.Itoa(i), invalid.Quote(e.Measures[i].Name), "1 to 16 bytes of a-z 0-9 _")
 		}
 	}
@@ -134,18 +134,6 @@ func (d *dataset) checkFrom(e *catalog.Rollup) error {
 		return invalid.New(ErrInvalid, "From", invalid.Quote(e.From)+" with other measures", "a rollup with the same measures")
 	}
 	return nil
-}
-
-func rollupName(name string) bool {
-	if name == "" || len(name) > 16 {
-		return false
-	}
-	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
-			return false
-		}
-	}
-	return true
 }
 
 // rollup returns the rollup of that name, or nil.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,7 +162,7 @@ func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 // Write stores d where the catalogue still holds what old says: nothing for the zero Entry. It reports false, and changes
 // nothing, where another process was faster.
 func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
-	doc, err := merge(old.document, d)
+	doc, err := merged(old.document, d)
 	if err != nil {
 		return false, err
 	}
@@ -181,23 +180,6 @@ func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error)
 	)
 	matched, out := t.Conditional(ctx, key, same, mut, nil)
 	return matched && out.Err == nil, out.Err
-}
-
-// merge returns d as JSON, with what a newer program noted beside it kept.
-func merge(old []byte, d Dataset) ([]byte, error) {
-	doc, err := json.Marshal(d)
-	if err != nil || old == nil {
-		return doc, err
-	}
-	var all, mine map[string]json.RawMessage
-	if err := json.Unmarshal(old, &all); err != nil {
-		return nil, fmt.Errorf("the catalogue's entry of %s does not decode: %w", d.Name, err)
-	}
-	if err := json.Unmarshal(doc, &mine); err != nil {
-		return nil, err
-	}
-	maps.Copy(all, mine)
-	return json.Marshal(all)
 }
 
 // Same reports whether the two say the same, order included.

@@ -110,3 +110,16 @@ func rollupNames(rollups []Rollup) []string {
 	}
 	return out
 }
+
+// ShortName reports whether a rollup or a measure may have a name: 1 to 16 bytes of a-z 0-9 _.
+func ShortName(name string) bool {
+	if name == "" || len(name) > 16 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return true
+}

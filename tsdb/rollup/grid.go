@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -28,7 +29,7 @@ func (r *Rollup[T]) resolve() error {
 	if int(o.Mode) >= len(modeNames) {
 		return invalid.New(ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or AtMostOnce")
 	}
-	if o.From != "" && (o.Mode != Derived || !shortName(o.From) || o.From == r.name) {
+	if o.From != "" && (o.Mode != Derived || !catalog.ShortName(o.From) || o.From == r.name) {
 		return invalid.New(ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, for one that is derived")
 	}
 	if o.Lateness < 0 || o.Lateness%time.Millisecond != 0 {

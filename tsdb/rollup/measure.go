@@ -64,7 +64,7 @@ const maxExact = 1 << 53
 
 func (m *Measure[T]) check(i int) error {
 	field := func(name string) string { return name + " of measure " + strconv.Itoa(i) }
-	if !shortName(m.Name) {
+	if !catalog.ShortName(m.Name) {
 		return invalid.New(ErrInvalid, field("Name"), invalid.Quote(m.Name), "1 to 16 bytes of a-z 0-9 _")
 	}
 	switch {
@@ -78,18 +78,6 @@ func (m *Measure[T]) check(i int) error {
 		return invalid.New(ErrInvalid, field("Aggregates"), strconv.Itoa(int(m.Aggregates)), "Count, Sum, Min, Max, Mean or All")
 	}
 	return nil
-}
-
-func shortName(name string) bool {
-	if name == "" || len(name) > 16 {
-		return false
-	}
-	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
-			return false
-		}
-	}
-	return true
 }
 
 // entry returns what the catalogue is to know of the measure.

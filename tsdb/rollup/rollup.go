@@ -122,7 +122,7 @@ const (
 )
 
 func define[T any](name string, grid window.Grid, measures []Measure[T], opts Options) (*Rollup[T], error) {
-	if !shortName(name) {
+	if !catalog.ShortName(name) {
 		return nil, invalid.New(ErrInvalid, "name", invalid.Quote(name), "1 to 16 bytes of a-z 0-9 _")
 	}
 	if err := grid.Check(); err != nil {
