@@ -84,7 +84,7 @@ func (f *freezer) RecvMsg(m any) error {
 			f.samples = all
 		}
 		for i, one := range f.samples {
-			if f.thin == 0 || i%f.thin == f.thin-1 || i == len(f.samples)-1 {
+			if f.thin == 0 || i%f.thin == f.thin-1 && i+f.thin < len(f.samples) || i == len(f.samples)-1 { // the last part is no smaller
 				f.left = append(f.left, one)
 			}
 		}
