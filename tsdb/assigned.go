@@ -32,7 +32,7 @@ type assigned struct {
 
 func newAssigned(s *Store) *kept[assigned] {
 	k := &kept[assigned]{load: s.readAssigned}
-	k.open(refreshing{due: classesDue, within: ClassesWithin, wait: classesWait, pause: classesPause})
+	k.open(s.watch, refreshing{due: classesDue, within: ClassesWithin, wait: classesWait, pause: classesPause})
 	return k
 }
 

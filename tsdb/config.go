@@ -69,6 +69,8 @@ type Config struct {
 	Timeouts Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
 	Clock func() time.Time
+	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
+	Telemetry Telemetry
 	// CursorKeys seal the cursors of pages, so that they are safe to hand to a client: 32 random bytes each, at most 16. The
 	// first one seals, all of them open. To rotate, first add the new key behind the others in every program, then put it
 	// first, and take the old one out when the pages that were under way are done. None leaves cursors unsealed: see
@@ -173,7 +175,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
-	opts := Options{Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, Limits: c.Limits, RequireTenant: c.RequireTenant, Views: c.Views}
+	opts := Options{
+		Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, Limits: c.Limits, RequireTenant: c.RequireTenant, Views: c.Views,
+		Telemetry: c.Telemetry,
+	}
+	opts.Telemetry.Namespace = cmp.Or(opts.Telemetry.Namespace, c.Project+"|"+c.Instance)
 	if err := opts.check(c.Table); err != nil {
 		return nil, err
 	}

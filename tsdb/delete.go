@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 const (
@@ -19,7 +20,9 @@ const (
 // Delete deletes the point of an entity at exactly that time, cut off to the schema's precision. Deleting a point that is
 // not there is no error, so a Delete may be repeated. Errors are a *WriteError, as for Put. It costs one request; in a
 // schema with heads three, and four where the point was among the newest, or six where the head is filled up from older ones.
-func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error {
+func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err error) {
+	ctx, op := r.begin(ctx, telemetry.Delete)
+	defer func() { op.End(err) }()
 	if err := r.admitEntity(ctx, e); err != nil {
 		return rejected(err).err()
 	}
@@ -47,6 +50,8 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error
 // *BatchError. After a page of which nothing, or 10,000 points that could not be deleted, it gives up. Any other error ends
 // it too; the count then says how many were deleted before.
 func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) (deleted int, err error) {
+	ctx, op := r.begin(ctx, telemetry.DeleteRange)
+	defer func() { op.End(err) }()
 	if err := r.admitEntity(ctx, e); err != nil {
 		return 0, err
 	}
@@ -63,12 +68,16 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 
 // DeleteEntity deletes all points of an entity in this dataset. It is DeleteRange over all of time.
 func (r *Repository[T]) DeleteEntity(ctx context.Context, e Entity) (deleted int, err error) {
+	ctx, op := r.begin(ctx, telemetry.DeleteEntity)
+	defer func() { op.End(err) }()
 	return r.DeleteRange(ctx, e, AllTime())
 }
 
 // DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities. Costs
 // and errors are those of DeleteRange.
 func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int, err error) {
+	ctx, op := r.begin(ctx, telemetry.DeletePrefix)
+	defer func() { op.End(err) }()
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}

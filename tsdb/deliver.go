@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // delivery sends a writer's batches.
@@ -24,6 +25,15 @@ type delivery struct {
 
 // Send implements ingest.Sender.
 func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report {
+	ctx, op := d.store.watch.Begin(ctx, telemetry.Deliver, subjectOf(items))
+	r := d.send(ctx, items)
+	if op != nil {
+		endDelivery(op, items)
+	}
+	return r
+}
+
+func (d delivery) send(ctx context.Context, items []*ingest.Item) ingest.Report {
 	if err := d.store.admit(); err != nil { // closed before its writer
 		return reject(items, fmt.Errorf("%w: %w", ErrWriterClosed, err))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
@@ -31,7 +32,9 @@ import (
 //
 // It needs the admin rights to read the table and, only where something is missing, to change it, and a profile for
 // conditional writes. What fails and may succeed later is tried again, within the timeout of scans.
-func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) error {
+func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
+	ctx, op := s.begin(ctx, telemetry.Ensure)
+	defer func() { op.End(err) }()
 	if err := s.admit(); err != nil {
 		return err
 	}
@@ -154,7 +157,9 @@ func catalogError(table string, err error) error {
 // Verify compares the datasets with the catalogue and changes nothing, for programs without admin rights: one read.
 // Whatever differs, or is missing because Ensure never ran with these schemas, comes back in a *ConflictError. It does not
 // see the families' policies, which only admin rights show.
-func (s *Store) Verify(ctx context.Context, datasets ...Dataset) error {
+func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
+	ctx, op := s.begin(ctx, telemetry.Verify)
+	defer func() { op.End(err) }()
 	if err := s.admit(); err != nil {
 		return err
 	}

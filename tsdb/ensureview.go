@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -32,7 +33,9 @@ import (
 // that is right by the last look of the last call stays so. Its error is ErrNoAdmin where the store has no admin client,
 // and matches ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for a tenant that is erased, or ErrTenantMismatch where ctx
 // carries another tenant.
-func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Dataset) error {
+func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Dataset) (err error) {
+	ctx, op := s.begin(ctx, telemetry.EnsureView)
+	defer func() { op.End(err) }()
 	if err := s.admit(); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type tenantMarks struct {
 
 func newErasures(s *Store) *erasures {
 	e := &erasures{table: s.whole, clock: s.clock, explain: s.explain, drop: s.cache.DropAll}
-	e.open(refreshing{due: marksDue, within: ErasedWithin, wait: marksWait, pause: marksPause})
+	e.open(s.watch, refreshing{due: marksDue, within: ErasedWithin, wait: marksWait, pause: marksPause})
 	e.load, e.changed = e.readMarks, e.tell
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // Inside is for the packages of this module that are built on tsdb: no other can make its argument. Its error is ErrClosed
@@ -35,4 +36,12 @@ func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(),
 		return admin, func() {}, nil
 	}
 	return admin, func() { _ = admin.Close() }, nil
+}
+
+// Watch is for the packages of this module that are built on tsdb, whose operations the store's telemetry tells of, too.
+func (s *Store) Watch(inside.Key) *telemetry.Probe {
+	if s == nil {
+		return nil
+	}
+	return s.watch
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -104,4 +105,10 @@ func EntityAt(_ inside.Key, path string) Entity { return Entity{path: path} }
 // of this module.
 func IntervalMillis(_ inside.Key, in Interval) (oldest, newest int64, ok bool) {
 	return in.units(rowkey.Milliseconds)
+}
+
+// Begin is for the packages of this module that are built on tsdb: it begins an operation on the repository's rows, of n events
+// where it is batched.
+func (r *Repository[T]) Begin(ctx context.Context, _ inside.Key, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
+	return r.beginMany(ctx, name, n, batched)
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/ingest"
 	"github.com/tidemark-go/tidemark/internal/spool"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 const (
@@ -26,7 +28,8 @@ type journal struct {
 	buffer *ingest.Buffer
 	spool  *spool.Spool
 	failed func(*ingest.Item, bt.Outcome)
-	atOnce int // records that are read from the disk at once
+	watch  *telemetry.Writer // nil where nobody watches
+	atOnce int               // records that are read from the disk at once
 
 	ctx  context.Context // of everything that goes on behind the callers
 	stop context.CancelFunc
@@ -54,6 +57,7 @@ type journal struct {
 	// condemned are the points that were to become dead letters, buried those of them for which that was done or failed.
 	condemned, buried uint64
 	erased            atomic.Uint64 // points of erased tenants that were dropped
+	ages              ages
 
 	describing sync.Mutex // held while a description is written
 
@@ -93,6 +97,7 @@ func openJournal(opts JournalOptions) (*journal, error) {
 		return nil, errors.Join(err, sp.Close())
 	}
 	j.feed = newFeed(sp.Stats().First)
+	j.ages.note(j.feed.frontier, time.Now())
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	return j, nil
 }

@@ -84,6 +84,7 @@ func (j *journal) fail(err error) {
 	defer j.mu.Unlock()
 	if j.failure == nil {
 		j.failure = fmt.Errorf("tsdb: the journal: %w", err)
+		j.watch.Journal(j.failure)
 	}
 	j.change()
 }

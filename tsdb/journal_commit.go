@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/spool"
 )
@@ -124,6 +125,7 @@ func (j *journal) handOn(first uint64, group []*pending) {
 	j.answer(group, Outcome{State: Journaled})
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.ages.note(first, time.Now())
 	for i, p := range group {
 		p.seq, p.record = first+uint64(i), nil
 		p.item.Done = j.delivered

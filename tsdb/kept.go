@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // kept is what a store holds in memory of rows of its own, and reads again while calls ask for it. It is looked at by each
@@ -15,6 +16,7 @@ type kept[T any] struct {
 	load    func(ctx context.Context, known *T) (*T, error) // known is what was read last; nil for nothing
 	changed func(old *T)                                    // called, locked, when something else was read; nil for nobody
 	times   refreshing
+	watch   *telemetry.Probe
 
 	known atomic.Pointer[T] // nil until it was read once
 	age   atomic.Uint32     // of known
@@ -48,8 +50,8 @@ type flight struct {
 	err  error
 }
 
-func (k *kept[T]) open(times refreshing) {
-	k.times = times
+func (k *kept[T]) open(watch *telemetry.Probe, times refreshing) {
+	k.watch, k.times = watch, times
 	k.base, k.stop = context.WithCancelCause(bt.WithUpkeep(context.Background()))
 }
 
@@ -151,7 +153,9 @@ func (k *kept[T]) fly() *flight {
 			ctx, cancel = context.WithTimeout(ctx, k.times.wait)
 		}
 		defer cancel()
+		ctx, op := k.watch.Begin(ctx, telemetry.Upkeep, telemetry.Subject{})
 		v, err := k.load(ctx, known)
+		op.End(err)
 		k.landed(f, begin, v, err)
 	})
 	return f

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // Answer is what LatestMany has to say of one entity: what Latest would have returned.
@@ -39,13 +40,16 @@ type History[T any] struct {
 // with a bounded number of them at once (Width); an entity that is asked for more than once is read once, and what its
 // value points to is then shared by its answers. With a MaxStale the store's last-value cache may answer, and what it does
 // not know is read by one request an entity. The timeout of reads bounds each request, that of scans the whole call.
-func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) ([]Answer[T], error) {
+func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) (answers []Answer[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.LatestMany)
+	defer func() { op.End(err) }()
 	histories, err := r.latestMany(ctx, entities, 1, opts)
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]Answer[T], len(histories))
+	answers = make([]Answer[T], len(histories))
 	for i, h := range histories {
+		op.Returned(len(h.Points))
 		answers[i] = h.newest()
 	}
 	return answers, readError(entities, func(i int) error {
@@ -73,10 +77,15 @@ func (h History[T]) newest() Answer[T] {
 // LatestManyN returns the n newest visible points of each entity, newest first, in the order in which the entities are
 // asked for; fewer where there are fewer, and none without an error. Errors and costs are those of LatestMany, for n rows an
 // entity, and memory for all of the points.
-func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n int, opts ...ReadOption) ([]History[T], error) {
-	histories, err := r.latestMany(ctx, entities, n, opts)
+func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.LatestManyN)
+	defer func() { op.End(err) }()
+	histories, err = r.latestMany(ctx, entities, n, opts)
 	if err != nil {
 		return nil, err
+	}
+	for i := range histories {
+		op.Returned(len(histories[i].Points))
 	}
 	return histories, readError(entities, func(i int) error { return histories[i].Err })
 }

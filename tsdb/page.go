@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // Query is what Repository.Page pages through: the points of an entity in an interval, in an order. The zero In is all of
@@ -53,7 +54,12 @@ const (
 // its Next are good. With any other error there is no page. It costs one request for one row more than size, whose payload
 // is transferred and not decoded: it tells whether there are more. It is bounded by the timeout of reads, and its memory by
 // the page.
-func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor string) (Page[T], error) {
+func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor string) (page Page[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.Page)
+	defer func() {
+		op.Returned(len(page.Points))
+		op.End(err)
+	}()
 	if err := r.admitPage(ctx, q, size); err != nil {
 		return Page[T]{}, err
 	}
@@ -87,7 +93,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 	if err != nil {
 		return Page[T]{}, err
 	}
-	page := Page[T]{Points: points}
+	page = Page[T]{Points: points}
 	if more {
 		last, err := r.schema.precision.Units(points[len(points)-1].Time)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // Put stores one point. Storing it again replaces its value, so a Put may be repeated. It costs one request, for two rows
@@ -22,7 +23,9 @@ import (
 //
 // A failure is a *WriteError: it matches ErrRejected where the point is certainly not stored (ErrInvalid, ErrLate,
 // ErrEarly, ErrExpired, codec.ErrEncode, or the service's refusal), and ErrUnknown where that cannot be known.
-func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
+func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (err error) {
+	ctx, op := r.begin(ctx, telemetry.Put)
+	defer func() { op.End(err) }()
 	if err := r.admit(ctx); err != nil {
 		return rejected(err).err()
 	}
@@ -53,6 +56,8 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) err
 // It costs one conditional request, which Bigtable takes only through a profile with single-cluster routing. Errors are
 // those of Put, without ErrExists.
 func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, v T) (stored bool, err error) {
+	ctx, op := r.begin(ctx, telemetry.PutIfAbsent)
+	defer func() { op.End(err) }()
 	if err := r.admit(ctx); err != nil {
 		return false, rejected(err).err()
 	}
@@ -90,9 +95,11 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 // costs one conditional request a point, 16 at a time, and the earlier of two is stored; in one with Merge likewise, and
 // two are merged in their order. Each request is bounded by the
 // timeout of writes, the whole call by that of scans.
-func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
-	outcomes := make([]Outcome, len(points))
-	err := r.admit(ctx)
+func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcomes []Outcome, err error) {
+	ctx, op := r.beginMany(ctx, telemetry.Put, len(points), true)
+	defer func() { endWrites(op, err) }()
+	outcomes = make([]Outcome, len(points))
+	err = r.admit(ctx)
 	var d *dataset
 	if err == nil {
 		d, err = r.writing(ctx)

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // Get returns the point of an entity at exactly that time, cut off to the schema's precision. Where there is none, or it
 // is expired, the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request for one row.
-func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (Point[T], error) {
+func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.Get)
+	defer func() { endOne(op, err) }()
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
@@ -31,7 +34,9 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (Point[T
 // the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request that stops at the first
 // row, whatever the length of the history, and never looks at rows that are expired. With a MaxStale the store's last-value
 // cache may answer, and with a Hedge a second request may be made; a Width changes nothing.
-func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (Point[T], error) {
+func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (p Point[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.Latest)
+	defer func() { endOne(op, err) }()
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
@@ -73,7 +78,9 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 
 // AsOf returns the newest visible point of an entity that is not after t: what was the latest at that time. Errors and
 // costs are those of Latest.
-func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (Point[T], error) {
+func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (p Point[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.AsOf)
+	defer func() { endOne(op, err) }()
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
@@ -92,7 +99,12 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (Point[
 // LatestN returns the n newest visible points of an entity, newest first; fewer where there are fewer, and none without an
 // error. A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors. It
 // costs one request for n rows, and memory for n points; for many points use Range.
-func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) ([]Point[T], error) {
+func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []Point[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.LatestN)
+	defer func() {
+		op.Returned(len(points))
+		op.End(err)
+	}()
 	if err := r.admitEntity(ctx, e); err != nil {
 		return nil, err
 	}
@@ -139,6 +151,13 @@ func (r *Repository[T]) latestN(ctx context.Context, e Entity, n int) (points []
 // Any other error is the last pair.
 func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...RangeOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
+		var err error
+		rows := 0
+		ctx, op := r.begin(ctx, telemetry.Range)
+		defer func() {
+			op.Returned(rows)
+			op.End(err)
+		}()
 		o, err := r.rangeOptions(ctx, e, opts)
 		if err != nil {
 			yield(Point[T]{}, err)
@@ -157,6 +176,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 		s := span{entity: e, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
 		stopped := false
 		err = r.scan(ctx, s, func(p Point[T], bad *PointError) bool {
+			rows++
 			if bad != nil {
 				stopped = !yield(p, bad)
 			} else {

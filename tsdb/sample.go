@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -36,7 +37,9 @@ const (
 //
 // Errors match ErrInvalid for a dataset that the catalogue does not have, ErrTenantMismatch where ctx carries another tenant, and
 // ErrErased.
-func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts SampleOptions) (Dataset, Sample, error) {
+func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts SampleOptions) (_ Dataset, sample Sample, err error) {
+	ctx, op := s.begin(ctx, telemetry.Sample)
+	defer func() { op.End(err) }()
 	most := opts.Entities
 	if most == 0 {
 		most = defaultSampled
@@ -63,7 +66,7 @@ func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts Samp
 	if err != nil {
 		return nil, Sample{}, err
 	}
-	sample := Sample{Beside: beside}
+	sample = Sample{Beside: beside}
 	if len(picked) > 0 {
 		sample.Share = float64(len(picked)) / float64(all)
 	}

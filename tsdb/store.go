@@ -18,6 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
@@ -38,6 +39,7 @@ type Store struct {
 	limits  *limit.Limiter   // nil for none
 	erased  *erasures
 	classes *kept[assigned]
+	watch   *telemetry.Probe
 
 	requireTenant bool
 }
@@ -71,6 +73,8 @@ type Options struct {
 	RequireTenant bool
 	// Views reads and writes each tenant's rows through its authorized view only, as Config.Views does.
 	Views bool
+	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
+	Telemetry Telemetry
 	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
 	OnClose func() error
 }
@@ -110,6 +114,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if opts.Views {
 		s.views = openViews(client, conditional, table, opts.Timeouts.resolve())
 	}
+	s.watch = opts.Telemetry.open(s)
 	s.erased = newErasures(s)
 	s.classes = newAssigned(s)
 	if opts.Admin != nil {
@@ -133,6 +138,9 @@ func (o Options) check(table string) error {
 	if err := o.Cache.check(); err != nil {
 		return err
 	}
+	if err := o.Telemetry.check(); err != nil {
+		return err
+	}
 	_, err := cursor.NewBox(o.CursorKeys)
 	return err
 }
@@ -142,11 +150,13 @@ func (s *Store) Table() string { return s.name }
 
 // Ping reads one row of the store's own, which may be missing, and so finds out whether the table can be reached and read.
 // Its error says what cannot: ErrNoTable, no permission, no connection within the timeout of reads.
-func (s *Store) Ping(ctx context.Context) error {
+func (s *Store) Ping(ctx context.Context) (err error) {
+	ctx, op := s.begin(ctx, telemetry.Ping)
+	defer func() { op.End(err) }()
 	if err := s.admit(); err != nil {
 		return err
 	}
-	_, err := s.whole.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
+	_, err = s.whole.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
 	return s.explain(err)
 }
 
@@ -187,6 +197,7 @@ func (s *Store) Close() error {
 	s.cache.Close()
 	s.erased.close()
 	s.classes.close()
+	s.watch.Close()
 	return s.closers.close()
 }
 

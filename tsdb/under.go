@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // LatestUnder returns the newest visible point of every entity below a prefix, or of all entities for AllEntities, as a
@@ -24,11 +25,15 @@ import (
 // whole, together with the time that its consumer takes, that of reads each request.
 func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
+		ctx, op := r.begin(ctx, telemetry.LatestUnder)
+		var failed error
+		defer func() { op.End(failed) }()
 		for h, err := range r.newestUnder(ctx, p, true, opts) {
-			if err != nil {
+			if failed = err; err != nil {
 				yield(Point[T]{}, err)
 				return
 			}
+			op.Returned(1)
 			point, bad := r.decode(h)
 			if bad != nil {
 				err = bad
@@ -45,11 +50,15 @@ func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadO
 // not decode counts as one.
 func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Entity, error] {
 	return func(yield func(Entity, error) bool) {
+		ctx, op := r.begin(ctx, telemetry.Entities)
+		var failed error
+		defer func() { op.End(failed) }()
 		for h, err := range r.newestUnder(ctx, p, false, opts) {
-			if err != nil {
+			if failed = err; err != nil {
 				yield(Entity{}, err)
 				return
 			}
+			op.Returned(1)
 			if !yield(Entity{path: h.path}, nil) {
 				return
 			}

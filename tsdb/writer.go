@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -31,7 +32,8 @@ type Writer struct {
 	opts   WriterOptions
 	buffer *ingest.Buffer
 
-	journal *journal // nil for none
+	journal *journal          // nil for none
+	watch   *telemetry.Writer // nil where nobody watches
 
 	mu   sync.Mutex
 	lost UndeliveredError
@@ -59,9 +61,13 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	w := &Writer{store: s, opts: opts}
 	o := opts.buffer(s.whole.Timeouts().Write)
 	o.Apart = s.views != nil
+	if w.watch = s.watch.NewWriter(); w.watch != nil {
+		o.Sends, o.Turned = w.sends, w.watch.Down
+	}
 	if opts.Journal.Dir == "" {
 		o.Failed = w.failed
 		w.buffer = ingest.New(delivery{store: s}, o)
+		w.watch.Open(w.figures(o))
 		return w, nil
 	}
 	j, err := openJournal(opts.Journal)
@@ -71,8 +77,9 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	o.Delivery, o.Freed = 0, j.freed
 	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
 	w.buffer = ingest.New(delivery{store: s, keep: true, journal: j}, o)
-	w.journal = j
+	w.journal, j.watch = j, w.watch
 	j.start(w.buffer, s.erased)
+	w.watch.Open(w.figures(o))
 	return w, nil
 }
 
@@ -102,6 +109,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	if w == nil || w.buffer == nil {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
 	}
+	defer w.watch.Close()
 	if w.journal != nil {
 		return w.journal.close(ctx)
 	}
@@ -121,7 +129,8 @@ type WriterStats struct {
 	// BufferedPoints and BufferedBytes are what it holds now; the bytes are those that points take in memory.
 	BufferedPoints int
 	BufferedBytes  int64
-	// OldestAge is how long ago the oldest of them was put.
+	// OldestAge is how long ago the oldest point was put that has not ended: of those in memory, and of those in the journal,
+	// whose age is known to about a second, and counts from the opening of the journal where an earlier writer took them.
 	OldestAge time.Duration
 	// InFlight is how many requests are under way, Slots how many may be now.
 	InFlight, Slots int
@@ -156,14 +165,16 @@ func (w *Writer) Stats() WriterStats {
 		return WriterStats{}
 	}
 	s := w.buffer.Stats()
+	oldest := s.Oldest
 	var j JournalStats
 	if w.journal != nil {
 		st := w.journal.spool.Stats()
 		j = JournalStats{Stream: w.journal.spool.Stream(), Points: st.Records, DeadLetters: st.Dead, Bytes: st.Bytes, Limit: st.Limit, Erased: w.journal.erased.Load()}
+		oldest = max(oldest, w.journal.age(st))
 	}
 	return WriterStats{
 		Journal:        j,
-		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: s.Oldest,
+		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: oldest,
 		InFlight: s.InFlight, Slots: s.Slots,
 		Stored: s.Stored, Rejected: s.Rejected, Unknown: s.Unknown,
 		Requests: s.Requests, Retries: s.Retries, Blocked: s.Blocked, Down: s.Down,
@@ -278,6 +289,7 @@ func (e *UndeliveredError) Unwrap() []error {
 func (w *Writer) failed(it *ingest.Item, out bt.Outcome) {
 	p := it.Work.(*pending)
 	u := p.undelivered(out)
+	w.watch.Lost(u.Dataset, u.Tenant.String(), out.Err)
 	if p.told == nil && w.journal == nil {
 		w.mu.Lock()
 		if w.lost.Total++; len(w.lost.Points) < mostListed {
@@ -306,23 +318,39 @@ func (p *pending) undelivered(out bt.Outcome) Undelivered {
 
 // offer takes a point whose told is called when it has ended.
 func (w *Writer) offer(ctx context.Context, p *pending) error {
+	tenant, bytes := p.weight()
+	var err error
 	if w.journal != nil {
-		return w.journal.offer(ctx, p, false)
+		err = w.journal.offer(ctx, p, false)
+	} else {
+		err = w.buffer.Put(ctx, &p.item)
 	}
-	return w.buffer.Put(ctx, &p.item)
+	if err == nil {
+		w.watch.Took(tenant, bytes)
+	}
+	return err
 }
 
 // take takes a point that nobody waits for; with try it does not wait for room.
 func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
-	if w.journal != nil {
-		return w.journal.put(ctx, p, try).err()
+	tenant, bytes := p.weight()
+	var err error
+	switch {
+	case w.journal != nil:
+		err = w.journal.put(ctx, p, try).err()
+	case try:
+		err = w.buffer.TryPut(&p.item)
+	default:
+		err = w.buffer.Put(ctx, &p.item)
 	}
-	put := func() error { return w.buffer.Put(ctx, &p.item) }
-	if try {
-		put = func() error { return w.buffer.TryPut(&p.item) }
-	}
-	if err := put(); err != nil {
+	switch {
+	case err == nil:
+		w.watch.Took(tenant, bytes)
+	case w.journal == nil:
 		return rejected(err).err()
 	}
-	return nil
+	return err
 }
+
+// weight returns whose a point is, and the bytes of its key and payload. It is asked before the point is given away.
+func (p *pending) weight() (tenant string, bytes int) { return p.item.Tenant, p.item.Bytes - overhead }

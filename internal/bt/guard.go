@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // DialOptions returns what puts the guard on a connection. The guard acts on this package's writes only; other calls on
@@ -32,6 +34,9 @@ type record struct {
 	err      error        // how the call ended
 	answered bool         // by at least one response, of a bulk write
 	answers  []entryState // of a bulk write, by entry
+	stopped  bool         // the caller has had enough of the rows: how the stream ends is its own doing
+
+	op *telemetry.Op // that the call is for; nil where nobody watches
 }
 
 type entryState struct {
@@ -42,6 +47,7 @@ type entryState struct {
 type recordKey struct{}
 
 func withRecord(ctx context.Context, r *record) context.Context {
+	r.op = telemetry.From(ctx)
 	return context.WithValue(ctx, recordKey{}, r)
 }
 
@@ -51,7 +57,9 @@ func guardUnary(ctx context.Context, method string, req, reply any, cc *grpc.Cli
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 	rec.seen = true
+	attempt := rec.op.Attempt(method)
 	rec.err = invoker(ctx, method, req, reply, cc, opts...)
+	attempt.End(rec.err)
 	if rec.err != nil {
 		return errHandled
 	}
@@ -67,23 +75,20 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 		rec.seen, rec.table = true, resource(ctx)
 		return nil, errHandled
 	}
-	if rec.reads {
-		stream, err := streamer(ctx, desc, cc, method, opts...)
+	rec.seen = true
+	stream, err := watched(ctx, desc, cc, method, streamer, rec, opts)
+	switch {
+	case rec.samples != nil:
+		rec.seen = false // the client may repeat the call
+		*rec.samples = (*rec.samples)[:0]
+		return sampledStream{ClientStream: stream, samples: rec.samples}, err
+	case rec.reads:
+		rec.seen = false
 		if err != nil {
 			rec.err = err
 		}
 		return stream, err
-	}
-	if rec.samples != nil {
-		rec.seen = true // for a guard further in
-		stream, err := streamer(ctx, desc, cc, method, opts...)
-		rec.seen = false
-		*rec.samples = (*rec.samples)[:0]
-		return sampledStream{ClientStream: stream, samples: rec.samples}, err
-	}
-	rec.seen = true
-	stream, err := streamer(ctx, desc, cc, method, opts...)
-	if err != nil {
+	case err != nil:
 		rec.err = err
 		return nil, errHandled
 	}

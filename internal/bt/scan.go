@@ -38,6 +38,7 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 			return false
 		}
 		stopped = !visit(row)
+		rec.stopped = stopped
 		return !stopped
 	}, opts...)
 	if err == nil && !stopped {

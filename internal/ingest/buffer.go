@@ -30,14 +30,15 @@ type Buffer struct {
 	ctx    context.Context // of all attempts
 	stop   context.CancelCauseFunc
 
-	mu      sync.Mutex
-	lanes   map[laneID]*lane
-	ring    ring
-	waiting int              // items in the lanes, chunks apart
-	rows    map[uint64]*list // that are taken, each with the items that wait for it
-	retries groups           // items between two attempts
-	gov     governor
-	flights map[*batch]struct{} // batches in flight
+	mu        sync.Mutex
+	lanes     map[laneID]*lane
+	ring      ring
+	waiting   int              // items in the lanes, chunks apart
+	rows      map[uint64]*list // that are taken, each with the items that wait for it
+	retries   groups           // items between two attempts
+	gov       governor
+	downSince time.Time           // since when the service is taken for down, where it is
+	flights   map[*batch]struct{} // batches in flight
 
 	held      int
 	heldBytes int64

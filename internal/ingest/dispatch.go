@@ -13,9 +13,10 @@ const window = 4
 
 // batch is the items of one request.
 type batch struct {
-	items []*Item
-	lanes []*lane // whose items they are, each once
-	tries int     // attempts that were made at all of them together
+	items  []*Item
+	lanes  []*lane // whose items they are, each once
+	tries  int     // attempts that were made at all of them together
+	reason Reason
 }
 
 // dispatch forms batches and sends them, until the buffer is closed and empty.
@@ -91,6 +92,7 @@ func (q *Buffer) alarm(now time.Time) time.Time {
 // next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's.
 func (q *Buffer) next(now time.Time) *batch {
 	if b := q.repeat(now); b != nil {
+		b.reason = Retry
 		return b
 	}
 	for range q.ring.n {
@@ -99,7 +101,11 @@ func (q *Buffer) next(now time.Time) *batch {
 			return nil
 		}
 		q.ring.at = turn.next
-		if !q.mayFly(turn) || !q.due(turn, now) {
+		if !q.mayFly(turn) {
+			continue
+		}
+		reason := q.due(turn, now)
+		if reason == "" {
 			continue
 		}
 		b := q.form(turn)
@@ -107,6 +113,7 @@ func (q *Buffer) next(now time.Time) *batch {
 			q.ring.remove(turn)
 		}
 		if b != nil {
+			b.reason = reason
 			return b
 		}
 	}
@@ -118,19 +125,25 @@ func (q *Buffer) mayFly(l *lane) bool {
 	return l.inflight < max(1, q.gov.slots()-1)
 }
 
-// due reports whether the lane has something that need not wait any longer.
-func (q *Buffer) due(l *lane, now time.Time) bool {
-	if len(l.chunks) > 0 || q.full(l) || q.waiting >= q.crowd() || q.closed {
-		return true
+// due returns why the lane has something that need not wait any longer; empty where it has nothing.
+func (q *Buffer) due(l *lane, now time.Time) Reason {
+	switch {
+	case len(l.chunks) > 0 || q.full(l):
+		return Full
+	case q.waiting >= q.crowd():
+		return Crowd
+	case q.closed:
+		return Closing
 	}
-	it := l.peek()
-	if it == nil {
-		return false
+	switch it := l.peek(); {
+	case it == nil:
+		return ""
+	case len(q.flushes) > 0 && it.gen <= q.flushes[len(q.flushes)-1].gen:
+		return Flush
+	case !now.Before(it.arrived.Add(q.opts.Linger)):
+		return Linger
 	}
-	if len(q.flushes) > 0 && it.gen <= q.flushes[len(q.flushes)-1].gen {
-		return true
-	}
-	return !now.Before(it.arrived.Add(q.opts.Linger))
+	return ""
 }
 
 // crowd is how many waiting items let all lanes go: as many as make a batch, or where they cannot share one, as many as
@@ -273,21 +286,36 @@ func (q *Buffer) launch(b *batch) {
 	q.workers.Go(func() { q.attempt(b) })
 }
 
-// attempt makes one attempt at a batch, and ends its items or lets them wait for the next one.
+// attempt makes one attempt at a batch.
 func (q *Buffer) attempt(b *batch) {
 	ctx, cancel := context.WithTimeout(q.ctx, q.opts.Request)
 	defer cancel()
 	bytes := 0
+	oldest := b.items[0].arrived
 	for _, it := range b.items {
 		it.Again = false
 		bytes += it.Bytes
+		if it.arrived.Before(oldest) {
+			oldest = it.arrived
+		}
 	}
 	begin := time.Now()
+	if q.opts.Sends != nil {
+		q.opts.Sends(Sending{Items: len(b.items), Wait: begin.Sub(oldest), Reason: b.reason})
+	}
 	report := q.sender.Send(ctx, b.items)
 	now := time.Now()
+	if turned, err, after := q.attempted(b, begin, now, bytes, report); turned && q.opts.Turned != nil {
+		q.opts.Turned(err, after)
+	}
+}
 
+// attempted ends the items of an attempt, or lets them wait for the next one. It reports whether the service went down or came
+// back by it, for what reason, and after how long.
+func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Report) (turned bool, down error, after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	was := q.gov.down
 	busy := len(q.flights) >= q.gov.slots()
 	delete(q.flights, b)
 	for _, l := range b.lanes {
@@ -312,4 +340,11 @@ func (q *Buffer) attempt(b *batch) {
 		q.again(again, b.tries+1, now, report)
 	}
 	q.poke()
+	down = q.gov.down
+	if turned = (was == nil) != (down == nil); turned && down == nil {
+		after = now.Sub(q.downSince)
+	} else if turned {
+		q.downSince = now
+	}
+	return turned, down, after
 }

@@ -24,9 +24,33 @@ type Options struct {
 	Delivery time.Duration
 	// Freed is poked each time that room is given back; nil for nobody.
 	Freed chan struct{}
+	// Sends is told of each attempt before it is made, by many goroutines; nil for nobody.
+	Sends func(Sending)
+	// Turned is told that the service is taken for down, and why, and with nil that it is back, after how long; nil for nobody.
+	Turned func(down error, after time.Duration)
 	// Failed is told of each item that ended and is not stored, before its Done; nil for nobody.
 	Failed func(*Item, bt.Outcome)
 }
+
+// Sending is an attempt at a batch.
+type Sending struct {
+	Items  int
+	Wait   time.Duration // of the oldest of them, since Put
+	Reason Reason
+}
+
+// Reason says why a batch goes.
+type Reason string
+
+// The reasons.
+const (
+	Full    Reason = "full"   // it holds as much as one may
+	Linger  Reason = "linger" // its oldest item has waited for others long enough
+	Crowd   Reason = "crowd"  // the items of all tenants together fill a batch
+	Flush   Reason = "flush"  // somebody waits for Flush
+	Closing Reason = "close"  // the buffer is being closed
+	Retry   Reason = "retry"  // it was sent before
+)
 
 // Stats is what a buffer holds and has done.
 type Stats struct {

@@ -62,6 +62,8 @@ type Options struct {
 	RequireTenant bool
 	// Views reads and writes each tenant's rows through its authorized view only, as tsdb.Config.Views does.
 	Views bool
+	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
+	Telemetry tsdb.Telemetry
 	// Logger receives what the engine has to say. Nil drops it.
 	Logger *slog.Logger
 }
@@ -115,6 +117,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		CursorKeys: opts.CursorKeys,
 		Cache:      opts.Cache,
 		Views:      opts.Views,
+		Telemetry:  opts.Telemetry,
 		Limits:     opts.Limits,
 		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -47,7 +48,9 @@ type ApplyOptions struct {
 // It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue. A call that fails and
 // may succeed later is tried again, within the timeout of scans; an answer that is lost is looked for. The service may take up
 // to a week to delete what has expired; readers that declare the policy do not see it from the start.
-func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (Report, error) {
+func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
+	defer func() { op.End(err) }()
 	if p == nil || p.doc.Format == "" {
 		return Report{}, invalid.New(ErrInvalid, "plan", "zero", "one from NewPlan, NewPlanFor or ReadPlan")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -170,9 +171,10 @@ const day = 24 * time.Hour
 //
 // It is bounded by ctx, and each of its requests by the timeout of scans. On a store over a client without the store's
 // interceptors it fails with tsdb.ErrUnguardedClient, as the sizes cannot be seen.
-func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (*Forecast, error) {
-	opts, err := opts.resolve()
-	if err != nil {
+func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (_ *Forecast, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
+	defer func() { op.End(err) }()
+	if opts, err = opts.resolve(); err != nil {
 		return nil, err
 	}
 	if have, ok := tenant.FromContext(ctx); ok {

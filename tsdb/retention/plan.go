@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -68,13 +69,14 @@ func NewPlanFor(ctx context.Context, store *tsdb.Store, classes map[string]gc.Po
 	})
 }
 
-func newPlan(ctx context.Context, store *tsdb.Store, declare func(actual) ([]catalog.Dataset, error)) (*Plan, error) {
+func newPlan(ctx context.Context, store *tsdb.Store, declare func(actual) ([]catalog.Dataset, error)) (p *Plan, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.RetentionPlan, telemetry.Subject{})
+	defer func() { op.End(err) }()
 	r, end, err := enter(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	var p *Plan
 	err = r.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
 		have, err := r.look(ctx)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -72,6 +73,14 @@ type placed struct {
 	key   string
 	path  string
 	event addition.Event
+}
+
+// begin begins an operation, of n events where it is batched.
+func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Context, *telemetry.Op) {
+	if a == nil {
+		return ctx, nil
+	}
+	return a.repo.Begin(ctx, inside.Key{}, telemetry.RollupAdd, n, batched)
 }
 
 // open refuses a call that cannot or must not be made.

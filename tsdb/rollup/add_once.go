@@ -7,6 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -27,7 +28,9 @@ func Once[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
 // again is safe then. It matches tsdb.ErrUnknown where the answer was lost, so that the event counts or does not: adding it
 // again may count it twice. A client without the interceptors would send the event again by itself, so through one nothing is
 // sent: tsdb.ErrUnguardedClient.
-func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) error {
+func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
+	ctx, op := a.begin(ctx, 0, false)
+	defer func() { op.End(err) }()
 	in, u, err := a.open(ctx)
 	if err != nil {
 		return errorOf(rejected(err))
@@ -45,8 +48,10 @@ func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T)
 // AddMany adds events, those of one row together, each row once, in as few requests as it can. It returns what became of each
 // event, in order: events of one row end together. The error is nil where all of them count, and else a *tsdb.BatchError. An
 // event that cannot be added does not hinder the others.
-func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.Outcome, error) {
-	outcomes := make([]tsdb.Outcome, len(events))
+func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) (outcomes []tsdb.Outcome, err error) {
+	ctx, op := a.begin(ctx, len(events), true)
+	defer func() { endAdds(op, outcomes, err) }()
+	outcomes = make([]tsdb.Outcome, len(events))
 	in, u, err := a.open(ctx)
 	if err != nil {
 		for i := range outcomes {
@@ -79,6 +84,19 @@ func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]t
 		rows = a.addRound(ctx, in, rows, round, outcomes)
 	}
 	return outcomes, batchError(outcomes)
+}
+
+// endAdds ends an operation on several events.
+func endAdds(op *telemetry.Op, outcomes []tsdb.Outcome, err error) {
+	if op == nil {
+		return
+	}
+	for _, o := range outcomes {
+		if o.State != tsdb.Stored {
+			op.Unstored(1)
+		}
+	}
+	op.End(err)
 }
 
 // rowOfEvents are events of one row that go together.

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -80,8 +82,15 @@ func (o ReadOptions) width() (int, error) {
 // whole, together with the time that its consumer takes.
 func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) iter.Seq2[window.Bucket, error] {
 	stored := func(yield func(window.Bucket, error) bool) {
-		stopped := false
-		err := r.each(ctx, e, in, order, func(b window.Bucket) bool {
+		ctx, op := r.begin(ctx, telemetry.RollupBuckets)
+		stopped, rows := false, 0
+		var err error
+		defer func() {
+			op.Returned(rows)
+			op.End(err)
+		}()
+		err = r.each(ctx, e, in, order, func(b window.Bucket) bool {
+			rows++
 			stopped = !yield(b, nil)
 			return !stopped
 		})
@@ -94,6 +103,14 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 	}
 	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
 	return window.Fill(stored, frame, window.Options{Gaps: opts.Gaps, MaxFilled: opts.MaxFilled})
+}
+
+// begin begins an operation.
+func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
+	if r == nil {
+		return ctx, nil
+	}
+	return r.repo.Begin(ctx, inside.Key{}, name, 0, false)
 }
 
 // each calls visit with the buckets of an entity that start in an interval, until it returns false.
@@ -163,16 +180,20 @@ func (r *Rollup[T]) whole(in tsdb.Interval) tsdb.Interval {
 
 // Latest returns the n newest buckets of an entity that hold something, newest first; fewer where there are fewer, and none
 // without an error. Its cost is that of Buckets, up to there.
-func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) ([]window.Bucket, error) {
+func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []window.Bucket, err error) {
+	ctx, op := r.begin(ctx, telemetry.RollupLatest)
+	defer func() {
+		op.Returned(len(out))
+		op.End(err)
+	}()
 	if n < 0 {
 		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
-	var out []window.Bucket
 	if n == 0 {
 		_, err := r.level(ctx)
 		return nil, err
 	}
-	err := r.each(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, func(b window.Bucket) bool {
+	err = r.each(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, func(b window.Bucket) bool {
 		out = append(out, b)
 		return len(out) < n
 	})
@@ -181,7 +202,14 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) ([]window.
 
 // Total returns the buckets of an entity that start in an interval, taken together as one: from the start of the first one
 // to the end of the last one. Where none holds anything its times are zero. Its cost is that of Buckets.
-func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) (window.Bucket, error) {
+func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) (_ window.Bucket, err error) {
+	ctx, op := r.begin(ctx, telemetry.RollupTotal)
+	defer func() {
+		if err == nil {
+			op.Returned(1)
+		}
+		op.End(err)
+	}()
 	l, err := r.level(ctx)
 	if err != nil {
 		return window.Bucket{}, err
@@ -228,7 +256,9 @@ type Answer struct {
 // Many reads the buckets of several entities, and returns one answer for each, in order. Where some could not be read the
 // error says of how many and why the first, and the other answers stand. Its cost is that of Buckets for each, with
 // ReadOptions.Width of them at once, and memory for all of the buckets.
-func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) ([]Answer, error) {
+func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) (answers []Answer, err error) {
+	ctx, op := r.begin(ctx, telemetry.RollupMany)
+	defer func() { op.End(err) }()
 	l, err := r.level(ctx)
 	if err != nil {
 		return nil, err
@@ -239,7 +269,7 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	}
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
-	answers := make([]Answer, len(entities))
+	answers = make([]Answer, len(entities))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(width, len(entities)) {
@@ -264,6 +294,7 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	workers.Wait()
 	failed, first := 0, error(nil)
 	for i := range answers {
+		op.Returned(len(answers[i].Buckets))
 		if answers[i].Err != nil {
 			if failed++; first == nil {
 				first = fmt.Errorf("entity %d: %w", i, answers[i].Err)

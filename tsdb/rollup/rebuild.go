@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -47,6 +48,8 @@ type Rebuilt struct {
 // It reads all points of the interval, entity by entity, each within the timeout of scans. It ends with ctx, and can be
 // continued by RebuildOptions.Resume.
 func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildOptions) (buckets int, err error) {
+	ctx, op := r.begin(ctx, telemetry.RollupRebuild)
+	defer func() { op.End(err) }()
 	l, err := r.level(ctx)
 	if err != nil {
 		return 0, err

@@ -93,7 +93,10 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		if len(d.slots) > 0 && told {
 			clear = append(clear, s.clearing(page[i], d.slots))
 			s.pass.count(func(p *Pass) { p.Marks += len(d.slots) })
+		} else if len(d.slots) > 0 {
+			d.waits = earlier(d.waits, d.due)
 		}
+		s.pass.waits(s.in.Dataset, s.name, d.waits)
 	}
 	s.bulk(ctx, clear)
 	return ctx.Err()
@@ -102,6 +105,8 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 // settled is what was done of one row of marks.
 type settled struct {
 	slots   []slot  // whose marks are done with
+	due     int64   // since when the first of them was, in milliseconds; 0 for none
+	waits   int64   // likewise of those that are closed, and stay
 	starts  []int64 // of the buckets in them
 	changed int     // how many of these were not what was stored
 }
@@ -113,12 +118,18 @@ func (s *sweep[T]) row(ctx context.Context, m marked) (done settled) {
 	young := bigtable.Time(now.Add(-s.worker.opts.Settle))
 	var due []span
 	for _, slot := range m.slots {
-		switch starts := s.starts([]span{slot.span}, span{0, maxMillis}); {
-		case slot.at > young:
-			continue
-		case len(starts) > 0 && s.endOf(starts[len(starts)-1])+s.entry.Late > now.UnixMilli():
-			continue // still open
+		since := slot.at.Time().UnixMilli()
+		if starts := s.starts([]span{slot.span}, span{0, maxMillis}); len(starts) > 0 {
+			since = max(since, s.endOf(starts[len(starts)-1])+s.entry.Late)
 		}
+		switch {
+		case since > now.UnixMilli():
+			continue // still open
+		case slot.at > young:
+			done.waits = earlier(done.waits, since)
+			continue
+		}
+		done.due = earlier(done.due, since)
 		due = append(due, slot.span)
 		done.slots = append(done.slots, slot)
 	}
@@ -134,7 +145,7 @@ func (s *sweep[T]) row(ctx context.Context, m marked) (done settled) {
 			if ctx.Err() == nil && !errors.Is(err, tsdb.ErrErased) { // the erasure takes its marks away
 				s.pass.fail(fmt.Errorf("rollup %s of tenant %s: %w", s.name, s.repo.Tenant(), err))
 			}
-			return settled{changed: done.changed}
+			return settled{changed: done.changed, waits: earlier(done.waits, done.due)}
 		}
 		starts = starts[n:]
 	}

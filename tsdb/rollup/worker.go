@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -101,6 +102,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	defer w.leave()
 	for {
 		select {
 		case <-timer.C:
@@ -130,6 +132,7 @@ type pass struct {
 	done  Pass
 	first error
 	told  func(error)
+	lag   lag
 }
 
 func (p *pass) count(f func(*Pass)) {
@@ -151,20 +154,25 @@ func (p *pass) fail(err error) {
 
 // Pass goes over all tenants once: it computes what is marked, closed and old enough. The error is the first of those that
 // OnError was told of; what could be done is done all the same. It costs two requests a tenant and rollup where nothing is marked.
-func (w *Worker) Pass(ctx context.Context) (Pass, error) {
+func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
 		return Pass{}, invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
 	}
-	p := &pass{told: w.opts.OnError}
+	watch := w.store.Watch(inside.Key{})
+	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
+	defer func() { op.End(err) }()
+	p := &pass{told: w.opts.OnError, lag: newLag(w.in.Clock())}
 	for id, err := range w.tenants(ctx) {
 		if err != nil {
 			p.fail(err)
+			p.lag.unknown(w.jobs...)
 			break
 		}
 		p.done.Tenants++
 		for _, j := range w.jobs {
 			err := j.pass(tenant.NewContext(ctx, id), w, id, p)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, tsdb.ErrErased) {
+				p.lag.unknown(j)
 				p.fail(fmt.Errorf("rollup: tenant %s, dataset %s: %w", id, j.Name(), err))
 			}
 			if ctx.Err() != nil {
@@ -172,6 +180,7 @@ func (w *Worker) Pass(ctx context.Context) (Pass, error) {
 			}
 		}
 	}
+	p.lag.tell(watch, w.in.Clock())
 	return p.done, p.first
 }
 
@@ -195,6 +204,7 @@ func (j job[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) erro
 				coarser = append(coarser, c)
 			}
 		}
+		p.seen(in.Dataset, l.name)
 		s := sweep[T]{level: l, coarser: coarser, worker: w, pass: p}
 		errs = append(errs, s.all(ctx))
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -67,7 +69,9 @@ type Progress struct {
 //
 // It reads all keys of the tenant twice, and writes a request for each 5,000 rows. It is bounded by ctx; each page by the
 // timeout of scans.
-func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (Report, error) {
+func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (_ Report, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
@@ -86,7 +90,9 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 // entity that fits no dataset is refused with ErrInvalid.
 //
 // Its mark holds no key fields but a hash of them: to go on with an erasure, call it with the same ones.
-func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (Report, error) {
+func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (_ Report, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err

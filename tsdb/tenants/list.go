@@ -12,7 +12,9 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -46,6 +48,13 @@ type ListOptions struct {
 // request by the timeout of reads.
 func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Tenant, error] {
 	return func(yield func(Tenant, error) bool) {
+		var err error
+		rows := 0
+		ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantList, telemetry.Subject{})
+		defer func() {
+			op.Returned(rows)
+			op.End(err)
+		}()
 		r, err := enterForAll(ctx, store)
 		if err != nil {
 			yield(Tenant{}, err)
@@ -54,20 +63,23 @@ func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Te
 		l := listing{room: r, after: opts.After, profiles: own{prefix: rowkey.ProfileRows}, marks: own{prefix: rowkey.MarkRows}}
 		l.profiles.last, l.marks.last = opts.After.String(), opts.After.String()
 		if l.over = opts.ProfilesOnly; !l.over {
-			known, err := catalog.All(ctx, r.Table)
-			if err != nil {
+			if l.datasets, err = catalog.All(ctx, r.Table); err != nil {
 				yield(Tenant{}, r.Explain(err))
 				return
 			}
-			l.datasets = known
 		}
 		for {
-			t, ok, err := l.next(ctx)
-			if err != nil {
+			var t Tenant
+			var ok bool
+			if t, ok, err = l.next(ctx); err != nil {
 				yield(Tenant{}, err)
 				return
 			}
-			if !ok || !yield(t, nil) {
+			if !ok {
+				return
+			}
+			rows++
+			if !yield(t, nil) {
 				return
 			}
 		}

@@ -12,8 +12,10 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -140,7 +142,9 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 
 // Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
 // It costs one read.
-func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, error) {
+func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Report{}, err
@@ -155,7 +159,9 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (Report, erro
 // Readmit lifts the mark of a tenant whose erasure has ended; stores take its points again within tsdb.ErasedWithin. What
 // journals that were not opened since the erasure still hold of it comes back then. Its error matches ErrErasing where the
 // erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
-func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) error {
+func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return err

@@ -13,8 +13,10 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -56,7 +58,9 @@ type OnboardOptions struct {
 //
 // It costs two reads, one more of all the catalogue where the profile names retention classes, and one conditional write where
 // something changes. It may be repeated.
-func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (Profile, error) {
+func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (_ Profile, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Profile{}, err
@@ -112,7 +116,9 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 }
 
 // Load returns a tenant's profile. Its error matches tsdb.ErrNotFound where there is none. It costs one read.
-func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (Profile, error) {
+func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Profile, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
 		return Profile{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -50,7 +51,12 @@ type Exported struct {
 // It costs one request for every 1,000 points, and reads one row after another; an Interval skips what is outside of it, entity by
 // entity. It holds one block in memory, of about 4 MiB. It is bounded by ctx, and each request by the timeout of scans,
 // which includes the time that w takes. It matches ErrInvalid for a dataset that the catalogue does not have.
-func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (Exported, error) {
+func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (done Exported, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
+	defer func() {
+		op.Returned(int(done.Points))
+		op.End(err)
+	}()
 	in, err := store.Inside(inside.Key{})
 	if err != nil {
 		return Exported{}, err

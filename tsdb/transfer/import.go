@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -69,7 +70,9 @@ type Imported struct {
 //
 // It costs one bulk request for every block of up to 1,000 points, conditional requests where the dataset needs them, and
 // memory for a block. It is bounded by ctx; each block by the timeout of scans.
-func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, opts ImportOptions) (Imported, error) {
+func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, opts ImportOptions) (_ Imported, err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TransferImport, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
 	in, err := store.Inside(inside.Key{})
 	if err != nil {
 		return Imported{}, err

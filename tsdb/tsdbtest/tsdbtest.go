@@ -39,6 +39,8 @@ type Options struct {
 	Cache tsdb.CacheOptions
 	// Limits hold each tenant to its limits. Nil is none.
 	Limits *limit.Limiter
+	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
+	Telemetry tsdb.Telemetry
 	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
 	RequireTenant bool
 	// Views are the tenants of a store that works through authorized views; Open makes them for its datasets. None is a
@@ -70,7 +72,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	fatal(t, err)
 	store, err := tsdb.New(client, Table, tsdb.Options{
 		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, Cache: opts.Cache, Limits: opts.Limits, OnClose: client.Close,
-		RequireTenant: opts.RequireTenant, Views: len(opts.Views) > 0,
+		Telemetry: opts.Telemetry, RequireTenant: opts.RequireTenant, Views: len(opts.Views) > 0,
 	})
 	fatal(t, err)
 	t.Cleanup(func() {

@@ -1,0 +1,59 @@
+package bt
+
+import (
+	"context"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+)
+
+// watched opens a stream, which ends an attempt of the record's operation when it ends itself.
+func watched(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, rec *record, opts []grpc.CallOption) (grpc.ClientStream, error) {
+	if rec.op == nil {
+		return streamer(ctx, desc, cc, method, opts...)
+	}
+	attempt := rec.op.Attempt(method)
+	stream, err := streamer(ctx, desc, cc, method, opts...)
+	if err != nil {
+		attempt.End(err)
+		return stream, err
+	}
+	return &watchedStream{ClientStream: stream, rec: rec, attempt: attempt}, nil
+}
+
+// watchedStream tells how an attempt ends. The client reads each stream to its end, also one that it has broken off.
+type watchedStream struct {
+	grpc.ClientStream
+	rec     *record
+	attempt telemetry.Attempt
+	over    bool
+}
+
+func (s *watchedStream) SendMsg(m any) error {
+	err := s.ClientStream.SendMsg(m)
+	if err != nil && err != io.EOF { // where it is EOF, RecvMsg says why
+		s.end(err)
+	}
+	return err
+}
+
+func (s *watchedStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	switch {
+	case err == nil:
+	case err == io.EOF || s.rec.stopped:
+		s.end(nil)
+	default:
+		s.end(err)
+	}
+	return err
+}
+
+func (s *watchedStream) end(err error) {
+	if !s.over {
+		s.over = true
+		s.attempt.End(err)
+	}
+}

@@ -1,0 +1,57 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// failure is how something failed, in few different values.
+type failure struct {
+	kind string // error.type
+	code string // db.response.status_code; empty where no answer came
+}
+
+func (f failure) attributes() []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, 1, 4)
+	attrs[0] = attribute.String(attrError, f.kind)
+	if f.code != "" {
+		attrs = append(attrs, attribute.String(attrStatus, f.code))
+	}
+	return attrs
+}
+
+// failureOf says how an error failed: by the code of the gRPC status in it, and else by its type.
+func (p *Probe) failureOf(err error) failure {
+	var answer interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &answer) {
+		if s := answer.GRPCStatus(); s.Code() != codes.OK {
+			name := codeName(s.Code())
+			return failure{kind: name, code: name}
+		}
+	}
+	if p.conf.Kind != nil {
+		if kind := p.conf.Kind(err); kind != "" {
+			return failure{kind: kind}
+		}
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return failure{kind: "context.DeadlineExceeded"}
+	case errors.Is(err, context.Canceled):
+		return failure{kind: "context.Canceled"}
+	}
+	return failure{kind: Other}
+}
+
+// codeName returns the name of a gRPC code as the protocol writes it.
+func codeName(c codes.Code) string {
+	if name, ok := code.Code_name[int32(c)]; ok {
+		return name
+	}
+	return Other
+}

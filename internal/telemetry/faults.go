@@ -1,0 +1,147 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// quiet is how long a fault that was logged is only counted when it comes again.
+	quiet = 30 * time.Second
+	// mostFaults bounds how many different faults are counted apart.
+	mostFaults = 100
+)
+
+// faults logs what goes wrong: the first of its kind at once, and those that follow as one line at most each half minute.
+// Nil logs nothing.
+type faults struct {
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	counts map[fault]*counted
+	closed bool
+}
+
+// fault is a kind of fault.
+type fault struct{ message, operation, kind string }
+
+// counted is how often a fault came since it was last logged.
+type counted struct {
+	level slog.Level
+	times int
+	since time.Time
+	timer *time.Timer
+}
+
+func newFaults(logger *slog.Logger, table string) *faults {
+	return &faults{logger: logger.With("table", table), counts: map[fault]*counted{}}
+}
+
+// note logs a fault, or counts it.
+func (l *faults) note(ctx context.Context, level slog.Level, f fault, more ...slog.Attr) {
+	if l == nil || !l.logger.Enabled(ctx, level) {
+		return
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	if c := l.counts[f]; c != nil {
+		c.times++
+		l.mu.Unlock()
+		return
+	}
+	if len(l.counts) >= mostFaults {
+		f = fault{message: f.message, kind: Other}
+		if c := l.counts[f]; c != nil {
+			c.times++
+			l.mu.Unlock()
+			return
+		}
+	}
+	c := &counted{level: level, since: time.Now()}
+	l.counts[f] = c
+	c.timer = time.AfterFunc(quiet, func() { l.sum(f) })
+	l.mu.Unlock()
+	l.logger.LogAttrs(ctx, level, f.message, append(f.attributes(), more...)...)
+}
+
+// sum logs how often a fault came again, and forgets it where it did not.
+func (l *faults) sum(f fault) {
+	l.mu.Lock()
+	c := l.counts[f]
+	if c == nil || l.closed {
+		l.mu.Unlock()
+		return
+	}
+	last := *c
+	if last.times == 0 {
+		delete(l.counts, f)
+	} else {
+		c.times, c.since = 0, time.Now()
+		c.timer.Reset(quiet)
+	}
+	l.mu.Unlock()
+	l.repeated(f, last)
+}
+
+func (l *faults) repeated(f fault, c counted) {
+	if c.times > 0 {
+		l.logger.LogAttrs(context.Background(), c.level, f.message,
+			append(f.attributes(), slog.Int("repeated", c.times), slog.Duration("within", time.Since(c.since).Round(time.Millisecond)))...)
+	}
+}
+
+// say logs what happens seldom by itself.
+func (l *faults) say(level slog.Level, message string, attrs ...slog.Attr) {
+	if l != nil {
+		l.logger.LogAttrs(context.Background(), level, message, attrs...)
+	}
+}
+
+// close logs what was only counted so far.
+func (l *faults) close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	counts := l.counts
+	l.counts, l.closed = nil, true
+	for _, c := range counts {
+		c.timer.Stop()
+	}
+	l.mu.Unlock()
+	for f, c := range counts {
+		l.repeated(f, *c)
+	}
+}
+
+func (f fault) attributes() []slog.Attr {
+	attrs := make([]slog.Attr, 0, 6)
+	if f.operation != "" {
+		attrs = append(attrs, slog.String("operation", f.operation))
+	}
+	return append(attrs, slog.String("error_type", f.kind))
+}
+
+// log logs the failure of an operation: of the service's as a warning, and what the SDK refused by itself for debugging.
+func (o *Op) log(err error, f failure) {
+	level, message := slog.LevelWarn, "operation failed"
+	if f.code == "" {
+		level, message = slog.LevelDebug, "operation refused"
+	}
+	var more []slog.Attr
+	if o.subject.Dataset != "" {
+		more = append(more, slog.String("dataset", o.subject.Dataset))
+	}
+	if o.probe.conf.Details {
+		if o.subject.Tenant != "" {
+			more = append(more, slog.String("tenant", o.subject.Tenant))
+		}
+		more = append(more, slog.String("error", err.Error()))
+	}
+	o.probe.logs.note(o, level, fault{message: message, operation: nameOf(o.name, o.subject.Batched), kind: f.kind}, more...)
+}

@@ -1,0 +1,162 @@
+package telemetry
+
+// Scope is the name of the tracer and the meter.
+const Scope = "github.com/tidemark-go/tidemark"
+
+// System is the value of db.system.name.
+const System = "gcp.bigtable"
+
+// Other stands for what has no value of its own in an attribute.
+const Other = "_OTHER"
+
+// The attributes of the conventions.
+const (
+	attrSystem    = "db.system.name"
+	attrNamespace = "db.namespace"
+	attrTable     = "db.collection.name"
+	attrOperation = "db.operation.name"
+	attrBatchSize = "db.operation.batch.size"
+	attrStatus    = "db.response.status_code"
+	attrRows      = "db.response.returned_rows"
+	attrError     = "error.type"
+	attrMethod    = "rpc.method"
+)
+
+// The attributes of the SDK's own.
+const (
+	attrDataset = "tidemark.dataset"
+	attrTenant  = "tidemark.tenant"
+	attrCalls   = "tidemark.requests"       // of a span: attempts, of which there is one where nothing was retried
+	attrFailed  = "tidemark.batch.failed"   // of a span: writes of a batch that were not stored
+	attrReason  = "tidemark.flush.reason"   // of a batch of the writer
+	attrOutcome = "tidemark.outcome"        // of a point of the writer
+	attrResult  = "tidemark.cache.result"   // of a look into the cache
+	attrRollup  = "tidemark.rollup"         // the rollup's name
+	attrAttempt = "tidemark.attempt"        // of an event: which attempt of the operation it was
+	eventFailed = "tidemark.attempt.failed" // an attempt that failed
+)
+
+// The metrics of the conventions.
+const (
+	metricDuration = "db.client.operation.duration"
+	metricRows     = "db.client.response.returned_rows"
+)
+
+// The metrics of the SDK's own.
+const (
+	metricAttempt = "tidemark.attempt.duration"
+
+	metricBatchSize      = "tidemark.writer.batch.size"
+	metricQueueWait      = "tidemark.writer.queue.wait"
+	metricBuffered       = "tidemark.writer.buffer.points"
+	metricBufferedBytes  = "tidemark.writer.buffer.bytes"
+	metricCapacity       = "tidemark.writer.buffer.capacity.points"
+	metricCapacityBytes  = "tidemark.writer.buffer.capacity.bytes"
+	metricOldest         = "tidemark.writer.oldest.age"
+	metricPoints         = "tidemark.writer.points"
+	metricRequests       = "tidemark.writer.requests"
+	metricRetries        = "tidemark.writer.retries"
+	metricBlocked        = "tidemark.writer.blocked.time"
+	metricInFlight       = "tidemark.writer.requests.inflight"
+	metricSlots          = "tidemark.writer.requests.limit"
+	metricDown           = "tidemark.writer.down"
+	metricTenantPoints   = "tidemark.writer.tenant.points"
+	metricTenantBytes    = "tidemark.writer.tenant.bytes"
+	metricJournal        = "tidemark.journal.points"
+	metricJournalBytes   = "tidemark.journal.bytes"
+	metricJournalLimit   = "tidemark.journal.capacity"
+	metricJournalLetters = "tidemark.journal.dead_letters"
+
+	metricCache        = "tidemark.cache.requests"
+	metricCacheEntries = "tidemark.cache.entries"
+	metricCacheBytes   = "tidemark.cache.bytes"
+
+	metricRollupLag = "tidemark.rollup.lag"
+)
+
+// The boundaries of histograms' buckets: those of durations are the convention's. Attempts have the same.
+var (
+	secondsBuckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
+	rowsBuckets    = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}
+)
+
+// Name is an operation.
+type Name uint8
+
+// The operations. Those of a batch are named by what one of its writes is.
+const (
+	Put Name = iota
+	PutIfAbsent
+	Deliver // what a writer sends
+	Get
+	Latest
+	LatestN
+	AsOf
+	Range
+	Page
+	LatestMany
+	LatestManyN
+	LatestUnder
+	Entities
+	Delete
+	DeleteEntity
+	DeleteRange
+	DeletePrefix
+
+	Ping
+	Ensure
+	EnsureView
+	Verify
+	Sample
+	Upkeep // what a store reads of its own accord: erasure marks, retention classes
+
+	RollupAdd
+	RollupBuckets
+	RollupLatest
+	RollupMany
+	RollupTotal
+	RollupRebuild
+	RollupPass
+
+	TenantOnboard
+	TenantList
+	TenantProfile
+	TenantUsage
+	TenantErase
+	TenantReadmit
+
+	TransferExport
+	TransferImport
+
+	RetentionPlan
+	RetentionApply
+	RetentionForecast
+
+	names // how many there are
+)
+
+// operations are the names of the operations; reads says which of them return rows.
+var operations = [names]struct {
+	name  string
+	reads bool
+}{
+	Put: {"Put", false}, PutIfAbsent: {"PutIfAbsent", false}, Deliver: {"Deliver", false},
+	Get: {"Get", true}, Latest: {"Latest", true}, LatestN: {"LatestN", true}, AsOf: {"AsOf", true},
+	Range: {"Range", true}, Page: {"Page", true}, LatestMany: {"LatestMany", true}, LatestManyN: {"LatestManyN", true},
+	LatestUnder: {"LatestUnder", true}, Entities: {"Entities", true},
+	Delete: {"Delete", false}, DeleteEntity: {"DeleteEntity", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
+	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false},
+	Sample: {"Sample", false}, Upkeep: {"Upkeep", false},
+	RollupAdd: {"rollup.Add", false}, RollupBuckets: {"rollup.Buckets", true}, RollupLatest: {"rollup.Latest", true},
+	RollupMany: {"rollup.Many", true}, RollupTotal: {"rollup.Total", true}, RollupRebuild: {"rollup.Rebuild", false}, RollupPass: {"rollup.Pass", false},
+	TenantOnboard: {"tenants.Onboard", false}, TenantList: {"tenants.List", true}, TenantProfile: {"tenants.Profile", false},
+	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false},
+	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
+	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false}, RetentionForecast: {"retention.Forecast", false},
+}
+
+// String returns the name of the operation on one thing, as db.operation.name has it.
+func (n Name) String() string { return operations[n].name }
+
+// batched is the name of the operation on several.
+func (n Name) batched() string { return "BATCH " + operations[n].name }

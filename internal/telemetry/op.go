@@ -1,0 +1,233 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Op is an operation under way, and the context of everything that is done for it. Nil is one that nobody watches. Its
+// methods may be called by several goroutines; End ends it, once.
+type Op struct {
+	context.Context
+	probe   *Probe
+	name    Name
+	subject Subject
+	series  *series
+	span    trace.Span // nil where none is recorded
+	start   time.Time
+
+	rows, requests atomic.Int64
+	failed         atomic.Int64 // writes of a batch
+
+	mu     sync.Mutex
+	events int // of failed attempts, in the span
+}
+
+// mostEvents is how many failed attempts a span tells of, one by one.
+const mostEvents = 10
+
+type opKey struct{}
+
+// Value implements context.Context.
+func (o *Op) Value(key any) any {
+	if key == (opKey{}) {
+		return o
+	}
+	return o.Context.Value(key)
+}
+
+// From returns the operation that a context is of, or nil.
+func From(ctx context.Context) *Op {
+	o, _ := ctx.Value(opKey{}).(*Op)
+	return o
+}
+
+// Begin begins an operation, and returns the context for what is done for it. Where nobody watches, or ctx is of an
+// operation already, of which this one is a part, that is ctx, and the operation is nil.
+func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Context, *Op) {
+	if p == nil {
+		return ctx, nil
+	}
+	traced := p.traces()
+	if !traced && p.conf.Ended == nil && p.conf.Attempted == nil && p.logs == nil && !p.duration.Enabled(ctx) && !p.attempts.Enabled(ctx) {
+		return ctx, nil
+	}
+	if From(ctx) != nil {
+		return ctx, nil
+	}
+	if s.Batched && s.Batch == 1 {
+		s.Batched, s.Batch = false, 0
+	}
+	o := &Op{Context: ctx, probe: p, name: name, subject: s, series: p.seriesOf(name, s), start: time.Now()}
+	if traced {
+		o.begin()
+	}
+	return o, o
+}
+
+// begin starts the span.
+func (o *Op) begin() {
+	var span trace.Span
+	opts := o.series.start
+	if o.subject.Batched {
+		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(attribute.Int(attrBatchSize, o.subject.Batch)))
+	}
+	opts = append(opts[:len(opts):len(opts)], trace.WithTimestamp(o.start))
+	o.Context, span = o.probe.tracer.Start(o.Context, o.series.spanName, opts...)
+	if span.IsRecording() {
+		o.span = span
+	}
+}
+
+// Returned counts rows that the operation has returned.
+func (o *Op) Returned(rows int) {
+	if o != nil {
+		o.rows.Add(int64(rows))
+	}
+}
+
+// Unstored counts writes of a batch that were not stored.
+func (o *Op) Unstored(writes int) {
+	if o != nil {
+		o.failed.Add(int64(writes))
+	}
+}
+
+// End ends the operation with its error.
+func (o *Op) End(err error) {
+	if o == nil {
+		return
+	}
+	p := o.probe
+	now := time.Now()
+	took := now.Sub(o.start)
+	if err != nil && p.conf.Absent != nil && p.conf.Absent(err) {
+		err = nil
+	}
+	var f failure
+	recorded := o.series.ok
+	if err != nil {
+		f = p.failureOf(err)
+		recorded = o.series.failed(f)
+	}
+	p.duration.Record(o, took.Seconds(), recorded...)
+	rows := o.rows.Load()
+	if operations[o.name].reads {
+		p.rows.Record(o, rows, recorded...)
+	}
+	if o.span != nil {
+		o.endSpan(now, rows, err, f)
+	}
+	if err != nil {
+		o.log(err, f)
+	}
+	if p.conf.Ended != nil {
+		p.conf.Ended(o, Ended{
+			Name: o.name, Subject: o.subject, Start: o.start, Duration: took,
+			Rows: int(rows), Requests: int(o.requests.Load()), Err: err, Type: f.kind,
+		})
+	}
+}
+
+func (o *Op) endSpan(now time.Time, rows int64, err error, f failure) {
+	attrs := make([]attribute.KeyValue, 0, 5)
+	attrs = append(attrs, attribute.Int64(attrCalls, o.requests.Load()))
+	if operations[o.name].reads {
+		attrs = append(attrs, attribute.Int64(attrRows, rows))
+	}
+	if n := o.failed.Load(); n > 0 {
+		attrs = append(attrs, attribute.Int64(attrFailed, n))
+	}
+	if err != nil {
+		attrs = append(attrs, f.attributes()...)
+		text := ""
+		if o.probe.conf.Details {
+			text = err.Error()
+		}
+		o.span.SetStatus(codes.Error, text)
+	}
+	o.span.SetAttributes(attrs...)
+	o.span.End(trace.WithTimestamp(now))
+}
+
+// Attempt is a request under way. The zero Attempt is one that nobody watches.
+type Attempt struct {
+	op     *Op
+	method string
+	start  time.Time
+	n      int64
+}
+
+// Attempt begins a request by a gRPC method, such as /google.bigtable.v2.Bigtable/MutateRow.
+func (o *Op) Attempt(method string) Attempt {
+	if o == nil {
+		return Attempt{}
+	}
+	return Attempt{op: o, method: method[1:], start: time.Now(), n: o.requests.Add(1)}
+}
+
+// End ends the request with its error.
+func (a Attempt) End(err error) {
+	if a.op == nil {
+		return
+	}
+	p := a.op.probe
+	now := time.Now()
+	took := now.Sub(a.start)
+	f := failure{}
+	if err != nil {
+		f = p.failureOf(err)
+	}
+	p.attempts.Record(a.op, took.Seconds(), p.triedOf(try{a.op.name, a.op.subject.Batched, a.method, f})...)
+	if err != nil && a.op.span != nil {
+		a.event(now, f)
+	}
+	if p.conf.Attempted != nil {
+		p.conf.Attempted(a.op, Attempted{Operation: a.op.name, Method: a.method, Start: a.start, Duration: took, Err: err})
+	}
+}
+
+// event tells the span of a failed attempt.
+func (a Attempt) event(now time.Time, f failure) {
+	o := a.op
+	o.mu.Lock()
+	o.events++
+	many := o.events > mostEvents
+	o.mu.Unlock()
+	if many {
+		return
+	}
+	attrs := append(f.attributes(), attribute.String(attrMethod, a.method), attribute.Int64(attrAttempt, a.n))
+	o.span.AddEvent(eventFailed, trace.WithTimestamp(now), trace.WithAttributes(attrs...))
+}
+
+// try is what tells attempts apart in their metric.
+type try struct {
+	name    Name
+	batched bool
+	method  string
+	failure failure
+}
+
+// triedOf returns the attributes of attempts.
+func (p *Probe) triedOf(t try) []metric.RecordOption {
+	if opts, ok := (*p.tried.Load())[t]; ok {
+		return opts
+	}
+	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, nameOf(t.name, t.batched)), attribute.String(attrMethod, t.method))
+	if t.failure.kind != "" {
+		attrs = append(attrs, t.failure.attributes()...)
+	}
+	opts := recordOptions(attrs)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	add(&p.tried, t, opts)
+	return opts
+}

@@ -1,0 +1,139 @@
+package telemetry
+
+import (
+	"maps"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// mostKnown bounds each of the maps of attributes that are made once. What has no place in them is made each time.
+const mostKnown = 4096
+
+// add puts an entry into a map that is read without a lock, as long as there is room.
+func add[K comparable, V any](to *atomic.Pointer[map[K]V], key K, value V) {
+	old := *to.Load()
+	if len(old) >= mostKnown {
+		return
+	}
+	grown := make(map[K]V, len(old)+1)
+	maps.Copy(grown, old)
+	grown[key] = value
+	to.Store(&grown)
+}
+
+// subject is what tells metrics of one operation apart.
+type subject struct{ dataset, tenant string }
+
+// family are the series of one subject, by operation, the batches apart.
+type family [2][names]atomic.Pointer[series]
+
+// series is what is told of an operation each time, made once.
+type series struct {
+	spanName string
+	attrs    []attribute.KeyValue
+	start    []trace.SpanStartOption
+	ok       []metric.RecordOption
+}
+
+func nameOf(name Name, batched bool) string {
+	if batched {
+		return name.batched()
+	}
+	return name.String()
+}
+
+// seriesOf returns the series of an operation.
+func (p *Probe) seriesOf(name Name, s Subject) *series {
+	key := subject{dataset: s.Dataset, tenant: p.tenant(s.Tenant)}
+	f := (*p.known.Load())[key]
+	if f == nil {
+		f = p.familyOf(key)
+	}
+	batched := 0
+	if s.Batched {
+		batched = 1
+	}
+	slot := &f[batched][name]
+	if s := slot.Load(); s != nil {
+		return s
+	}
+	made := p.newSeries(nameOf(name, s.Batched), key)
+	slot.Store(made)
+	return made
+}
+
+func (p *Probe) familyOf(key subject) *family {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := (*p.known.Load())[key]; f != nil {
+		return f
+	}
+	f := new(family)
+	add(&p.known, key, f)
+	return f
+}
+
+// tenant returns what stands for a tenant in attributes: itself for the first that come, and Other for those beyond.
+func (p *Probe) tenant(name string) string {
+	if p.conf.Tenants <= 0 || name == "" {
+		return ""
+	}
+	if _, ok := p.tallyOf(name); ok {
+		return name
+	}
+	return Other
+}
+
+// tallyOf returns what a tenant has handed to writers, and reports whether that is counted apart from other tenants.
+func (p *Probe) tallyOf(name string) (*tally, bool) {
+	known := *p.tenants.Load()
+	if t := known[name]; t != nil {
+		return t, true
+	}
+	if len(known) >= p.conf.Tenants {
+		return &p.others, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known = *p.tenants.Load()
+	if t := known[name]; t != nil {
+		return t, true
+	}
+	if len(known) >= p.conf.Tenants {
+		return &p.others, false
+	}
+	t := new(tally)
+	add(&p.tenants, name, t)
+	return t, true
+}
+
+// tally is what a tenant has handed to writers.
+type tally struct{ points, bytes atomic.Int64 }
+
+func (p *Probe) newSeries(operation string, of subject) *series {
+	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, operation))
+	if of.dataset != "" {
+		attrs = append(attrs, attribute.String(attrDataset, of.dataset))
+	}
+	if of.tenant != "" {
+		attrs = append(attrs, attribute.String(attrTenant, of.tenant))
+	}
+	return &series{
+		spanName: operation + " " + p.conf.Table,
+		attrs:    attrs,
+		start:    []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...)},
+		ok:       recordOptions(attrs),
+	}
+}
+
+// failed returns the attributes of a series' operations that failed so.
+func (s *series) failed(f failure) []metric.RecordOption {
+	return recordOptions(append(s.attrs[:len(s.attrs):len(s.attrs)], f.attributes()...))
+}
+
+func recordOptions(attrs []attribute.KeyValue) []metric.RecordOption {
+	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
+}

@@ -1,0 +1,38 @@
+package tsdb
+
+import (
+	"testing"
+	"time"
+)
+
+// TestAgeOfTheOldestRecord says that the age of a record is never less than it is, and little more.
+func TestAgeOfTheOldestRecord(t *testing.T) {
+	var a ages
+	begin := time.Unix(1_700_000_000, 0)
+	const records = 100_000 // one each 100 ms: far more than moments are kept for
+	came := func(seq uint64) time.Time { return begin.Add(time.Duration(seq) * 100 * time.Millisecond) }
+	for seq := range uint64(records) {
+		a.note(seq, came(seq))
+		if len(a.marks) > ageMarks {
+			t.Fatalf("%d moments", len(a.marks))
+		}
+	}
+	now := came(records)
+	for seq := uint64(0); seq < records; seq += 777 {
+		true, got := now.Sub(came(seq)), a.of(seq, now)
+		if got < true || got > true+40*time.Second {
+			t.Fatalf("record %d: %v, it is %v old", seq, got, true)
+		}
+	}
+	if got := a.of(records, now); got > 40*time.Second {
+		t.Errorf("the newest: %v", got)
+	}
+	a.note(records, now)
+	a.note(records+1, now.Add(time.Hour))
+	if got := a.of(records+1, now.Add(time.Hour)); got != 0 {
+		t.Errorf("one that came now: %v", got)
+	}
+	if got := (&ages{}).of(7, now); got != 0 {
+		t.Errorf("nothing is known: %v", got)
+	}
+}

@@ -1,0 +1,68 @@
+package tsdb
+
+import (
+	"context"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+)
+
+// figures returns what the writer's metrics are read from.
+func (w *Writer) figures(o ingest.Options) func() telemetry.WriterFigures {
+	return func() telemetry.WriterFigures {
+		s := w.Stats()
+		return telemetry.WriterFigures{
+			Points: int64(s.BufferedPoints), Bytes: s.BufferedBytes,
+			CapacityPoints: int64(o.BufferEntries), CapacityBytes: o.BufferBytes,
+			Oldest: s.OldestAge, InFlight: int64(s.InFlight), Slots: int64(s.Slots), Down: s.Down != nil,
+			Stored: int64(s.Stored), Rejected: int64(s.Rejected), Unknown: int64(s.Unknown),
+			Requests: int64(s.Requests), Retries: int64(s.Retries), Blocked: s.Blocked,
+			Journal: w.journal != nil, JournalPoints: int64(s.Journal.Points), JournalBytes: s.Journal.Bytes,
+			JournalLimit: s.Journal.Limit, Dead: int64(s.Journal.DeadLetters),
+		}
+	}
+}
+
+// sends tells of a request.
+func (w *Writer) sends(s ingest.Sending) {
+	w.watch.Sends(context.Background(), telemetry.Batch{Points: s.Items, Wait: s.Wait, Reason: string(s.Reason)})
+}
+
+// subjectOf returns what a batch is about: its tenant and its dataset where there is one of each. The items are in the order
+// of their rows, and so of both.
+func subjectOf(items []*ingest.Item) telemetry.Subject {
+	s := telemetry.Subject{Batch: len(items), Batched: true}
+	first, last := items[0], items[len(items)-1]
+	if first.Tenant == last.Tenant {
+		s.Tenant = first.Tenant
+		if d := datasetOf(first); d == datasetOf(last) {
+			s.Dataset = d
+		}
+	}
+	return s
+}
+
+func datasetOf(it *ingest.Item) string {
+	p := it.Work.(*pending)
+	if p.event != nil {
+		return p.event.to.Dataset
+	}
+	return p.write.d.name
+}
+
+// endDelivery ends what a writer has sent, with the first error of its writes.
+func endDelivery(op *telemetry.Op, items []*ingest.Item) {
+	var first error
+	failed := 0
+	for _, it := range items {
+		if out := it.Track.Outcome(); out.State != bt.Stored {
+			failed++
+			if first == nil {
+				first = out.Err
+			}
+		}
+	}
+	op.Unstored(failed)
+	op.End(first)
+}
