@@ -20,8 +20,9 @@ type Op struct {
 	name    Name
 	subject Subject
 	series  *series
-	span    trace.Span // nil where none is recorded
-	start   time.Time
+	span    trace.Span    // nil where none is recorded
+	began   time.Duration // by the monotonic clock
+	start   time.Time     // zero where nobody asks for it
 
 	rows, requests atomic.Int64
 	failed         atomic.Int64 // writes of a batch
@@ -29,6 +30,9 @@ type Op struct {
 	mu     sync.Mutex
 	events int // of failed attempts, in the span
 }
+
+// epoch is from when the clock counts that durations are taken by: one reading of it costs half of time.Now.
+var epoch = time.Now()
 
 // mostEvents is how many failed attempts a span tells of, one by one.
 const mostEvents = 10
@@ -65,7 +69,10 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 	if s.Batched && s.Batch == 1 {
 		s.Batched, s.Batch = false, 0
 	}
-	o := &Op{Context: ctx, probe: p, name: name, subject: s, series: p.seriesOf(name, s), start: time.Now()}
+	o := &Op{Context: ctx, probe: p, name: name, subject: s, series: p.seriesOf(name, s), began: time.Since(epoch)}
+	if traced || p.conf.Ended != nil {
+		o.start = time.Now()
+	}
 	if traced {
 		o.begin()
 	}
@@ -106,8 +113,7 @@ func (o *Op) End(err error) {
 		return
 	}
 	p := o.probe
-	now := time.Now()
-	took := now.Sub(o.start)
+	took := time.Since(epoch) - o.began
 	if err != nil && p.conf.Absent != nil && p.conf.Absent(err) {
 		err = nil
 	}
@@ -123,7 +129,7 @@ func (o *Op) End(err error) {
 		p.rows.Record(o, rows, recorded...)
 	}
 	if o.span != nil {
-		o.endSpan(now, rows, err, f)
+		o.endSpan(took, rows, err, f)
 	}
 	if err != nil {
 		o.log(err, f)
@@ -136,7 +142,7 @@ func (o *Op) End(err error) {
 	}
 }
 
-func (o *Op) endSpan(now time.Time, rows int64, err error, f failure) {
+func (o *Op) endSpan(took time.Duration, rows int64, err error, f failure) {
 	attrs := make([]attribute.KeyValue, 0, 5)
 	attrs = append(attrs, attribute.Int64(attrCalls, o.requests.Load()))
 	if operations[o.name].reads {
@@ -154,14 +160,15 @@ func (o *Op) endSpan(now time.Time, rows int64, err error, f failure) {
 		o.span.SetStatus(codes.Error, text)
 	}
 	o.span.SetAttributes(attrs...)
-	o.span.End(trace.WithTimestamp(now))
+	o.span.End(trace.WithTimestamp(o.start.Add(took)))
 }
 
 // Attempt is a request under way. The zero Attempt is one that nobody watches.
 type Attempt struct {
 	op     *Op
 	method string
-	start  time.Time
+	began  time.Duration // by the monotonic clock
+	start  time.Time     // zero where nobody asks for it
 	n      int64
 }
 
@@ -170,7 +177,11 @@ func (o *Op) Attempt(method string) Attempt {
 	if o == nil {
 		return Attempt{}
 	}
-	return Attempt{op: o, method: method[1:], start: time.Now(), n: o.requests.Add(1)}
+	a := Attempt{op: o, method: method[1:], began: time.Since(epoch), n: o.requests.Add(1)}
+	if o.probe.conf.Attempted != nil {
+		a.start = time.Now()
+	}
+	return a
 }
 
 // End ends the request with its error.
@@ -179,15 +190,15 @@ func (a Attempt) End(err error) {
 		return
 	}
 	p := a.op.probe
-	now := time.Now()
-	took := now.Sub(a.start)
-	f := failure{}
-	if err != nil {
-		f = p.failureOf(err)
-	}
-	p.attempts.Record(a.op, took.Seconds(), p.triedOf(try{a.op.name, a.op.subject.Batched, a.method, f})...)
-	if err != nil && a.op.span != nil {
-		a.event(now, f)
+	took := time.Since(epoch) - a.began
+	if err == nil {
+		p.attempts.Record(a.op, took.Seconds(), a.op.answered(a.method)...)
+	} else {
+		f := p.failureOf(err)
+		p.attempts.Record(a.op, took.Seconds(), p.triedOf(a.op, a.method, f)...)
+		if a.op.span != nil {
+			a.event(f)
+		}
 	}
 	if p.conf.Attempted != nil {
 		p.conf.Attempted(a.op, Attempted{Operation: a.op.name, Method: a.method, Start: a.start, Duration: took, Err: err})
@@ -195,7 +206,7 @@ func (a Attempt) End(err error) {
 }
 
 // event tells the span of a failed attempt.
-func (a Attempt) event(now time.Time, f failure) {
+func (a Attempt) event(f failure) {
 	o := a.op
 	o.mu.Lock()
 	o.events++
@@ -205,29 +216,30 @@ func (a Attempt) event(now time.Time, f failure) {
 		return
 	}
 	attrs := append(f.attributes(), attribute.String(attrMethod, a.method), attribute.Int64(attrAttempt, a.n))
-	o.span.AddEvent(eventFailed, trace.WithTimestamp(now), trace.WithAttributes(attrs...))
+	o.span.AddEvent(eventFailed, trace.WithAttributes(attrs...))
 }
 
-// try is what tells attempts apart in their metric.
-type try struct {
-	name    Name
-	batched bool
-	method  string
-	failure failure
+// answered returns the attributes of attempts that did not fail, made once for the methods that come.
+func (o *Op) answered(method string) []metric.RecordOption {
+	for i := range o.series.answered {
+		a := o.series.answered[i].Load()
+		if a == nil {
+			made := &answered{method, o.probe.triedOf(o, method, failure{})}
+			o.series.answered[i].CompareAndSwap(nil, made)
+			return made.opts
+		}
+		if a.method == method {
+			return a.opts
+		}
+	}
+	return o.probe.triedOf(o, method, failure{})
 }
 
 // triedOf returns the attributes of attempts.
-func (p *Probe) triedOf(t try) []metric.RecordOption {
-	if opts, ok := (*p.tried.Load())[t]; ok {
-		return opts
+func (p *Probe) triedOf(o *Op, method string, f failure) []metric.RecordOption {
+	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, nameOf(o.name, o.subject.Batched)), attribute.String(attrMethod, method))
+	if f.kind != "" {
+		attrs = append(attrs, f.attributes()...)
 	}
-	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, nameOf(t.name, t.batched)), attribute.String(attrMethod, t.method))
-	if t.failure.kind != "" {
-		attrs = append(attrs, t.failure.attributes()...)
-	}
-	opts := recordOptions(attrs)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	add(&p.tried, t, opts)
-	return opts
+	return recordOptions(attrs)
 }

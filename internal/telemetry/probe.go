@@ -83,7 +83,7 @@ type Probe struct {
 
 	known   atomic.Pointer[map[subject]*family]
 	tenants atomic.Pointer[map[string]*tally]
-	tried   atomic.Pointer[map[try][]metric.RecordOption]
+	reasons atomic.Pointer[map[string][]metric.RecordOption]
 	mu      sync.Mutex // held to change the three
 	others  tally      // of tenants beyond those that are known
 
@@ -103,7 +103,7 @@ func Open(c Config) *Probe {
 	p.base = append(p.base, attribute.String(attrTable, c.Table))
 	p.known.Store(&map[subject]*family{})
 	p.tenants.Store(&map[string]*tally{})
-	p.tried.Store(&map[try][]metric.RecordOption{})
+	p.reasons.Store(&map[string][]metric.RecordOption{})
 	if c.Logger != nil {
 		p.logs = newFaults(c.Logger, c.Table)
 	}

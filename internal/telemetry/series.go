@@ -36,6 +36,13 @@ type series struct {
 	attrs    []attribute.KeyValue
 	start    []trace.SpanStartOption
 	ok       []metric.RecordOption
+	answered [4]atomic.Pointer[answered] // an operation makes requests of few methods
+}
+
+// answered are the attributes of attempts by one method that did not fail.
+type answered struct {
+	method string
+	opts   []metric.RecordOption
 }
 
 func nameOf(name Name, batched bool) string {

@@ -142,14 +142,13 @@ func (w *Writer) Sends(ctx context.Context, b Batch) {
 }
 
 func (p *Probe) reasonOf(reason string) []metric.RecordOption {
-	t := try{method: reason, name: names}
-	if opts, ok := (*p.tried.Load())[t]; ok {
+	if opts, ok := (*p.reasons.Load())[reason]; ok {
 		return opts
 	}
 	opts := recordOptions(append(p.base[:len(p.base):len(p.base)], attribute.String(attrReason, reason)))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	add(&p.tried, t, opts)
+	add(&p.reasons, reason, opts)
 	return opts
 }
 

@@ -1,0 +1,360 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/dbconv"
+	"go.opentelemetry.io/otel/trace"
+	grpccodes "google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// calls makes each operation, so that it succeeds.
+var calls = map[telemetry.Name]func(context.Context, *world) error{
+	telemetry.Put: func(ctx context.Context, w *world) error { return w.repo.Put(ctx, roof, w.base, 1) },
+	telemetry.PutIfAbsent: func(ctx context.Context, w *world) error {
+		_, err := w.repo.PutIfAbsent(ctx, roof, w.base, 1)
+		return err
+	},
+	telemetry.Get:     func(ctx context.Context, w *world) error { return second(w.repo.Get(ctx, roof, w.base)) },
+	telemetry.Latest:  func(ctx context.Context, w *world) error { return second(w.repo.Latest(ctx, roof)) },
+	telemetry.LatestN: func(ctx context.Context, w *world) error { return second(w.repo.LatestN(ctx, roof, 3)) },
+	telemetry.AsOf:    func(ctx context.Context, w *world) error { return second(w.repo.AsOf(ctx, roof, w.base)) },
+	telemetry.Range: func(ctx context.Context, w *world) error {
+		return last(w.repo.Range(ctx, roof, tsdb.AllTime()))
+	},
+	telemetry.Page: func(ctx context.Context, w *world) error {
+		return second(w.repo.Page(ctx, tsdb.Query{Entity: roof, In: tsdb.AllTime()}, 2, ""))
+	},
+	telemetry.LatestMany: func(ctx context.Context, w *world) error {
+		return second(w.repo.LatestMany(ctx, []tsdb.Entity{roof, tsdb.NewEntity("berlin", "none")}))
+	},
+	telemetry.LatestManyN: func(ctx context.Context, w *world) error {
+		return second(w.repo.LatestManyN(ctx, []tsdb.Entity{roof}, 4))
+	},
+	telemetry.LatestUnder: func(ctx context.Context, w *world) error {
+		return last(w.repo.LatestUnder(ctx, tsdb.AllEntities()))
+	},
+	telemetry.Entities: func(ctx context.Context, w *world) error {
+		return last(w.repo.Entities(ctx, tsdb.AllEntities()))
+	},
+	telemetry.Delete:       func(ctx context.Context, w *world) error { return w.repo.Delete(ctx, roof, w.base) },
+	telemetry.DeleteEntity: func(ctx context.Context, w *world) error { return second(w.repo.DeleteEntity(ctx, roof)) },
+	telemetry.DeleteRange: func(ctx context.Context, w *world) error {
+		return second(w.repo.DeleteRange(ctx, roof, tsdb.Until(w.base.Add(time.Minute))))
+	},
+	telemetry.DeletePrefix: func(ctx context.Context, w *world) error {
+		return second(w.repo.DeletePrefix(ctx, tsdb.AllEntities()))
+	},
+	telemetry.Deliver: func(ctx context.Context, w *world) error {
+		writer, err := w.store.NewWriter(tsdb.WriterOptions{})
+		if err != nil {
+			return err
+		}
+		return errors.Join(w.repo.Via(writer).Put(ctx, roof, w.base, 1), writer.Close(ctx))
+	},
+	telemetry.Ping:       func(ctx context.Context, w *world) error { return w.store.Ping(ctx) },
+	telemetry.Ensure:     func(ctx context.Context, w *world) error { return w.store.Ensure(ctx, schema) },
+	telemetry.EnsureView: func(ctx context.Context, w *world) error { return w.store.EnsureView(ctx, acme, schema) },
+	telemetry.Verify:     func(ctx context.Context, w *world) error { return w.store.Verify(ctx, schema) },
+	telemetry.Sample: func(ctx context.Context, w *world) error {
+		_, _, err := w.store.Sample(ctx, "readings", acme, tsdb.SampleOptions{})
+		return err
+	},
+	telemetry.Upkeep: func(ctx context.Context, w *world) error {
+		_, _ = tsdbtest.Open(w, tsdbtest.Options{Telemetry: w.watch}, schema) // looks for erasure marks
+		return nil
+	},
+	telemetry.RollupAdd: func(ctx context.Context, w *world) error {
+		return rollup.Once(once, w.repo).Add(ctx, roof, w.base, 1)
+	},
+	telemetry.RollupBuckets: func(ctx context.Context, w *world) error {
+		return last(rollup.For(hour, w.repo).Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}))
+	},
+	telemetry.RollupLatest: func(ctx context.Context, w *world) error {
+		return second(rollup.For(hour, w.repo).Latest(ctx, roof, 1))
+	},
+	telemetry.RollupMany: func(ctx context.Context, w *world) error {
+		return second(rollup.For(hour, w.repo).Many(ctx, []tsdb.Entity{roof}, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}))
+	},
+	telemetry.RollupTotal: func(ctx context.Context, w *world) error {
+		return second(rollup.For(hour, w.repo).Total(ctx, roof, tsdb.AllTime()))
+	},
+	telemetry.RollupRebuild: func(ctx context.Context, w *world) error {
+		return second(rollup.For(hour, w.repo).Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{}))
+	},
+	telemetry.RollupPass: func(ctx context.Context, w *world) error {
+		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.Of(schema))
+		if err != nil {
+			return err
+		}
+		return second(worker.Pass(ctx))
+	},
+	telemetry.TenantOnboard: func(ctx context.Context, w *world) error {
+		return second(tenants.Onboard(ctx, w.store, acme, tenants.Profile{}, tenants.OnboardOptions{}))
+	},
+	telemetry.TenantList: func(ctx context.Context, w *world) error {
+		return last(tenants.List(ctx, w.store, tenants.ListOptions{}))
+	},
+	telemetry.TenantProfile: func(ctx context.Context, w *world) error {
+		return second(tenants.Load(ctx, w.store, acme))
+	},
+	telemetry.TenantUsage: func(ctx context.Context, w *world) error {
+		return second(tenants.Usage(ctx, w.store, acme, tenants.UsageOptions{}))
+	},
+	telemetry.TenantErase: func(ctx context.Context, w *world) error {
+		return second(tenants.Erase(ctx, w.store, acme, tenants.EraseOptions{DryRun: true}))
+	},
+	telemetry.TenantReadmit: func(ctx context.Context, w *world) error { return tenants.Readmit(ctx, w.store, acme) },
+	telemetry.TransferExport: func(ctx context.Context, w *world) error {
+		return second(transfer.Export(ctx, w.store, acme, io.Discard, transfer.ExportOptions{}))
+	},
+	telemetry.TransferImport: func(ctx context.Context, w *world) error {
+		var file bytes.Buffer
+		other, _ := tsdbtest.Open(w, tsdbtest.Options{}, schema)
+		if err := schema.For(other, acme).Put(ctx, roof, w.base, 1); err != nil {
+			return err
+		}
+		if _, err := transfer.Export(ctx, other, acme, &file, transfer.ExportOptions{}); err != nil {
+			return err
+		}
+		return second(transfer.Import(ctx, w.store, acme, &file, transfer.ImportOptions{}))
+	},
+	telemetry.RetentionPlan: func(ctx context.Context, w *world) error { return second(retention.NewPlan(ctx, w.store, schema)) },
+	telemetry.RetentionApply: func(ctx context.Context, w *world) error {
+		other, _ := tsdbtest.Open(w, tsdbtest.Options{}, schema)
+		plan, err := retention.NewPlan(ctx, other, schema)
+		if err != nil {
+			return err
+		}
+		return second(plan.Apply(ctx, w.store, retention.ApplyOptions{}))
+	},
+	telemetry.RetentionForecast: func(ctx context.Context, w *world) error {
+		return second(retention.NewForecast(ctx, w.store, retention.ForecastOptions{}))
+	},
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// last returns the error of a sequence.
+func last[T any](seq func(func(T, error) bool)) (err error) {
+	for _, err = range seq {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// absent says of which operations the calls above find nothing: that is an answer.
+var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
+
+// rows is what the reads above return.
+var rows = map[telemetry.Name]float64{
+	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
+	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
+	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.TransferExport: 10,
+}
+
+// TestEachOperationInSuccess checks the span and the metrics of each operation against the conventions.
+func TestEachOperationInSuccess(t *testing.T) {
+	for name := range telemetry.Operations {
+		t.Run(name.String(), func(t *testing.T) {
+			t.Parallel()
+			if calls[name] == nil {
+				t.Fatal("it is not exercised: make it here")
+			}
+			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+			err := calls[name](t.Context(), w)
+			if err != nil && !(slices.Contains(absent, name) && errors.Is(err, tsdb.ErrNotFound)) {
+				t.Fatal(err)
+			}
+			s := w.span(name.String() + " tidemark")
+			if s.SpanKind != trace.SpanKindClient || s.Status.Code != codes.Unset || s.Status.Description != "" || len(s.Events) > 0 || s.Parent.IsValid() {
+				t.Errorf("%+v", s)
+			}
+			base := map[string]string{
+				string(semconv.DBSystemNameKey): "gcp.bigtable", string(semconv.DBNamespaceKey): "project|instance",
+				string(semconv.DBCollectionNameKey): "tidemark", string(semconv.DBOperationNameKey): name.String(),
+			}
+			if ofDataset(name) {
+				base["tidemark.dataset"] = "readings"
+			}
+			same(t, "at creation", w.atCreation(name.String()+" tidemark"), base)
+			ended := plain(s.Attributes)
+			requests := ended["tidemark.requests"]
+			delete(ended, "tidemark.requests")
+			if name.Reads() {
+				want := fmt.Sprint(rows[name])
+				if got := ended[string(semconv.DBResponseReturnedRowsKey)]; got != want {
+					t.Errorf("returned %s rows, not %s", got, want)
+				}
+				delete(ended, string(semconv.DBResponseReturnedRowsKey))
+			}
+			same(t, "at its end", ended, base)
+
+			durations := w.points(dbconv.ClientOperationDuration{}.Name(), "db.operation.name="+name.String())
+			if len(durations) != 1 || durations[0].count != 1 {
+				t.Fatalf("%+v", durations)
+			}
+			same(t, "duration", durations[0].attrs, base)
+			if took := s.EndTime.Sub(s.StartTime).Seconds(); took != durations[0].sum {
+				t.Errorf("the span took %v, its metric says %v", took, durations[0].sum)
+			}
+			returned := w.points(dbconv.ClientResponseReturnedRows{}.Name(), "db.operation.name="+name.String())
+			if name.Reads() != (len(returned) == 1) || name.Reads() && returned[0].sum != rows[name] {
+				t.Errorf("rows: %+v", returned)
+			}
+			attempts := w.points("tidemark.attempt.duration", "db.operation.name="+name.String())
+			n := uint64(0)
+			for _, p := range attempts {
+				n += p.count
+				if m := p.attrs["rpc.method"]; !strings.HasPrefix(m, "google.bigtable.v2.Bigtable/") || p.attrs["error.type"] != "" {
+					t.Errorf("attempt %v", p.attrs)
+				}
+			}
+			if fmt.Sprint(n) != requests {
+				t.Errorf("%d attempts, the span says %s", n, requests)
+			}
+		})
+	}
+}
+
+// ofDataset reports whether an operation is of one dataset.
+func ofDataset(name telemetry.Name) bool {
+	return name < telemetry.Ping || name >= telemetry.RollupAdd && name <= telemetry.RollupRebuild
+}
+
+func same(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestEachOperationInFailure refuses all that an operation asks of the service.
+func TestEachOperationInFailure(t *testing.T) {
+	for name := range telemetry.Operations {
+		t.Run(name.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+			if name == telemetry.Upkeep {
+				return // of another store; see TestUpkeepFails
+			}
+			w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied))
+			err := calls[name](t.Context(), w)
+			if name == telemetry.EnsureView { // asks the admin API alone
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("it succeeded")
+			}
+			s := w.span(name.String() + " tidemark")
+			attrs := plain(s.Attributes)
+			if s.Status.Code != codes.Error || s.Status.Description != "" || attrs["error.type"] != "PERMISSION_DENIED" || attrs["db.response.status_code"] != "PERMISSION_DENIED" {
+				t.Errorf("%v %+v", attrs, s.Status)
+			}
+			if len(s.Events) == 0 || s.Events[0].Name != "tidemark.attempt.failed" || plain(s.Events[0].Attributes)["error.type"] != "PERMISSION_DENIED" {
+				t.Errorf("%+v", s.Events)
+			}
+			for _, metric := range []string{"db.client.operation.duration", "tidemark.attempt.duration"} {
+				if n := w.counted(metric, "db.operation.name="+name.String(), "error.type=PERMISSION_DENIED", "db.response.status_code=PERMISSION_DENIED"); n == 0 {
+					t.Errorf("%s: %+v", metric, w.points(metric, "db.operation.name="+name.String()))
+				}
+			}
+			if n := w.counted("db.client.operation.duration", "db.operation.name="+name.String()); n != 1 {
+				t.Errorf("%d operations", n)
+			}
+		})
+	}
+}
+
+// TestInstruments compares names, units, kinds and buckets with the conventions.
+func TestInstruments(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 100}})
+	if err := errors.Join(calls[telemetry.RollupPass](t.Context(), w), calls[telemetry.Latest](t.Context(), w)); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := w.store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close(t.Context()) //nolint:errcheck // it has nothing left
+	if err := errors.Join(w.repo.Via(writer).Put(t.Context(), roof, w.base, 2), writer.Flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if d := (dbconv.ClientOperationDuration{}); d.Name() != "db.client.operation.duration" || d.Unit() != "s" {
+		t.Errorf("%s in %s", d.Name(), d.Unit())
+	}
+	if d := (dbconv.ClientResponseReturnedRows{}); d.Name() != "db.client.response.returned_rows" || d.Unit() != "{row}" {
+		t.Errorf("%s in %s", d.Name(), d.Unit())
+	}
+	// https://opentelemetry.io/docs/specs/semconv/db/database-metrics/
+	seconds := []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
+	rows := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}
+	want := map[string]struct {
+		unit, kind string
+		bounds     []float64
+	}{
+		"db.client.operation.duration":     {"s", "Histogram[float64]", seconds},
+		"db.client.response.returned_rows": {"{row}", "Histogram[int64]", rows},
+		"tidemark.attempt.duration":        {"s", "Histogram[float64]", seconds},
+		"tidemark.writer.batch.size":       {"{point}", "Histogram[int64]", rows},
+		"tidemark.writer.queue.wait":       {"s", "Histogram[float64]", seconds},
+
+		"tidemark.writer.buffer.points":          {"{point}", "level", nil},
+		"tidemark.writer.buffer.bytes":           {"By", "level", nil},
+		"tidemark.writer.buffer.capacity.points": {"{point}", "level", nil},
+		"tidemark.writer.buffer.capacity.bytes":  {"By", "level", nil},
+		"tidemark.writer.oldest.age":             {"s", "Gauge[float64]", nil},
+		"tidemark.writer.points":                 {"{point}", "counter", nil},
+		"tidemark.writer.requests":               {"{request}", "counter", nil},
+		"tidemark.writer.retries":                {"{request}", "counter", nil},
+		"tidemark.writer.blocked.time":           {"s", "counter", nil},
+		"tidemark.writer.requests.inflight":      {"{request}", "level", nil},
+		"tidemark.writer.requests.limit":         {"{request}", "level", nil},
+		"tidemark.writer.down":                   {"{writer}", "level", nil},
+		"tidemark.writer.tenant.points":          {"{point}", "counter", nil},
+		"tidemark.writer.tenant.bytes":           {"By", "counter", nil},
+		"tidemark.journal.points":                {"{point}", "level", nil},
+		"tidemark.journal.bytes":                 {"By", "level", nil},
+		"tidemark.journal.capacity":              {"By", "level", nil},
+		"tidemark.journal.dead_letters":          {"{point}", "level", nil},
+		"tidemark.cache.requests":                {"{request}", "counter", nil},
+		"tidemark.cache.entries":                 {"{entity}", "level", nil},
+		"tidemark.cache.bytes":                   {"By", "level", nil},
+		"tidemark.rollup.lag":                    {"s", "Gauge[float64]", nil},
+	}
+	have := w.instruments()
+	for name, m := range have {
+		got := kindOf(m.Data)
+		if e, ok := want[name]; !ok || m.Unit != e.unit || got != e.kind || m.Description == "" || !slices.Equal(boundsOf(m.Data), e.bounds) {
+			t.Errorf("%s in %s, a %s with buckets %v, %q; want %+v", name, m.Unit, got, boundsOf(m.Data), m.Description, e)
+		}
+	}
+	for name := range want {
+		if _, ok := have[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}

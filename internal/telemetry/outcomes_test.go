@@ -1,0 +1,341 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace"
+	api "go.opentelemetry.io/otel/trace"
+	grpccodes "google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+var nobody = tsdb.NewEntity("berlin", "nobody")
+
+// TestNothingFoundIsNoError: what is asked for and not there is an answer.
+func TestNothingFoundIsNoError(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *world) error{
+		"Get":    func(ctx context.Context, w *world) error { return second(w.repo.Get(ctx, nobody, w.base)) },
+		"Latest": func(ctx context.Context, w *world) error { return second(w.repo.Latest(ctx, nobody)) },
+		"AsOf":   func(ctx context.Context, w *world) error { return second(w.repo.AsOf(ctx, nobody, w.base)) },
+		"LatestMany": func(ctx context.Context, w *world) error {
+			answers, err := w.repo.LatestMany(ctx, []tsdb.Entity{nobody})
+			return errors.Join(err, answers[0].Err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+			if err := call(t.Context(), w); !errors.Is(err, tsdb.ErrNotFound) {
+				t.Fatal(err)
+			}
+			s := w.span(name + " tidemark")
+			attrs := plain(s.Attributes)
+			if s.Status.Code != codes.Unset || attrs["error.type"] != "" || attrs["db.response.returned_rows"] != "0" || len(s.Events) > 0 {
+				t.Errorf("%v %v", s.Status, attrs)
+			}
+			d := w.points("db.client.operation.duration", "db.operation.name="+name)
+			if len(d) != 1 || d[0].attrs["error.type"] != "" || d[0].attrs["db.response.status_code"] != "" {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	if stored, err := w.repo.PutIfAbsent(t.Context(), roof, w.base, 7); stored || err != nil {
+		t.Fatal(stored, err)
+	}
+	if s := w.span("PutIfAbsent tidemark"); s.Status.Code != codes.Unset {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestRetriesAreInTheSpan: one span covers all attempts, and tells of those that failed; each is in the metric of attempts.
+func TestRetriesAreInTheSpan(t *testing.T) {
+	for name, method := range map[string]tsdbtest.Method{
+		"Put": tsdbtest.MutateRows, "PutIfAbsent": tsdbtest.CheckAndMutateRow, "Latest": tsdbtest.ReadRows, "BATCH Put": tsdbtest.MutateRows,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+			w.conn.Inject(tsdbtest.Fail(grpccodes.Unavailable).On(method).Times(2))
+			var err error
+			switch name {
+			case "Put":
+				err = w.repo.Put(t.Context(), roof, w.base, 1)
+			case "PutIfAbsent":
+				_, err = w.repo.PutIfAbsent(t.Context(), roof, w.base.Add(time.Hour), 1)
+			case "Latest":
+				_, err = w.repo.Latest(t.Context(), roof)
+			default:
+				_, err = w.repo.PutMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := w.span(name + " tidemark")
+			if s.Status.Code != codes.Unset || len(s.Events) != 2 {
+				t.Fatalf("%v %v", s.Status, s.Events)
+			}
+			rpc := "google.bigtable.v2.Bigtable/" + string(method)
+			for i, e := range s.Events {
+				want := map[string]string{"error.type": "UNAVAILABLE", "db.response.status_code": "UNAVAILABLE", "rpc.method": rpc, "tidemark.attempt": fmt.Sprint(i + 1)}
+				same(t, e.Name, plain(e.Attributes), want)
+			}
+			of := []string{"db.operation.name=" + name, "rpc.method=" + rpc}
+			if n := w.counted("tidemark.attempt.duration", append(of, "error.type=UNAVAILABLE")...); n != 2 {
+				t.Errorf("%d attempts failed", n)
+			}
+			if n := w.counted("tidemark.attempt.duration", of...); n < 3 {
+				t.Errorf("%d attempts", n)
+			}
+			if n := w.counted("db.client.operation.duration", of[0]); n != 1 {
+				t.Errorf("%d operations", n)
+			}
+		})
+	}
+}
+
+// TestManyFailedAttempts: what a span tells of them is bounded; how many there were it says.
+func TestManyFailedAttempts(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: 10 * time.Second}})
+	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.ReadRows))
+	entities := make([]tsdb.Entity, 100)
+	for i := range entities {
+		entities[i] = tsdb.NewEntity("berlin", fmt.Sprint(i))
+	}
+	if _, err := w.repo.LatestMany(t.Context(), entities); err == nil {
+		t.Fatal("it succeeded")
+	}
+	s := w.span("LatestMany tidemark")
+	if len(s.Events) != 10 || plain(s.Attributes)["tidemark.requests"] != "100" {
+		t.Errorf("%d events, %v", len(s.Events), plain(s.Attributes))
+	}
+}
+
+// TestPartialFailure: a batch of which one write is refused failed, and its span says how many did.
+func TestPartialFailure(t *testing.T) {
+	points := func(w *world) []tsdb.Point[float64] {
+		return []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}, {Entity: tsdb.NewEntity("oslo", "a"), Time: w.base}}
+	}
+	bad := func(key string) bool { return strings.Contains(key, "nobody") && !strings.Contains(key, "_r") }
+	for name, call := range map[string]func(context.Context, *world) error{
+		"BATCH Put": func(ctx context.Context, w *world) error { return second(w.repo.PutMany(ctx, points(w))) },
+		"BATCH Deliver": func(ctx context.Context, w *world) error {
+			writer, err := w.store.NewWriter(tsdb.WriterOptions{})
+			if err != nil {
+				return err
+			}
+			_, err = w.repo.Via(writer).PutMany(ctx, points(w))
+			return errors.Join(err, writer.Close(ctx))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+			w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, bad))
+			if err := call(t.Context(), w); err == nil {
+				t.Fatal("it succeeded")
+			}
+			s := w.span(name + " tidemark")
+			attrs := plain(s.Attributes)
+			if s.Status.Code != codes.Error || attrs["db.operation.batch.size"] != "3" || attrs["tidemark.batch.failed"] != "1" ||
+				attrs["error.type"] != "FAILED_PRECONDITION" || attrs["db.response.status_code"] != "FAILED_PRECONDITION" {
+				t.Errorf("%v %v", s.Status, attrs)
+			}
+			if at := w.atCreation(name + " tidemark"); at["db.operation.batch.size"] != "3" {
+				t.Errorf("at creation: %v", at)
+			}
+			if n := w.counted("db.client.operation.duration", "db.operation.name="+name, "error.type=FAILED_PRECONDITION"); n != 1 {
+				t.Errorf("%d operations", n)
+			}
+			if n := w.counted("tidemark.attempt.duration", "db.operation.name="+name, "error.type=FAILED_PRECONDITION"); n != 0 {
+				t.Errorf("%d attempts failed: the request was answered", n)
+			}
+		})
+	}
+	t.Run("rollup.Add", func(t *testing.T) {
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+		w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(key string) bool { return strings.Contains(key, "nobody") }))
+		if _, err := rollup.Once(once, w.repo).AddMany(t.Context(), points(w)); err == nil {
+			t.Fatal("it succeeded")
+		}
+		if attrs := plain(w.span("BATCH rollup.Add tidemark").Attributes); attrs["tidemark.batch.failed"] != "1" || attrs["db.operation.batch.size"] != "3" {
+			t.Errorf("%v", attrs)
+		}
+	})
+	t.Run("LatestMany", func(t *testing.T) {
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+		w.conn.Inject(tsdbtest.Fail(grpccodes.Internal).On(tsdbtest.ReadRows).Times(1))
+		w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.ReadRows).Times(1))
+		_, err := w.repo.LatestMany(t.Context(), []tsdb.Entity{roof, nobody})
+		var some *tsdb.ReadError
+		if !errors.As(err, &some) {
+			t.Fatal(err)
+		}
+		if attrs := plain(w.span("LatestMany tidemark").Attributes); attrs["error.type"] != "PERMISSION_DENIED" || attrs["db.operation.batch.size"] != "" {
+			t.Errorf("%v", attrs)
+		}
+	})
+}
+
+// TestBatchOfOne is no batch, and one of none is.
+func TestBatchOfOne(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	if _, err := w.repo.PutMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}}); err != nil {
+		t.Fatal(err)
+	}
+	if attrs := plain(w.span("Put tidemark").Attributes); attrs["db.operation.batch.size"] != "" || attrs["db.operation.name"] != "Put" {
+		t.Errorf("%v", attrs)
+	}
+	if _, err := w.repo.PutMany(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if attrs := plain(w.span("BATCH Put tidemark").Attributes); attrs["db.operation.batch.size"] != "0" {
+		t.Errorf("%v", attrs)
+	}
+}
+
+// TestRefusedBeforeItIsSent: what the SDK refuses by itself has the type of its error, and no status of the service.
+func TestRefusedBeforeItIsSent(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for want, err := range map[string]error{
+		"tsdb.ErrInvalid":        w.repo.Put(t.Context(), tsdb.NewEntity("one"), w.base, 1),
+		"tsdb.ErrTenantMismatch": second(w.repo.Latest(tenant.NewContext(t.Context(), tenant.MustParse("other")), roof)),
+		"tsdb.ErrExpired":        w.repo.Put(t.Context(), roof, w.base.AddDate(-1, 0, 0), 1),
+		"CANCELLED":              second(w.repo.AsOf(gone, roof, w.base)),
+	} {
+		if err == nil {
+			t.Fatal(want)
+		}
+		found := w.points("db.client.operation.duration", "error.type="+want)
+		if len(found) != 1 || found[0].count != 1 {
+			t.Fatalf("%s: %+v, of %v", want, found, err)
+		}
+		if code := found[0].attrs["db.response.status_code"]; (code == "") != strings.HasPrefix(want, "tsdb.") {
+			t.Errorf("%s: status %q", want, code)
+		}
+	}
+}
+
+// TestTenantsAreCapped: so many have an attribute of their own, and the others share one.
+func TestTenantsAreCapped(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{Tenants: 3}, tsdbtest.Options{}) // of which acme is the first
+	writer, err := w.store.NewWriter(tsdb.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		repo := schema.For(w.store, tenant.MustParse(fmt.Sprintf("tenant-%02d", i)))
+		if err := errors.Join(repo.Put(t.Context(), roof, w.base, 1), repo.Via(writer).Put(t.Context(), roof, w.base, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]uint64{"tenant-00": 1, "tenant-01": 1, "_OTHER": 18}
+	for _, p := range w.points("db.client.operation.duration", "db.operation.name=Put") {
+		if name := p.attrs["tidemark.tenant"]; want[name] != p.count {
+			t.Errorf("%d of %s", p.count, name)
+		}
+	}
+	total := 0.0
+	for _, p := range w.points("tidemark.writer.tenant.points") {
+		if name := p.attrs["tidemark.tenant"]; name != "acme" && float64(want[name]) != p.sum {
+			t.Errorf("%v points of %s", p.sum, name)
+		}
+		total += p.sum
+	}
+	if total != 20 {
+		t.Errorf("%v points", total)
+	}
+	for _, bytes := range w.points("tidemark.writer.tenant.bytes", "tidemark.tenant=tenant-00") {
+		if bytes.sum < 50 || bytes.sum > 200 {
+			t.Errorf("%v bytes of a point", bytes.sum)
+		}
+	}
+	if _, err := tsdb.New(nil, "t", tsdb.Options{}); err == nil {
+		t.Error("no client")
+	}
+}
+
+// TestNothingOfKeysOrPayloads: no attribute, event, status or log holds an entity, a tenant or a value, unless it is asked for.
+func TestNothingOfKeysOrPayloads(t *testing.T) {
+	secret := tsdb.NewEntity("secretsite", "secretdevice")
+	for _, details := range []bool{false, true} {
+		var log strings.Builder
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		w := newWorld(t, tsdb.Telemetry{Logger: logger, Details: details}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 50 * time.Millisecond, Read: 50 * time.Millisecond}})
+		repo := schema.For(w.store, tenant.MustParse("secrettenant"))
+		w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied))
+		writer, err := w.store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = repo.Put(t.Context(), secret, w.base, 424242)
+		_, _ = repo.Latest(t.Context(), secret)
+		_ = repo.Put(t.Context(), tsdb.NewEntity("secretsite"), w.base, 424242)
+		_, _ = repo.PutMany(t.Context(), []tsdb.Point[float64]{{Entity: secret, Time: w.base}, {Entity: secret, Time: w.base.Add(1)}})
+		_ = repo.Via(writer).Put(t.Context(), secret, w.base, 424242)
+		_ = writer.Close(t.Context())
+		told := log.String() + fmt.Sprintf("%+v", w.spans.GetSpans()) + fmt.Sprintf("%+v", w.instruments())
+		if !strings.Contains(told, "PERMISSION_DENIED") || log.Len() == 0 {
+			t.Fatalf("nothing is told: %s", told)
+		}
+		for _, word := range []string{"secretsite", "secretdevice", "secrettenant", "424242"} {
+			if strings.Contains(told, word) && !details {
+				t.Errorf("%s shows in %s", word, told)
+			}
+		}
+		if details && !strings.Contains(log.String(), "tenant=secrettenant") {
+			t.Errorf("the log has no tenant: %s", log.String())
+		}
+	}
+}
+
+// TestSpansHaveTheirPlace: a call's span is below the caller's, and the sampler decides.
+func TestSpansHaveTheirPlace(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	ctx, parent := w.watch.TracerProvider.Tracer("program").Start(t.Context(), "request")
+	if _, err := w.repo.Latest(ctx, roof); err != nil {
+		t.Fatal(err)
+	}
+	for p, err := range w.repo.Range(ctx, roof, tsdb.AllTime()) { // left in the middle, with a call inside
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.repo.Put(ctx, roof, p.Time, 1); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	parent.End()
+	for _, name := range []string{"Latest tidemark", "Range tidemark", "Put tidemark"} {
+		s := w.span(name)
+		if s.Parent.SpanID() != parent.SpanContext().SpanID() || s.Status.Code != codes.Unset || len(s.Events) > 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if n := w.counted("tidemark.attempt.duration", "error.type=CANCELLED"); n != 0 {
+		t.Error("leaving a loop counts as a failed request")
+	}
+
+	never := trace.NewTracerProvider(trace.WithSampler(trace.NeverSample()), trace.WithSyncer(w.spans))
+	w.spans.Reset()
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Telemetry: tsdb.Telemetry{TracerProvider: never}}, schema)
+	if err := store.Ping(t.Context()); err != nil || len(w.spans.GetSpans()) > 0 {
+		t.Errorf("%v, %v", err, spanNames(w.spans.GetSpans()))
+	}
+	if api.SpanFromContext(t.Context()).IsRecording() {
+		t.Error("a span is left behind")
+	}
+}

@@ -1,0 +1,200 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	grpccodes "google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// level returns the only value of a metric.
+func (w *world) level(name string, with ...string) float64 {
+	w.Helper()
+	p := w.points(name, with...)
+	if len(p) != 1 {
+		w.Fatalf("%s %v: %+v", name, with, p)
+	}
+	return p[0].sum
+}
+
+// TestWriterIsMeasured: what it holds, what became of the points, why batches went, and what closed writers have done stays.
+func TestWriterIsMeasured(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	opts := tsdb.WriterOptions{BatchPoints: 10, Linger: time.Hour, BufferPoints: 1000, BufferBytes: 32 << 20}
+	first, err := w.store.NewWriter(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(writer *tsdb.Writer, from, n int) {
+		t.Helper()
+		for i := range n {
+			if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(from+i)*time.Second), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put(first, 0, 7)
+	if points, bytes := w.level("tidemark.writer.buffer.points"), w.level("tidemark.writer.buffer.bytes"); points != 7 || bytes < 7*400 {
+		t.Errorf("%v points, %v bytes", points, bytes)
+	}
+	if points, bytes := w.level("tidemark.writer.buffer.capacity.points"), w.level("tidemark.writer.buffer.capacity.bytes"); points != 1000 || bytes != 32<<20 {
+		t.Errorf("room for %v points, %v bytes", points, bytes)
+	}
+	if err := first.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(first, 100, 10)
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.store.NewWriter(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.conn.Inject(tsdbtest.Fail(grpccodes.Unavailable).On(tsdbtest.MutateRows).Times(1))
+	put(second, 200, 3)
+	if err := second.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.forgetNothing()
+	for reason, want := range map[string]float64{"flush": 7, "full": 10, "close": 3, "retry": 3} {
+		if got := w.level("tidemark.writer.batch.size", "tidemark.flush.reason="+reason); got != want {
+			t.Errorf("%s: %v points", reason, got)
+		}
+		if n := w.counted("tidemark.writer.queue.wait", "tidemark.flush.reason="+reason); n != 1 {
+			t.Errorf("%s: %d batches", reason, n)
+		}
+	}
+	if got := w.level("tidemark.writer.points", "tidemark.outcome=stored"); got != 20 {
+		t.Errorf("%v points stored", got)
+	}
+	if requests, retries := w.level("tidemark.writer.requests"), w.level("tidemark.writer.retries"); requests != 4 || retries != 1 {
+		t.Errorf("%v requests, %v retries", requests, retries)
+	}
+	if got := w.level("tidemark.writer.buffer.points"); got != 0 {
+		t.Errorf("%v points in writers that are closed", got)
+	}
+	if p := w.points("tidemark.journal.points"); len(p) > 0 {
+		t.Errorf("there is no journal: %+v", p)
+	}
+}
+
+// TestJournalIsMeasured: what it holds while the service is away, how old that is after a restart, and its dead letters.
+func TestJournalIsMeasured(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	opts := tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: t.TempDir(), MaxBytes: 16 << 20}}
+	writer, err := w.store.NewWriter(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := w.conn.Outage()
+	for i := range 25 {
+		if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.forgetNothing()
+	if points, bytes, room := w.level("tidemark.journal.points"), w.level("tidemark.journal.bytes"), w.level("tidemark.journal.capacity"); points != 25 || bytes <= 0 || room != 16<<20 {
+		t.Errorf("%v points, %v of %v bytes", points, bytes, room)
+	}
+	if age := w.level("tidemark.writer.oldest.age"); age <= 0 {
+		t.Errorf("the oldest is %v s old", age)
+	}
+	end()
+	w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(string) bool { return true }))
+	if err := writer.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.forgetNothing()
+	if letters, points := w.level("tidemark.journal.dead_letters"), w.level("tidemark.journal.points"); letters != 25 || points != 0 {
+		t.Errorf("%v dead letters, %v points", letters, points)
+	}
+	if err := writer.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCacheIsMeasured: hits, misses, and what it holds.
+func TestCacheIsMeasured(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 100}})
+	for range 3 {
+		if _, err := w.repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hits, misses := w.level("tidemark.cache.requests", "tidemark.cache.result=hit"), w.level("tidemark.cache.requests", "tidemark.cache.result=miss"); hits != 2 || misses != 1 {
+		t.Errorf("%v hits, %v misses", hits, misses)
+	}
+	if entries, bytes := w.level("tidemark.cache.entries"), w.level("tidemark.cache.bytes"); entries != 1 || bytes <= 0 {
+		t.Errorf("%v entries, %v bytes", entries, bytes)
+	}
+	if n := w.counted("db.client.operation.duration", "db.operation.name=Latest"); n != 3 {
+		t.Errorf("%d calls", n)
+	}
+	if n := w.counted("tidemark.attempt.duration", "db.operation.name=Latest"); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestRollupLag: how long the first closed bucket waits that no worker has computed; nothing where nobody works.
+func TestRollupLag(t *testing.T) {
+	now := time.Now()
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Clock: func() time.Time { return now }})
+	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
+		t.Errorf("without a worker: %+v", p)
+	}
+	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.Of(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lag := func(least, most time.Duration) {
+		t.Helper()
+		w.forgetNothing()
+		got := time.Duration(w.level("tidemark.rollup.lag", "tidemark.dataset=readings", "tidemark.rollup=hour", "db.collection.name=tidemark") * float64(time.Second))
+		if got < least || got > most {
+			t.Errorf("%v, not %v to %v", got, least, most)
+		}
+	}
+	pass := func() error { _, err := worker.Pass(t.Context()); return err }
+	// The points are two days old, and were written just now: too young to be computed.
+	now = now.Add(5 * time.Second)
+	if err := pass(); err != nil {
+		t.Fatal(err)
+	}
+	lag(4*time.Second, 10*time.Second)
+	now = now.Add(10 * time.Minute)
+	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.MutateRow))
+	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.MutateRows))
+	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.CheckAndMutateRow))
+	if err := pass(); err == nil {
+		t.Fatal("it succeeded")
+	}
+	lag(10*time.Minute, 11*time.Minute)
+	w.conn.Clear()
+	if err := pass(); err != nil {
+		t.Fatal(err)
+	}
+	lag(0, 5*time.Second)
+	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied)) // nothing can be looked at: it grows
+	now = now.Add(time.Hour)
+	if err := pass(); err == nil {
+		t.Fatal("it succeeded")
+	}
+	lag(0, 5*time.Second) // by the machine's clock, which has not gone on
+	w.conn.Clear()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := worker.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	w.forgetNothing()
+	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
+		t.Errorf("nobody works any more: %+v", p)
+	}
+}
