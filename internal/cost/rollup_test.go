@@ -64,28 +64,28 @@ func buckets(w *world, r *rollup.Rollup[reading], from time.Time) func() {
 
 var rollups = group{title: "Rollups", calls: []call{
 	{
-		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", of: "hours", schema: rolled, sizes: []int{1, 24, 240}, requests: only("read", always(2)), seen: always(1), returned: always(1),
+		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", of: "hours", schema: rolled, sizes: []int{1, 24, 240}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.kept(1, 240)
 			return buckets(w, hourly, noon.Add(-time.Duration(n)*time.Hour))
 		},
 	},
 	{
-		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of days that come from hours", of: "days", schema: rolled, sizes: []int{1, 10}, requests: only("read", always(3)), seen: always(1), returned: always(1),
+		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of days that come from hours", of: "days", schema: rolled, sizes: []int{1, 10}, requests: only("read", always(3)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.kept(1, 240)
 			return buckets(w, daily, noon.Add(-time.Duration(24*n+12)*time.Hour))
 		},
 	},
 	{
-		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of hours that are marked, 60 points each", of: "hours", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(3)), seen: each(60, 1), returned: each(60, 1),
+		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of hours that are marked, 60 points each", of: "hours", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(3)), seen: each(60, 1),
 		run: func(w *world, n int) func() {
 			w.history(1, 60*n)
 			return buckets(w, hourly, noon.Add(-time.Duration(n)*time.Hour))
 		},
 	},
 	{
-		covers: []string{"rollup.Reader.Latest"}, of: "buckets that are asked for, computed", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(2)), seen: always(1), returned: always(1),
+		covers: []string{"rollup.Reader.Latest"}, of: "buckets that are asked for, computed", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.kept(1, 48)
 			return func() {
@@ -96,7 +96,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.Reader.Many"}, name: "`rollup.Reader.Many`, 24 computed hours each", of: "entities", schema: rolled, sizes: []int{1, 10}, requests: only("read", each(2, 0)), seen: each(1, 0), returned: each(1, 0),
+		covers: []string{"rollup.Reader.Many"}, name: "`rollup.Reader.Many`, 24 computed hours each", of: "entities", schema: rolled, sizes: []int{1, 10}, requests: only("read", each(2, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.kept(n, 24)
 			return func() {
@@ -114,7 +114,7 @@ var rollups = group{title: "Rollups", calls: []call{
 	},
 	{
 		covers: []string{"rollup.Worker.Pass"}, name: "`rollup.Worker.Pass`, one tenant, one new hour of 60 points each", of: "entities", schema: rolled, sizes: []int{1, 10, 100},
-		requests: map[string]shape{"read": each(2, 2), "conditional": each(1, 0), "bulk": always(2)}, seen: each(62, 0), returned: each(62, 0), written: each(3, 0),
+		requests: map[string]shape{"read": each(2, 2), "conditional": each(1, 0), "bulk": always(2)}, seen: each(62, 0), written: each(3, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 60)
 			w.wait(2 * time.Hour)
@@ -124,7 +124,7 @@ var rollups = group{title: "Rollups", calls: []call{
 	},
 	{
 		covers: []string{"rollup.Reader.Rebuild"}, name: "`rollup.Reader.Rebuild`, of 24 hours, 60 points each", of: "entities", schema: rolled, sizes: []int{1, 10},
-		requests: map[string]shape{"read": each(7, 2), "conditional": each(1, 0)}, seen: each(1456, 32).atMost(), returned: each(1456, 32).atMost(), written: each(1, 0),
+		requests: map[string]shape{"read": each(7, 2), "conditional": each(1, 0)}, seen: each(1456, 32).atMost(), written: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 24*60)
 			return func() {
@@ -163,7 +163,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.MessageAdder.Add"}, name: "`rollup.MessageAdder.Add`, of a message that was seen", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), returned: always(1), written: always(1),
+		covers: []string{"rollup.MessageAdder.Add"}, name: "`rollup.MessageAdder.Add`, of a message that was seen", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
 		run: func(w *world, _ int) func() {
 			in := rollup.Messages(w.added(rollup.ByMessage))
 			add := func() {

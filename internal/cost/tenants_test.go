@@ -35,7 +35,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Load"}, requests: map[string]shape{"read": always(1)}, seen: always(1), returned: always(1),
+		covers: []string{"tenants.Load"}, requests: map[string]shape{"read": always(1)}, seen: always(1),
 		run: func(w *world, _ int) func() {
 			w.onboard(acme, tenants.Profile{Name: "Acme Ltd."}, tenants.OnboardOptions{})
 			return func() {
@@ -45,7 +45,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(1, 4)}, seen: each(1, 1), returned: each(1, 1),
+		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(1, 4)}, seen: each(1, 1),
 		run: func(w *world, n int) func() {
 			for i := range n {
 				w.ok(w.schema.For(w.store, tenant.MustParse(fmt.Sprintf("t%03d", i))).Put(w.ctx, device(0), noon, value))
@@ -54,7 +54,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Usage"}, of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(10_000, 3)}, seen: each(1, 1).and(groups(100, 0)), returned: each(1, 1).and(groups(100, 0)),
+		covers: []string{"tenants.Usage"}, of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(10_000, 3)}, seen: each(1, 1).and(groups(100, 0)),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {
@@ -64,7 +64,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Usage"}, name: "`tenants.Usage`, exact", of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(10_000, 2)}, seen: each(1, 1), returned: each(1, 1),
+		covers: []string{"tenants.Usage"}, name: "`tenants.Usage`, exact", of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(10_000, 2)}, seen: each(1, 1),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {
@@ -74,7 +74,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Erase"}, of: "rows", sizes: []int{100, 1_000, 10_000}, seen: each(2, 0), returned: each(2, 0), written: each(1, 9).and(fullGroups(5000, 0)),
+		covers: []string{"tenants.Erase"}, of: "rows", sizes: []int{100, 1_000, 10_000}, seen: each(2, 0), written: each(1, 9).and(fullGroups(5000, 0)),
 		requests: map[string]shape{
 			"read": fullGroups(5000, 7).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": fullGroups(5000, 8), "write": always(1), "admin": always(1),
 		},
@@ -87,7 +87,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.EraseEntity"}, of: "points of the entity", sizes: []int{100, 1_000, 10_000}, seen: each(2, 1), returned: each(2, 1), written: each(1, 9).and(fullGroups(5000, 0)),
+		covers: []string{"tenants.EraseEntity"}, of: "points of the entity", sizes: []int{100, 1_000, 10_000}, seen: each(2, 1), written: each(1, 9).and(fullGroups(5000, 0)),
 		requests: map[string]shape{
 			"read": fullGroups(5000, 9).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": fullGroups(5000, 7), "write": always(2),
 		},
@@ -100,7 +100,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Erasure"}, requests: map[string]shape{"read": always(1)}, seen: always(1), returned: always(1),
+		covers: []string{"tenants.Erasure"}, requests: map[string]shape{"read": always(1)}, seen: always(1),
 		run: func(w *world, _ int) func() {
 			erased(w)
 			return func() {
@@ -110,14 +110,14 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Readmit"}, requests: map[string]shape{"read": always(1), "conditional": always(1), "write": always(1)}, seen: always(1), returned: always(1), written: always(2),
+		covers: []string{"tenants.Readmit"}, requests: map[string]shape{"read": always(1), "conditional": always(1), "write": always(1)}, seen: always(1), written: always(2),
 		run: func(w *world, _ int) func() {
 			erased(w)
 			return func() { w.ok(tenants.Readmit(w.ctx, w.store, acme)) }
 		},
 	},
 	{
-		covers: []string{"transfer.Export"}, of: "points", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(1000, 2)}, seen: each(1, 1), returned: each(1, 1),
+		covers: []string{"transfer.Export"}, of: "points", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(1000, 2)}, seen: each(1, 1),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {
@@ -128,7 +128,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"transfer.Import"}, of: "points", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": always(1), "bulk": groups(1000, 0)}, seen: always(2), returned: always(2), written: each(1, 0),
+		covers: []string{"transfer.Import"}, of: "points", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": always(1), "bulk": groups(1000, 0)}, seen: always(2), written: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			var file bytes.Buffer

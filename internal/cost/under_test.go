@@ -20,32 +20,32 @@ func entities(w *world, devices, each int) func() {
 var prefixes = group{title: "Reading entities that are not known", calls: []call{
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point", of: "entities", sizes: []int{1, 10, 500},
-		requests: only("read", each(1, 1).atMost()), seen: each(1, 0), returned: each(1, 0),
+		requests: only("read", each(1, 1).atMost()), seen: each(1, 0),
 		run: func(w *world, n int) func() { return under(w, n, 1) },
 	},
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points", of: "entities", sizes: []int{1, 10, 20},
-		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(), returned: each(16, 32).atMost(),
+		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return under(w, n, 1000) },
 	},
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 100 points", of: "entities", sizes: []int{200}, varies: true,
-		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(), returned: each(16, 32).atMost(),
+		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return under(w, n, 100) },
 	},
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, with heads", of: "entities with 5 points each", schema: headed, sizes: []int{1, 10, 500, 1_001},
-		requests: only("read", groups(1000, 0)), seen: each(1, 0), returned: each(1, 0),
+		requests: only("read", groups(1000, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return under(w, n, 5) },
 	},
 	{
 		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
-		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(), returned: each(16, 32).atMost(),
+		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return entities(w, n, 100) },
 	},
 	{
 		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, with heads", of: "entities with 5 points each", schema: headed, sizes: []int{1, 10, 500, 1_001},
-		requests: only("read", groups(1000, 0)), seen: each(1, 0), returned: each(1, 0),
+		requests: only("read", groups(1000, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return entities(w, n, 5) },
 	},
 }}
@@ -71,7 +71,7 @@ var deletions = group{title: "Deleting", calls: []call{
 	},
 	{
 		covers: []string{"Repository.Delete"}, name: "`Repository.Delete`, with heads", schema: headed,
-		requests: map[string]shape{"read": always(3), "write": always(3)}, seen: always(5), returned: always(5), written: always(3),
+		requests: map[string]shape{"read": always(3), "write": always(3)}, seen: always(5), written: always(3),
 		run: func(w *world, _ int) func() { return deleteOne(w, 10) },
 	},
 	{
@@ -80,15 +80,15 @@ var deletions = group{title: "Deleting", calls: []call{
 	},
 	{
 		covers: []string{"Repository.DeleteEntity"}, of: "points", sizes: []int{1, 100, 10_000}, requests: map[string]shape{"read": fullGroups(5000, 1), "bulk": groups(5000, 0)},
-		seen: each(1, 0), returned: each(1, 0), written: each(1, 0), run: deleteEntity,
+		seen: each(1, 0), written: each(1, 0), run: deleteEntity,
 	},
 	{
 		covers: []string{"Repository.DeleteEntity"}, name: "`Repository.DeleteEntity`, with a head", of: "points", schema: headed, sizes: []int{1, 100, 10_000},
-		requests: map[string]shape{"read": fullGroups(5000, 3), "bulk": groups(5000, 0), "write": always(1)}, seen: each(1, 0), returned: each(1, 0), written: each(1, 1), run: deleteEntity,
+		requests: map[string]shape{"read": fullGroups(5000, 3), "bulk": groups(5000, 0), "write": always(1)}, seen: each(1, 0), written: each(1, 1), run: deleteEntity,
 	},
 	{
 		covers: []string{"Repository.DeleteRange"}, of: "points in the interval, of 2,000", sizes: []int{10, 100, 1_000}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
-		seen: each(1, 0), returned: each(1, 0), written: each(1, 0),
+		seen: each(1, 0), written: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(1, 2000)
 			return func() {
@@ -100,7 +100,7 @@ var deletions = group{title: "Deleting", calls: []call{
 	},
 	{
 		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points", of: "entities", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
-		seen: each(10, 0), returned: each(10, 0), written: each(10, 0),
+		seen: each(10, 0), written: each(10, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 10)
 			return func() {
