@@ -37,7 +37,7 @@ type table struct {
 }
 
 // TestDocument counts all calls and compares docs/cost.md with what they came to: the document would otherwise tell a reader
-// what calls once cost.
+// what calls once cost. Under the race detector it only counts.
 func TestDocument(t *testing.T) {
 	var d document
 	var all []counted
@@ -52,7 +52,11 @@ func TestDocument(t *testing.T) {
 	d.rows = storedRows(t)
 	d.measured = measureWorked(t, all, d.rows)
 	d.loads = d.measured.loads()
+	conclusions(t, d)
 	got := d.render(t)
+	if raced {
+		return // not all sizes were counted
+	}
 	file := filepath.Join("..", "..", "docs", "cost.md")
 	if *update && !t.Failed() {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -124,7 +128,7 @@ func (d document) constants() map[string]any {
 		"Tenants": float64(workedTenants), "Devices": float64(workedDevices), "Points": float64(workedPoints), "Days": workedDays, "LateDays": lateDays,
 		"All": points, "PerDevice": perDevice, "Processes": processes, "Linger": lingers,
 		"RequestsShort": processes * mostRequests(workedPoints/processes, 1000, 5e6), "RequestsLong": processes * mostRequests(workedPoints/processes, 1000, lingers),
-		"Refreshes": refreshes, "Drawn": drawn, "DrawnHours": drawnHours, "RollupDays": rollupDays, "LatestSeconds": latestSeconds,
+		"Refreshes": refreshes, "Drawn": drawn, "DrawnHours": drawnHours, "RollupDays": rollupDays, "LatestSeconds": latestSeconds, "UpkeepBytes": upkeepBytes,
 		"PerTenant": workedDevices / workedTenants, "DayOfDevice": perDevice * 86_400,
 		"NodeWrites": nodeWrites, "NodeReads": nodeReads, "NodeScans": nodeScans / 1e6, "Busy": 100 * busyShare, "StoredShare": 100 * storedShare,
 		"Saved": 100 * (1 - d.loads[1].Raw/d.loads[0].Raw), "NodeStores": storedShare * float64(nodeStores) / 1e12,
@@ -176,7 +180,7 @@ func (c counted) requestsCell() string {
 			continue
 		}
 		cell := s.String() + " " + m
-		if s.grows() && !c.varies {
+		if (s.grows() || s.loose) && !c.varies {
 			cell += ": " + list(c.figures, func(f figure) int { return f.calls[m] })
 		}
 		out = append(out, cell)
@@ -209,7 +213,7 @@ func (c counted) bytesCell(of func(figure) int) string {
 		return thousands(last)
 	}
 	cell := list(c.figures, of)
-	if per := math.Round(c.perUnit(of)); per >= 1 {
+	if per := math.Round(c.perUnit(of)); per >= 2 {
 		cell += fmt.Sprintf("; %s each", thousands(int(per)))
 	}
 	return cell

@@ -53,6 +53,12 @@ func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, 
 	return out
 }
 
+// What a store reads of its own accord: erasure marks so many times a second, by a request of so many bytes.
+const (
+	marks       = 1.0 / 5
+	upkeepBytes = 77
+)
+
 // choosing is a schema whose tenants may choose another class.
 var choosing = tsdb.SchemaOptions{Classes: []gc.Class{{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}}}
 
@@ -64,12 +70,13 @@ func mostRequests(points, batch float64, linger time.Duration) float64 {
 
 // TestWriterRequests holds the writer to what the document says of a stream of points.
 func TestWriterRequests(t *testing.T) {
+	const while = time.Second / 2
 	for _, c := range []struct {
 		each   int
 		linger time.Duration
-	}{{30, 5 * time.Millisecond}, {30, lingers}, {6, 5 * time.Millisecond}, {6, lingers}, {1, lingers}} {
-		got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{Linger: c.linger}, c.each, time.Second)
-		if most := mostRequests(float64(1000*c.each), 1000, c.linger); got.requests > most+1 {
+	}{{30, lingers}, {6, 5 * time.Millisecond}, {6, lingers}, {1, lingers}} {
+		got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{Linger: c.linger}, c.each, while)
+		if most := mostRequests(float64(1000*c.each), 1000, c.linger); got.requests > most+1/while.Seconds() {
 			t.Errorf("%d points a second with a linger of %v took %v requests a second, said to be at most %v", 1000*c.each, c.linger, got.requests, most)
 		}
 	}
@@ -77,12 +84,13 @@ func TestWriterRequests(t *testing.T) {
 
 // TestUpkeep holds the store to what the document says it reads of its own accord.
 func TestUpkeep(t *testing.T) {
-	const marks, profiles = 1.0 / 5, 1.0 / 60
+	const profiles = 1.0 / 60
 	const while = 10 * time.Minute
-	if got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{}, 0, while); got.upkeep > marks || got.upkeep < marks/2 {
-		t.Errorf("a store reads erasure marks %v times a second, said to be %v", got.upkeep, marks)
+	got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{}, 0, while)
+	if got.upkeep > marks || got.upkeep < marks/2 || got.upSent != upkeepBytes || got.upReceived != 0 {
+		t.Errorf("a store reads erasure marks by %+v, said to be %v times a second and %v bytes", got, marks, upkeepBytes)
 	}
-	got := inBubble(t, choosing, tsdb.WriterOptions{}, 0, while)
+	got = inBubble(t, choosing, tsdb.WriterOptions{}, 0, while)
 	if got.upkeep > marks+profiles+1/while.Seconds() || got.upkeep < marks/2 {
 		t.Errorf("a store with classes to choose reads %v times a second of its own accord, said to be %v", got.upkeep, marks+profiles)
 	}

@@ -48,7 +48,7 @@ func workedSchema(c codec.Codec[reading]) *tsdb.Schema[reading] {
 // sampleOf stores some devices' points of an hour or so, as the worked case has them, and measures the rows.
 func sampleOf(t *testing.T, c codec.Codec[reading]) (out sampled) {
 	t.Helper()
-	const devices, each = 8, 2000
+	const devices, each = 8, 1000
 	m, s := &meter{}, workedSchema(c)
 	w := &world{T: t, ctx: t.Context(), meter: m, now: noon}
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: w.clock, DialOptions: m.dialOptions()}, s)

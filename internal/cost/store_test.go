@@ -1,14 +1,24 @@
 package cost
 
 import (
+	"fmt"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
-
-	"github.com/tidemark-go/tidemark/gc"
-	"time"
 )
+
+// datasets returns so many schemas.
+func datasets(n int) (out []tsdb.Dataset) {
+	for i := range n {
+		out = append(out, tsdb.MustDefine(fmt.Sprintf("reading%d", i), tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: d90}))
+	}
+	return out
+}
 
 var stores = group{title: "The store, and retention", calls: []call{
 	{
@@ -16,18 +26,26 @@ var stores = group{title: "The store, and retention", calls: []call{
 		run: func(w *world, _ int) func() { return func() { w.ok(w.store.Ping(w.ctx)) } },
 	},
 	{
-		covers: []string{"Store.Ensure"}, name: "`Store.Ensure`, of a new table", empty: true, requests: map[string]shape{"admin": always(2), "read": always(1), "conditional": always(2)}, written: always(2),
-		run: func(w *world, _ int) func() {
-			return func() { w.ok(w.store.Ensure(w.ctx, schema(tsdb.SchemaOptions{}))) }
+		covers: []string{"Store.Ensure"}, name: "`Store.Ensure`, of a new table", of: "datasets", sizes: []int{1, 5}, empty: true,
+		requests: map[string]shape{"admin": always(2), "read": always(1), "conditional": each(1, 1)}, written: each(1, 1),
+		run: func(w *world, n int) func() {
+			return func() { w.ok(w.store.Ensure(w.ctx, datasets(n)...)) }
 		},
 	},
 	{
-		covers: []string{"Store.Ensure"}, name: "`Store.Ensure`, and nothing differs", requests: map[string]shape{"admin": always(1), "read": always(2)}, seen: always(3),
-		run: func(w *world, _ int) func() { return func() { w.ok(w.store.Ensure(w.ctx, w.schema)) } },
+		covers: []string{"Store.Ensure"}, name: "`Store.Ensure`, and nothing differs", of: "datasets", sizes: []int{1, 5}, empty: true,
+		requests: map[string]shape{"admin": always(1), "read": always(2)}, seen: each(1, 2),
+		run: func(w *world, n int) func() {
+			w.ok(w.store.Ensure(w.ctx, datasets(n)...))
+			return func() { w.ok(w.store.Ensure(w.ctx, datasets(n)...)) }
+		},
 	},
 	{
-		covers: []string{"Store.Verify"}, requests: map[string]shape{"read": always(1)}, seen: always(2),
-		run: func(w *world, _ int) func() { return func() { w.ok(w.store.Verify(w.ctx, w.schema)) } },
+		covers: []string{"Store.Verify"}, of: "datasets", sizes: []int{1, 5}, empty: true, requests: only("read", always(1)), seen: each(1, 1),
+		run: func(w *world, n int) func() {
+			w.ok(w.store.Ensure(w.ctx, datasets(n)...))
+			return func() { w.ok(w.store.Verify(w.ctx, datasets(n)...)) }
+		},
 	},
 	{
 		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, of a new tenant", opts: tsdbtest.Options{Views: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(3)},
@@ -81,7 +99,7 @@ var stores = group{title: "The store, and retention", calls: []call{
 		},
 	},
 	{
-		covers: []string{"retention.NewForecast"}, name: "`retention.NewForecast`, of a table that is read whole", of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": groups(2500, 2).atMost(), "sample": always(1)}, seen: each(1, 1),
+		covers: []string{"retention.NewForecast"}, name: "`retention.NewForecast`, of a table that is read whole", of: "rows", sizes: []int{100, 1_000, 5_000}, requests: map[string]shape{"read": groups(2500, 2).atMost(), "sample": always(1)}, seen: each(1, 1),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {

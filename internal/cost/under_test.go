@@ -24,19 +24,24 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		run: func(w *world, n int) func() { return under(w, n, 1) },
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return under(w, n, 1000) },
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 100 points", of: "entities", sizes: []int{200}, varies: true,
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 100 points", of: "entities", sizes: []int{100}, varies: true,
 		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return under(w, n, 100) },
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, with heads", of: "entities with 5 points each", schema: headed, sizes: []int{1, 10, 500, 1_001},
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
 		requests: only("read", groups(1000, 0)), seen: each(1, 0),
-		run: func(w *world, n int) func() { return under(w, n, 5) },
+		run: func(w *world, n int) func() { return under(w, n, 2) },
+	},
+	{
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		requests: only("read", always(16)), seen: each(1, 0),
+		run: func(w *world, n int) func() { return under(w, n, 1) },
 	},
 	{
 		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
@@ -44,9 +49,9 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		run: func(w *world, n int) func() { return entities(w, n, 100) },
 	},
 	{
-		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, with heads", of: "entities with 5 points each", schema: headed, sizes: []int{1, 10, 500, 1_001},
+		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
 		requests: only("read", groups(1000, 0)), seen: each(1, 0),
-		run: func(w *world, n int) func() { return entities(w, n, 5) },
+		run: func(w *world, n int) func() { return entities(w, n, 2) },
 	},
 }}
 
@@ -83,14 +88,14 @@ var deletions = group{title: "Deleting", calls: []call{
 		seen: each(1, 0), written: each(1, 0), run: deleteEntity,
 	},
 	{
-		covers: []string{"Repository.DeleteEntity"}, name: "`Repository.DeleteEntity`, with a head", of: "points", schema: headed, sizes: []int{1, 100, 10_000},
+		covers: []string{"Repository.DeleteEntity"}, name: "`Repository.DeleteEntity`, with a head", of: "points", schema: headed, sizes: []int{1, 100, 5_000},
 		requests: map[string]shape{"read": fullGroups(5000, 3), "bulk": groups(5000, 0), "write": always(1)}, seen: each(1, 0), written: each(1, 1), run: deleteEntity,
 	},
 	{
-		covers: []string{"Repository.DeleteRange"}, of: "points in the interval, of 2,000", sizes: []int{10, 100, 1_000}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
+		covers: []string{"Repository.DeleteRange"}, of: "points in the interval, of 1,200", sizes: []int{10, 100, 1_000}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
 		seen: each(1, 0), written: each(1, 0),
 		run: func(w *world, n int) func() {
-			w.history(1, 2000)
+			w.history(1, 1200)
 			return func() {
 				got, err := w.repo.DeleteRange(w.ctx, device(0), tsdb.Since(noon.Add(-time.Duration(n)*time.Minute)))
 				w.ok(err)
@@ -100,14 +105,23 @@ var deletions = group{title: "Deleting", calls: []call{
 	},
 	{
 		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points", of: "entities", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
-		seen: each(10, 0), written: each(10, 0),
-		run: func(w *world, n int) func() {
-			w.history(n, 10)
-			return func() {
-				got, err := w.repo.DeletePrefix(w.ctx, tsdb.NewPrefix("berlin"))
-				w.ok(err)
-				w.want(got, 10*n)
-			}
-		},
+		seen: each(10, 0), written: each(10, 0), run: deletePrefix,
+	},
+	{
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 100},
+		requests: map[string]shape{"read": always(3), "bulk": always(2)}, seen: each(11, 0), written: each(11, 0), run: deletePrefix,
+	},
+	{
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		requests: map[string]shape{"read": always(16), "bulk": always(16).from(always(1))}, seen: each(10, 0), written: each(10, 0), run: deletePrefix,
 	},
 }}
+
+func deletePrefix(w *world, n int) func() {
+	w.history(n, 10)
+	return func() {
+		got, err := w.repo.DeletePrefix(w.ctx, tsdb.NewPrefix("berlin"))
+		w.ok(err)
+		w.want(got, 10*n)
+	}
+}

@@ -50,11 +50,13 @@ type setup struct {
 type load struct {
 	setup
 	Written, Requests, Scanned float64 // rows, requests and bytes a second
-	Busy                       float64 // nodes, all of their CPU
+	Rows                       float64 // that are scanned a second
+	Busy, Busiest              float64 // nodes, all of their CPU: with scans by their bytes, or by their rows
 	Raw, Compressed            float64 // bytes stored
 }
 
-func (l load) nodesBusy() int { return int(math.Ceil(l.Busy / busyShare)) }
+// nodesBusy returns how many nodes a load takes.
+func nodesBusy(busy float64) int { return int(math.Ceil(busy / busyShare)) }
 
 func nodesStoring(bytes float64) int { return int(math.Ceil(bytes / (storedShare * nodeStores))) }
 
@@ -83,10 +85,10 @@ func find(t *testing.T, all []counted, name, of string) counted {
 	return counted{}
 }
 
-// perUnit is by how much a figure grows with n, between the last two sizes.
+// perUnit is by how much a figure grows with n, between the first size and the last.
 func (c counted) perUnit(of func(figure) int) float64 {
 	sizes, last := c.at(), len(c.figures)-1
-	return float64(of(c.figures[last])-of(c.figures[last-1])) / float64(sizes[last]-sizes[last-1])
+	return float64(of(c.figures[last])-of(c.figures[0])) / float64(sizes[last]-sizes[0])
 }
 
 func measureWorked(t *testing.T, all []counted, rows []stored) (m measurements) {
@@ -99,7 +101,7 @@ func measureWorked(t *testing.T, all []counted, rows []stored) (m measurements) 
 	m.both = find(t, all, "`Repository.PutMany`, with heads and a derived rollup", "points").perUnit(written)
 	computed := find(t, all, "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", "hours")
 	m.bucketBytes = computed.perUnit(func(f figure) int { return f.received })
-	m.bucketRequests = float64(find(t, all, "`rollup.Reader.Buckets`, of hours that are marked, 60 points each", "hours").figures[0].calls["read"])
+	m.bucketRequests = float64(find(t, all, "`rollup.Reader.Buckets`, of 24 hours, the last one marked", "points").figures[0].calls["read"])
 	pass := find(t, all, "`rollup.Worker.Pass`, one tenant, one new hour of 60 points each", "entities")
 	m.passReads = pass.perUnit(func(f figure) int { return f.calls["read"] })
 	m.passWrites = pass.perUnit(written)
@@ -147,17 +149,21 @@ func (m measurements) loadOf(s setup) load {
 		l.Requests += calls
 		rows += calls
 		l.Scanned += drawing * (hour*s.points.Returned + drawnHours*m.bucketBytes)
+		l.Rows += drawing * (hour + 2)
 		hours := float64(workedDevices) / 3600 // of devices, a second, that workers compute
 		l.Requests += hours * m.passReads
 		rows += hours * m.passReads
 		l.Scanned += hours * hour * s.points.Returned
+		l.Rows += hours * hour
 		l.Written += hours * m.passWrites
 	} else {
 		l.Requests += drawing
 		rows += drawing
-		l.Scanned += drawing * drawnHours * 3600 * perDevice * s.points.Returned
+		l.Rows += drawing * drawnHours * 3600 * perDevice
+		l.Scanned = l.Rows * s.points.Returned
 	}
 	l.Busy = l.Written/nodeWrites + rows/nodeReads + l.Scanned/nodeScans
+	l.Busiest = l.Written/nodeWrites + rows/nodeReads + max(l.Scanned, 1000*l.Rows)/nodeScans
 
 	points := workedPoints * 86_400 * (s.days + lateDays)
 	l.Raw = points * s.points.RowBytes
@@ -193,12 +199,46 @@ func (m measurements) loads() (out []load) {
 // workedTable renders what the setups come to.
 func workedTable(loads []load) string {
 	var b strings.Builder
-	b.WriteString("| Setup | Rows written/s | Read requests/s | MB/s scanned | Nodes for that | TB stored | TB compressed | Nodes for that | Nodes |\n" +
-		"|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| Setup | Rows written/s | Read requests/s | Rows scanned/s | MB/s scanned | Nodes for that | TB stored | TB compressed | Nodes for that | Nodes |\n" +
+		"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	whole := func(x float64) string { return thousands(int(math.Round(x))) }
 	for _, l := range loads {
-		byLoad, byStorage := l.nodesBusy(), nodesStoring(l.Compressed)
-		fmt.Fprintf(&b, "| %s | %s | %s | %.0f | %.1f → %d | %.1f | %.1f | %d (%d) | **%d** |\n", l.name, thousands(int(math.Round(l.Written))), thousands(int(math.Round(l.Requests))),
-			l.Scanned/1e6, l.Busy/busyShare, byLoad, l.Raw/1e12, l.Compressed/1e12, byStorage, nodesStoring(l.Raw), max(byLoad, byStorage))
+		storing := nodesStoring(l.Compressed)
+		low, high := nodesBusy(l.Busy), nodesBusy(l.Busiest)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %.1f | %.1f | %d (%d) | **%s** |\n", l.name, whole(l.Written), whole(l.Requests), whole(l.Rows),
+			whole(l.Scanned/1e6), span(low, high), l.Raw/1e12, l.Compressed/1e12, storing, nodesStoring(l.Raw), span(max(low, storing), max(high, storing)))
 	}
 	return b.String()
+}
+
+// span writes what lies between two numbers.
+func span(low, high int) string {
+	if low == high {
+		return thousands(low)
+	}
+	return thousands(low) + " to " + thousands(high)
+}
+
+// conclusions fails where the figures no longer show what the document concludes from them in words.
+func conclusions(t *testing.T, d document) {
+	t.Helper()
+	plain, heads, rolled := d.loads[1], d.loads[2], d.loads[3]
+	for _, c := range []struct {
+		says string
+		so   bool
+	}{
+		{"rollups save rows that are scanned", rolled.Rows < plain.Rows/10},
+		{"without rollups drawing dashboards takes most of a node's time", plain.Busy > 2*plain.Written/nodeWrites},
+		{"heads save requests and cost writes", heads.Requests < plain.Requests/5 && heads.Written == 2*plain.Written},
+		{"the key is more than half of a row", float64(len(d.measured.binary.Key)) > d.measured.binary.RowBytes/2},
+	} {
+		if !c.so {
+			t.Errorf("docs/cost.md says that %s, which is not so any more", c.says)
+		}
+	}
+	for _, l := range d.loads {
+		if nodesBusy(l.Busy) < nodesStoring(l.Compressed) {
+			t.Errorf("docs/cost.md says that the load asks for more nodes than the storage, which is not so with %s", l.name)
+		}
+	}
 }
