@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -93,7 +92,7 @@ func (c call) check(t *testing.T, n int, f figure) {
 	expect("rows written", c.written, f.written)
 }
 
-// reads is the map of shapes of a call that makes requests of one method only.
+// only is the shapes of a call that makes requests of one method.
 func only(method string, s shape) map[string]shape { return map[string]shape{method: s} }
 
 // drain runs a sequence to its end, and returns how long it was.
@@ -111,6 +110,6 @@ func drain[T any](w *world, seq func(func(T, error) bool)) int {
 func (w *world) want(got, want int) {
 	w.Helper()
 	if got != want {
-		w.Fatal(fmt.Sprintf("the call answered with %d, want %d", got, want))
+		w.Fatalf("the call answered with %d, want %d", got, want)
 	}
 }

@@ -39,10 +39,12 @@ var free = map[string]string{
 	"Writer.RetryDeadLetters": "changes the journal on disk; what is delivered then costs what putting it costs",
 	"Writer.Stats":            "reads counters in memory",
 
-	"transfer.Check":   "reads a file",
-	"transfer.Recover": "reads a file",
-	"embedded.New":     "opens a folder: no service is asked", "embedded.Open": "opens a folder: no service is asked",
-	"embedded.OpenMemory": "opens a store in memory: no service is asked", "embedded.Server.Serve": "answers others",
+	"transfer.Check":        "reads a file",
+	"transfer.Recover":      "reads a file",
+	"embedded.New":          "opens a folder or memory: no service is asked",
+	"embedded.Open":         "opens a folder or memory: no service is asked",
+	"embedded.OpenMemory":   "opens a folder or memory: no service is asked",
+	"embedded.Server.Serve": "answers other processes",
 }
 
 // TestEveryCallIsCounted fails for a call that has neither a figure nor a reason to have none: nobody could tell what it costs.

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -126,7 +125,7 @@ func (d document) constants() map[string]any {
 	points := float64(workedPoints) * 86_400 * workedDays
 	return map[string]any{
 		"Tenants": float64(workedTenants), "Devices": float64(workedDevices), "Points": float64(workedPoints), "Days": workedDays, "LateDays": lateDays,
-		"All": points, "PerDevice": perDevice, "Processes": processes, "Linger": lingers,
+		"All": points, "PerDevice": perDevice, "Processes": processes, "Linger": lingers.Milliseconds(),
 		"RequestsShort": processes * mostRequests(workedPoints/processes, 1000, 5e6), "RequestsLong": processes * mostRequests(workedPoints/processes, 1000, lingers),
 		"Refreshes": refreshes, "Drawn": drawn, "DrawnHours": drawnHours, "RollupDays": rollupDays, "LatestSeconds": latestSeconds, "UpkeepBytes": upkeepBytes,
 		"PerTenant": workedDevices / workedTenants, "DayOfDevice": perDevice * 86_400,
@@ -225,10 +224,11 @@ func freeCalls() string {
 	for name, why := range free {
 		by[why] = append(by[why], "`"+name+"`")
 	}
-	var b strings.Builder
-	for _, why := range slices.Sorted(maps.Keys(by)) {
-		slices.Sort(by[why])
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(by[why], ", "), why)
+	var lines []string
+	for why, names := range by {
+		slices.Sort(names)
+		lines = append(lines, fmt.Sprintf("| %s | %s |\n", strings.Join(names, ", "), why))
 	}
-	return "| Call | What it does |\n|---|---|\n" + b.String()
+	slices.Sort(lines)
+	return "| Call | What it does |\n|---|---|\n" + strings.Join(lines, "")
 }

@@ -134,7 +134,7 @@ var writes = group{title: "Writing", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.PutMany"}, of: "points", sizes: []int{1, 100, 10_001}, requests: only("bulk", groups(10_000, 0)), written: each(1, 0),
+		covers: []string{"Repository.PutMany"}, of: "points", sizes: []int{1, 100, 10_000, 10_001}, requests: only("bulk", groups(10_000, 0)), written: each(1, 0),
 		run: putMany,
 	},
 	{

@@ -2,7 +2,6 @@ package cost
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -205,7 +204,7 @@ func streamed(w *world, events []tsdb.Point[reading]) func() {
 		w.ok(err)
 		for i, o := range outcomes {
 			if o.State != tsdb.Journaled {
-				w.Error(fmt.Sprintf("event %d is %v", i, o.State))
+				w.Errorf("event %d is %v", i, o.State)
 			}
 		}
 		w.ok(writer.Flush(w.ctx))
