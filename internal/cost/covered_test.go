@@ -18,6 +18,7 @@ import (
 
 // free are the public calls that make no request, and why. A call belongs here or among those that are counted.
 var free = map[string]string{
+	"Repository.Begin":     "is for packages of this module, and tells of an operation",
 	"Repository.Inside":    "is for packages of this module, and returns what is known",
 	"Repository.Schema":    "returns what is known",
 	"Repository.Store":     "returns what is known",
@@ -31,6 +32,7 @@ var free = map[string]string{
 	"Store.Inside":     "is for packages of this module, and returns what is known",
 	"Store.NewWriter":  "begins with an empty buffer, or reads a journal on disk; what it finds there costs what putting it costs",
 	"Store.Table":      "returns what is known",
+	"Store.Watch":      "is for packages of this module, and tells of an operation",
 	"tsdb.Open":        "dials: the official client warms its connections, and reads no row",
 
 	"Writer.Add":              "is for package rollup: see `rollup.StreamAdder`",
