@@ -13,8 +13,8 @@ import (
 // steady is what a store does over a while, by a clock of its own.
 type steady struct{ requests, upkeep, upSent, upReceived float64 } // a second, and bytes of one
 
-// inBubble runs a store that puts so many points each millisecond for a while, or none, and asks for one each second. Time
-// passes only while everything waits, so that it comes out the same on any machine: it shows what the writer's timers do.
+// inBubble runs a store that puts so many points of many tenants each millisecond for a while, through a writer; or where that
+// is none, puts one and asks for one each second. Time passes only while everything waits: what comes out is what timers do.
 func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, each int, while time.Duration) (out steady) {
 	t.Helper()
 	t.Setenv("TIDEMARK_TEST_TCP", "") // a bubble works in process only
@@ -23,14 +23,17 @@ func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, 
 		w := newWorld(t, s, tsdbtest.Options{})
 		put, err := w.store.NewWriter(writer)
 		w.ok(err)
-		in := w.repo.Via(put)
+		var in []*tsdb.Sink[reading]
+		for _, id := range several(40) {
+			in = append(in, s.For(w.store, id).Via(put))
+		}
 		begin := time.Now()
 		n := 0
 		f := w.count(func() {
 			for time.Since(begin) < while {
 				for range each {
 					n++
-					w.ok(in.Put(w.ctx, device(n%50_000), noon.Add(-time.Duration(n)*time.Microsecond), value))
+					w.ok(in[n%len(in)].Put(w.ctx, device(n%50_000), noon.Add(-time.Duration(n)*time.Microsecond), value))
 				}
 				if each == 0 {
 					_, err := w.repo.LatestN(w.ctx, device(0), 1)
