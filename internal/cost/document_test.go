@@ -1,0 +1,234 @@
+package cost
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/cost.md from what is counted now")
+
+//go:embed testdata/cost.md.tmpl
+var text string
+
+// groupsOfCalls are the tables of the document, in their order.
+var groupsOfCalls = []group{writes, writers, reads, prefixes, deletions, rollups, stores, life}
+
+// document is what the template shows.
+type document struct {
+	groups   []table
+	rows     []stored
+	measured measurements
+	loads    []load
+}
+
+// table is a group with its figures.
+type table struct {
+	title string
+	calls []counted
+}
+
+// TestDocument counts all calls and compares docs/cost.md with what they came to: the document would otherwise tell a reader
+// what calls once cost. Under the race detector it only counts.
+func TestDocument(t *testing.T) {
+	var d document
+	var all []counted
+	for _, g := range groupsOfCalls {
+		out := table{title: g.title}
+		for _, c := range g.calls {
+			out.calls = append(out.calls, c.measure(t))
+		}
+		d.groups = append(d.groups, out)
+		all = append(all, out.calls...)
+	}
+	d.rows = storedRows(t)
+	d.measured = measureWorked(t, all, d.rows)
+	d.loads = d.measured.loads()
+	conclusions(t, d)
+	got := d.render(t)
+	if raced {
+		return // not all sizes were counted
+	}
+	file := filepath.Join("..", "..", "docs", "cost.md")
+	if *update && !t.Failed() {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, got, string(want))
+}
+
+// compare names the lines of the document that are not what was counted.
+func compare(t *testing.T, got, want string) {
+	t.Helper()
+	if got == want {
+		return
+	}
+	counted, stands := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(counted), len(stands)) {
+		var c, s string
+		if i < len(counted) {
+			c = counted[i]
+		}
+		if i < len(stands) {
+			s = stands[i]
+		}
+		if c != s {
+			t.Errorf("docs/cost.md, line %d\n  says    %s\n  counted %s", i+1, s, c)
+			if len(counted) != len(stands) {
+				break // the lines behind it are shifted
+			}
+		}
+	}
+	t.Error("docs/cost.md is not what was counted; -update rewrites it")
+}
+
+func (d document) render(t *testing.T) string {
+	t.Helper()
+	round := func(x float64) string { return thousands(int(math.Round(x))) }
+	tmpl, err := template.New("cost.md").Funcs(template.FuncMap{
+		"n":      round,
+		"f":      func(decimals int, x float64) string { return fmt.Sprintf("%.*f", decimals, x) },
+		"per":    func(x float64, of float64) float64 { return x / of },
+		"times":  func(x float64, y float64) float64 { return x * y },
+		"table":  d.table,
+		"free":   freeCalls,
+		"stored": func() string { return storedTable(d.rows) },
+		"worked": func() string { return workedTable(d.loads) },
+		"load":   func(i int) load { return d.loads[i] },
+		"json":   func() sampled { return d.measured.json },
+		"binary": func() sampled { return d.measured.binary },
+	}).Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := tmpl.Execute(&b, d.constants()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// constants are the worked case's, by their names in the template.
+func (d document) constants() map[string]any {
+	points := float64(workedPoints) * 86_400 * workedDays
+	return map[string]any{
+		"Tenants": float64(workedTenants), "Devices": float64(workedDevices), "Points": float64(workedPoints), "Days": workedDays, "LateDays": lateDays,
+		"All": points, "PerDevice": perDevice, "Processes": processes, "Linger": lingers.Milliseconds(),
+		"RequestsShort": processes * mostRequests(workedPoints/processes, 1000, 5e6), "RequestsLong": processes * mostRequests(workedPoints/processes, 1000, lingers),
+		"Refreshes": refreshes, "Drawn": drawn, "DrawnHours": drawnHours, "RollupDays": rollupDays, "LatestSeconds": latestSeconds, "UpkeepBytes": upkeepBytes,
+		"PerTenant": workedDevices / workedTenants, "DayOfDevice": perDevice * 86_400,
+		"NodeWrites": nodeWrites, "NodeReads": nodeReads, "NodeScans": nodeScans / 1e6, "Busy": 100 * busyShare, "StoredShare": 100 * storedShare,
+		"Saved": 100 * (1 - d.loads[1].Raw/d.loads[0].Raw), "NodeStores": storedShare * float64(nodeStores) / 1e12,
+	}
+}
+
+// table renders a group.
+func (d document) table(title string) (string, error) {
+	for _, g := range d.groups {
+		if g.title != title {
+			continue
+		}
+		var b strings.Builder
+		b.WriteString("| Call | n | Requests | Rows seen | Rows written | Bytes sent | Bytes received |\n|---|---|---|---|---|---|---|\n")
+		for _, c := range g.calls {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", c, c.sizesCell(), c.requestsCell(),
+				c.rowsCell(c.seen, func(f figure) int { return f.seen }), c.rowsCell(c.written, func(f figure) int { return f.written }),
+				c.bytesCell(func(f figure) int { return f.sent }), c.bytesCell(func(f figure) int { return f.received }))
+		}
+		return b.String(), nil
+	}
+	return "", fmt.Errorf("there is no group %q", title)
+}
+
+func list(figures []figure, of func(figure) int) string {
+	var out []string
+	for _, f := range figures {
+		out = append(out, thousands(of(f)))
+	}
+	return strings.Join(out, " · ")
+}
+
+func (c counted) sizesCell() string {
+	if c.of == "" {
+		return "–"
+	}
+	var sizes []string
+	for _, n := range c.at() {
+		sizes = append(sizes, thousands(n))
+	}
+	return c.of + ": " + strings.Join(sizes, " · ")
+}
+
+func (c counted) requestsCell() string {
+	var out []string
+	for _, m := range methods {
+		s, ok := c.requests[m]
+		if !ok {
+			continue
+		}
+		cell := s.String() + " " + m
+		if (s.grows() || s.loose) && !c.varies {
+			cell += ": " + list(c.figures, func(f figure) int { return f.calls[m] })
+		}
+		out = append(out, cell)
+	}
+	if out == nil {
+		return "none"
+	}
+	return strings.Join(out, "<br>")
+}
+
+func (c counted) rowsCell(s shape, of func(figure) int) string {
+	switch {
+	case !s.grows() && s.plus == 0:
+		return "–"
+	case s.loose && !c.varies:
+		return s.String() + ": " + list(c.figures, of)
+	}
+	return s.String()
+}
+
+// bytesCell lists the bytes at each size, and by how many they grow with n.
+func (c counted) bytesCell(of func(figure) int) string {
+	first, last := of(c.figures[0]), of(c.figures[len(c.figures)-1])
+	switch {
+	case c.varies:
+		return "varies"
+	case last == 0:
+		return "–"
+	case first == last:
+		return thousands(last)
+	}
+	cell := list(c.figures, of)
+	if per := math.Round(c.perUnit(of)); per >= 2 {
+		cell += fmt.Sprintf("; %s each", thousands(int(per)))
+	}
+	return cell
+}
+
+// freeCalls lists the calls that make no request, by their reasons.
+func freeCalls() string {
+	by := map[string][]string{}
+	for name, why := range free {
+		by[why] = append(by[why], "`"+name+"`")
+	}
+	var lines []string
+	for why, names := range by {
+		slices.Sort(names)
+		lines = append(lines, fmt.Sprintf("| %s | %s |\n", strings.Join(names, ", "), why))
+	}
+	slices.Sort(lines)
+	return "| Call | What it does |\n|---|---|\n" + strings.Join(lines, "")
+}

@@ -1,0 +1,100 @@
+package cost
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// steady is what a store does over a while, by a clock of its own.
+type steady struct{ requests, upkeep, upSent, upReceived float64 } // a second, and bytes of one
+
+// inBubble runs a store that puts so many points of many tenants each millisecond for a while, through a writer; or where that
+// is none, puts one and asks for one each second. Time passes only while everything waits: what comes out is what timers do.
+func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, each int, while time.Duration) (out steady) {
+	t.Helper()
+	t.Setenv("TIDEMARK_TEST_TCP", "") // a bubble works in process only
+	synctest.Test(t, func(t *testing.T) {
+		s := schema(opts)
+		w := newWorld(t, s, tsdbtest.Options{})
+		put, err := w.store.NewWriter(writer)
+		w.ok(err)
+		var in []*tsdb.Sink[reading]
+		for _, id := range several(40) {
+			in = append(in, s.For(w.store, id).Via(put))
+		}
+		begin := time.Now()
+		n := 0
+		f := w.count(func() {
+			for time.Since(begin) < while {
+				for range each {
+					n++
+					w.ok(in[n%len(in)].Put(w.ctx, device(n%50_000), noon.Add(-time.Duration(n)*time.Microsecond), value))
+				}
+				if each == 0 {
+					_, err := w.repo.LatestN(w.ctx, device(0), 1)
+					w.ok(err)
+					w.ok(w.repo.Put(w.ctx, device(0), noon, value))
+					time.Sleep(time.Second)
+				} else {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			w.ok(put.Flush(w.ctx))
+		})
+		w.ok(put.Close(w.ctx))
+		w.ok(w.store.Close())
+		out = steady{requests: float64(f.calls["bulk"]) / while.Seconds(), upkeep: float64(f.upkeep) / while.Seconds()}
+		if f.upkeep > 0 {
+			out.upSent, out.upReceived = float64(f.upSent)/float64(f.upkeep), float64(f.upReceived)/float64(f.upkeep)
+		}
+	})
+	return out
+}
+
+// What a store reads of its own accord: erasure marks so many times a second, by a request of so many bytes.
+const (
+	marks       = 1.0 / 5
+	upkeepBytes = 77
+)
+
+// choosing is a schema whose tenants may choose another class.
+var choosing = tsdb.SchemaOptions{Classes: []gc.Class{{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}}}
+
+// mostRequests is how many requests a second a writer makes at most: one each linger, or where batches fill up sooner, two for
+// each batch that is full, since what is left of a queue goes at once.
+func mostRequests(points, batch float64, linger time.Duration) float64 {
+	return max(1/linger.Seconds(), 2*points/batch)
+}
+
+// TestWriterRequests holds the writer to what the document says of a stream of points.
+func TestWriterRequests(t *testing.T) {
+	const while = time.Second / 2
+	for _, c := range []struct {
+		each   int
+		linger time.Duration
+	}{{30, lingers}, {6, 5 * time.Millisecond}, {6, lingers}, {1, lingers}} {
+		got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{Linger: c.linger}, c.each, while)
+		if most := mostRequests(float64(1000*c.each), 1000, c.linger); got.requests > most+1/while.Seconds() {
+			t.Errorf("%d points a second with a linger of %v took %v requests a second, said to be at most %v", 1000*c.each, c.linger, got.requests, most)
+		}
+	}
+}
+
+// TestUpkeep holds the store to what the document says it reads of its own accord.
+func TestUpkeep(t *testing.T) {
+	const profiles = 1.0 / 60
+	const while = 10 * time.Minute
+	got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{}, 0, while)
+	if got.upkeep > marks || got.upkeep < marks/2 || got.upSent != upkeepBytes || got.upReceived != 0 {
+		t.Errorf("a store reads erasure marks by %+v, said to be %v times a second and %v bytes", got, marks, upkeepBytes)
+	}
+	got = inBubble(t, choosing, tsdb.WriterOptions{}, 0, while)
+	if got.upkeep > marks+profiles+1/while.Seconds() || got.upkeep < marks/2 {
+		t.Errorf("a store with classes to choose reads %v times a second of its own accord, said to be %v", got.upkeep, marks+profiles)
+	}
+}

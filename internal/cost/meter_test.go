@@ -1,0 +1,120 @@
+package cost
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// tally is what a meter has counted.
+type tally struct {
+	Admin          int // calls of the table admin API
+	Written        int // rows that requests wrote, or would have written
+	Sent, Received int // bytes of messages, those of the admin API too
+}
+
+// meter counts what passes a connection, beside what tsdbtest counts there. The store's own upkeep is counted apart.
+type meter struct {
+	mu            sync.Mutex
+	calls, upkeep tally
+}
+
+func (m *meter) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls, m.upkeep = tally{}, tally{}
+}
+
+func (m *meter) read() (calls, upkeep tally) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls, m.upkeep
+}
+
+func (m *meter) dialOptions() []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(m.unary), grpc.WithChainStreamInterceptor(m.stream)}
+}
+
+// warms reports whether a call is one by which the official client keeps a connection warm.
+func warms(method string) bool { return strings.HasSuffix(method, "/PingAndWarm") }
+
+func (m *meter) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if warms(method) {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	m.sent(ctx, req)
+	if strings.HasPrefix(method, "/google.bigtable.admin.") {
+		m.add(ctx, tally{Admin: 1})
+	}
+	err := invoker(ctx, method, req, reply, cc, opts...)
+	m.received(ctx, reply)
+	return err
+}
+
+func (m *meter) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := streamer(ctx, desc, cc, method, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &metered{ClientStream: s, meter: m, ctx: ctx}, nil
+}
+
+func (m *meter) add(ctx context.Context, t tally) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	to := &m.calls
+	if bt.Upkeep(ctx) {
+		to = &m.upkeep
+	}
+	to.Admin += t.Admin
+	to.Written += t.Written
+	to.Sent += t.Sent
+	to.Received += t.Received
+}
+
+func (m *meter) sent(ctx context.Context, msg any) {
+	t := tally{Sent: proto.Size(msg.(proto.Message))}
+	switch req := msg.(type) {
+	case *btpb.MutateRowRequest, *btpb.CheckAndMutateRowRequest:
+		t.Written = 1
+	case *btpb.MutateRowsRequest:
+		t.Written = len(req.Entries)
+	}
+	m.add(ctx, t)
+}
+
+// received counts an answer, without the statistics that only tests ask for.
+func (m *meter) received(ctx context.Context, msg any) {
+	if res, ok := msg.(*btpb.ReadRowsResponse); ok && res.RequestStats != nil {
+		stats := res.RequestStats
+		res.RequestStats = nil
+		defer func() { res.RequestStats = stats }()
+	}
+	m.add(ctx, tally{Received: proto.Size(msg.(proto.Message))})
+}
+
+// metered is a stream whose messages are counted.
+type metered struct {
+	grpc.ClientStream
+	meter *meter
+	ctx   context.Context
+}
+
+func (s *metered) SendMsg(m any) error {
+	s.meter.sent(s.ctx, m)
+	return s.ClientStream.SendMsg(m)
+}
+
+func (s *metered) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if err == nil {
+		s.meter.received(s.ctx, m)
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package cost
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// added returns a rollup of events by the hour, with a schema and a repository of its own.
+func (w *world) added(mode rollup.Mode) (*rollup.Rollup[reading], *tsdb.Repository[reading]) {
+	w.Helper()
+	r := rollup.MustDefine("hour", window.Every(time.Hour), measures, rollup.Options{Mode: mode, Retention: y1})
+	s := tsdb.MustDefine("events", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: d90, Rollups: []tsdb.Rollup{r}})
+	w.ok(w.store.Ensure(w.ctx, s))
+	return r, s.For(w.store, acme)
+}
+
+// worker returns one that works for the one tenant.
+func (w *world) worker() *rollup.Worker {
+	w.Helper()
+	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{
+		Tenants: func(context.Context) iter.Seq2[tenant.ID, error] {
+			return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
+		},
+	}, rollup.Of(w.schema))
+	w.ok(err)
+	return worker
+}
+
+// pass lets a worker do all that is marked.
+func (w *world) pass(worker *rollup.Worker) {
+	w.Helper()
+	_, err := worker.Pass(w.ctx)
+	w.ok(err)
+}
+
+// kept stores a point a minute for so many hours and lets workers compute them.
+func (w *world) kept(devices, hours int) {
+	w.Helper()
+	w.history(devices, 60*hours)
+	w.wait(26 * time.Hour)
+	worker := w.worker()
+	for range 3 {
+		w.pass(worker)
+		w.wait(26 * time.Hour)
+	}
+}
+
+// buckets reads those from a time on, which are so many.
+func buckets(w *world, r *rollup.Rollup[reading], from time.Time, want int) func() {
+	return func() {
+		w.want(drain(w, rollup.For(r, w.repo).Buckets(w.ctx, device(0), tsdb.Between(from, noon), tsdb.NewestFirst, rollup.ReadOptions{})), want)
+	}
+}
+
+var rollups = group{title: "Rollups", calls: []call{
+	{
+		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", of: "hours", schema: rolled, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
+		run: func(w *world, n int) func() {
+			w.kept(1, 48)
+			return buckets(w, hourly, noon.Add(-time.Duration(n)*time.Hour), n)
+		},
+	},
+	{
+		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of days that come from hours", of: "days", schema: rolled, sizes: []int{1, 3}, requests: only("read", always(3)), seen: always(1),
+		run: func(w *world, n int) func() {
+			w.kept(1, 72)
+			return buckets(w, daily, noon.Add(-time.Duration(24*n-12)*time.Hour), n)
+		},
+	},
+	{
+		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of hours that are marked, 60 points each", of: "hours", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(3)), seen: each(60, 1),
+		run: func(w *world, n int) func() {
+			w.history(1, 60*n)
+			return buckets(w, hourly, noon.Add(-time.Duration(n)*time.Hour), n)
+		},
+	},
+	{
+		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of 24 hours, the last one marked", of: "points in the marked hour", schema: rolled, sizes: []int{10, 60}, requests: only("read", always(3)), seen: each(1, 2),
+		run: func(w *world, n int) func() {
+			w.put(points(noon.Add(-time.Hour), 1, 23*60))
+			w.put(points(noon, 1, n))
+			w.wait(26 * time.Hour)
+			worker := w.worker()
+			w.pass(worker)
+			w.put(points(noon, 1, n)) // once more: the hour is marked again
+			return buckets(w, hourly, noon.Add(-24*time.Hour), 24)
+		},
+	},
+	{
+		covers: []string{"rollup.Reader.Latest"}, of: "buckets that are asked for, computed", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(2)), seen: always(1),
+		run: func(w *world, n int) func() {
+			w.kept(1, 24)
+			return func() {
+				got, err := rollup.For(hourly, w.repo).Latest(w.ctx, device(0), n)
+				w.ok(err)
+				w.want(len(got), n)
+			}
+		},
+	},
+	{
+		covers: []string{"rollup.Reader.Many"}, name: "`rollup.Reader.Many`, 24 computed hours each", of: "entities", schema: rolled, sizes: []int{1, 5}, requests: only("read", each(2, 0)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.kept(n, 24)
+			return func() {
+				_, err := rollup.For(hourly, w.repo).Many(w.ctx, devices(n), tsdb.Between(noon.Add(-24*time.Hour), noon), tsdb.NewestFirst, rollup.ReadOptions{})
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"rollup.Worker.Pass", "rollup.Worker.Run"}, name: "`rollup.Worker.Pass`, one tenant, nothing is marked", schema: rolled, requests: only("read", always(2)),
+		run: func(w *world, _ int) func() {
+			worker := w.worker()
+			return func() { w.pass(worker) }
+		},
+	},
+	{
+		covers: []string{"rollup.Worker.Pass"}, name: "`rollup.Worker.Pass`, one tenant, one new hour of 60 points each", of: "entities", schema: rolled, sizes: []int{1, 10, 50},
+		requests: map[string]shape{"read": each(2, 2), "conditional": each(1, 0), "bulk": always(2)}, seen: each(62, 0), written: each(3, 0),
+		run: func(w *world, n int) func() {
+			w.history(n, 60)
+			w.wait(2 * time.Hour)
+			worker := w.worker()
+			return func() { w.pass(worker) }
+		},
+	},
+	{
+		covers: []string{"rollup.Reader.Rebuild"}, name: "`rollup.Reader.Rebuild`, of 24 hours, 60 points each", of: "entities", schema: rolled, sizes: []int{1, 4}, varies: true,
+		requests: map[string]shape{"read": each(7, 2), "conditional": each(1, 0)}, seen: each(2896, 32).atMost(), written: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.history(n, 24*60)
+			return func() {
+				_, err := rollup.For(hourly, w.repo).Rebuild(w.ctx, tsdb.Between(noon.Add(-24*time.Hour), noon), rollup.RebuildOptions{})
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"rollup.OnceAdder.Add"}, requests: only("write", always(1)), written: always(1),
+		run: func(w *world, _ int) func() {
+			in := rollup.Once(w.added(rollup.AtMostOnce))
+			w.ok(in.Add(w.ctx, device(1), noon, value))
+			return func() { w.ok(in.Add(w.ctx, device(0), noon, value)) }
+		},
+	},
+	{
+		covers: []string{"rollup.OnceAdder.AddMany"}, of: "events, each of another entity", sizes: []int{1, 100, 1_000}, requests: only("bulk", always(1)), written: each(1, 0),
+		run: func(w *world, n int) func() {
+			in := rollup.Once(w.added(rollup.AtMostOnce))
+			w.ok(in.Add(w.ctx, tsdb.NewEntity("berlin", "first"), noon, value))
+			return func() {
+				_, err := in.AddMany(w.ctx, points(noon, n, 1))
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"rollup.MessageAdder.Add"}, requests: only("conditional", always(1)), written: always(1),
+		run: func(w *world, _ int) func() {
+			in := rollup.Messages(w.added(rollup.ByMessage))
+			return func() {
+				_, err := in.Add(w.ctx, "message-1", device(0), noon, value)
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"rollup.MessageAdder.Add"}, name: "`rollup.MessageAdder.Add`, of a message that was seen", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
+		run: func(w *world, _ int) func() {
+			in := rollup.Messages(w.added(rollup.ByMessage))
+			add := func() {
+				_, err := in.Add(w.ctx, "message-1", device(0), noon, value)
+				w.ok(err)
+			}
+			add()
+			return add
+		},
+	},
+	{
+		covers: []string{"rollup.StreamAdder.AddMany", "rollup.StreamAdder.Add", "rollup.StreamAdder.AddFunc", "rollup.StreamAdder.TryAdd"},
+		name:   "`rollup.StreamAdder.Add`, `TryAdd`, `AddFunc` or `AddMany`, then `Writer.Flush`", of: "events of as many entities, at once", sizes: []int{1, 10, 100}, requests: only("conditional", each(1, 0)), written: each(1, 0),
+		run: func(w *world, n int) func() { return streamed(w, points(noon, n, 1)) },
+	},
+	{
+		covers: []string{"rollup.StreamAdder.AddMany"}, name: "the same, one entity and hour", of: "events, at once", sizes: []int{1, 10, 50}, varies: true, requests: only("conditional", each(1, 0).from(always(1))), written: each(1, 0).from(always(1)),
+		run: func(w *world, n int) func() { return streamed(w, points(noon, 1, n)) },
+	},
+}}
+
+// streamed returns a way of events through a journal into a rollup.
+func streamed(w *world, events []tsdb.Point[reading]) func() {
+	r, repo := w.added(rollup.ByStream)
+	writer := w.writer(w.journaled())
+	in := rollup.Stream(r, repo, writer)
+	return func() {
+		outcomes, err := in.AddMany(w.ctx, events)
+		w.ok(err)
+		for i, o := range outcomes {
+			if o.State != tsdb.Journaled {
+				w.Errorf("event %d is %v", i, o.State)
+			}
+		}
+		w.ok(writer.Flush(w.ctx))
+	}
+}

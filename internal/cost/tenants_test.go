@@ -1,0 +1,145 @@
+package cost
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+)
+
+// erasing waits for nobody: no other store is open.
+var erasing = tenants.EraseOptions{By: "ops", Reason: "contract ended", Settle: 1, RowsPerSecond: -1}
+
+func (w *world) onboard(id tenant.ID, p tenants.Profile, opts tenants.OnboardOptions) {
+	w.Helper()
+	_, err := tenants.Onboard(w.ctx, w.store, id, p, opts)
+	w.ok(err)
+}
+
+// erased returns a world whose tenant was erased.
+func erased(w *world) {
+	w.history(1, 1)
+	_, err := tenants.Erase(w.ctx, w.store, acme, erasing)
+	w.ok(err)
+}
+
+var life = group{title: "Tenants", calls: []call{
+	{
+		covers: []string{"tenants.Onboard"}, requests: map[string]shape{"read": always(2), "conditional": always(1)}, written: always(1),
+		run: func(w *world, _ int) func() {
+			return func() { w.onboard(acme, tenants.Profile{Name: "Acme Ltd."}, tenants.OnboardOptions{}) }
+		},
+	},
+	{
+		covers: []string{"tenants.Load"}, requests: map[string]shape{"read": always(1)}, seen: always(1),
+		run: func(w *world, _ int) func() {
+			w.onboard(acme, tenants.Profile{Name: "Acme Ltd."}, tenants.OnboardOptions{})
+			return func() {
+				_, err := tenants.Load(w.ctx, w.store, acme)
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(1, 4)}, seen: each(1, 1),
+		run: func(w *world, n int) func() {
+			for _, id := range several(n) {
+				w.ok(w.schema.For(w.store, id).Put(w.ctx, device(0), noon, value))
+			}
+			return func() { w.want(drain(w, tenants.List(w.ctx, w.store, tenants.ListOptions{})), n) }
+		},
+	},
+	{
+		covers: []string{"tenants.Usage"}, of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(10_000, 3)}, seen: each(1, 1).and(groups(100, 0)),
+		run: func(w *world, n int) func() {
+			w.history(n/10, 10)
+			return func() {
+				_, err := tenants.Usage(w.ctx, w.store, acme, tenants.UsageOptions{})
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"tenants.Usage"}, name: "`tenants.Usage`, exact", of: "rows", sizes: []int{100, 1_000}, requests: map[string]shape{"read": fullGroups(10_000, 2)}, seen: each(1, 1),
+		run: func(w *world, n int) func() {
+			w.history(n/10, 10)
+			return func() {
+				_, err := tenants.Usage(w.ctx, w.store, acme, tenants.UsageOptions{Exact: true})
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"tenants.Erase"}, of: "rows", sizes: []int{100, 5_010, 10_000}, seen: each(2, 0), written: each(1, 8).and(groups(5000, 0)).and(fullGroups(10_000, 0)),
+		requests: map[string]shape{
+			"read": fullGroups(5000, 7).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 7).and(fullGroups(10_000, 0)), "write": always(1), "admin": always(1),
+		},
+		run: func(w *world, n int) func() {
+			w.history(n/10, 10)
+			return func() {
+				_, err := tenants.Erase(w.ctx, w.store, acme, erasing)
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"tenants.EraseEntity"}, of: "points of the entity", sizes: []int{100, 5_000, 10_000}, seen: each(2, 1), written: each(1, 8).and(groups(5000, 0)).and(fullGroups(10_000, 0)),
+		requests: map[string]shape{
+			"read": fullGroups(5000, 9).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 6).and(fullGroups(10_000, 0)), "write": always(2),
+		},
+		run: func(w *world, n int) func() {
+			w.history(1, n)
+			return func() {
+				_, err := tenants.EraseEntity(w.ctx, w.store, acme, "", map[string]string{"site": "berlin", "device": "d00000"}, erasing)
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"tenants.Erasure"}, requests: map[string]shape{"read": always(1)}, seen: always(1),
+		run: func(w *world, _ int) func() {
+			erased(w)
+			return func() {
+				_, err := tenants.Erasure(w.ctx, w.store, acme)
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"tenants.Readmit"}, requests: map[string]shape{"read": always(1), "conditional": always(1), "write": always(1)}, seen: always(1), written: always(2),
+		run: func(w *world, _ int) func() {
+			erased(w)
+			return func() { w.ok(tenants.Readmit(w.ctx, w.store, acme)) }
+		},
+	},
+	{
+		covers: []string{"transfer.Export"}, of: "points", sizes: []int{100, 1_000, 2_500}, requests: map[string]shape{"read": fullGroups(1000, 2)}, seen: each(1, 1),
+		run: func(w *world, n int) func() {
+			w.history(n/10, 10)
+			return func() {
+				got, err := transfer.Export(w.ctx, w.store, acme, io.Discard, transfer.ExportOptions{})
+				w.ok(err)
+				w.want(int(got.Points), n)
+			}
+		},
+	},
+	{
+		covers: []string{"transfer.Import"}, of: "points", sizes: []int{100, 1_000, 2_500}, requests: map[string]shape{"read": always(1), "bulk": groups(1000, 0)}, seen: always(2), written: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.history(n/10, 10)
+			var file bytes.Buffer
+			_, err := transfer.Export(w.ctx, w.store, acme, &file, transfer.ExportOptions{})
+			w.ok(err)
+			_, err = w.repo.DeletePrefix(w.ctx, tsdb.AllEntities())
+			w.ok(err)
+			return func() {
+				got, err := transfer.Import(w.ctx, w.store, acme, &file, transfer.ImportOptions{})
+				w.ok(err)
+				w.want(int(got.Points), n)
+			}
+		},
+	},
+}}

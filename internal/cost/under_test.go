@@ -1,0 +1,127 @@
+package cost
+
+import (
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// under returns a read of the newest points of so many devices with so long a history each.
+func under(w *world, devices, each int, opts ...tsdb.ReadOption) func() {
+	w.history(devices, each)
+	return func() { w.want(drain(w, w.repo.LatestUnder(w.ctx, tsdb.NewPrefix("berlin"), opts...)), devices) }
+}
+
+func entities(w *world, devices, each int) func() {
+	w.history(devices, each)
+	return func() { w.want(drain(w, w.repo.Entities(w.ctx, tsdb.NewPrefix("berlin"))), devices) }
+}
+
+var prefixes = group{title: "Reading entities that are not known", calls: []call{
+	{
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point", of: "entities", sizes: []int{1, 10, 500},
+		requests: only("read", each(1, 1).atMost()), seen: each(1, 0),
+		run: func(w *world, n int) func() { return under(w, n, 1) },
+	},
+	{
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
+		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
+		run: func(w *world, n int) func() { return under(w, n, 1000) },
+	},
+	{
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 100 points", of: "entities", sizes: []int{100}, varies: true,
+		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(),
+		run: func(w *world, n int) func() { return under(w, n, 100) },
+	},
+	{
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
+		requests: only("read", groups(1000, 0)), seen: each(1, 0),
+		run: func(w *world, n int) func() { return under(w, n, 2) },
+	},
+	{
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		requests: only("read", always(16)), seen: each(1, 0),
+		run: func(w *world, n int) func() { return under(w, n, 1) },
+	},
+	{
+		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
+		run: func(w *world, n int) func() { return entities(w, n, 100) },
+	},
+	{
+		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
+		requests: only("read", groups(1000, 0)), seen: each(1, 0),
+		run: func(w *world, n int) func() { return entities(w, n, 2) },
+	},
+}}
+
+func deleteOne(w *world, n int) func() {
+	w.history(1, n)
+	return func() { w.ok(w.repo.Delete(w.ctx, device(0), noon.Add(-time.Minute))) }
+}
+
+func deleteEntity(w *world, n int) func() {
+	w.history(2, n)
+	return func() {
+		got, err := w.repo.DeleteEntity(w.ctx, device(0))
+		w.ok(err)
+		w.want(got, n)
+	}
+}
+
+var deletions = group{title: "Deleting", calls: []call{
+	{
+		covers: []string{"Repository.Delete"}, requests: only("write", always(1)), written: always(1),
+		run: func(w *world, _ int) func() { return deleteOne(w, 10) },
+	},
+	{
+		covers: []string{"Repository.Delete"}, name: "`Repository.Delete`, with heads", schema: headed,
+		requests: map[string]shape{"read": always(3), "write": always(3)}, seen: always(5), written: always(3),
+		run: func(w *world, _ int) func() { return deleteOne(w, 10) },
+	},
+	{
+		covers: []string{"Repository.Delete"}, name: "`Repository.Delete`, with a derived rollup", schema: rolled, requests: only("bulk", always(1)), written: always(2),
+		run: func(w *world, _ int) func() { return deleteOne(w, 10) },
+	},
+	{
+		covers: []string{"Repository.DeleteEntity"}, of: "points", sizes: []int{1, 100, 10_000}, requests: map[string]shape{"read": fullGroups(5000, 1), "bulk": groups(5000, 0)},
+		seen: each(1, 0), written: each(1, 0), run: deleteEntity,
+	},
+	{
+		covers: []string{"Repository.DeleteEntity"}, name: "`Repository.DeleteEntity`, with a head", of: "points", schema: headed, sizes: []int{1, 100, 5_000},
+		requests: map[string]shape{"read": fullGroups(5000, 3), "bulk": groups(5000, 0), "write": always(1)}, seen: each(1, 0), written: each(1, 1), run: deleteEntity,
+	},
+	{
+		covers: []string{"Repository.DeleteRange"}, of: "points in the interval, of 1,200", sizes: []int{10, 100, 1_000}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
+		seen: each(1, 0), written: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.history(1, 1200)
+			return func() {
+				got, err := w.repo.DeleteRange(w.ctx, device(0), tsdb.Since(noon.Add(-time.Duration(n)*time.Minute)))
+				w.ok(err)
+				w.want(got, n)
+			}
+		},
+	},
+	{
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points", of: "entities", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
+		seen: each(10, 0), written: each(10, 0), run: deletePrefix,
+	},
+	{
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 100},
+		requests: map[string]shape{"read": always(3), "bulk": always(2)}, seen: each(11, 0), written: each(11, 0), run: deletePrefix,
+	},
+	{
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		requests: map[string]shape{"read": always(16), "bulk": always(16).from(always(1))}, seen: each(10, 0), written: each(10, 0), run: deletePrefix,
+	},
+}}
+
+func deletePrefix(w *world, n int) func() {
+	w.history(n, 10)
+	return func() {
+		got, err := w.repo.DeletePrefix(w.ctx, tsdb.NewPrefix("berlin"))
+		w.ok(err)
+		w.want(got, 10*n)
+	}
+}

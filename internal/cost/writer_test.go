@@ -1,0 +1,107 @@
+package cost
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// writer returns a writer that sends only batches that are full, until it is told to send the rest: so it makes the same
+// requests however quick the machine is.
+func (w *world) writer(opts tsdb.WriterOptions) *tsdb.Writer {
+	w.Helper()
+	opts.Linger = time.Hour
+	writer, err := w.store.NewWriter(opts)
+	w.ok(err)
+	w.Cleanup(func() { _ = writer.Close(w.ctx) })
+	return writer
+}
+
+// journaled is a journal of the test's own.
+func (w *world) journaled() tsdb.WriterOptions {
+	return tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: w.TempDir()}}
+}
+
+// through returns a way of so many points through a writer, and out of it again.
+func through(w *world, opts tsdb.WriterOptions, pts []tsdb.Point[reading]) func() {
+	writer := w.writer(opts)
+	in := w.repo.Via(writer)
+	return func() {
+		for _, p := range pts {
+			w.ok(in.PutFunc(w.ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) {
+				if o.Err != nil {
+					w.Error(o.Err)
+				}
+			}))
+		}
+		w.ok(writer.Flush(w.ctx))
+	}
+}
+
+// several returns so many tenants, whose names are as long as that of acme.
+func several(n int) (ids []tenant.ID) {
+	for i := range n {
+		ids = append(ids, tenant.MustParse(fmt.Sprintf("t%03d", i)))
+	}
+	return ids
+}
+
+// throughTenants is through for 10 points of each of so many tenants.
+func throughTenants(w *world, n int) func() {
+	writer := w.writer(tsdb.WriterOptions{})
+	return func() {
+		for _, id := range several(n) {
+			in := w.schema.For(w.store, id).Via(writer)
+			for _, p := range points(noon, 10, 1) {
+				w.ok(in.Put(w.ctx, p.Entity, p.Time, p.Value))
+			}
+		}
+		w.ok(writer.Flush(w.ctx))
+	}
+}
+
+var writers = group{title: "Through a writer", calls: []call{
+	{
+		covers: []string{"Sink.PutFunc", "Sink.Put", "Sink.TryPut", "Sink.PutMany", "Writer.Flush", "Writer.Close"},
+		name:   "`Sink.Put`, `TryPut`, `PutFunc` or `PutMany`, then `Writer.Flush` or `Close`", of: "points that are put at once", sizes: []int{1, 1_000, 3_500}, varies: true,
+		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(1, 0),
+		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
+	},
+	{
+		covers: []string{"Sink.PutFunc"}, name: "the same, `BatchPoints` of 5,000", of: "points that are put at once", sizes: []int{1, 1_000, 5_500}, varies: true,
+		requests: only("bulk", groupsOf(2, 5000, 0).from(groups(5000, 0))), written: each(1, 0),
+		run: func(w *world, n int) func() {
+			return through(w, tsdb.WriterOptions{BatchPoints: 5000}, points(noon, n, 1))
+		},
+	},
+	{
+		covers: []string{"Sink.PutFunc"}, name: "the same, with a journal", of: "points that are put at once", sizes: []int{1, 1_000}, varies: true,
+		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(1, 0),
+		run: func(w *world, n int) func() { return through(w, w.journaled(), points(noon, n, 1)) },
+	},
+	{
+		covers: []string{"Sink.PutFunc"}, name: "the same, with heads", of: "points of as many entities", schema: headed, sizes: []int{1, 1_000, 3_500}, varies: true,
+		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
+		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
+	},
+	{
+		covers: []string{"Sink.PutFunc"}, name: "the same, with a derived rollup", of: "points of as many entities", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
+		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
+		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
+	},
+	{
+		covers: []string{"Sink.PutFunc"}, name: "the same, of several tenants", of: "tenants, 10 points each", sizes: []int{1, 10}, requests: only("bulk", always(1)), written: each(10, 0), run: throughTenants,
+	},
+	{
+		covers: []string{"Sink.PutFunc"}, name: "the same, of several tenants, with `Views`", of: "tenants, 10 points each", sizes: []int{1, 10}, opts: tsdbtest.Options{Views: several(10)},
+		requests: only("bulk", each(1, 0)), written: each(10, 0), run: throughTenants,
+	},
+	{
+		covers: []string{"Sink.PutFunc"}, name: "the same, first wins", of: "points that are put at once", schema: tsdb.SchemaOptions{FirstWins: true}, sizes: []int{1, 10, 100},
+		requests: only("conditional", each(1, 0)), written: each(1, 0),
+		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
+	},
+}}
