@@ -1,0 +1,38 @@
+package telemetry_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+)
+
+// TestDocument: docs/telemetry.md names each operation, each metric with its kind and unit, and no other.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range telemetry.Operations {
+		if !strings.Contains(string(text), "`"+name.String()+"`") {
+			t.Errorf("operation %s is missing", name)
+		}
+	}
+	var told []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:tidemark|db\\.client)\\.[a-z_.]+)` \\| (histogram|counter|up-down counter|gauge), ([^ ]+) \\|").FindAllStringSubmatch(string(text), -1) {
+		told = append(told, row[1])
+		e, ok := instruments[row[1]]
+		kinds := map[string]string{"counter": "counter", "level": "up-down counter", "Gauge[float64]": "gauge", "Histogram[float64]": "histogram", "Histogram[int64]": "histogram"}
+		if !ok || kinds[e.kind] != row[2] || e.unit != row[3] {
+			t.Errorf("%v, which is %+v", row[0], e)
+		}
+	}
+	for name := range instruments {
+		if !slices.Contains(told, name) {
+			t.Errorf("metric %s is missing", name)
+		}
+	}
+}
