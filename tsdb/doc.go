@@ -112,4 +112,9 @@
 //
 // To keep keys out of logs, log what errors.Is tells of an error, and of an InvalidError its Field and Limit. The same is safe
 // to answer a client with.
+//
+// # Seen from outside
+//
+// A store tells OpenTelemetry's global providers of each call, with its retries, and of each request. [Telemetry] takes other
+// providers, a logger, and [Hooks]. docs/telemetry.md lists the names.
 package tsdb

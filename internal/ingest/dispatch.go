@@ -305,14 +305,14 @@ func (q *Buffer) attempt(b *batch) {
 	}
 	report := q.sender.Send(ctx, b.items)
 	now := time.Now()
-	if turned, err, after := q.attempted(b, begin, now, bytes, report); turned && q.opts.Turned != nil {
+	if turned, after, err := q.attempted(b, begin, now, bytes, report); turned && q.opts.Turned != nil {
 		q.opts.Turned(err, after)
 	}
 }
 
 // attempted ends the items of an attempt, or lets them wait for the next one. It reports whether the service went down or came
 // back by it, for what reason, and after how long.
-func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Report) (turned bool, down error, after time.Duration) {
+func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Report) (turned bool, after time.Duration, down error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	was := q.gov.down
@@ -346,5 +346,5 @@ func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Rep
 	} else if turned {
 		q.downSince = now
 	}
-	return turned, down, after
+	return turned, after, down
 }

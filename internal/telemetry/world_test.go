@@ -151,7 +151,7 @@ func spanNames(spans tracetest.SpanStubs) (names []string) {
 func plain(attrs []attribute.KeyValue) map[string]string {
 	m := map[string]string{}
 	for _, a := range attrs {
-		m[string(a.Key)] = a.Value.Emit()
+		m[string(a.Key)] = a.Value.String()
 	}
 	return m
 }
