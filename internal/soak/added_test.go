@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -173,18 +174,24 @@ func (w *world) ended(way, i, bucket int, state tsdb.State, err error) {
 
 // buried is told of an event that became a dead letter.
 func (a *added) buried(w *world, u tsdb.Undelivered) {
-	for i, th := range a.things {
-		if th.tenant.id != u.Tenant || th.entity != u.Entity {
-			continue
-		}
-		maybe := int32(0)
-		if u.Outcome.State != tsdb.Rejected {
-			maybe = 1
-		}
-		a.note(byStream, i, int(u.Time.Sub(w.base)/a.width), -1, maybe)
-		return
+	maybe := int32(0)
+	if u.Outcome.State != tsdb.Rejected {
+		maybe = 1
 	}
-	w.fail("a dead letter of tenant %s is an event of %s, which nobody knows", u.Tenant, u.Entity)
+	a.letter(w, u.Tenant, u.Entity, u.Time, -1, maybe)
+}
+
+// revived notes that a dead letter is put back.
+func (a *added) revived(w *world, l tsdb.DeadLetter) { a.letter(w, l.Tenant, l.Entity, l.Time, 1, 0) }
+
+func (a *added) letter(w *world, id tenant.ID, e tsdb.Entity, start time.Time, sure, maybe int32) {
+	for i, th := range a.things {
+		if th.tenant.id == id && th.entity == e {
+			a.note(byStream, i, int(start.Sub(w.base)/a.width), sure, maybe)
+			return
+		}
+	}
+	w.fail("a dead letter of tenant %s is an event of %s, which nobody knows", id, e)
 }
 
 // checkAdded holds what was added against the account.

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	faultMethods = []tsdbtest.Method{tsdbtest.ReadRows, tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow}
+	faultMethods = []tsdbtest.Method{tsdbtest.ReadRows, tsdbtest.ReadRows, tsdbtest.MutateRows, tsdbtest.MutateRows, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow, tsdbtest.MutateRow}
 	passing      = []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted}
 )
 
@@ -72,7 +72,7 @@ func (w *world) fault(rnd *rand.Rand) tsdbtest.Fault {
 	}
 	// What is refused for good becomes a dead letter: few.
 	if rnd.IntN(2) == 0 {
-		return tsdbtest.FailEntries(codes.InvalidArgument, match(50)).Times(1)
+		return tsdbtest.FailEntries(codes.InvalidArgument, match(6)).Times(1)
 	}
 	return tsdbtest.Fail(codes.InvalidArgument).On(tsdbtest.CheckAndMutateRow).Times(1)
 }

@@ -15,16 +15,16 @@ import (
 type sample struct {
 	at         time.Duration
 	heap       int64 // after a collection
+	rss        int64
 	goroutines int
 }
 
-// The slack is the part of memory that no option states: the engine's memtables and block cache, requests under way, the
-// client's buffers.
 const (
-	slackBytes     = 256 << 20
+	slackBytes     = 64 << 20  // what no option states: requests under way, the client's and the engine's own objects
+	engineBytes    = 256 << 20 // beside the heap: a block cache of 64 MiB, up to six memtables of 16 MiB, and the files that are mapped
 	mostGoroutines = 400
 	grownShare     = 1.25
-	grownBytes     = 16 << 20
+	grownBytes     = 8 << 20
 )
 
 // bound is how much heap the run may hold: what the account takes, twice the part that a snapshot copies, and what the
@@ -40,18 +40,24 @@ func (w *world) bound() int64 {
 	return account*3/2 + w.bufferBytes + int64(w.cacheEntries)*1024 + slackBytes
 }
 
+// boundRSS is the same for the whole process: a heap may be twice as large before it is collected.
+func (w *world) boundRSS() int64 { return 2*w.bound() + engineBytes }
+
 // watch samples memory until the load ends, and holds each sample against the bounds.
 func (w *world) watch() (samples []sample) {
 	most := w.bound()
-	w.t.Logf("memory: at most %d MiB of heap and %d goroutines", most>>20, mostGoroutines)
+	w.t.Logf("memory: at most %d MiB of heap, %d MiB of the process and %d goroutines", most>>20, w.boundRSS()>>20, mostGoroutines)
 	for pause(w.ctx, max(2*time.Second, w.duration/200)) {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		s := sample{time.Since(w.base), int64(m.HeapAlloc), runtime.NumGoroutine()}
+		s := sample{time.Since(w.begun), int64(m.HeapAlloc), rss(), runtime.NumGoroutine()}
 		samples = append(samples, s)
 		if s.heap > most || s.goroutines > mostGoroutines {
 			w.fail("memory: %d MiB of heap and %d goroutines, at most %d MiB and %d are allowed", s.heap>>20, s.goroutines, most>>20, mostGoroutines)
+		}
+		if s.rss > w.boundRSS() && !raceEnabled {
+			w.fail("memory: the process takes %d MiB, at most %d MiB are allowed", s.rss>>20, w.boundRSS()>>20)
 		}
 		if j := w.writer.Load().Stats(); j.Journal.Bytes > j.Journal.Limit+(1<<20) || j.BufferedBytes > w.bufferBytes {
 			w.fail("memory: the journal holds %d of %d bytes, the buffer %d of %d", j.Journal.Bytes, j.Journal.Limit, j.BufferedBytes, w.bufferBytes)
@@ -126,7 +132,7 @@ func (w *world) line() {
 	s, st := &w.stats, w.writer.Load().Stats()
 	w.t.Logf("%v: put %d, acknowledged %d (rejected %d, unknown %d, dead %d), events %d (dead %d), in the journal %d points, %d KiB; reads %d (failed %d) of %d points; "+
 		"faults %d, outages %d; writer opened again %d times (%d with points left), flushed %d; worker %d passes, %d buckets; collected %d times; heap %d MiB, RSS %d MiB, disk %d MiB",
-		time.Since(w.base).Round(time.Second), s.put.Load(), s.acked.Load(), s.rejected.Load(), s.unknown.Load(), s.buried.Load(), s.events.Load(), s.buriedEvents.Load(),
+		time.Since(w.begun).Round(time.Second), s.put.Load(), s.acked.Load(), s.rejected.Load(), s.unknown.Load(), s.buried.Load(), s.events.Load(), s.buriedEvents.Load(),
 		st.Journal.Points, st.Journal.Bytes>>10, s.reads.Load(), s.readErrors.Load(), s.points.Load(),
 		s.faults.Load(), s.outages.Load(), s.rotations.Load(), s.kept.Load(), s.flushes.Load(), s.passes.Load(), s.buckets.Load(), s.collections.Load(),
 		m.HeapAlloc>>20, rss()>>20, w.disk()>>20)

@@ -17,7 +17,7 @@ type gone struct{ atomic.Bool }
 func (w *world) read(n int) {
 	rnd := rand.New(rand.NewPCG(w.seed, uint64(300+n)))
 	questions := []func(*rand.Rand, *device) error{
-		w.askLatest, w.askLatest, w.askCached, w.askCached, w.askLatestMany, w.askRange, w.askRange, w.askPage, w.askAsOf, w.askRollup,
+		w.askLatest, w.askLatest, w.askCached, w.askCached, w.askLatestMany, w.askRange, w.askRange, w.askPage, w.askAsOf, w.askGet, w.askLatestN, w.askRollup,
 		w.askShort, w.askShort,
 	}
 	for pause(w.ctx, time.Duration(rnd.IntN(20))*time.Millisecond) {
@@ -258,6 +258,42 @@ func (w *world) askPage(rnd *rand.Rand, d *device) error {
 		}
 	}
 	w.missing("Page", d, d.plain, &o, from, to, w.clock.now())
+	return nil
+}
+
+// askGet asks for one point.
+func (w *world) askGet(rnd *rand.Rand, d *device) error {
+	slot, _ := w.someSlots(rnd, d)
+	o := d.plain.owed(slot, slot+1)
+	p, err := w.repo(d).Get(d.tenant.ctx(w.ctx), d.entity, d.time(w.base, slot))
+	switch {
+	case err == nil:
+		w.shown("Get", d, d.plain, &o, p)
+	case !errors.Is(err, tsdb.ErrNotFound):
+		return err
+	}
+	w.missing("Get", d, d.plain, &o, slot, slot+1, w.clock.now())
+	return nil
+}
+
+// askLatestN asks for the newest few, which leave out none.
+func (w *world) askLatestN(rnd *rand.Rand, d *device) error {
+	const n = 8
+	o := d.plain.owed(0, w.slotNow(d)+1)
+	points, err := w.repo(d).LatestN(d.tenant.ctx(w.ctx), d.entity, n)
+	if err != nil {
+		return err
+	}
+	oldest, last := 0, time.Time{}
+	for _, p := range points {
+		w.inOrder("LatestN", d, tsdb.AllTime(), tsdb.NewestFirst, last, p.Time)
+		last = p.Time
+		w.shown("LatestN", d, d.plain, &o, p)
+	}
+	if len(points) == n {
+		oldest = points[n-1].Value.Slot
+	}
+	w.missing("LatestN", d, d.plain, &o, oldest, len(o.slots), w.clock.now())
 	return nil
 }
 

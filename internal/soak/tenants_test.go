@@ -10,7 +10,7 @@ import (
 
 // erase erases one tenant in the middle of the load, as often as the faults break it off, and returns when it is done.
 func (w *world) erase() {
-	if !pause(w.ctx, w.duration/10) {
+	if !pause(w.ctx, w.duration/4) {
 		return
 	}
 	w.victim.erased.Store(true)

@@ -31,6 +31,7 @@ type world struct {
 	stop  context.CancelFunc
 	clock clock
 	base  time.Time // of slot 0
+	begun time.Time
 
 	store      *tsdb.Store
 	conn       *tsdbtest.Conn
@@ -83,6 +84,7 @@ func openWorld(t *testing.T, p plan) *world {
 		Timeouts: tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout},
 	}, w.plain, w.short, w.added.schema)
 	w.base = time.Now().Truncate(coarseBy * p.fine).UTC()
+	w.begun = time.Now()
 	w.populate()
 	w.added.populate(w)
 	return w
@@ -141,7 +143,7 @@ func (w *world) seriesOf(d *device, dataset string) *series {
 // fail reports what must not be, and ends the load.
 func (w *world) fail(format string, args ...any) {
 	if w.failures.Add(1) <= 20 {
-		w.t.Errorf("[%v, seed %d] %s", time.Since(w.base).Round(time.Millisecond), w.seed, fmt.Sprintf(format, args...))
+		w.t.Errorf("[%v, seed %d] %s", time.Since(w.begun).Round(time.Millisecond), w.seed, fmt.Sprintf(format, args...))
 	}
 	w.stop()
 }
