@@ -69,10 +69,17 @@ type series struct {
 	mu      sync.Mutex
 	tried   marks
 	acked   marks
-	arrived marks  // delivered for certain, as the writer was flushed since
-	pending set    // put, and not told yet
-	dead    set    // a dead letter was told of, or it is not known whether it was written
-	seen    [2]int // the newest slot that a read has shown, by points and by heads
+	arrived marks      // delivered for certain, as the writer was flushed since
+	pending set        // put, and not told yet
+	dead    set        // a dead letter was told of, or it is not known whether it was written
+	seen    [2]int     // the newest slot that a read has shown, by points and by heads
+	floors  [4]floorAt // the last deliveries, the latest first
+}
+
+// floorAt is the newest slot that was delivered by a time.
+type floorAt struct {
+	by   time.Time
+	slot int
 }
 
 // The two ways by which newest points are read. A write reaches their rows one after the other.
@@ -180,6 +187,8 @@ func (s *series) deliver(snap marks) {
 	for v := range 2 {
 		s.arrived[v].orBoth(snap[v], s.acked[v])
 	}
+	copy(s.floors[1:], s.floors[:])
+	s.floors[0] = floorAt{time.Now(), s.arrived[0].highest()}
 }
 
 // owed are the points that a read of some slots has to show, as of before the read.
@@ -216,6 +225,18 @@ func (s *series) floor(way int, monotone bool) int {
 		f = max(f, s.seen[way])
 	}
 	return f
+}
+
+// floorBy returns the newest slot that was delivered by a time, as far as that is remembered; -1 for none.
+func (s *series) floorBy(t time.Time) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.floors {
+		if !f.by.IsZero() && f.by.Before(t) {
+			return f.slot
+		}
+	}
+	return -1
 }
 
 // saw notes the newest slot that a read has shown.

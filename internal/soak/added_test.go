@@ -121,8 +121,17 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 		told := func(out tsdb.Outcome) { w.ended(way, i, bucket, out.State, out.Err) }
 		_ = rollup.Stream(a.rollups[way], repo, w.writer.Load()).AddFunc(ctx, th.entity, at, v, told) // told knows
 	case once:
-		state, err := stateOf(rollup.Once(a.rollups[way], repo).Add(ctx, th.entity, at, v))
-		w.ended(way, i, bucket, state, err)
+		add := rollup.Once(a.rollups[way], repo)
+		if rnd.IntN(2) == 0 {
+			state, err := stateOf(add.Add(ctx, th.entity, at, v))
+			w.ended(way, i, bucket, state, err)
+			return
+		}
+		p := tsdb.Point[event]{Entity: th.entity, Time: at, Value: v}
+		outs, _ := add.AddMany(ctx, []tsdb.Point[event]{p, p, p}) // each has an outcome
+		for _, out := range outs {
+			w.ended(way, i, bucket, out.State, out.Err)
+		}
 	case byMessage:
 		id := fmt.Sprintf("m-%d", rnd.Uint64())
 		add := rollup.Messages(a.rollups[way], repo)

@@ -5,10 +5,15 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-const producers = 4
+const (
+	producers = 4
+	busy      = 20 // devices, the first ones, that write about as often as there are slots
+)
 
 // produce puts the points of the devices whose number has a remainder. A device has one producer, so that its points go
 // into the writer in the order in which the account has them.
@@ -25,8 +30,11 @@ func (w *world) produce(n int) {
 	}
 }
 
-// draw returns one of the producer's devices; those of noisy tenants more often.
+// draw returns one of the producer's devices; those of noisy tenants more often, and a few all the time.
 func (w *world) draw(rnd *rand.Rand, n int) *device {
+	if rnd.IntN(100) < 5 {
+		return w.devices[rnd.IntN(busy/producers)*producers+n]
+	}
 	for rnd.IntN(100) < 50 {
 		c := w.customers[rnd.IntN(w.noisy)]
 		if d := c.devices[rnd.IntN(len(c.devices))]; d.n%producers == n {
@@ -69,7 +77,7 @@ func (w *world) putOne(rnd *rand.Rand, d *device) {
 // refusal reports whether a put may be refused with an error: the writer is being opened again, or the tenant erased, or the
 // store does not know whether it is.
 func (w *world) refusal(c *customer, err error) bool {
-	return errors.Is(err, tsdb.ErrWriterClosed) || errors.Is(err, tsdb.ErrErased) && c == w.victim || w.excused(err)
+	return errors.Is(err, tsdb.ErrWriterClosed) || errors.Is(err, tsdb.ErrErased) && c == w.victim || excused(err, codes.InvalidArgument)
 }
 
 // buried is told of each dead letter.

@@ -23,6 +23,7 @@ const (
 	slackBytes     = 64 << 20  // what no option states: requests under way, the client's and the engine's own objects
 	engineBytes    = 256 << 20 // beside the heap: a block cache of 64 MiB, up to six memtables of 16 MiB, and the files that are mapped
 	mostGoroutines = 400
+	mostDisk       = 5 << 30
 	grownShare     = 1.25
 	grownBytes     = 8 << 20
 )
@@ -37,7 +38,7 @@ func (w *world) bound() int64 {
 			account += d.short.bytes()
 		}
 	}
-	return account*3/2 + w.bufferBytes + int64(w.cacheEntries)*1024 + slackBytes
+	return account*3/2 + w.bufferBytes + 2*int64(w.cacheEntries)*1024 + slackBytes
 }
 
 // boundRSS is the same for the whole process: a heap may be twice as large before it is collected.
@@ -86,6 +87,9 @@ func (w *world) checkGrowth(samples []sample) {
 	peak := slices.MaxFunc(samples, func(a, b sample) int { return int(a.heap - b.heap) })
 	w.t.Logf("memory: heap %d MiB in the second quarter, %d MiB in the last, at most %d MiB; goroutines %d and %d; RSS %d MiB",
 		h2>>20, h4>>20, peak.heap>>20, g2, g4, rss()>>20)
+	if d := w.disk(); d > mostDisk {
+		w.fail("the table and the journal take %d MiB, at most %d are allowed", d>>20, mostDisk>>20)
+	}
 	if w.duration < time.Minute {
 		return
 	}

@@ -17,11 +17,14 @@ type gone struct{ atomic.Bool }
 func (w *world) read(n int) {
 	rnd := rand.New(rand.NewPCG(w.seed, uint64(300+n)))
 	questions := []func(*rand.Rand, *device) error{
-		w.askLatest, w.askLatest, w.askCached, w.askCached, w.askLatestMany, w.askRange, w.askRange, w.askPage, w.askAsOf, w.askGet, w.askLatestN, w.askRollup,
+		w.askLatest, w.askLatest, w.askCached, w.askCached, w.askStale, w.askStale, w.askLatestMany, w.askRange, w.askRange, w.askPage, w.askAsOf, w.askGet, w.askLatestN, w.askRollup,
 		w.askShort, w.askShort,
 	}
 	for pause(w.ctx, time.Duration(rnd.IntN(20))*time.Millisecond) {
 		d := w.devices[rnd.IntN(len(w.devices))]
+		if rnd.IntN(4) == 0 {
+			d = w.devices[rnd.IntN(busy)]
+		}
 		question := questions[rnd.IntN(len(questions))]
 		if rnd.IntN(60) == 0 {
 			question = w.askUnder
@@ -30,7 +33,12 @@ func (w *world) read(n int) {
 			continue
 		}
 		w.stats.reads.Add(1)
-		if err := question(rnd, d); err != nil && !d.tenant.erased.Load() && !w.excused(err) {
+		err := question(rnd, d)
+		if err == nil || d.tenant.erased.Load() {
+			continue
+		}
+		w.stats.readErrors.Add(1)
+		if !excused(err) {
 			w.fail("a read of tenant %s, device %s (%d) failed: %v", d.tenant.id, d.entity, d.n, err)
 		}
 	}
@@ -115,6 +123,22 @@ func (w *world) askCached(rnd *rand.Rand, d *device) error {
 		return nil
 	}
 	return w.newest("Latest from the cache", d, d.plain, floor, p, err)
+}
+
+// askStale asks another store, as another process has, that learns nothing of what this one writes. Its answer holds what was
+// delivered as long ago as it may be stale.
+func (w *world) askStale(rnd *rand.Rand, d *device) error {
+	const stale = 2 * time.Second
+	d = w.devices[rnd.IntN(len(w.devices)/20)] // so that there are hits
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	floor := d.plain.floorBy(time.Now().Add(-stale))
+	p, err := w.plain.For(w.other, d.tenant.id).Latest(d.tenant.ctx(w.ctx), d.entity, tsdb.MaxStale(stale))
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	return w.newest("Latest from another store's cache", d, d.plain, floor, p, err)
 }
 
 func (w *world) askLatestMany(rnd *rand.Rand, d *device) error {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -126,7 +128,7 @@ func (w *world) work() {
 		pass, err := worker.Pass(w.ctx)
 		w.stats.passes.Add(1)
 		w.stats.buckets.Add(int64(pass.Buckets))
-		if err != nil && !w.excused(err) && !errors.Is(err, tsdb.ErrErased) {
+		if err != nil && !excused(err, codes.InvalidArgument) && !errors.Is(err, tsdb.ErrErased) {
 			w.fail("the worker failed: %v", err)
 		}
 	}

@@ -26,17 +26,26 @@ func TestSoak(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w.checkGrowth(samples)
-	w.check(ctx, w.clean())
+	w.checkProgress()
+	w.check(ctx, w.another(tsdb.CacheOptions{}))
 	w.clock.forward(2 * time.Minute) // all buckets are closed, and all marks settled
 	w.checkRollups(ctx, w.store)
 	t.Logf("rows in the table, by kind: %v", w.checkRows(ctx))
 	w.checkCollected(ctx)
 }
 
-// clean returns another store on the table, to which nothing happens.
-func (w *world) clean() *tsdb.Store {
+// checkProgress fails a run that has shown nothing, as nothing went on.
+func (w *world) checkProgress() {
+	s := &w.stats
+	if s.acked.Load() == 0 || s.events.Load() == 0 || s.reads.Load() < 2*s.readErrors.Load() || s.faults.Load() == 0 || s.passes.Load() == 0 {
+		w.fail("there was no progress")
+	}
+}
+
+// another returns another store on the table, through the same faults.
+func (w *world) another(cache tsdb.CacheOptions) *tsdb.Store {
 	client, _ := tsdbtest.Clients(w.t, w.conn)
-	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.clock.now})
+	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.clock.now, Cache: cache})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,6 +34,7 @@ type world struct {
 	begun time.Time
 
 	store      *tsdb.Store
+	other      *tsdb.Store // of another process, as it were; it only reads
 	conn       *tsdbtest.Conn
 	table      *bigtable.Table // without faults
 	dir        string
@@ -47,13 +48,11 @@ type world struct {
 	customers  []*customer
 	devices    []*device
 	byTenant   map[string]*customer
-	byPath     map[tsdb.Entity]*device
 	shortOnes  []*device
 
 	stats    stats
 	failures atomic.Int32
-	mu       sync.Mutex
-	worst    map[string]int // errors of readers that faults explain, by their code
+	erasure  atomic.Bool // has ended
 }
 
 // stats are what the run has done.
@@ -65,7 +64,7 @@ type stats struct {
 
 // openWorld makes the schemas, the store and the devices.
 func openWorld(t *testing.T, p plan) *world {
-	w := &world{plan: p, t: t, dir: t.TempDir(), worst: map[string]int{}, byTenant: map[string]*customer{}, byPath: map[tsdb.Entity]*device{}}
+	w := &world{plan: p, t: t, dir: t.TempDir(), byTenant: map[string]*customer{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx, w.stop = ctx, cancel
 	t.Cleanup(cancel)
@@ -83,6 +82,7 @@ func openWorld(t *testing.T, p plan) *world {
 		Dir: w.dir + "/table", Clock: w.clock.now, RequireTenant: true, Cache: tsdb.CacheOptions{Entries: p.cacheEntries},
 		Timeouts: tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout},
 	}, w.plain, w.short, w.added.schema)
+	w.other = w.another(tsdb.CacheOptions{Entries: p.cacheEntries})
 	w.base = time.Now().Truncate(coarseBy * p.fine).UTC()
 	w.begun = time.Now()
 	w.populate()
@@ -98,7 +98,7 @@ func (w *world) populate() {
 		w.customers = append(w.customers, c)
 		w.byTenant[c.id.String()] = c
 	}
-	w.victim = w.customers[w.tenants/2]
+	w.victim = w.customers[w.tenants/2+5] // one with many devices
 	rnd := rand.New(rand.NewPCG(w.seed, 1))
 	for n := range w.plan.devices {
 		c := w.customers[n%w.tenants]
@@ -148,9 +148,8 @@ func (w *world) fail(format string, args ...any) {
 	w.stop()
 }
 
-// excused reports whether the faults explain an error of a read, or of another call that may be made again.
-func (w *world) excused(err error) bool {
-	w.stats.readErrors.Add(1)
+// excused reports whether the faults explain an error: of a read, or with what only writes meet besides, of another call.
+func excused(err error, besides ...codes.Code) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true
 	}
@@ -159,8 +158,8 @@ func (w *world) excused(err error) bool {
 		if !ok {
 			continue
 		}
-		switch st.GRPCStatus().Code() {
-		case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.InvalidArgument, codes.Canceled, codes.ResourceExhausted:
+		code := st.GRPCStatus().Code()
+		if slices.Contains(passing, code) || slices.Contains(besides, code) || code == codes.Canceled {
 			return true
 		}
 	}

@@ -26,11 +26,11 @@ func (w *world) openWriter() {
 // Producers go on all the while.
 func (w *world) rotate() {
 	rnd := rand.New(rand.NewPCG(w.seed, 2))
-	every := max(2*time.Second, min(w.duration/12, 20*time.Second))
+	every := max(2*time.Second, min(w.duration/20, 10*time.Second))
 	for n := 0; pause(w.ctx, every/2+rand.N(every)); n++ {
-		switch n % 3 {
-		case 0, 2:
-			w.flush(w.ctx)
+		switch n % 2 {
+		case 0:
+			_ = w.flush(w.ctx) // it is made again
 		case 1:
 			patience := []time.Duration{0, 10 * time.Millisecond, 20 * time.Second}[rnd.IntN(3)]
 			w.reopen(patience)
