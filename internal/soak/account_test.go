@@ -13,23 +13,18 @@ import (
 // set is a set of slots.
 type set []uint64
 
-func newSet(slots int) set    { return make(set, (slots+63)/64) }
-func (s set) has(i int) bool  { return i >= 0 && i>>6 < len(s) && s[i>>6]&(1<<(i&63)) != 0 }
-func (s set) put(i int)       { s[i>>6] |= 1 << (i & 63) }
-func (s set) drop(i int)      { s[i>>6] &^= 1 << (i & 63) }
-func (s set) count() (n int)  { return s.countIn(0, len(s)*64) }
-func (s set) highest() int    { return s.highestUpTo(len(s)*64 - 1) }
-func (s set) clone() set      { return append(set(nil), s...) }
-func (s set) both(a, b set)   { s.each(a, b, func(x, y uint64) uint64 { return x & y }) }
-func (s set) orBoth(a, b set) { s.each(a, b, nil) }
+func newSet(slots int) set   { return make(set, (slots+63)/64) }
+func (s set) has(i int) bool { return i >= 0 && i>>6 < len(s) && s[i>>6]&(1<<(i&63)) != 0 }
+func (s set) put(i int)      { s[i>>6] |= 1 << (i & 63) }
+func (s set) drop(i int)     { s[i>>6] &^= 1 << (i & 63) }
+func (s set) count() (n int) { return s.countIn(0, len(s)*64) }
+func (s set) highest() int   { return s.highestUpTo(len(s)*64 - 1) }
+func (s set) clone() set     { return append(set(nil), s...) }
 
-func (s set) each(a, b set, f func(x, y uint64) uint64) {
+// orBoth adds what is in both of two sets.
+func (s set) orBoth(a, b set) {
 	for i := range s {
-		if f == nil {
-			s[i] |= a[i] & b[i]
-			continue
-		}
-		s[i] = f(a[i], b[i])
+		s[i] |= a[i] & b[i]
 	}
 }
 

@@ -112,8 +112,8 @@ func (w *world) askLatest(_ *rand.Rand, d *device) error {
 }
 
 // askCached may be answered from memory: it has to show what this store has delivered, not what a read has seen.
-func (w *world) askCached(rnd *rand.Rand, d *device) error {
-	d = w.devices[rnd.IntN(len(w.devices)/4)] // so that there are hits
+func (w *world) askCached(rnd *rand.Rand, _ *device) error {
+	d := w.devices[rnd.IntN(len(w.devices)/4)] // so that there are hits
 	if d.tenant.erased.Load() {
 		return nil
 	}
@@ -127,9 +127,9 @@ func (w *world) askCached(rnd *rand.Rand, d *device) error {
 
 // askStale asks another store, as another process has, that learns nothing of what this one writes. Its answer holds what was
 // delivered as long ago as it may be stale.
-func (w *world) askStale(rnd *rand.Rand, d *device) error {
+func (w *world) askStale(rnd *rand.Rand, _ *device) error {
 	const stale = 2 * time.Second
-	d = w.devices[rnd.IntN(len(w.devices)/20)] // so that there are hits
+	d := w.devices[rnd.IntN(len(w.devices)/20)] // so that there are hits
 	if d.tenant.erased.Load() {
 		return nil
 	}
