@@ -1,7 +1,7 @@
 // Package soak holds a test that runs for as long as it is told to, with everything on at once.
 //
 //	go test ./internal/soak                                          about 10 seconds of load
-//	go test ./internal/soak -soak 30m -timeout 40m -v                the standing soak
+//	go test ./internal/soak -soak 30m -timeout 50m -v                the standing soak
 //	go test ./internal/soak -soak 3m -soak.seed 7 -timeout 8m -v     one like an earlier one
 //
 // 5,000 devices of 200 tenants write through one writer with a journal, a few tenants far more than the others, some points

@@ -23,7 +23,8 @@ func TestSoak(t *testing.T) {
 	samples := w.run()
 	w.conn.Clear()
 	w.line()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ended := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+p.duration/3)
 	defer cancel()
 	w.checkGrowth(samples)
 	w.checkProgress()
@@ -32,6 +33,7 @@ func TestSoak(t *testing.T) {
 	w.checkRollups(ctx, w.store)
 	t.Logf("rows in the table, by kind: %v", w.checkRows(ctx))
 	w.checkCollected(ctx)
+	t.Logf("held against the account in %v", time.Since(ended).Round(time.Millisecond))
 }
 
 // checkProgress fails a run that has shown nothing, as nothing went on.
