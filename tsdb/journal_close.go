@@ -129,8 +129,10 @@ func (j *journal) end(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWait)
 	defer cancel()
 	_ = j.buffer.Close(last)
+	synced := false
 	select {
 	case <-j.synced:
+		synced = true
 	case <-last.Done():
 	}
 	j.tells.Lock()
@@ -142,12 +144,17 @@ func (j *journal) end(ctx context.Context) error {
 		j.workers.Wait()
 		close(done)
 	}()
+	told := false
 	select {
 	case <-done:
+		told = true
 	case <-last.Done():
 	}
-	if n := j.spool.Stats().Records; n > 0 {
+	switch n := j.spool.Stats().Records; {
+	case n > 0:
 		err = errors.Join(fmt.Errorf("%w: %d", ErrKept, n), err)
+	case synced && told && ctx.Err() != nil && (err == context.Cause(ctx) || err == ctx.Err()):
+		err = nil // the time was over, but so was the work
 	}
 	return errors.Join(err, j.spool.Close())
 }

@@ -388,3 +388,27 @@ func TestManySchemasInOneJournal(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseThatHasNothingToKeep: a journal of which all is delivered is closed without an error, be the time over or not. A program
+// that takes all errors but ErrKept for a loss would raise a false alarm.
+func TestCloseThatHasNothingToKeep(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	opts := journaled(t)
+	for i := range 5 {
+		w := writer(t, store, opts)
+		if i > 0 {
+			if err := s.For(store, acme).Via(w).Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{1}); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(over); err != nil {
+			t.Errorf("round %d: Close = %v, and nothing was left", i, err)
+		}
+	}
+}

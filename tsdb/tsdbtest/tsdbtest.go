@@ -29,6 +29,8 @@ const Table = "tidemark"
 
 // Options are what a test may decide. The zero value is good.
 type Options struct {
+	// Dir is the folder in which the engine keeps the table, made where it does not exist. Empty is in memory.
+	Dir string
 	// Timeouts bound every call of the store. Zero fields mean the store's defaults.
 	Timeouts tsdb.Timeouts
 	// Clock tells the time by which points expire and are late. Nil is time.Now.
@@ -59,7 +61,7 @@ type Options struct {
 func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
 	ctx := context.Background()
-	server, err := local.Open(engine.Options{Clock: opts.Clock, GCInterval: -1})
+	server, err := local.Open(engine.Options{Dir: opts.Dir, Clock: opts.Clock, GCInterval: -1})
 	fatal(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	conn := &Conn{backend: backend{server: server}}

@@ -1,0 +1,340 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// gone says that a tenant is erased, or is about to be.
+type gone struct{ atomic.Bool }
+
+// read asks one question after the other until the load ends, and holds each answer against the account.
+func (w *world) read(n int) {
+	rnd := rand.New(rand.NewPCG(w.seed, uint64(300+n)))
+	questions := []func(*rand.Rand, *device) error{
+		w.askLatest, w.askLatest, w.askCached, w.askCached, w.askStale, w.askStale, w.askLatestMany, w.askRange, w.askRange, w.askPage, w.askAsOf, w.askGet, w.askLatestN, w.askRollup,
+		w.askShort, w.askShort,
+	}
+	for pause(w.ctx, time.Duration(rnd.IntN(20))*time.Millisecond) {
+		d := w.devices[rnd.IntN(len(w.devices))]
+		if rnd.IntN(4) == 0 {
+			d = w.devices[rnd.IntN(busy)]
+		}
+		question := questions[rnd.IntN(len(questions))]
+		if rnd.IntN(60) == 0 {
+			question = w.askUnder
+		}
+		if d.tenant.erased.Load() {
+			continue
+		}
+		w.stats.reads.Add(1)
+		err := question(rnd, d)
+		if err == nil || d.tenant.erased.Load() {
+			continue
+		}
+		w.stats.readErrors.Add(1)
+		if !excused(err) {
+			w.fail("a read of tenant %s, device %s (%d) failed: %v", d.tenant.id, d.entity, d.n, err)
+		}
+	}
+}
+
+// shown holds one point of an answer against the account.
+func (w *world) shown(what string, d *device, s *series, o *owed, p tsdb.Point[reading]) {
+	w.stats.points.Add(1)
+	if err := d.genuine(w.base, p); err != nil {
+		w.fail("%s of tenant %s, device %s (%d) at %v: %v", what, d.tenant.id, d.entity, d.n, p.Time, err)
+		return
+	}
+	slot := p.Value.Slot
+	if !s.wasPut(slot, p.Value.Version) {
+		w.fail("%s of tenant %s, device %s (%d): slot %d is there in version %d, which was never put, or was rejected", what, d.tenant.id, d.entity, d.n, slot, p.Value.Version)
+	}
+	if o == nil || slot < o.from || slot-o.from >= len(o.slots) {
+		return
+	}
+	if o.again[slot-o.from] && p.Value.Version == 0 && !d.tenant.erased.Load() {
+		w.fail("%s of tenant %s, device %s (%d): slot %d is there in version 0, but version 1 was delivered", what, d.tenant.id, d.entity, d.n, slot)
+	}
+	o.slots[slot-o.from] = false
+}
+
+// missing reports the slots that were delivered and not shown, from one up to another, and still visible at a time.
+func (w *world) missing(what string, d *device, s *series, o *owed, from, to int, at time.Time) {
+	if d.tenant.erased.Load() {
+		return
+	}
+	for i, is := range o.slots {
+		slot := o.from + i
+		if !is || slot < from || slot >= to || s.age > 0 && !d.time(w.base, slot).Add(s.age-2*time.Millisecond).After(at) {
+			continue
+		}
+		w.fail("%s of tenant %s, device %s (%d): lost: slot %d at %v was delivered, and is not there", what, d.tenant.id, d.entity, d.n, slot, d.time(w.base, slot))
+		return
+	}
+}
+
+// newest holds a newest point against the floor that it must not be below.
+func (w *world) newest(what string, d *device, s *series, floor int, p tsdb.Point[reading], err error) error {
+	var bad *tsdb.PointError
+	switch {
+	case errors.Is(err, tsdb.ErrNotFound):
+		if floor >= 0 && !d.tenant.erased.Load() && (s.age == 0 || d.time(w.base, floor).Add(s.age-2*time.Millisecond).After(w.clock.now())) {
+			w.fail("%s of tenant %s, device %s (%d): none, but slot %d was delivered or seen before", what, d.tenant.id, d.entity, d.n, floor)
+		}
+		return nil
+	case errors.As(err, &bad), err != nil:
+		return err
+	}
+	o := s.owed(p.Value.Slot, p.Value.Slot) // none: the version may have changed since
+	w.shown(what, d, s, &o, p)
+	if p.Value.Slot < floor {
+		w.fail("%s of tenant %s, device %s (%d): went back to slot %d, when slot %d was delivered or seen before", what, d.tenant.id, d.entity, d.n, p.Value.Slot, floor)
+	}
+	return nil
+}
+
+func (w *world) repo(d *device) *tsdb.Repository[reading] { return w.plain.For(w.store, d.tenant.id) }
+
+func (w *world) askLatest(_ *rand.Rand, d *device) error {
+	floor := d.plain.floor(byPoints, true)
+	p, err := w.repo(d).Latest(d.tenant.ctx(w.ctx), d.entity)
+	err = w.newest("Latest", d, d.plain, floor, p, err)
+	if err == nil && p.Entity == d.entity {
+		d.plain.saw(byPoints, p.Value.Slot)
+	}
+	return err
+}
+
+// askCached may be answered from memory: it has to show what this store has delivered, not what a read has seen.
+func (w *world) askCached(rnd *rand.Rand, _ *device) error {
+	d := w.devices[rnd.IntN(len(w.devices)/4)] // so that there are hits
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	floor := d.plain.floor(byPoints, false)
+	p, err := w.repo(d).Latest(d.tenant.ctx(w.ctx), d.entity, tsdb.MaxStale(30*time.Second))
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	return w.newest("Latest from the cache", d, d.plain, floor, p, err)
+}
+
+// askStale asks another store, as another process has, that learns nothing of what this one writes. Its answer holds what was
+// delivered as long ago as it may be stale.
+func (w *world) askStale(rnd *rand.Rand, _ *device) error {
+	const stale = 2 * time.Second
+	d := w.devices[rnd.IntN(len(w.devices)/20)] // so that there are hits
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	floor := d.plain.floorBy(time.Now().Add(-stale))
+	p, err := w.plain.For(w.other, d.tenant.id).Latest(d.tenant.ctx(w.ctx), d.entity, tsdb.MaxStale(stale))
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	return w.newest("Latest from another store's cache", d, d.plain, floor, p, err)
+}
+
+func (w *world) askLatestMany(rnd *rand.Rand, d *device) error {
+	var asked []*device
+	var entities []tsdb.Entity
+	var floors []int
+	for range min(30, len(d.tenant.devices)) {
+		one := d.tenant.devices[rnd.IntN(len(d.tenant.devices))]
+		asked, entities = append(asked, one), append(entities, one.entity)
+		floors = append(floors, one.plain.floor(byHead, true))
+	}
+	answers, err := w.repo(d).LatestMany(d.tenant.ctx(w.ctx), entities)
+	if err != nil && len(answers) == 0 {
+		return err
+	}
+	for i, a := range answers {
+		if a.Err != nil && !errors.Is(a.Err, tsdb.ErrNotFound) {
+			err = a.Err
+			continue
+		}
+		if failed := w.newest("LatestMany", asked[i], asked[i].plain, floors[i], a.Point, a.Err); failed != nil {
+			err = failed
+		} else if a.Err == nil {
+			asked[i].plain.saw(byHead, a.Point.Value.Slot)
+		}
+	}
+	return err
+}
+
+// askUnder asks for all devices of a tenant.
+func (w *world) askUnder(_ *rand.Rand, d *device) error {
+	c := d.tenant
+	floors := make(map[*device]int, len(c.devices))
+	for _, one := range c.devices {
+		floors[one] = one.plain.floor(byHead, true)
+	}
+	last := tsdb.Entity{}
+	for p, err := range w.repo(d).LatestUnder(c.ctx(w.ctx), tsdb.AllEntities()) {
+		if err != nil {
+			return err
+		}
+		one := c.find(p.Entity)
+		if one == nil || p.Entity.Compare(last) <= 0 && last != (tsdb.Entity{}) {
+			w.fail("LatestUnder of tenant %s: %s after %s: nobody's, twice or out of order", c.id, p.Entity, last)
+			return nil
+		}
+		last = p.Entity
+		if err := w.newest("LatestUnder", one, one.plain, floors[one], p, nil); err != nil {
+			return err
+		}
+		one.plain.saw(byHead, p.Value.Slot)
+		delete(floors, one)
+	}
+	for one, floor := range floors {
+		_ = w.newest("LatestUnder", one, one.plain, floor, tsdb.Point[reading]{}, tsdb.ErrNotFound)
+	}
+	return nil
+}
+
+// someSlots draws a stretch of the slots so far.
+func (w *world) someSlots(rnd *rand.Rand, d *device) (from, to int) {
+	now := w.slotNow(d) + 1
+	from = rnd.IntN(now)
+	return from, min(from+1+rnd.IntN(300), now+1)
+}
+
+func (w *world) askRange(rnd *rand.Rand, d *device) error {
+	return w.askOne(rnd, d, w.repo(d), d.plain)
+}
+
+// askShort asks for points that expire meanwhile.
+func (w *world) askShort(rnd *rand.Rand, _ *device) error {
+	d := w.shortOnes[rnd.IntN(len(w.shortOnes))]
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	err := w.askOne(rnd, d, w.short.For(w.store, d.tenant.id), d.short)
+	if d.tenant.erased.Load() {
+		return nil
+	}
+	return err
+}
+
+func (w *world) askOne(rnd *rand.Rand, d *device, repo *tsdb.Repository[reading], s *series) error {
+	from, to := w.someSlots(rnd, d)
+	if s.age > 0 {
+		from, to = max(0, w.slotNow(d)-int(s.age/slotWidth)-8), w.slotNow(d)+1
+	}
+	return w.ask(d.tenant.ctx(w.ctx), "Range", d, repo, s, from, to, []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst}[rnd.IntN(2)])
+}
+
+// ask reads a range, and holds all of it against the account.
+func (w *world) ask(ctx context.Context, what string, d *device, repo *tsdb.Repository[reading], s *series, from, to int, order tsdb.Order) error {
+	o := s.owed(from, to)
+	begun := w.clock.now()
+	in := tsdb.Between(d.time(w.base, from), d.time(w.base, to))
+	last := time.Time{}
+	for p, err := range repo.Range(ctx, d.entity, in, order) {
+		if err != nil {
+			return err
+		}
+		w.inOrder(what, d, in, order, last, p.Time)
+		last = p.Time
+		if s.age > 0 && p.Time.Add(s.age).Before(begun) {
+			w.fail("%s of tenant %s, device %s (%d): slot %d is shown, but had expired when the read began, at %v", what, d.tenant.id, d.entity, d.n, p.Value.Slot, begun)
+		}
+		w.shown(what, d, s, &o, p)
+	}
+	w.missing(what, d, s, &o, from, to, w.clock.now())
+	return nil
+}
+
+func (w *world) inOrder(what string, d *device, in tsdb.Interval, order tsdb.Order, last, t time.Time) {
+	if !in.Contains(t) {
+		w.fail("%s of tenant %s, device %s (%d): %v was not asked for", what, d.tenant.id, d.entity, d.n, t)
+	}
+	if !last.IsZero() && (order == tsdb.NewestFirst) != t.Before(last) || t.Equal(last) {
+		w.fail("%s of tenant %s, device %s (%d): %v comes after %v: twice, or out of order", what, d.tenant.id, d.entity, d.n, t, last)
+	}
+}
+
+// askPage pages through a stretch with cursors.
+func (w *world) askPage(rnd *rand.Rand, d *device) error {
+	from, to := w.someSlots(rnd, d)
+	o := d.plain.owed(from, to)
+	order := []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst}[rnd.IntN(2)]
+	q := tsdb.Query{Entity: d.entity, In: tsdb.Between(d.time(w.base, from), d.time(w.base, to)), Order: order}
+	cursor, last := "", time.Time{}
+	for {
+		page, err := w.repo(d).Page(d.tenant.ctx(w.ctx), q, 1+rnd.IntN(7), cursor)
+		if err != nil {
+			return err
+		}
+		for _, p := range page.Points {
+			w.inOrder("Page", d, q.In, order, last, p.Time)
+			last = p.Time
+			w.shown("Page", d, d.plain, &o, p)
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	w.missing("Page", d, d.plain, &o, from, to, w.clock.now())
+	return nil
+}
+
+// askGet asks for one point.
+func (w *world) askGet(rnd *rand.Rand, d *device) error {
+	slot, _ := w.someSlots(rnd, d)
+	o := d.plain.owed(slot, slot+1)
+	p, err := w.repo(d).Get(d.tenant.ctx(w.ctx), d.entity, d.time(w.base, slot))
+	switch {
+	case err == nil:
+		w.shown("Get", d, d.plain, &o, p)
+	case !errors.Is(err, tsdb.ErrNotFound):
+		return err
+	}
+	w.missing("Get", d, d.plain, &o, slot, slot+1, w.clock.now())
+	return nil
+}
+
+// askLatestN asks for the newest few, which leave out none.
+func (w *world) askLatestN(rnd *rand.Rand, d *device) error {
+	const n = 8
+	o := d.plain.owed(0, w.slotNow(d)+1)
+	points, err := w.repo(d).LatestN(d.tenant.ctx(w.ctx), d.entity, n)
+	if err != nil {
+		return err
+	}
+	oldest, last := 0, time.Time{}
+	for _, p := range points {
+		w.inOrder("LatestN", d, tsdb.AllTime(), tsdb.NewestFirst, last, p.Time)
+		last = p.Time
+		w.shown("LatestN", d, d.plain, &o, p)
+	}
+	if len(points) == n {
+		oldest = points[n-1].Value.Slot
+	}
+	w.missing("LatestN", d, d.plain, &o, oldest, len(o.slots), w.clock.now())
+	return nil
+}
+
+// askAsOf asks for what was the newest at a time.
+func (w *world) askAsOf(rnd *rand.Rand, d *device) error {
+	slot, _ := w.someSlots(rnd, d)
+	at := d.time(w.base, slot)
+	o := d.plain.owed(0, slot+1)
+	p, err := w.repo(d).AsOf(d.tenant.ctx(w.ctx), d.entity, at)
+	floor := -1
+	for i, is := range o.slots {
+		if is {
+			floor = i
+		}
+	}
+	if err == nil && p.Time.After(at) {
+		w.fail("AsOf %v of tenant %s, device %s (%d): %v", at, d.tenant.id, d.entity, d.n, p.Time)
+	}
+	return w.newest("AsOf", d, d.plain, floor, p, err)
+}

@@ -1,0 +1,80 @@
+package soak
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestSoak puts everything on at once for as long as -soak says, and looks whether all that was promised holds.
+func TestSoak(t *testing.T) {
+	seed := *soakSeed
+	if seed == 0 {
+		seed = rand.Uint64()>>1 + 1
+	}
+	p := newPlan(*soakFor, seed, raceEnabled)
+	t.Log(p)
+	w := openWorld(t, p)
+	samples := w.run()
+	w.conn.Clear()
+	w.line()
+	ended := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+p.duration/3)
+	defer cancel()
+	w.checkGrowth(samples)
+	w.checkProgress()
+	w.check(ctx, w.another(tsdb.CacheOptions{}))
+	w.clock.forward(2 * time.Minute) // all buckets are closed, and all marks settled
+	w.checkRollups(ctx, w.store)
+	t.Logf("rows in the table, by kind: %v", w.checkRows(ctx))
+	w.checkCollected(ctx)
+	t.Logf("held against the account in %v", time.Since(ended).Round(time.Millisecond))
+}
+
+// checkProgress fails a run that has shown nothing, as nothing went on.
+func (w *world) checkProgress() {
+	s := &w.stats
+	if s.acked.Load() == 0 || s.events.Load() == 0 || s.reads.Load() < 2*s.readErrors.Load() || s.faults.Load() == 0 || s.passes.Load() == 0 {
+		w.fail("there was no progress")
+	}
+}
+
+// another returns another store on the table, through the same faults.
+func (w *world) another(cache tsdb.CacheOptions) *tsdb.Store {
+	client, _ := tsdbtest.Clients(w.t, w.conn)
+	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.clock.now, Cache: cache})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// run puts the load on, and returns when all of it has ended.
+func (w *world) run() (samples []sample) {
+	w.openWriter()
+	end := time.AfterFunc(w.duration, w.stop)
+	defer end.Stop()
+	var load, erasure sync.WaitGroup
+	for n := range producers {
+		load.Go(func() { w.produce(n) })
+	}
+	for way := range ways {
+		load.Go(func() { w.add(way) })
+	}
+	for n := range w.readers {
+		load.Go(func() { w.read(n) })
+	}
+	for _, f := range []func(){w.rotate, w.disturb, w.work, w.list, w.collect, w.report, func() { samples = w.watch() }} {
+		load.Go(f)
+	}
+	erasure.Go(w.erase)
+	load.Wait()
+	erasure.Wait()
+	return samples
+}

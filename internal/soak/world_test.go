@@ -1,0 +1,202 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// world is everything that one run is about.
+type world struct {
+	plan
+	t     *testing.T
+	ctx   context.Context // ends when the load is to end
+	stop  context.CancelFunc
+	clock clock
+	base  time.Time // of slot 0
+	begun time.Time
+
+	store      *tsdb.Store
+	other      *tsdb.Store // of another process, as it were; it only reads
+	conn       *tsdbtest.Conn
+	table      *bigtable.Table // without faults
+	dir        string
+	plain      *tsdb.Schema[reading]
+	short      *tsdb.Schema[reading]
+	fineRollup *rollup.Rollup[reading]
+	coarse     *rollup.Rollup[reading]
+	added      *added
+	writer     atomic.Pointer[tsdb.Writer]
+	victim     *customer
+	customers  []*customer
+	devices    []*device
+	byTenant   map[string]*customer
+	shortOnes  []*device
+
+	stats    stats
+	failures atomic.Int32
+	erasure  atomic.Bool // has ended
+}
+
+// stats are what the run has done.
+type stats struct {
+	put, acked, rejected, unknown, buried, events, buriedEvents, buriedVictim atomic.Int64
+	reads, readErrors, points, faults, outages                                atomic.Int64
+	rotations, kept, flushes, passes, buckets, collections                    atomic.Int64
+}
+
+// openWorld makes the schemas, the store and the devices.
+func openWorld(t *testing.T, p plan) *world {
+	w := &world{plan: p, t: t, dir: t.TempDir(), byTenant: map[string]*customer{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.ctx, w.stop = ctx, cancel
+	t.Cleanup(cancel)
+	measure := []rollup.Measure[reading]{{Name: "x", Of: func(r reading) (float64, bool) { return r.X, true }, Decimals: 2, Max: 100}}
+	w.fineRollup = rollup.MustDefine("fine", window.Every(p.fine), measure, rollup.Options{Lateness: time.Second, Span: 60 * p.fine})
+	w.coarse = rollup.MustDefine("coarse", window.Every(coarseBy*p.fine), measure, rollup.Options{From: "fine", Lateness: time.Second, Span: 60 * p.fine})
+	w.plain = tsdb.MustDefine("plain", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{
+		Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3}, Rollups: []tsdb.Rollup{w.fineRollup, w.coarse},
+	})
+	w.short = tsdb.MustDefine("short", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{
+		Precision: tsdb.Milliseconds, Retention: gc.Class{Name: "brief", Policy: gc.MaxAge(p.shortAge)},
+	})
+	w.added = newAdded(p)
+	w.store, w.conn, w.table = tsdbtest.OpenTable(t, tsdbtest.Options{
+		Dir: w.dir + "/table", Clock: w.clock.now, RequireTenant: true, Cache: tsdb.CacheOptions{Entries: p.cacheEntries},
+		Timeouts: tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout},
+	}, w.plain, w.short, w.added.schema)
+	w.other = w.another(tsdb.CacheOptions{Entries: p.cacheEntries})
+	w.base = time.Now().Truncate(coarseBy * p.fine).UTC()
+	w.begun = time.Now()
+	w.populate()
+	w.added.populate(w)
+	return w
+}
+
+// populate makes tenants and devices. Their names are those that are easily mixed up: one the beginning of another, the same
+// devices for each, separators and escapes within.
+func (w *world) populate() {
+	for i := range w.tenants {
+		c := &customer{id: must(tenant.Parse(fmt.Sprintf("t%d", i)))}
+		w.customers = append(w.customers, c)
+		w.byTenant[c.id.String()] = c
+	}
+	w.victim = w.customers[w.tenants/2+5] // one with many devices
+	rnd := rand.New(rand.NewPCG(w.seed, 1))
+	for n := range w.plan.devices {
+		c := w.customers[n%w.tenants]
+		if n >= w.tenants && n%10 < 3 {
+			c = w.customers[n%w.noisy] // these few have a third of all devices
+		}
+		d := &device{n: n, tenant: c, offset: time.Duration(rnd.IntN(int(slotWidth/time.Millisecond))) * time.Millisecond}
+		i := len(c.devices)
+		d.entity = tsdb.NewEntity([]string{"s", "s#", "s%23", "s#1"}[i%4], fmt.Sprintf("d%d", i))
+		d.plain = newSeries(w.slots(), 0)
+		if n%10 == 7 {
+			d.short = newSeries(w.slots(), w.shortAge)
+			w.shortOnes = append(w.shortOnes, d)
+		}
+		c.devices = append(c.devices, d)
+		w.devices = append(w.devices, d)
+	}
+}
+
+func (c *customer) ctx(ctx context.Context) context.Context { return tenant.NewContext(ctx, c.id) }
+
+// find returns the device of an entity of a tenant.
+func (c *customer) find(e tsdb.Entity) *device {
+	for _, d := range c.devices {
+		if d.entity == e {
+			return d
+		}
+	}
+	return nil
+}
+
+// slotNow returns the slot of now for a device.
+func (w *world) slotNow(d *device) int { return int((time.Since(w.base) - d.offset) / slotWidth) }
+
+func (w *world) seriesOf(d *device, dataset string) *series {
+	if dataset == w.short.Name() {
+		return d.short
+	}
+	return d.plain
+}
+
+// fail reports what must not be, and ends the load.
+func (w *world) fail(format string, args ...any) {
+	if w.failures.Add(1) <= 20 {
+		w.t.Errorf("[%v, seed %d] %s", time.Since(w.begun).Round(time.Millisecond), w.seed, fmt.Sprintf(format, args...))
+	}
+	w.stop()
+}
+
+// excused reports whether the faults explain an error: of a read, or with what only writes meet besides, of another call.
+func excused(err error, besides ...codes.Code) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	for _, e := range unwrapAll(err) {
+		st, ok := e.(interface{ GRPCStatus() *status.Status })
+		if !ok {
+			continue
+		}
+		code := st.GRPCStatus().Code()
+		if slices.Contains(passing, code) || slices.Contains(besides, code) || code == codes.Canceled {
+			return true
+		}
+	}
+	return false
+}
+
+// unwrapAll returns an error and all that it wraps.
+func unwrapAll(err error) []error {
+	all := []error{err}
+	for i := 0; i < len(all); i++ {
+		switch e := all[i].(type) {
+		case interface{ Unwrap() error }:
+			if inner := e.Unwrap(); inner != nil {
+				all = append(all, inner)
+			}
+		case interface{ Unwrap() []error }:
+			all = append(all, e.Unwrap()...)
+		}
+	}
+	return all
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
