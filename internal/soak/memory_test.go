@@ -49,6 +49,7 @@ func (w *world) watch() (samples []sample) {
 	most := w.bound()
 	w.t.Logf("memory: at most %d MiB of heap, %d MiB of the process and %d goroutines", most>>20, w.boundRSS()>>20, mostGoroutines)
 	for pause(w.ctx, max(2*time.Second, w.duration/200)) {
+		w.collectMetrics()
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

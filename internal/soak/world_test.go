@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"go.opentelemetry.io/otel/sdk/metric"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -25,6 +26,7 @@ import (
 
 // world is everything that one run is about.
 type world struct {
+	metrics *metric.ManualReader
 	plan
 	t     *testing.T
 	ctx   context.Context // ends when the load is to end
@@ -80,7 +82,8 @@ func openWorld(t *testing.T, p plan) *world {
 	w.added = newAdded(p)
 	w.store, w.conn, w.table = tsdbtest.OpenTable(t, tsdbtest.Options{
 		Dir: w.dir + "/table", Clock: w.clock.now, RequireTenant: true, Cache: tsdb.CacheOptions{Entries: p.cacheEntries},
-		Timeouts: tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout},
+		Timeouts:  tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout},
+		Telemetry: w.telemetry(),
 	}, w.plain, w.short, w.added.schema)
 	w.other = w.another(tsdb.CacheOptions{Entries: p.cacheEntries})
 	w.base = time.Now().Truncate(coarseBy * p.fine).UTC()
