@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 
@@ -87,9 +88,6 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 	return buckets, ctx.Err()
 }
 
-// errFound ends a computation of which the first bucket was wanted.
-var errFound = errors.New("found")
-
 // rebuild rebuilds one entity, row by row.
 func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets int, err error) {
 	path, err := l.path(e)
@@ -128,18 +126,44 @@ func (l *level[T]) next(ctx context.Context, path string, s span) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	err = l.compute(ctx, path, s, func(b bucket) error {
-		if b.start < s.from {
-			return nil
-		}
-		first = min(first, b.start)
-		return errFound
-	})
-	if err != nil && !errors.Is(err, errFound) {
+	something, err := l.first(ctx, path, s)
+	if err != nil {
 		return 0, err
 	}
+	first = min(first, something)
 	if first >= s.to {
 		return -1, nil
+	}
+	return first, nil
+}
+
+// first returns the start of the first bucket that starts in s and has something to hold; the largest number for none.
+func (l *level[T]) first(ctx context.Context, path string, s span) (int64, error) {
+	if l.startOf(s.from) < s.from {
+		s.from = l.endOf(s.from)
+	}
+	s.to = l.endOf(s.to - 1)
+	first := int64(math.MaxInt64)
+	if s.empty() {
+		return first, nil
+	}
+	if l.source != nil {
+		err := l.source.read(ctx, path, s, false, func(b bucket) (bool, error) {
+			first = l.startOf(b.start)
+			return false, nil
+		})
+		return first, err
+	}
+	in := tsdb.Between(time.UnixMilli(s.from), time.UnixMilli(s.to))
+	for p, err := range l.repo.Range(ctx, entityAt(path), in, tsdb.OldestFirst, tsdb.Limit(1)) {
+		bad, undecoded := errors.AsType[*tsdb.PointError](err)
+		switch {
+		case undecoded:
+			p.Time = bad.Time
+		case err != nil:
+			return 0, err
+		}
+		first = l.startOf(p.Time.UnixMilli())
 	}
 	return first, nil
 }
