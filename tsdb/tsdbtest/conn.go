@@ -3,6 +3,7 @@ package tsdbtest
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -118,15 +119,16 @@ func (c *Conn) due(m Method, upkeep bool) (faults []Fault, outage bool) {
 	} else {
 		c.counts.Calls[m]++
 	}
-	for _, f := range c.faults {
+	c.faults = slices.DeleteFunc(c.faults, func(f *active) (over bool) {
 		if f.method != "" && f.method != m {
-			continue
+			return false
 		}
 		f.seen++
-		if f.seen > f.skip && (f.times == 0 || f.seen <= f.skip+f.times) {
+		if f.seen > f.skip {
 			faults = append(faults, f.Fault)
 		}
-	}
+		return f.times > 0 && f.seen >= f.skip+f.times
+	})
 	return faults, c.outages > 0
 }
 
