@@ -18,13 +18,17 @@ func TestSoak(t *testing.T) {
 		seed = rand.Uint64()>>1 + 1
 	}
 	p := newPlan(*soakFor, seed, raceEnabled)
+	checking := 5*time.Minute + p.duration/3 // at most
+	if end, ok := t.Deadline(); ok && p.duration > time.Minute && time.Until(end) < p.duration+checking {
+		t.Fatalf("-soak %v does not fit into what go test allows: give it -timeout %v", p.duration, (p.duration + checking + 5*time.Minute).Round(time.Minute))
+	}
 	t.Log(p)
 	w := openWorld(t, p)
 	samples := w.run()
 	w.conn.Clear()
 	w.line()
 	ended := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+p.duration/3)
+	ctx, cancel := context.WithTimeout(t.Context(), checking)
 	defer cancel()
 	w.checkGrowth(samples)
 	w.checkProgress()
