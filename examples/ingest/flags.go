@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -25,6 +26,7 @@ type options struct {
 	journal   string
 	keys      keys
 	retention gc.Class
+	seen      observe.Options
 
 	addr   string
 	tokens tokens
@@ -82,6 +84,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&tenantName, "tenant", "", "whose the points of the file are")
 	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
 
+	o.seen.Flags(flags)
+
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, "Stores InfluxDB line protocol that comes over HTTP, or from a file.")
 		flags.SetOutput(stdout)
@@ -99,6 +103,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		func() error { return o.checkStore(given, keep) },
 		func() error { return o.checkFile(given, tenantName, precision) },
 		func() error { return o.checkServer(given, tokenFile, remote) },
+		func() error { return o.seen.Check(remote) },
 	} {
 		if err := check(); err != nil {
 			return o, usageError{err}

@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -35,18 +36,19 @@ type streams struct {
 }
 
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
+func openStore(ctx context.Context, o options, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
 		if o.dir == "" { // which New takes for a store in memory
 			return nil, errors.New("-dir is empty")
 		}
-		return embedded.New(ctx, embedded.Options{Dir: o.dir, RequireTenant: true})
+		return embedded.New(ctx, embedded.Options{Dir: o.dir, RequireTenant: true, Telemetry: telemetry})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
 		return nil, err
 	}
 	config.RequireTenant = true // each request acts as the tenant of its token, or not at all
+	config.Telemetry = telemetry
 	return tsdb.Open(ctx, config)
 }
 
@@ -62,7 +64,13 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		}
 		defer lis.Close()
 	}
-	store, err := openStore(ctx, o)
+	log := slog.New(slog.NewTextHandler(std.err, nil))
+	seen, err := observe.Open(ctx, "ingest", o.seen, log)
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	store, err := openStore(ctx, o, seen.Telemetry)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
 			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
@@ -81,6 +89,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	}
 	in := &ingester{datasets: ds, store: store, writer: w, journaled: o.journal != ""}
 	fmt.Fprintf(std.out, "Store     %s\n", o.where())
+	seen.Print(std.out)
 	if in.journaled {
 		st := w.Stats().Journal
 		fmt.Fprintf(std.out, "Journal   %s, with %d points to deliver and %d dead letters\n", o.journal, st.Points, st.DeadLetters)
@@ -88,7 +97,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if o.file != "" {
 		err = importFile(ctx, o, in, std)
 	} else {
-		err = serve(ctx, o, in, lis, std)
+		err = serve(ctx, o, in, lis, log, std)
 	}
 	// Ctrl-C does not end the delivery of what was taken. Requests have waited for their points, so little is left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
@@ -124,8 +133,8 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 }
 
 // serve answers requests until ctx ends, lets those under way finish, and prints what became of all lines.
-func serve(ctx context.Context, o options, in *ingester, lis net.Listener, std streams) error {
-	s := newServer(in, o.tokens, o.limits, slog.New(slog.NewTextHandler(std.err, nil)))
+func serve(ctx context.Context, o options, in *ingester, lis net.Listener, log *slog.Logger, std streams) error {
+	s := newServer(in, o.tokens, o.limits, log)
 	srv := s.http()
 	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	stopped := make(chan error, 1)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -27,6 +28,7 @@ type options struct {
 	limits     limits
 	cache      tsdb.CacheOptions
 	drain      time.Duration
+	seen       observe.Options
 }
 
 // where says where the points are.
@@ -72,6 +74,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.cache.Entries, "cache", 10_000, "how many entities' latest points to keep in memory, for requests with max_stale; 0 is none")
 	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests under way may take after Ctrl-C")
 
+	o.seen.Flags(flags)
+
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, "Answers HTTP requests for the latest points of devices, and for those before them.")
 		flags.SetOutput(stdout)
@@ -89,6 +93,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		func() error { return o.checkStore(given) },
 		func() error { return o.readSecrets(given, tokenFile, keyFile) },
 		func() error { return o.checkServer(remote) },
+		func() error { return o.seen.Check(remote) },
 	} {
 		if err := check(); err != nil {
 			return o, usageError{err}

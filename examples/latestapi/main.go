@@ -23,14 +23,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
+func openStore(ctx context.Context, o options, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
-		return embedded.New(ctx, embedded.Options{Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true})
+		return embedded.New(ctx, embedded.Options{Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Telemetry: telemetry})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
@@ -38,6 +39,7 @@ func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
 	}
 	config.Cache = o.cache
 	config.RequireTenant = true
+	config.Telemetry = telemetry
 	config.CursorKeys = o.cursorKeys // which are those of the environment where no file is given
 	return tsdb.Open(ctx, config)
 }
@@ -67,7 +69,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return fmt.Errorf("cannot listen on %s; choose another address with -addr: %w", o.addr, err)
 	}
 	defer lis.Close()
-	store, err := openStore(ctx, o)
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	seen, err := observe.Open(ctx, "latestapi", o.seen, log)
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	store, err := openStore(ctx, o, seen.Telemetry)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
 			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
@@ -79,6 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	fmt.Fprintf(stdout, "Store     %s\n", o.where())
+	seen.Print(stdout)
 	if o.demo {
 		n, err := fill(ctx, store, time.Now())
 		if err != nil {
@@ -89,12 +98,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if o.ownKey {
 		fmt.Fprintln(stdout, "Cursors   of this process only; -cursor-keys makes them last, and valid in other replicas")
 	}
-	return serve(ctx, o, store, lis, stdout, stderr)
+	return serve(ctx, o, store, lis, stdout, log)
 }
 
 // serve answers requests until ctx ends, and lets those under way finish.
-func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, stdout, stderr io.Writer) error {
-	s, err := newServer(store, o.tokens, o.limits, slog.New(slog.NewTextHandler(stderr, nil)))
+func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, stdout io.Writer, log *slog.Logger) error {
+	s, err := newServer(store, o.tokens, o.limits, log)
 	if err != nil {
 		return errors.Join(err, lis.Close())
 	}

@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -31,6 +33,9 @@ type options struct {
 	dir     string
 	journal string // the folder in dir that is the journal of views
 	doomed  bool
+	seen    observe.Options
+
+	telemetry tsdb.Telemetry // for the stores that are opened, one after another
 }
 
 // usageError is a mistake on the command line.
@@ -42,6 +47,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "./tidemark-rollups", "keep points, rollups and a journal in this `folder`, made where there is none")
 	flags.BoolVar(&o.doomed, "doomed", false, "only add views, and be killed before all are delivered: the program starts itself like that")
+	o.seen.Flags(flags)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, "Keeps temperatures by hour and day, and views by day, and shows that they stay right.")
 		flags.SetOutput(stdout)
@@ -56,6 +62,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case o.dir == "":
 		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
 	}
+	if err := o.seen.Check(false); err != nil {
+		return o, usageError{err}
+	}
 	o.journal = filepath.Join(o.dir, "journal")
 	return o, nil
 }
@@ -68,7 +77,7 @@ func now() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 
 // withStore runs do with the tenant's store, and closes it.
 func withStore(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) (err error) {
-	store, err := embedded.New(ctx, embedded.Options{Dir: filepath.Join(o.dir, "store"), Clock: now})
+	store, err := embedded.New(ctx, embedded.Options{Dir: filepath.Join(o.dir, "store"), Clock: now, Telemetry: o.telemetry})
 	if errors.Is(err, embedded.ErrLocked) {
 		return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
 	}
@@ -88,6 +97,13 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	seen, err := observe.Open(ctx, "rollups", o.seen, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	seen.Print(stdout)
+	o.telemetry = seen.Telemetry
 	if o.doomed {
 		return withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) error { return addAndDie(ctx, store, id, o) })
 	}

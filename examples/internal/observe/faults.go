@@ -1,0 +1,51 @@
+package observe
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+)
+
+// quiet is how long the faults of telemetry are only counted after one was logged: a collector that is away for a night is
+// no reason to fill the log.
+const quiet = time.Minute
+
+// faults logs what goes wrong with telemetry itself.
+type faults struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	last    time.Time
+	skipped int
+}
+
+// watchFaults takes the faults that OpenTelemetry has nobody else to tell of.
+func watchFaults(log *slog.Logger) *faults {
+	f := &faults{log: log}
+	otel.SetErrorHandler(f)
+	return f
+}
+
+// Handle implements otel.ErrorHandler.
+func (f *faults) Handle(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.last.IsZero() && time.Since(f.last) < quiet {
+		f.skipped++
+		return
+	}
+	f.log.Warn("telemetry is not delivered", "error", err, "more_before", f.skipped)
+	f.last, f.skipped = time.Now(), 0
+}
+
+// close logs how many faults were only counted.
+func (f *faults) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.skipped > 0 {
+		f.log.Warn("telemetry was not delivered", "times", f.skipped)
+	}
+	f.skipped = 0
+}

@@ -1,0 +1,107 @@
+// Package observe lets an example be seen from outside: its metrics by Prometheus, its traces and metrics by whatever takes
+// OTLP, its faults in its log. Nothing of it is on unless the command line says so, but for the log.
+package observe
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+)
+
+// Options are what the command line says. The zero value shows nothing.
+type Options struct {
+	metrics  string // host:port
+	otlp     string // the URL of a collector
+	fromEnv  bool   // that URL is the environment's
+	tenants  int
+	details  bool
+	nonLocal bool // metrics may be reached from other machines
+}
+
+// endpointVariable is the standard variable that -otlp-endpoint goes before.
+const endpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+// mostTenants is what tsdb.Telemetry takes.
+const mostTenants = 1000
+
+// Flags adds the flags.
+func (o *Options) Flags(flags *flag.FlagSet) {
+	flags.StringVar(&o.metrics, "metrics-addr", "",
+		"show metrics to Prometheus at /metrics on this `host:port`, apart from all else; port 0 takes any that is free")
+	flags.StringVar(&o.otlp, "otlp-endpoint", "",
+		"send traces and metrics by OTLP over HTTP to the collector at this `URL`, such as http://127.0.0.1:4318. Or the variable "+
+			endpointVariable+"; other OTEL_ variables hold too")
+	flags.IntVar(&o.tenants, "tenants-in-metrics", 0,
+		"how `many` tenants are named in metrics and traces, the first that come; the others are one, _OTHER. 0 names none")
+	flags.BoolVar(&o.details, "log-details", false, "put tenants and the texts of errors into the log, and the texts into traces; keys may stand in them")
+}
+
+// Check refuses what cannot be meant. Remote says that ports may be reached from other machines.
+func (o *Options) Check(remote bool) error {
+	o.nonLocal = remote
+	if o.metrics != "" {
+		if err := o.checkMetrics(); err != nil {
+			return err
+		}
+	}
+	if o.otlp == "" {
+		o.otlp, o.fromEnv = os.Getenv(endpointVariable), true
+	}
+	if o.otlp != "" {
+		name := "-otlp-endpoint"
+		if o.fromEnv {
+			name = endpointVariable
+		}
+		if err := checkEndpoint(o.otlp); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if o.tenants < 0 || o.tenants > mostTenants {
+		return fmt.Errorf("-tenants-in-metrics is %d, and has to be 0 to %d", o.tenants, mostTenants)
+	}
+	return nil
+}
+
+func (o *Options) checkMetrics() error {
+	host, port, err := net.SplitHostPort(o.metrics)
+	if err != nil {
+		return fmt.Errorf("-metrics-addr is %q, and has to be host:port: %w", o.metrics, err)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("-metrics-addr is %q, and its port has to be a number from 0 to 65535", o.metrics)
+	}
+	if !o.nonLocal && !loopback(host) {
+		return fmt.Errorf("-metrics-addr %s can be reached from other machines, and anybody there could read it; "+
+			"-allow-remote takes that risk, where there is that flag", o.metrics)
+	}
+	return nil
+}
+
+func checkEndpoint(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.New("it is no URL; such as http://127.0.0.1:4318") // err would repeat a password in it
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return fmt.Errorf("it is %q, and has to be a URL such as http://127.0.0.1:4318", u.Redacted())
+	case u.User != nil:
+		return errors.New("it holds a user, which OTLP has no place for; OTEL_EXPORTER_OTLP_HEADERS takes a token")
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("it is %q, and must have neither a query nor a fragment", u.Redacted())
+	}
+	return nil
+}
+
+// loopback says whether only this machine reaches a host's address. An empty host is every address.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

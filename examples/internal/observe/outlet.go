@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// exit is how long the end of the program may take to hand over what has not been sent.
+const exit = 3 * time.Second
+
+// Outlet is where a program is seen. Close it after the store.
+type Outlet struct {
+	// Telemetry is for the store.
+	Telemetry tsdb.Telemetry
+
+	faults *faults
+	lis    net.Listener // nil where Prometheus is not served
+	srv    *http.Server
+	served chan struct{}
+	spans  *trace.TracerProvider // nil without OTLP
+	sender trace.SpanExporter
+	meters *metric.MeterProvider // nil where nobody takes metrics
+	otlp   string
+}
+
+// Open begins to show a program. Service is its name, and log takes the faults of the store and of the telemetry itself.
+// Options have to be checked. Its error names the flag.
+func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *Outlet, err error) {
+	out := &Outlet{
+		Telemetry: tsdb.Telemetry{
+			TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(),
+			Logger: log, Details: o.details, Tenants: o.tenants,
+		},
+		faults: watchFaults(log),
+	}
+	defer func() {
+		if err != nil {
+			out.Close()
+		}
+	}()
+	what, err := resourceOf(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	readers := []metric.Option{metric.WithResource(what)}
+	if o.metrics != "" {
+		reader, err := out.serve(ctx, o.metrics, log)
+		if err != nil {
+			return nil, err
+		}
+		readers = append(readers, metric.WithReader(reader))
+	}
+	if o.otlp != "" {
+		reader, err := out.send(ctx, o.otlp, what)
+		if err != nil {
+			return nil, err
+		}
+		readers = append(readers, metric.WithReader(reader))
+		out.otlp = o.otlp
+		out.Telemetry.TracerProvider = out.spans
+	}
+	if len(readers) > 1 {
+		out.meters = metric.NewMeterProvider(readers...)
+		out.Telemetry.MeterProvider = out.meters
+	}
+	if out.srv != nil { // not before there is something to show
+		out.served = make(chan struct{})
+		go out.listen(log)
+	}
+	return out, nil
+}
+
+// resourceOf says what program this is. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before.
+func resourceOf(ctx context.Context, service string) (*resource.Resource, error) {
+	r, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName(service), semconv.ServiceVersion(version())),
+		resource.WithFromEnv(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return r, nil
+}
+
+// version is that of the program: of its module, or of the commit that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return "devel"
+}
+
+// Print says where the program is seen.
+func (out *Outlet) Print(to io.Writer) {
+	if out.lis != nil {
+		fmt.Fprintf(to, "Metrics   http://%s%s\n", out.lis.Addr(), path)
+	}
+	if out.otlp != "" {
+		fmt.Fprintf(to, "OTLP      to %s\n", out.otlp)
+	}
+}
+
+// Close hands over what has not been sent, for three seconds at most, and ends everything. What cannot be sent is told to the
+// log: it is no failure of the program.
+func (out *Outlet) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), exit)
+	defer cancel()
+	var ends sync.WaitGroup
+	if out.spans != nil {
+		ends.Go(func() {
+			if err := out.spans.Shutdown(ctx); err != nil {
+				out.faults.Handle(fmt.Errorf("the last traces: %w", err))
+			}
+			_ = out.sender.Shutdown(ctx) // ends the request under way, which the provider leaves behind
+		})
+	}
+	if out.meters != nil {
+		ends.Go(func() {
+			if err := out.meters.Shutdown(ctx); err != nil && !errors.Is(err, metric.ErrReaderShutdown) {
+				out.faults.Handle(fmt.Errorf("the last metrics: %w", err))
+			}
+		})
+	}
+	ends.Wait()
+	if out.srv != nil {
+		out.end(ctx)
+	}
+	out.faults.close()
+}

@@ -1,0 +1,70 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+)
+
+// path is where the metrics are.
+const path = "/metrics"
+
+// serve takes the address, and returns what collects metrics when they are asked for.
+func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (metric.Reader, error) {
+	registry := prometheus.NewRegistry()
+	// The exporter's own default goes by a global of another package; and the names are what the dashboard is made of.
+	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(),
+		exporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
+	if err != nil {
+		return nil, fmt.Errorf("-metrics-addr: %w", err)
+	}
+	if out.lis, err = new(net.ListenConfig).Listen(ctx, "tcp", addr); err != nil {
+		return nil, fmt.Errorf("cannot listen on %s; choose another address with -metrics-addr: %w", addr, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+path, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorHandling:       promhttp.ContinueOnError, // what can be told is told
+		MaxRequestsInFlight: 4,
+	}))
+	out.srv = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       5 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	return reader, nil
+}
+
+// listen answers until the outlet is closed.
+func (out *Outlet) listen(log *slog.Logger) {
+	defer close(out.served)
+	if err := out.srv.Serve(out.lis); !errors.Is(err, http.ErrServerClosed) {
+		log.Error("metrics are not shown any more", "error", err)
+	}
+}
+
+// end lets a request under way finish.
+func (out *Outlet) end(ctx context.Context) {
+	if out.served == nil { // it never began
+		_ = out.lis.Close()
+		return
+	}
+	if err := out.srv.Shutdown(ctx); err != nil {
+		_ = out.srv.Close()
+	}
+	<-out.served
+}
