@@ -135,6 +135,7 @@ func TestFile(t *testing.T) {
 // served is a server in a process of its own.
 type served struct {
 	url    string
+	seen   string // where its metrics are; empty where they are nowhere
 	cmd    *exec.Cmd
 	lines  *bufio.Scanner
 	stderr *bytes.Buffer
@@ -143,6 +144,12 @@ type served struct {
 func serving(t *testing.T, args ...string) *served {
 	t.Helper()
 	cmd, stderr := program(t, append(args, "-token", "secret=acme", "-addr", "127.0.0.1:0")...)
+	return begin(t, cmd, stderr)
+}
+
+// begin runs the program until it listens.
+func begin(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *served {
+	t.Helper()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +161,9 @@ func serving(t *testing.T, args ...string) *served {
 	for s.url == "" && s.lines.Scan() {
 		if url, ok := strings.CutPrefix(s.lines.Text(), "Listening on "); ok {
 			s.url, _, _ = strings.Cut(url, ";")
+		}
+		if url, ok := strings.CutPrefix(s.lines.Text(), "Metrics "); ok {
+			s.seen = strings.TrimSpace(url)
 		}
 	}
 	if s.url == "" {

@@ -37,6 +37,7 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 type process struct {
 	t      *testing.T
 	url    string
+	seen   string // where its metrics are; empty where they are nowhere
 	cmd    *exec.Cmd
 	lines  *bufio.Scanner
 	out    strings.Builder
@@ -58,6 +59,9 @@ func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *process {
 	t.Cleanup(s.client.CloseIdleConnections)
 	for s.lines.Scan() {
 		s.out.WriteString(s.lines.Text() + "\n")
+		if url, ok := strings.CutPrefix(s.lines.Text(), "Metrics "); ok {
+			s.seen = strings.TrimSpace(url)
+		}
 		if rest, ok := strings.CutPrefix(s.lines.Text(), "Listening on "); ok {
 			s.url, _, _ = strings.Cut(rest, ";")
 			return s

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -15,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/examples/internal/dashtest"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
@@ -42,9 +42,15 @@ func TestTwice(t *testing.T) {
 				t.Fatal("the doomed process was not killed")
 			}
 		}
-		var out bytes.Buffer
-		if err := run(t.Context(), []string{"-dir", dir}, &out); err != nil {
+		out := watched{ctx: t.Context(), seen: dashtest.New("rollups")}
+		if err := run(t.Context(), []string{"-dir", dir, "-metrics-addr", "127.0.0.1:0"}, &out); err != nil {
 			t.Fatalf("run %d: %v, after\n%s", i+1, err, &out)
+		}
+		if n := dashtest.Answered(t, out.seen); n < 2 {
+			t.Errorf("run %d: rollups answers for %d queries of the dashboard; it has to be those of rollups", i+1, n)
+		}
+		if lag := out.seen.Value(t, `max(tidemark_rollup_lag_seconds)`); lag < 0 || lag > 600 {
+			t.Errorf("run %d: the rollups are %v seconds behind right after the worker has come by", i+1, lag)
 		}
 		const plain, late = "  2026-03-30 00:00  1440 points   min   4.82   mean   9.89   max  14.93\n", "  2026-03-30 00:00  1441 points   min   4.82   mean   9.92   max  45.00\n"
 		if got := strings.Count(out.String(), late); got != 2 {

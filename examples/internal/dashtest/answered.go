@@ -1,0 +1,212 @@
+package dashtest
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// homes says which program answers for the metrics that begin so. All others are those of ingest.
+var homes = []struct{ prefix, program string }{
+	{"tidemark_cache_", "latestapi"},
+	{"db_client_response_returned_rows", "latestapi"}, // of reads, which ingest does none of
+	{"tidemark_rollup_", "rollups"},
+}
+
+func homeOf(metrics []string) string {
+	for _, m := range metrics {
+		for _, h := range homes {
+			if strings.HasPrefix(m, h.prefix) {
+				return h.program
+			}
+		}
+	}
+	return "ingest"
+}
+
+// Answered fails the test for each query of the dashboard and of the alert rules which is the program's to answer and returns
+// no number from the scrapes, or looks for a label that they have not got. It returns how many queries there were.
+func Answered(t *testing.T, s *Scrapes) (n int) {
+	t.Helper()
+	engine := newEngine()
+	for _, q := range slices.Concat(panels(t), alerts(t)) {
+		expr, err := parser.ParseExpr(filled(t, q, s.program))
+		if err != nil {
+			t.Errorf("%s: %v in %s", q.name, err, q.expr)
+			continue
+		}
+		if homeOf(metricsOf(expr)) != s.program {
+			continue
+		}
+		n++
+		if q.alert {
+			expr = measured(t, q, expr)
+		}
+		s.checkLabels(t, q, expr)
+		found := s.run(t, engine, q, expr)
+		if !slices.ContainsFunc(found, func(v promql.Sample) bool { return !math.IsNaN(v.F) }) {
+			t.Errorf("%s: %d results and no number among them for %s", q.name, len(found), expr)
+			continue
+		}
+		for _, m := range legendLabel.FindAllStringSubmatch(q.legend, -1) {
+			if !slices.ContainsFunc(found, func(v promql.Sample) bool { return v.Metric.Has(m[1]) }) {
+				t.Errorf("%s shows the label %s, which no result has", q.name, m[1])
+			}
+		}
+	}
+	return n
+}
+
+// Fires fails the test where an alert would not fire, however long it has to last.
+func Fires(t *testing.T, s *Scrapes, names ...string) {
+	t.Helper()
+	engine := newEngine()
+	for _, q := range alerts(t) {
+		if !slices.Contains(names, q.name) {
+			continue
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n == q.name })
+		expr, err := parser.ParseExpr(filled(t, q, s.program))
+		if err != nil {
+			t.Errorf("%s: %v", q.name, err)
+		} else if len(s.run(t, engine, q, expr)) == 0 {
+			t.Errorf("%s would not fire: %s", q.name, q.expr)
+		}
+	}
+	if len(names) > 0 {
+		t.Errorf("there are no alerts %v", names)
+	}
+}
+
+// legendLabel is a label that a legend shows.
+var legendLabel = regexp.MustCompile(`{{(\w+)}}`)
+
+// Value is what an expression that has one number says at the last scrape; zero where it says nothing.
+func (s *Scrapes) Value(t *testing.T, expr string) float64 {
+	t.Helper()
+	e, err := parser.ParseExpr(expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := s.run(t, newEngine(), query{name: "the test"}, e)
+	if len(v) == 0 {
+		return 0
+	}
+	return v[0].F
+}
+
+func newEngine() *promql.Engine {
+	return promql.NewEngine(promql.EngineOpts{MaxSamples: 1_000_000, Timeout: 10 * time.Second, LookbackDelta: 5 * time.Minute})
+}
+
+func (s *Scrapes) run(t *testing.T, engine *promql.Engine, q query, expr parser.Expr) promql.Vector {
+	t.Helper()
+	run, err := engine.NewInstantQuery(t.Context(), s, nil, expr.String(), s.at())
+	if err != nil {
+		t.Errorf("%s: %v in %s", q.name, err, expr)
+		return nil
+	}
+	defer run.Close()
+	v, err := run.Exec(t.Context()).Vector()
+	if err != nil {
+		t.Errorf("%s: %v in %s", q.name, err, expr)
+	}
+	return slices.Clone(v)
+}
+
+// measured is what an alert compares with its limit: the comparison returns nothing as long as all is well.
+func measured(t *testing.T, q query, expr parser.Expr) parser.Expr {
+	t.Helper()
+	b, ok := expr.(*parser.BinaryExpr)
+	if !ok || !b.Op.IsComparisonOperator() {
+		t.Errorf("%s does not compare with a limit: %s", q.name, expr)
+		return expr
+	}
+	if _, ok := b.RHS.(*parser.NumberLiteral); !ok {
+		t.Errorf("%s compares with what is no number: %s", q.name, expr)
+	}
+	return b.LHS
+}
+
+func selectors(expr parser.Expr) (all []*parser.VectorSelector) {
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if v, ok := n.(*parser.VectorSelector); ok {
+			all = append(all, v)
+		}
+		return nil
+	})
+	return all
+}
+
+func metricsOf(expr parser.Expr) (names []string) {
+	for _, v := range selectors(expr) {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// checkLabels fails the test where a query selects or groups by a label that its metrics have not got: it would return data
+// all the same, of too much or in one lump. A part that returns data without any metric is refused, as it hides that others
+// return none.
+func (s *Scrapes) checkLabels(t *testing.T, q query, expr parser.Expr) {
+	t.Helper()
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.VectorSelector:
+			s.checkSelector(t, q, n)
+		case *parser.AggregateExpr:
+			for _, name := range n.Grouping {
+				s.checkLabel(t, q, name, n.Expr)
+			}
+		case *parser.BinaryExpr:
+			if n.VectorMatching != nil {
+				for _, name := range n.VectorMatching.MatchingLabels {
+					s.checkLabel(t, q, name, n)
+				}
+			}
+			if n.Op == parser.LOR {
+				t.Errorf("%s: 'or' hides a side without data: %s", q.name, q.expr)
+			}
+		case *parser.Call:
+			if n.Func.Name == "vector" || strings.HasPrefix(n.Func.Name, "absent") {
+				t.Errorf("%s: %s has data where there is none: %s", q.name, n.Func.Name, q.expr)
+			}
+		}
+		return nil
+	})
+}
+
+// checkSelector looks for one series at least that a selector takes, and for one of its metric with each label.
+func (s *Scrapes) checkSelector(t *testing.T, q query, v *parser.VectorSelector) {
+	t.Helper()
+	if v.Name == "" {
+		t.Errorf("%s selects series without the name of their metric: %s", q.name, q.expr)
+	}
+	if !slices.ContainsFunc(s.series, func(one *series) bool { return matches(one.labels, v.LabelMatchers) }) {
+		t.Errorf("%s: there is no series %s", q.name, v)
+	}
+	for _, m := range v.LabelMatchers {
+		if m.Name != labels.MetricName && !slices.ContainsFunc(s.series, func(one *series) bool {
+			return one.labels.Get(labels.MetricName) == v.Name && one.labels.Has(m.Name)
+		}) {
+			t.Errorf("%s: no series %s has the label %s", q.name, v.Name, m.Name)
+		}
+	}
+}
+
+// checkLabel looks for a label in what each selector below an expression takes.
+func (s *Scrapes) checkLabel(t *testing.T, q query, name string, below parser.Expr) {
+	t.Helper()
+	for _, v := range selectors(below) {
+		if !slices.ContainsFunc(s.series, func(one *series) bool { return matches(one.labels, v.LabelMatchers) && one.labels.Has(name) }) {
+			t.Errorf("%s: no series %s has the label %s, by which they are grouped", q.name, v, name)
+		}
+	}
+}
