@@ -345,6 +345,8 @@ func TestExitCode(t *testing.T) {
 		{"-key cpu=host -tenant acme -dir " + locked + " -file " + good, 1, "-dir"},
 		{"-key cpu=host -tenant acme -cloud -file " + good, 1, "TIDEMARK_PROJECT"},
 		{"-key cpu=host -token s=acme -addr " + busy.Addr().String(), 1, "-addr"},
+		{"-key cpu=host -tenant acme -metrics-addr " + busy.Addr().String() + " -file " + good, 1, "-metrics-addr"},
+		{"-key cpu=host -tenant acme -otlp-endpoint http://127.0.0.1:1 -file " + good, 0, "telemetry is not delivered"},
 		{"extra", 2, "unexpected argument"},
 		{"", 2, "no -key"},
 		{"-key cpu=host", 2, "no -token"},

@@ -87,6 +87,7 @@ func TestSeen(t *testing.T) {
 		t.Errorf("ingest answers for %d queries of the dashboard; it has to be most of them", n)
 	}
 	dashtest.Fires(t, seen, "TidemarkPointsNotStored", "TidemarkOperationsFail")
+	dashtest.Listed(t, seen)
 	for expr, want := range map[string]float64{
 		`sum(tidemark_writer_points_total{tidemark_outcome="stored"})`:                    3 * (good + good/2),
 		`sum(tidemark_writer_points_total{tidemark_outcome="rejected"})`:                  3 * bad,

@@ -26,6 +26,7 @@ func TestSeen(t *testing.T) {
 	if n := dashtest.Answered(t, seen); n < 5 {
 		t.Errorf("latestapi answers for %d queries of the dashboard; it has to be those of the cache and of reads", n)
 	}
+	dashtest.Listed(t, seen)
 	for expr, want := range map[string]float64{
 		`sum(tidemark_cache_requests_total{tidemark_cache_result="hit"})`:                                    5,
 		`sum(db_client_operation_duration_seconds_count{db_operation_name="Latest",error_type!=""})`:         0, // nothing there is an answer

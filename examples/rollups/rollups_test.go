@@ -49,6 +49,7 @@ func TestTwice(t *testing.T) {
 		if n := dashtest.Answered(t, out.seen); n < 2 {
 			t.Errorf("run %d: rollups answers for %d queries of the dashboard; it has to be those of rollups", i+1, n)
 		}
+		dashtest.Listed(t, out.seen)
 		if lag := out.seen.Value(t, `max(tidemark_rollup_lag_seconds)`); lag < 0 || lag > 600 {
 			t.Errorf("run %d: the rollups are %v seconds behind right after the worker has come by", i+1, lag)
 		}

@@ -2,6 +2,8 @@ package dashtest
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,6 +65,33 @@ func Answered(t *testing.T, s *Scrapes) (n int) {
 	}
 	return n
 }
+
+// Listed fails the test where a metric of the program is not in the table beside the dashboard, or with another type, and where
+// one of the table is the program's and does not exist.
+func Listed(t *testing.T, s *Scrapes) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	for _, m := range tableLine.FindAllStringSubmatch(string(text), -1) {
+		listed[m[1]] = m[2]
+	}
+	for name, kind := range s.types {
+		if name != "target_info" && listed[name] != kind {
+			t.Errorf("%s, a %s, is in the table as %q", name, kind, listed[name])
+		}
+	}
+	for name := range listed {
+		if homeOf([]string{name}) == s.program && s.types[name] == "" {
+			t.Errorf("%s is in the table, and %s has not got it", name, s.program)
+		}
+	}
+}
+
+// tableLine is a line of the table of metrics: the name in Prometheus, and the type.
+var tableLine = regexp.MustCompile("(?m)^\\| `[a-z_.]+` \\| `([a-z_]+)` \\| ([a-z]+) \\|")
 
 // Fires fails the test where an alert would not fire, however long it has to last.
 func Fires(t *testing.T, s *Scrapes, names ...string) {

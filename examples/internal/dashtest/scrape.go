@@ -25,6 +25,7 @@ type Scrapes struct {
 	n       int // of scrapes
 	series  []*series
 	known   map[string]*series
+	types   map[string]string // of the metrics, by name
 }
 
 // series is one with its samples.
@@ -34,7 +35,9 @@ type series struct {
 }
 
 // New returns those of a program, whose name is the job that Prometheus knows it by.
-func New(program string) *Scrapes { return &Scrapes{program: program, known: map[string]*series{}} }
+func New(program string) *Scrapes {
+	return &Scrapes{program: program, known: map[string]*series{}, types: map[string]string{}}
+}
 
 // client leaves no connection behind.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
@@ -72,6 +75,7 @@ func (s *Scrapes) Scrape(ctx context.Context, url string) error {
 		if f.GetType() == dto.MetricType_SUMMARY {
 			return fmt.Errorf("%s is a summary, which nothing here makes", f.GetName())
 		}
+		s.types[f.GetName()] = strings.ToLower(f.GetType().String())
 		for _, one := range v {
 			s.add(one, host)
 		}

@@ -19,6 +19,7 @@ type faults struct {
 	mu      sync.Mutex
 	last    time.Time
 	skipped int
+	closed  bool
 }
 
 // watchFaults takes the faults that OpenTelemetry has nobody else to tell of.
@@ -32,6 +33,9 @@ func watchFaults(log *slog.Logger) *faults {
 func (f *faults) Handle(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
 	if !f.last.IsZero() && time.Since(f.last) < quiet {
 		f.skipped++
 		return
@@ -40,12 +44,12 @@ func (f *faults) Handle(err error) {
 	f.last, f.skipped = time.Now(), 0
 }
 
-// close logs how many faults were only counted.
+// close logs how many faults were only counted, and no more after that.
 func (f *faults) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.skipped > 0 {
 		f.log.Warn("telemetry was not delivered", "times", f.skipped)
 	}
-	f.skipped = 0
+	f.closed = true
 }

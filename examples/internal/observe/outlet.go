@@ -30,6 +30,7 @@ type Outlet struct {
 	// Telemetry is for the store.
 	Telemetry tsdb.Telemetry
 
+	exit   time.Duration
 	faults *faults
 	lis    net.Listener // nil where Prometheus is not served
 	srv    *http.Server
@@ -44,6 +45,7 @@ type Outlet struct {
 // Options have to be checked. Its error names the flag.
 func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *Outlet, err error) {
 	out := &Outlet{
+		exit: exit,
 		Telemetry: tsdb.Telemetry{
 			TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(),
 			Logger: log, Details: o.details, Tenants: o.tenants,
@@ -130,7 +132,7 @@ func (out *Outlet) Print(to io.Writer) {
 // Close hands over what has not been sent, for three seconds at most, and ends everything. What cannot be sent is told to the
 // log: it is no failure of the program.
 func (out *Outlet) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), exit)
+	ctx, cancel := context.WithTimeout(context.Background(), out.exit)
 	defer cancel()
 	var ends sync.WaitGroup
 	if out.spans != nil {
