@@ -2,7 +2,6 @@ package observe
 
 import (
 	"compress/gzip"
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -167,14 +166,14 @@ func TestCollectorAway(t *testing.T) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_METRIC_EXPORT_TIMEOUT"} {
 		t.Setenv(name, "3600000")
 	}
-	hanging, release := context.WithCancel(t.Context())
+	hanging := make(chan struct{})
 	for name, h := range map[string]http.HandlerFunc{
 		"away":  nil,
 		"busy":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
 		"wrong": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
 		"hangs": func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			<-hanging.Done()
+			<-hanging
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +183,7 @@ func TestCollectorAway(t *testing.T) {
 				server.Close()
 			}
 			if name == "hangs" {
-				defer release()
+				defer close(hanging)
 			}
 			var log strings.Builder
 			out := open(t, Options{otlp: server.URL}, slog.New(slog.NewTextHandler(&log, nil)))
