@@ -18,6 +18,7 @@ func parse(t *testing.T, remote bool, args ...string) (Options, error) {
 	var o Options
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
+	flags.Bool("allow-remote", false, "as ingest has it")
 	o.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)

@@ -15,12 +15,12 @@ import (
 
 // Options are what the command line says. The zero value shows nothing.
 type Options struct {
-	metrics  string // host:port
-	otlp     string // the URL of a collector
-	fromEnv  bool   // that URL is the environment's
-	tenants  int
-	details  bool
-	nonLocal bool // metrics may be reached from other machines
+	metrics string // host:port
+	otlp    string // the URL of a collector
+	fromEnv bool   // that URL is the environment's
+	tenants int
+	details bool
+	remedy  string // where the program can be told to take addresses that other machines reach
 }
 
 // endpointVariable is the standard variable that -otlp-endpoint goes before.
@@ -29,8 +29,11 @@ const endpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT"
 // mostTenants is what tsdb.Telemetry takes.
 const mostTenants = 1000
 
-// Flags adds the flags.
+// Flags adds the flags, as the last ones.
 func (o *Options) Flags(flags *flag.FlagSet) {
+	if flags.Lookup("allow-remote") != nil {
+		o.remedy = "; -allow-remote takes that risk"
+	}
 	flags.StringVar(&o.metrics, "metrics-addr", "",
 		"show metrics to Prometheus at /metrics on this `host:port`, apart from all else; port 0 takes any that is free")
 	flags.StringVar(&o.otlp, "otlp-endpoint", "",
@@ -43,9 +46,8 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 
 // Check refuses what cannot be meant. Remote says that ports may be reached from other machines.
 func (o *Options) Check(remote bool) error {
-	o.nonLocal = remote
 	if o.metrics != "" {
-		if err := o.checkMetrics(); err != nil {
+		if err := o.checkMetrics(remote); err != nil {
 			return err
 		}
 	}
@@ -67,7 +69,7 @@ func (o *Options) Check(remote bool) error {
 	return nil
 }
 
-func (o *Options) checkMetrics() error {
+func (o *Options) checkMetrics(remote bool) error {
 	host, port, err := net.SplitHostPort(o.metrics)
 	if err != nil {
 		return fmt.Errorf("-metrics-addr is %q, and has to be host:port: %w", o.metrics, err)
@@ -75,9 +77,8 @@ func (o *Options) checkMetrics() error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("-metrics-addr is %q, and its port has to be a number from 0 to 65535", o.metrics)
 	}
-	if !o.nonLocal && !loopback(host) {
-		return fmt.Errorf("-metrics-addr %s can be reached from other machines, and anybody there could read it; "+
-			"-allow-remote takes that risk, where there is that flag", o.metrics)
+	if !remote && !loopback(host) {
+		return fmt.Errorf("-metrics-addr %s can be reached from other machines, and anybody there could read it%s", o.metrics, o.remedy)
 	}
 	return nil
 }
