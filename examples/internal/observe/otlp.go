@@ -23,11 +23,27 @@ func (out *Outlet) send(ctx context.Context, endpoint string, what *resource.Res
 	if err != nil {
 		return nil, fmt.Errorf("-otlp-endpoint: %w", err)
 	}
-	out.sender = spans
-	out.spans = trace.NewTracerProvider(trace.WithResource(what), trace.WithBatcher(spans))
+	until, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	out.giveUp = giveUp
+	out.spans = trace.NewTracerProvider(trace.WithResource(what), trace.WithBatcher(sender{spans, until}))
 	metrics, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(at("metrics")))
 	if err != nil {
 		return nil, fmt.Errorf("-otlp-endpoint: %w", err)
 	}
 	return metric.NewPeriodicReader(metrics), nil
+}
+
+// sender sends spans until it is told to give up. The provider's own end leaves a request under way behind when its time is
+// over; so it gets as long as it needs, and its requests are ended instead.
+type sender struct {
+	trace.SpanExporter
+	until context.Context
+}
+
+// ExportSpans implements trace.SpanExporter.
+func (s sender) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.until, cancel)()
+	return s.SpanExporter.ExportSpans(ctx, spans)
 }

@@ -36,7 +36,7 @@ type Outlet struct {
 	srv    *http.Server
 	served chan struct{}
 	spans  *trace.TracerProvider // nil without OTLP
-	sender trace.SpanExporter
+	giveUp func()                // ends the sending of spans
 	meters *metric.MeterProvider // nil where nobody takes metrics
 	otlp   string
 }
@@ -137,10 +137,11 @@ func (out *Outlet) Close() {
 	var ends sync.WaitGroup
 	if out.spans != nil {
 		ends.Go(func() {
-			if err := out.spans.Shutdown(ctx); err != nil {
+			defer context.AfterFunc(ctx, out.giveUp)()
+			if err := out.spans.Shutdown(context.WithoutCancel(ctx)); err != nil {
 				out.faults.Handle(fmt.Errorf("the last traces: %w", err))
 			}
-			_ = out.sender.Shutdown(ctx) // ends the request under way, which the provider leaves behind
+			out.giveUp()
 		})
 	}
 	if out.meters != nil {
