@@ -28,8 +28,14 @@ type ageMark struct {
 
 // note notes that the record with a number came now.
 func (a *ages) note(seq uint64, now time.Time) {
-	if n := len(a.marks); n > 0 && now.Sub(a.marks[n-1].at) < max(a.step, ageStep) {
-		return
+	if n := len(a.marks); n > 0 {
+		switch last := &a.marks[n-1]; {
+		case last.seq == seq: // of the opening of a journal that was empty
+			last.at = now
+			return
+		case now.Sub(last.at) < max(a.step, ageStep):
+			return
+		}
 	}
 	if len(a.marks) == ageMarks {
 		for i := range ageMarks / 2 {

@@ -36,3 +36,15 @@ func TestAgeOfTheOldestRecord(t *testing.T) {
 		t.Errorf("nothing is known: %v", got)
 	}
 }
+
+// TestAgeAfterAnIdleStart: the first record of a journal that was opened long ago, and empty, is as old as itself.
+func TestAgeAfterAnIdleStart(t *testing.T) {
+	var a ages
+	opened := time.Unix(1_700_000_000, 0)
+	a.note(7, opened) // the number that the first record will have
+	came := opened.Add(time.Hour)
+	a.note(7, came)
+	if got := a.of(7, came.Add(time.Second)); got != time.Second {
+		t.Errorf("%v, it came a second ago", got)
+	}
+}
