@@ -80,13 +80,17 @@ func (j *journal) untilTold(ctx context.Context) error {
 
 // fail notes that nothing more is to be had of the spool.
 func (j *journal) fail(err error) {
+	err = fmt.Errorf("tsdb: the journal: %w", err)
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.failure == nil {
-		j.failure = fmt.Errorf("tsdb: the journal: %w", err)
-		j.watch.Journal(j.failure)
+	first := j.failure == nil
+	if first {
+		j.failure = err
 	}
 	j.change()
+	j.mu.Unlock()
+	if first {
+		j.watch.Journal(err) // unlocked, as a logger may ask for Stats
+	}
 }
 
 // lastWait is how long close waits, once its context has ended, for requests that were broken off and functions of the
