@@ -106,6 +106,10 @@ func (t Telemetry) open(s *Store) *telemetry.Probe {
 		Namespace: t.Namespace, Table: s.name,
 		Kind:   errorKind,
 		Absent: func(err error) bool { return errors.Is(err, ErrNotFound) && !errors.Is(err, ErrNoTable) },
+		Unreadable: func(err error) bool {
+			return errors.Is(err, ErrForeignRow) || errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrUnknownTag)
+		},
+		First: firstFailure,
 	}
 	if s.cache != nil {
 		c.Cache = func() telemetry.CacheFigures {
@@ -169,6 +173,23 @@ func errorKind(err error) string {
 		}
 	}
 	return ""
+}
+
+// firstFailure returns the first of several failures that one error is about. What errors.Is and errors.As find in such an
+// error may be a later one.
+func firstFailure(err error) error {
+	var batch *BatchError
+	var read *ReadError
+	var points PointErrors
+	switch {
+	case errors.As(err, &batch) && len(batch.Failed) > 0:
+		return firstFailure(batch.Failed[0].Outcome.Err)
+	case errors.As(err, &read) && len(read.Failed) > 0:
+		return firstFailure(read.Failed[0].Err)
+	case errors.As(err, &points) && len(points) > 0:
+		return points[0]
+	}
+	return err
 }
 
 // begin begins an operation of a repository.

@@ -14,6 +14,8 @@ import (
 type failure struct {
 	kind string // error.type
 	code string // db.response.status_code; empty where no answer came
+
+	refused bool // by the SDK itself, for a reason that has a name
 }
 
 func (f failure) attributes() []attribute.KeyValue {
@@ -25,8 +27,11 @@ func (f failure) attributes() []attribute.KeyValue {
 	return attrs
 }
 
-// failureOf says how an error failed: by the code of the gRPC status in it, and else by its type.
+// failureOf says how an error failed: by the code of the gRPC status in it, and else by its type; of several the first.
 func (p *Probe) failureOf(err error) failure {
+	if p.conf.First != nil {
+		err = p.conf.First(err)
+	}
 	var answer interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &answer) {
 		if s := answer.GRPCStatus(); s.Code() != codes.OK {
@@ -36,7 +41,7 @@ func (p *Probe) failureOf(err error) failure {
 	}
 	if p.conf.Kind != nil {
 		if kind := p.conf.Kind(err); kind != "" {
-			return failure{kind: kind}
+			return failure{kind: kind, refused: p.conf.Unreadable == nil || !p.conf.Unreadable(err)}
 		}
 	}
 	switch {
@@ -47,6 +52,9 @@ func (p *Probe) failureOf(err error) failure {
 	}
 	return failure{kind: Other}
 }
+
+// canceled is the name of the code of what the caller has broken off.
+var canceled = codeName(codes.Canceled)
 
 // codeName returns the name of a gRPC code as the protocol writes it.
 func codeName(c codes.Code) string {

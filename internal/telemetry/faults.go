@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -127,10 +128,14 @@ func (f fault) attributes() []slog.Attr {
 	return append(attrs, slog.String("error_type", f.kind))
 }
 
-// log logs the failure of an operation: of the service's as a warning, and what the SDK refused by itself for debugging.
+// log logs the failure of an operation: of the service's as a warning, and what the SDK refused by itself, or the caller did
+// not want any more, for debugging.
 func (o *Op) log(err error, f failure) {
 	level, message := slog.LevelWarn, "operation failed"
-	if f.code == "" {
+	switch {
+	case (f.code == canceled || errors.Is(err, context.Canceled)) && o.Context.Err() == context.Canceled:
+		level, message = slog.LevelDebug, "operation given up by the caller"
+	case f.refused, f.code == "" && o.requests.Load() == 0:
 		level, message = slog.LevelDebug, "operation refused"
 	}
 	var more []slog.Attr

@@ -54,7 +54,7 @@ func From(ctx context.Context) *Op {
 }
 
 // Begin begins an operation, and returns the context for what is done for it. Where nobody watches, or ctx is of an
-// operation already, of which this one is a part, that is ctx, and the operation is nil.
+// operation of the same store already, of which this one is a part, that is ctx, and the operation is nil.
 func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Context, *Op) {
 	if p == nil {
 		return ctx, nil
@@ -63,10 +63,10 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 	if !traced && p.conf.Ended == nil && p.conf.Attempted == nil && p.logs == nil && !p.duration.Enabled(ctx) && !p.attempts.Enabled(ctx) {
 		return ctx, nil
 	}
-	if From(ctx) != nil {
+	if o := From(ctx); o != nil && o.probe == p {
 		return ctx, nil
 	}
-	if s.Batched && s.Batch == 1 {
+	if s.Batched && s.Batch < 2 {
 		s.Batched, s.Batch = false, 0
 	}
 	o := &Op{Context: ctx, probe: p, name: name, subject: s, series: p.seriesOf(name, s), began: time.Since(epoch)}

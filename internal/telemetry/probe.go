@@ -27,9 +27,12 @@ type Config struct {
 	Namespace, Table string
 	Cache            func() CacheFigures // nil where the store has none
 	// Kind names the type of an error that is no answer of the service; empty where it has none. Absent reports whether an
-	// error only says that there is nothing.
-	Kind   func(error) string
-	Absent func(error) bool
+	// error only says that there is nothing, Unreadable whether it is about what is stored, and so no refusal of the SDK's.
+	// First returns of several failures the first.
+	Kind       func(error) string
+	Absent     func(error) bool
+	Unreadable func(error) bool
+	First      func(error) error
 }
 
 // Ended is an operation that has ended.
@@ -57,7 +60,7 @@ type Attempted struct {
 type Subject struct {
 	Tenant, Dataset string // empty where there is none, or more than one
 	Batch           int    // how many writes; 0 for an operation that is no batch
-	Batched         bool   // it is a batch, unless it holds exactly one
+	Batched         bool   // it is a batch, unless it holds one or none
 }
 
 // unset is the global provider of traces while the program has set none; nil where one was set before this package.
