@@ -61,8 +61,14 @@ type writers struct {
 	mu   sync.Mutex
 	any  bool // there was one
 	next int
-	open map[int]func() WriterFigures
-	past WriterFigures // of those that are closed
+	open map[int]source
+	past WriterFigures // of those that are closed, and hold nothing
+}
+
+// source is where the figures of a writer are read.
+type source struct {
+	read   func() WriterFigures
+	closed bool // it holds points that Close did not wait for
 }
 
 // Writer is one writer. Nil is one that nobody watches.
@@ -88,15 +94,15 @@ func (w *Writer) Open(read func() WriterFigures) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.open == nil {
-		ws.open = map[int]func() WriterFigures{}
+		ws.open = map[int]source{}
 	}
 	ws.any = true
 	ws.next++
-	ws.open[ws.next] = read
+	ws.open[ws.next] = source{read: read}
 	w.id = ws.next
 }
 
-// Close takes the writer out, once.
+// Close takes the writer out, once. The points that it gives up meanwhile are counted still.
 func (w *Writer) Close() {
 	if w == nil {
 		return
@@ -104,9 +110,10 @@ func (w *Writer) Close() {
 	ws := &w.probe.writers
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if read := ws.open[w.id]; read != nil {
-		ws.past.add(read().ended())
-		delete(ws.open, w.id)
+	if s, ok := ws.open[w.id]; ok {
+		s.closed = true
+		ws.open[w.id] = s
+		ws.sum()
 	}
 }
 
@@ -114,11 +121,26 @@ func (w *Writer) Close() {
 func (ws *writers) figures() (WriterFigures, bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	sum := ws.past
-	for _, read := range ws.open {
-		sum.add(read())
+	return ws.sum(), ws.any
+}
+
+// sum adds up the figures, and forgets the writers that are closed and hold nothing any more.
+func (ws *writers) sum() WriterFigures {
+	var now WriterFigures
+	for id, s := range ws.open {
+		f := s.read()
+		switch {
+		case !s.closed:
+			now.add(f)
+		case f.Points == 0:
+			ws.past.add(f.ended())
+			delete(ws.open, id)
+		default:
+			now.add(f.ended())
+		}
 	}
-	return sum, ws.any
+	now.add(ws.past)
+	return now
 }
 
 // Batch is a request that a writer is about to make.
