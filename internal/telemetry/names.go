@@ -3,6 +3,9 @@ package telemetry
 // Scope is the name of the tracer and the meter.
 const Scope = "github.com/tidemark-go/tidemark"
 
+// SchemaURL is of the version of the conventions that the names are of.
+const SchemaURL = "https://opentelemetry.io/schemas/1.41.0"
+
 // System is the value of db.system.name.
 const System = "gcp.bigtable"
 

@@ -116,13 +116,13 @@ func Open(c Config) *Probe {
 		p.waiting = unset != nil && traces == unset
 	}
 	if _, silent := traces.(tracenoop.TracerProvider); !silent {
-		p.tracer = traces.Tracer(Scope)
+		p.tracer = traces.Tracer(Scope, trace.WithSchemaURL(SchemaURL))
 	}
 	meters := c.MeterProvider
 	if meters == nil {
 		meters = otel.GetMeterProvider()
 	}
-	m := maker{meters.Meter(Scope)}
+	m := maker{meters.Meter(Scope, metric.WithSchemaURL(SchemaURL))}
 	p.duration = m.seconds(metricDuration, "Duration of database client operations.")
 	p.attempts = m.seconds(metricAttempt, "Duration of single requests to Bigtable's data API, retries included.")
 	p.rows = m.counts(metricRows, "{row}", "The actual number of records returned by the database operation.")
