@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 // hedgeCredit is how many second requests a store may save up from reads that did not need theirs.
@@ -49,8 +51,8 @@ func hedged[R any](ctx context.Context, after time.Duration, budget *hedgeBudget
 		result R
 		err    error
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(bt.ErrNotNeeded)
 	answers := make(chan answer, 2)
 	send := func() {
 		result, err := read(ctx)
@@ -70,7 +72,7 @@ func hedged[R any](ctx context.Context, after time.Duration, budget *hedgeBudget
 			if running--; a.err != nil && running > 0 {
 				continue
 			}
-			cancel()
+			cancel(bt.ErrNotNeeded)
 			for range running {
 				<-answers
 			}

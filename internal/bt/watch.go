@@ -2,6 +2,7 @@ package bt
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"google.golang.org/grpc"
@@ -17,15 +18,20 @@ func watched(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, me
 	attempt := rec.op.Attempt(method)
 	stream, err := streamer(ctx, desc, cc, method, opts...)
 	if err != nil {
-		attempt.End(err)
+		attempt.End(unlessNotNeeded(ctx, err))
 		return stream, err
 	}
-	return &watchedStream{ClientStream: stream, rec: rec, attempt: attempt}, nil
+	return &watchedStream{ClientStream: stream, ctx: ctx, rec: rec, attempt: attempt}, nil
 }
+
+// ErrNotNeeded is the cause of a context that ends as another request has answered already. What is broken off for it did not
+// fail.
+var ErrNotNeeded = errors.New("bt: not needed any more")
 
 // watchedStream tells how an attempt ends. The client reads each stream to its end, also one that it has broken off.
 type watchedStream struct {
 	grpc.ClientStream
+	ctx     context.Context
 	rec     *record
 	attempt telemetry.Attempt
 	over    bool
@@ -54,6 +60,13 @@ func (s *watchedStream) RecvMsg(m any) error {
 func (s *watchedStream) end(err error) {
 	if !s.over {
 		s.over = true
-		s.attempt.End(err)
+		s.attempt.End(unlessNotNeeded(s.ctx, err))
 	}
+}
+
+func unlessNotNeeded(ctx context.Context, err error) error {
+	if err != nil && context.Cause(ctx) == ErrNotNeeded {
+		return nil
+	}
+	return err
 }
