@@ -81,16 +81,29 @@ func (o ReadOptions) width() (int, error) {
 // stored; and where buckets are marked, as many reads of points as there are runs of them. The timeout of scans bounds the
 // whole, together with the time that its consumer takes.
 func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) iter.Seq2[window.Bucket, error] {
-	stored := func(yield func(window.Bucket, error) bool) {
+	return func(yield func(window.Bucket, error) bool) {
 		ctx, op := r.begin(ctx, telemetry.RollupBuckets)
-		stopped, rows := false, 0
-		var err error
+		rows := 0
+		var failed error
 		defer func() {
 			op.Returned(rows)
-			op.End(err)
+			op.End(failed)
 		}()
-		err = r.each(ctx, e, in, order, func(b window.Bucket) bool {
-			rows++
+		for b, err := range r.buckets(ctx, e, in, order, opts) {
+			if failed = err; err == nil {
+				rows++
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) iter.Seq2[window.Bucket, error] {
+	stored := func(yield func(window.Bucket, error) bool) {
+		stopped := false
+		err := r.each(ctx, e, in, order, func(b window.Bucket) bool {
 			stopped = !yield(b, nil)
 			return !stopped
 		})
