@@ -152,10 +152,13 @@ func (r *Repository[T]) latestN(ctx context.Context, e Entity, n int) (points []
 func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...RangeOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
 		var err error
-		rows := 0
+		var seen struct { // one allocation for both
+			rows    int
+			stopped bool
+		}
 		ctx, op := r.begin(ctx, telemetry.Range)
 		defer func() {
-			op.Returned(rows)
+			op.Returned(seen.rows)
 			op.End(err)
 		}()
 		o, err := r.rangeOptions(ctx, e, opts)
@@ -174,17 +177,16 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 		}
 		defer done()
 		s := span{entity: e, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
-		stopped := false
 		err = r.scan(ctx, s, func(p Point[T], bad *PointError) bool {
-			rows++
+			seen.rows++
 			if bad != nil {
-				stopped = !yield(p, bad)
+				seen.stopped = !yield(p, bad)
 			} else {
-				stopped = !yield(p, nil)
+				seen.stopped = !yield(p, nil)
 			}
-			return !stopped
+			return !seen.stopped
 		})
-		if err != nil && !stopped {
+		if err != nil && !seen.stopped {
 			yield(Point[T]{}, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -250,4 +251,29 @@ func (a asking) Handle(ctx context.Context, r slog.Record) error {
 
 func (a asking) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return asking{a.Handler.WithAttrs(attrs), a.stats}
+}
+
+// TestLoopThatIsLeftLate: who leaves a loop when its time is over got no error, and neither did the operation.
+func TestLoopThatIsLeftLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Second}})
+		leave := func(err error) bool {
+			if err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+			return false
+		}
+		w.repo.Range(t.Context(), roof, tsdb.AllTime())(func(_ tsdb.Point[float64], err error) bool { return leave(err) })
+		w.repo.LatestUnder(t.Context(), tsdb.AllEntities())(func(_ tsdb.Point[float64], err error) bool { return leave(err) })
+		w.repo.Entities(t.Context(), tsdb.AllEntities())(func(_ tsdb.Entity, err error) bool { return leave(err) })
+		rollup.For(hour, w.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{})(func(_ window.Bucket, err error) bool { return leave(err) })
+		tenants.List(t.Context(), w.store, tenants.ListOptions{})(func(_ tenants.Tenant, err error) bool { return leave(err) })
+		for _, name := range []string{"Range", "LatestUnder", "Entities", "rollup.Buckets", "tenants.List"} {
+			s := w.span(name + " tidemark")
+			if s.Status.Code != codes.Unset || plain(s.Attributes)["db.response.returned_rows"] != "1" || s.EndTime.Sub(s.StartTime) != time.Minute {
+				t.Errorf("%s: %v %v", name, s.Status, plain(s.Attributes))
+			}
+		}
+	})
 }
