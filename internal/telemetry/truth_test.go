@@ -17,6 +17,7 @@ import (
 	grpccodes "google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -276,4 +277,45 @@ func TestLoopThatIsLeftLate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNothingAfterClose: what is collected then asks nothing of a store that is closed.
+func TestNothingAfterClose(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 10}})
+	w.forgetNothing()
+	if p := w.points("tidemark.cache.entries"); len(p) != 1 {
+		t.Fatalf("%+v", p)
+	}
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.forgetNothing()
+	if p := w.points("tidemark.cache.entries"); len(p) > 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestDeliveryOfSeveral: what a writer sends is of a tenant only where it is of one; a point that it refuses it did not take.
+func TestDeliveryOfSeveral(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{})
+	writer, err := w.store.NewWriter(tsdb.WriterOptions{Linger: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := schema.For(w.store, tenant.MustParse("other"))
+	if err := errors.Join(w.repo.Via(writer).Put(t.Context(), roof, w.base, 1), other.Via(writer).Put(t.Context(), roof, w.base, 1), writer.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if attrs := plain(w.span("BATCH Deliver tidemark").Attributes); attrs["tidemark.tenant"] != "" || attrs["tidemark.dataset"] != "" {
+		t.Errorf("%v", attrs)
+	}
+	if _, err := w.repo.Via(writer).PutMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}}); err == nil {
+		t.Fatal("a closed writer took a point")
+	}
+	if got := w.level("tidemark.writer.tenant.points", "tidemark.tenant=acme"); got != 1 {
+		t.Errorf("%v points were taken", got)
+	}
+	if got := w.level("tidemark.writer.requests.inflight"); got != 0 {
+		t.Errorf("%v requests under way", got)
+	}
 }
