@@ -22,7 +22,8 @@ import (
 // sets them, whether before the store is opened or after, and logs nothing. What nobody listens to costs some nanoseconds a
 // call, and no memory.
 //
-// Names, units and attributes are listed in docs/telemetry.md. No row key, entity or payload is ever an attribute.
+// Names, units and attributes are listed in docs/telemetry.md. No row key, entity or payload is ever an attribute; but the
+// official client, which tells the global provider only, puts row keys into events of its own spans.
 type Telemetry struct {
 	// TracerProvider takes a span of each call, which covers its retries. Nil is otel.GetTracerProvider.
 	TracerProvider trace.TracerProvider
@@ -62,7 +63,7 @@ type Operation struct {
 	Name string
 	// Tenant and Dataset are what it was about; empty where that is none, or several.
 	Tenant, Dataset string
-	// Batch is how many writes a PutMany or a Deliver held, where it was not one; zero for all other operations.
+	// Batch is how many writes a PutMany, an AddMany or a Deliver held, where they were two or more; zero for all others.
 	Batch    int
 	Start    time.Time
 	Duration time.Duration
