@@ -22,6 +22,7 @@ var instruments = map[string]struct {
 	"tidemark.writer.buffer.capacity.points": {"{point}", "level", nil},
 	"tidemark.writer.buffer.capacity.bytes":  {"By", "level", nil},
 	"tidemark.writer.oldest.age":             {"s", "Gauge[float64]", nil},
+	"tidemark.writer.accepted":               {"{point}", "counter", nil},
 	"tidemark.writer.points":                 {"{point}", "counter", nil},
 	"tidemark.writer.requests":               {"{request}", "counter", nil},
 	"tidemark.writer.retries":                {"{request}", "counter", nil},

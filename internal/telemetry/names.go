@@ -56,6 +56,7 @@ const (
 	metricCapacity       = "tidemark.writer.buffer.capacity.points"
 	metricCapacityBytes  = "tidemark.writer.buffer.capacity.bytes"
 	metricOldest         = "tidemark.writer.oldest.age"
+	metricAccepted       = "tidemark.writer.accepted"
 	metricPoints         = "tidemark.writer.points"
 	metricRequests       = "tidemark.writer.requests"
 	metricRetries        = "tidemark.writer.retries"

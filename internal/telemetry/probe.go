@@ -84,11 +84,12 @@ type Probe struct {
 	rows     metric.Int64Histogram
 	attempts metric.Float64Histogram
 
-	known   atomic.Pointer[map[subject]*family]
-	tenants atomic.Pointer[map[string]*tally]
-	reasons atomic.Pointer[map[string][]metric.RecordOption]
-	mu      sync.Mutex // held to change the three
-	others  tally      // of tenants beyond those that are known
+	known    atomic.Pointer[map[subject]*family]
+	tenants  atomic.Pointer[map[string]*tally]
+	reasons  atomic.Pointer[map[string][]metric.RecordOption]
+	mu       sync.Mutex   // held to change the three
+	others   tally        // of tenants beyond those that are known
+	accepted atomic.Int64 // points that writers took
 
 	batchSize metric.Int64Histogram
 	queueWait metric.Float64Histogram

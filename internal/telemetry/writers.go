@@ -216,7 +216,11 @@ func (p *Probe) cause(err error) []slog.Attr {
 
 // Took counts a point that a tenant has handed to a writer.
 func (w *Writer) Took(tenant string, bytes int) {
-	if w == nil || w.probe.conf.Tenants <= 0 {
+	if w == nil {
+		return
+	}
+	w.probe.accepted.Add(1)
+	if w.probe.conf.Tenants <= 0 {
 		return
 	}
 	t, _ := w.probe.tallyOf(tenant)

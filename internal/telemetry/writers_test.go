@@ -74,6 +74,9 @@ func TestWriterIsMeasured(t *testing.T) {
 	if got := w.level("tidemark.writer.points", "tidemark.outcome=stored"); got != 20 {
 		t.Errorf("%v points stored", got)
 	}
+	if got := w.level("tidemark.writer.accepted"); got != 10+3 { // since figures were looked at first
+		t.Errorf("%v points taken", got)
+	}
 	if requests, retries := w.level("tidemark.writer.requests"), w.level("tidemark.writer.retries"); requests != 4 || retries != 1 {
 		t.Errorf("%v requests, %v retries", requests, retries)
 	}
