@@ -83,7 +83,7 @@ func TestEndedContextDoesNothing(t *testing.T) {
 // Scans that stop early let go of what they held: goroutines here, storage when the backend closes.
 func TestEarlyStopLeaksNothing(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
-		tbl := e.many("t", 20_000)
+		tbl := e.many("t", 5000)
 		stop := func() {
 			if err := tbl.ReadRows(e.ctx, bigtable.InfiniteRange(""), func(bigtable.Row) bool { return false }); err != nil {
 				t.Fatal(err)
