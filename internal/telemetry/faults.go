@@ -139,14 +139,14 @@ func (o *Op) log(err error, f failure) {
 		level, message = slog.LevelDebug, "operation refused"
 	}
 	var more []slog.Attr
-	if o.subject.Dataset != "" {
-		more = append(more, slog.String("dataset", o.subject.Dataset))
+	if o.told.subject.Dataset != "" {
+		more = append(more, slog.String("dataset", o.told.subject.Dataset))
 	}
 	if o.probe.conf.Details {
-		if o.subject.Tenant != "" {
-			more = append(more, slog.String("tenant", o.subject.Tenant))
+		if o.told.subject.Tenant != "" {
+			more = append(more, slog.String("tenant", o.told.subject.Tenant))
 		}
 		more = append(more, slog.String("error", err.Error()))
 	}
-	o.probe.logs.note(o, level, fault{message: message, operation: nameOf(o.name, o.subject.Batched), kind: f.kind}, more...)
+	o.probe.logs.note(o, level, fault{message: message, operation: o.series.operation, kind: f.kind}, more...)
 }

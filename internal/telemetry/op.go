@@ -16,16 +16,21 @@ import (
 // methods may be called by several goroutines; End ends it, once.
 type Op struct {
 	context.Context
-	probe   *Probe
-	name    Name
-	subject Subject
-	series  *series
-	span    trace.Span    // nil where none is recorded
-	began   time.Duration // by the monotonic clock
-	start   time.Time     // zero where nobody asks for it
+	probe  *Probe
+	series *series
+	began  time.Duration // by the monotonic clock
 
-	rows, requests atomic.Int64
-	failed         atomic.Int64 // writes of a batch
+	rows             atomic.Int64
+	requests, failed atomic.Int32 // failed are writes of a batch
+
+	told *told // nil where only metrics are
+}
+
+// told is what spans, hooks and logs tell of an operation beside what metrics do, which pay for no more than they need.
+type told struct {
+	subject Subject
+	start   time.Time
+	span    trace.Span // nil where none is recorded
 
 	mu     sync.Mutex
 	events int // of failed attempts, in the span
@@ -69,9 +74,9 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 	if s.Batched && s.Batch < 2 {
 		s.Batched, s.Batch = false, 0
 	}
-	o := &Op{Context: ctx, probe: p, name: name, subject: s, series: p.seriesOf(name, s), began: time.Since(epoch)}
-	if traced || p.conf.Ended != nil {
-		o.start = time.Now()
+	o := &Op{Context: ctx, probe: p, series: p.seriesOf(name, s), began: time.Since(epoch)}
+	if traced || p.conf.Ended != nil || p.logs != nil {
+		o.told = &told{subject: s, start: time.Now()}
 	}
 	if traced {
 		o.begin()
@@ -83,13 +88,13 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 func (o *Op) begin() {
 	var span trace.Span
 	opts := o.series.start
-	if o.subject.Batched {
-		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(attribute.Int(attrBatchSize, o.subject.Batch)))
+	if o.told.subject.Batched {
+		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(attribute.Int(attrBatchSize, o.told.subject.Batch)))
 	}
-	opts = append(opts[:len(opts):len(opts)], trace.WithTimestamp(o.start))
+	opts = append(opts[:len(opts):len(opts)], trace.WithTimestamp(o.told.start))
 	o.Context, span = o.probe.tracer.Start(o.Context, o.series.spanName, opts...)
 	if span.IsRecording() {
-		o.span = span
+		o.told.span = span
 	}
 }
 
@@ -103,7 +108,7 @@ func (o *Op) Returned(rows int) {
 // Unstored counts writes of a batch that were not stored.
 func (o *Op) Unstored(writes int) {
 	if o != nil {
-		o.failed.Add(int64(writes))
+		o.failed.Add(int32(writes))
 	}
 }
 
@@ -125,10 +130,14 @@ func (o *Op) End(err error) {
 	}
 	p.duration.Record(o, took.Seconds(), recorded...)
 	rows := o.rows.Load()
-	if operations[o.name].reads {
+	if o.series.reads {
 		p.rows.Record(o, rows, recorded...)
 	}
-	if o.span != nil {
+	t := o.told
+	if t == nil {
+		return
+	}
+	if t.span != nil {
 		o.endSpan(took, rows, err, f)
 	}
 	if err != nil {
@@ -136,7 +145,7 @@ func (o *Op) End(err error) {
 	}
 	if p.conf.Ended != nil {
 		p.conf.Ended(o, Ended{
-			Name: o.name, Subject: o.subject, Start: o.start, Duration: took,
+			Name: o.series.name, Subject: t.subject, Start: t.start, Duration: took,
 			Rows: int(rows), Requests: int(o.requests.Load()), Err: err, Type: f.kind,
 		})
 	}
@@ -144,12 +153,12 @@ func (o *Op) End(err error) {
 
 func (o *Op) endSpan(took time.Duration, rows int64, err error, f failure) {
 	attrs := make([]attribute.KeyValue, 0, 5)
-	attrs = append(attrs, attribute.Int64(attrCalls, o.requests.Load()))
-	if operations[o.name].reads {
+	attrs = append(attrs, attribute.Int(attrCalls, int(o.requests.Load())))
+	if o.series.reads {
 		attrs = append(attrs, attribute.Int64(attrRows, rows))
 	}
 	if n := o.failed.Load(); n > 0 {
-		attrs = append(attrs, attribute.Int64(attrFailed, n))
+		attrs = append(attrs, attribute.Int(attrFailed, int(n)))
 	}
 	if err != nil {
 		attrs = append(attrs, f.attributes()...)
@@ -157,10 +166,10 @@ func (o *Op) endSpan(took time.Duration, rows int64, err error, f failure) {
 		if o.probe.conf.Details {
 			text = err.Error()
 		}
-		o.span.SetStatus(codes.Error, text)
+		o.told.span.SetStatus(codes.Error, text)
 	}
-	o.span.SetAttributes(attrs...)
-	o.span.End(trace.WithTimestamp(o.start.Add(took)))
+	o.told.span.SetAttributes(attrs...)
+	o.told.span.End(trace.WithTimestamp(o.told.start.Add(took)))
 }
 
 // Attempt is a request under way. The zero Attempt is one that nobody watches.
@@ -169,7 +178,7 @@ type Attempt struct {
 	method string
 	began  time.Duration // by the monotonic clock
 	start  time.Time     // zero where nobody asks for it
-	n      int64
+	n      int32
 }
 
 // Attempt begins a request by a gRPC method, such as /google.bigtable.v2.Bigtable/MutateRow.
@@ -196,27 +205,27 @@ func (a Attempt) End(err error) {
 	} else {
 		f := p.failureOf(err)
 		p.attempts.Record(a.op, took.Seconds(), p.triedOf(a.op, a.method, f)...)
-		if a.op.span != nil {
+		if t := a.op.told; t != nil && t.span != nil {
 			a.event(f)
 		}
 	}
 	if p.conf.Attempted != nil {
-		p.conf.Attempted(a.op, Attempted{Operation: a.op.name, Method: a.method, Start: a.start, Duration: took, Err: err})
+		p.conf.Attempted(a.op, Attempted{Operation: a.op.series.name, Method: a.method, Start: a.start, Duration: took, Err: err})
 	}
 }
 
 // event tells the span of a failed attempt.
 func (a Attempt) event(f failure) {
-	o := a.op
-	o.mu.Lock()
-	o.events++
-	many := o.events > mostEvents
-	o.mu.Unlock()
+	t := a.op.told
+	t.mu.Lock()
+	t.events++
+	many := t.events > mostEvents
+	t.mu.Unlock()
 	if many {
 		return
 	}
-	attrs := append(f.attributes(), attribute.String(attrMethod, a.method), attribute.Int64(attrAttempt, a.n))
-	o.span.AddEvent(eventFailed, trace.WithAttributes(attrs...))
+	attrs := append(f.attributes(), attribute.String(attrMethod, a.method), attribute.Int(attrAttempt, int(a.n)))
+	t.span.AddEvent(eventFailed, trace.WithAttributes(attrs...))
 }
 
 // answered returns the attributes of attempts that did not fail, made once for the methods that come.
@@ -237,7 +246,7 @@ func (o *Op) answered(method string) []metric.RecordOption {
 
 // triedOf returns the attributes of attempts.
 func (p *Probe) triedOf(o *Op, method string, f failure) []metric.RecordOption {
-	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, nameOf(o.name, o.subject.Batched)), attribute.String(attrMethod, method))
+	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, o.series.operation), attribute.String(attrMethod, method))
 	if f.kind != "" {
 		attrs = append(attrs, f.attributes()...)
 	}

@@ -32,11 +32,14 @@ type family [2][names]atomic.Pointer[series]
 
 // series is what is told of an operation each time, made once.
 type series struct {
-	spanName string
-	attrs    []attribute.KeyValue
-	start    []trace.SpanStartOption
-	ok       []metric.RecordOption
-	answered [4]atomic.Pointer[answered] // an operation makes requests of few methods
+	name      Name
+	reads     bool
+	operation string // as db.operation.name has it
+	spanName  string
+	attrs     []attribute.KeyValue
+	start     []trace.SpanStartOption
+	ok        []metric.RecordOption
+	answered  [4]atomic.Pointer[answered] // an operation makes requests of few methods
 }
 
 // answered are the attributes of attempts by one method that did not fail.
@@ -67,7 +70,7 @@ func (p *Probe) seriesOf(name Name, s Subject) *series {
 	if s := slot.Load(); s != nil {
 		return s
 	}
-	made := p.newSeries(nameOf(name, s.Batched), key)
+	made := p.newSeries(name, s.Batched, key)
 	slot.Store(made)
 	return made
 }
@@ -120,7 +123,8 @@ func (p *Probe) tallyOf(name string) (*tally, bool) {
 // tally is what a tenant has handed to writers.
 type tally struct{ points, bytes atomic.Int64 }
 
-func (p *Probe) newSeries(operation string, of subject) *series {
+func (p *Probe) newSeries(name Name, batched bool, of subject) *series {
+	operation := nameOf(name, batched)
 	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, operation))
 	if of.dataset != "" {
 		attrs = append(attrs, attribute.String(attrDataset, of.dataset))
@@ -129,10 +133,13 @@ func (p *Probe) newSeries(operation string, of subject) *series {
 		attrs = append(attrs, attribute.String(attrTenant, of.tenant))
 	}
 	return &series{
-		spanName: operation + " " + p.conf.Table,
-		attrs:    attrs,
-		start:    []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...)},
-		ok:       recordOptions(attrs),
+		name:      name,
+		reads:     operations[name].reads,
+		operation: operation,
+		spanName:  operation + " " + p.conf.Table,
+		attrs:     attrs,
+		start:     []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...)},
+		ok:        recordOptions(attrs),
 	}
 }
 
