@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Op is an operation under way, and the context of everything that is done for it. Nil is one that nobody watches. Its
+// Op is an operation under way. Nil is one that nobody watches. Its
 // methods may be called by several goroutines; End ends it, once.
 type Op struct {
-	context.Context
+	ctx    context.Context // of everything that is done for it, without the operation itself
 	probe  *Probe
 	series *series
 	began  time.Duration // by the monotonic clock
@@ -44,14 +44,6 @@ const mostEvents = 10
 
 type opKey struct{}
 
-// Value implements context.Context.
-func (o *Op) Value(key any) any {
-	if key == (opKey{}) {
-		return o
-	}
-	return o.Context.Value(key)
-}
-
 // From returns the operation that a context is of, or nil.
 func From(ctx context.Context) *Op {
 	o, _ := ctx.Value(opKey{}).(*Op)
@@ -74,14 +66,14 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 	if s.Batched && s.Batch < 2 {
 		s.Batched, s.Batch = false, 0
 	}
-	o := &Op{Context: ctx, probe: p, series: p.seriesOf(name, s), began: time.Since(epoch)}
+	o := &Op{ctx: ctx, probe: p, series: p.seriesOf(name, s), began: time.Since(epoch)}
 	if traced || p.conf.Ended != nil || p.logs != nil {
 		o.told = &told{subject: s, start: time.Now()}
 	}
 	if traced {
 		o.begin()
 	}
-	return o, o
+	return context.WithValue(o.ctx, opKey{}, o), o
 }
 
 // begin starts the span.
@@ -92,7 +84,7 @@ func (o *Op) begin() {
 		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(attribute.Int(attrBatchSize, o.told.subject.Batch)))
 	}
 	opts = append(opts[:len(opts):len(opts)], trace.WithTimestamp(o.told.start))
-	o.Context, span = o.probe.tracer.Start(o.Context, o.series.spanName, opts...)
+	o.ctx, span = o.probe.tracer.Start(o.ctx, o.series.spanName, opts...)
 	if span.IsRecording() {
 		o.told.span = span
 	}
@@ -128,10 +120,10 @@ func (o *Op) End(err error) {
 		f = p.failureOf(err)
 		recorded = o.series.failed(f)
 	}
-	p.duration.Record(o, took.Seconds(), recorded...)
+	p.duration.Record(o.ctx, took.Seconds(), recorded...)
 	rows := o.rows.Load()
 	if o.series.reads {
-		p.rows.Record(o, rows, recorded...)
+		p.rows.Record(o.ctx, rows, recorded...)
 	}
 	t := o.told
 	if t == nil {
@@ -144,7 +136,7 @@ func (o *Op) End(err error) {
 		o.log(err, f)
 	}
 	if p.conf.Ended != nil {
-		p.conf.Ended(o, Ended{
+		p.conf.Ended(o.ctx, Ended{
 			Name: o.series.name, Subject: t.subject, Start: t.start, Duration: took,
 			Rows: int(rows), Requests: int(o.requests.Load()), Err: err, Type: f.kind,
 		})
@@ -201,16 +193,16 @@ func (a Attempt) End(err error) {
 	p := a.op.probe
 	took := time.Since(epoch) - a.began
 	if err == nil {
-		p.attempts.Record(a.op, took.Seconds(), a.op.answered(a.method)...)
+		p.attempts.Record(a.op.ctx, took.Seconds(), a.op.answered(a.method)...)
 	} else {
 		f := p.failureOf(err)
-		p.attempts.Record(a.op, took.Seconds(), p.triedOf(a.op, a.method, f)...)
+		p.attempts.Record(a.op.ctx, took.Seconds(), p.triedOf(a.op, a.method, f)...)
 		if t := a.op.told; t != nil && t.span != nil {
 			a.event(f)
 		}
 	}
 	if p.conf.Attempted != nil {
-		p.conf.Attempted(a.op, Attempted{Operation: a.op.series.name, Method: a.method, Start: a.start, Duration: took, Err: err})
+		p.conf.Attempted(a.op.ctx, Attempted{Operation: a.op.series.name, Method: a.method, Start: a.start, Duration: took, Err: err})
 	}
 }
 
