@@ -82,6 +82,7 @@ func TestRepeatedFaultsAreSummedUp(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 		}
 		p.Close()
+		synctest.Wait() // for the line of a timer that went off just now
 		puts, reads := 0, 0
 		all := out.read(t)
 		for _, l := range all {
