@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ type truth struct {
 type world struct {
 	store  *tsdb.Store
 	conn   *tsdbtest.Conn
-	clock  time.Time
+	clock  atomic.Pointer[time.Time] // the store reads it of its own accord, too
 	schema *tsdb.Schema[string]
 	of     map[string]*truth
 	random *rand.Rand
@@ -52,6 +53,8 @@ type world struct {
 	thin    int
 	breaks  int // so many streams of samples end in the middle
 }
+
+func (w *world) set(now time.Time) { w.clock.Store(&now) }
 
 func (w *world) freeze(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	s, err := streamer(ctx, desc, cc, name, opts...)
@@ -103,12 +106,13 @@ func (f *freezer) RecvMsg(m any) error {
 
 func newWorld(t testing.TB, age time.Duration) *world {
 	t.Helper()
-	w := &world{of: map[string]*truth{}, clock: noon.Add(-10 * 365 * aDay), random: rand.New(rand.NewPCG(1, 2))}
+	w := &world{of: map[string]*truth{}, random: rand.New(rand.NewPCG(1, 2))}
+	w.set(noon.Add(-10 * 365 * aDay))
 	w.schema = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxEarly: 100 * 365 * aDay,
 	})
 	w.store, w.conn = tsdbtest.Open(t, tsdbtest.Options{
-		Clock:       func() time.Time { return w.clock },
+		Clock:       func() time.Time { return *w.clock.Load() },
 		DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(w.freeze)},
 	}, w.schema)
 	return w
@@ -139,7 +143,7 @@ func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duratio
 		tr.each = float64(len(name+"#readings#site#dev-0000#")+19) + float64(len("p:str")+40)
 		tr.bytes += tr.each
 	}
-	w.clock = noon.Add(-10 * 365 * aDay)
+	w.set(noon.Add(-10 * 365 * aDay))
 	for len(points) > 0 {
 		n := min(len(points), 5000)
 		if _, err := w.schema.For(w.store, tenant.MustParse(name)).PutMany(t.Context(), points[:n]); err != nil {
@@ -147,7 +151,7 @@ func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duratio
 		}
 		points = points[n:]
 	}
-	w.clock = noon
+	w.set(noon)
 }
 
 func (w *world) forecast(t testing.TB, opts retention.ForecastOptions) *retention.Forecast {
@@ -316,7 +320,7 @@ func figures(f *retention.Forecast) string {
 
 func TestForecastOfNothing(t *testing.T) {
 	w := newWorld(t, 30*aDay)
-	w.clock = noon
+	w.set(noon)
 	f := w.forecast(t, retention.ForecastOptions{})
 	if f.Basis != retention.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
 		t.Errorf("%+v", f)
