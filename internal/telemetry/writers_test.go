@@ -3,8 +3,10 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	grpccodes "google.golang.org/grpc/codes"
@@ -202,4 +204,35 @@ func TestRollupLag(t *testing.T) {
 	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
 		t.Errorf("nobody works any more: %+v", p)
 	}
+}
+
+// TestBlockedCallersAreMeasured: how long they wait for room.
+func TestBlockedCallersAreMeasured(t *testing.T) {
+	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		t.Skip("a bubble has no network")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+		writer, err := w.store.NewWriter(tsdb.WriterOptions{BufferPoints: 1, DeliveryTimeout: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := w.conn.Outage()
+		time.AfterFunc(20*time.Second, end)
+		for i := range 2 {
+			if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := writer.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.forgetNothing()
+		if got := w.level("tidemark.writer.blocked.time"); got < 19 || got > 40 {
+			t.Errorf("blocked for %v s, of an outage of 20", got)
+		}
+		if err := w.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
