@@ -319,3 +319,22 @@ func TestDeliveryOfSeveral(t *testing.T) {
 		t.Errorf("%v requests under way", got)
 	}
 }
+
+// TestDeliveryOfSeveralDatasets names the tenant, and neither dataset.
+func TestDeliveryOfSeveralDatasets(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{})
+	other := tsdb.MustDefine("other", tsdb.Key("site", "device"), codec.JSON[float64](), tsdb.SchemaOptions{})
+	if err := w.store.Ensure(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := w.store.NewWriter(tsdb.WriterOptions{Linger: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.repo.Via(writer).Put(t.Context(), roof, w.base, 1), other.For(w.store, acme).Via(writer).Put(t.Context(), roof, w.base, 1), writer.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if attrs := plain(w.span("BATCH Deliver tidemark").Attributes); attrs["tidemark.tenant"] != "acme" || attrs["tidemark.dataset"] != "" {
+		t.Errorf("%v", attrs)
+	}
+}

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	grpccodes "google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -48,6 +50,9 @@ func TestWriterIsMeasured(t *testing.T) {
 	}
 	if points, bytes := w.level("tidemark.writer.buffer.capacity.points"), w.level("tidemark.writer.buffer.capacity.bytes"); points != 1000 || bytes != 32<<20 {
 		t.Errorf("room for %v points, %v bytes", points, bytes)
+	}
+	if now, most := w.level("tidemark.writer.requests.inflight"), w.level("tidemark.writer.requests.limit"); now != 0 || most != 4 {
+		t.Errorf("%v of %v requests under way", now, most)
 	}
 	if err := first.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -184,6 +189,19 @@ func TestRollupLag(t *testing.T) {
 	}
 	lag(10*time.Minute, 11*time.Minute)
 	w.conn.Clear()
+	some := func(context.Context) iter.Seq2[tenant.ID, error] {
+		return func(yield func(tenant.ID, error) bool) {
+			_ = yield(tenant.MustParse("beta"), nil) && yield(tenant.ID{}, errors.New("the others are not known"))
+		}
+	}
+	blind, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: some}, rollup.Of(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blind.Pass(t.Context()); err == nil {
+		t.Fatal("it knows all tenants")
+	}
+	lag(10*time.Minute, 11*time.Minute) // of a tenant that it has not looked at
 	if err := pass(); err != nil {
 		t.Fatal(err)
 	}
@@ -232,6 +250,38 @@ func TestBlockedCallersAreMeasured(t *testing.T) {
 			t.Errorf("blocked for %v s, of an outage of 20", got)
 		}
 		if err := w.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestAgeOfWhatWaitsOnDisk: a point that comes from the journal into memory later is as old as when it was put.
+func TestAgeOfWhatWaitsOnDisk(t *testing.T) {
+	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		t.Skip("a bubble has no network")
+	}
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+		writer, err := w.store.NewWriter(tsdb.WriterOptions{BufferPoints: 10, BatchPoints: 10, Journal: tsdb.JournalOptions{Dir: dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := w.conn.Outage()
+		for i := range 40 {
+			if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(100 * time.Second)
+		w.conn.Inject(tsdbtest.Fail(grpccodes.Unavailable).On(tsdbtest.MutateRows).Skip(2))
+		end()
+		time.Sleep(10 * time.Second) // some are delivered, and others have taken their place in memory
+		if s := writer.Stats(); s.Stored == 0 || s.Journal.Points == 0 || s.OldestAge < 110*time.Second {
+			t.Errorf("%d stored, %d in the journal, the oldest is %v old", s.Stored, s.Journal.Points, s.OldestAge)
+		}
+		w.conn.Clear()
+		if err := errors.Join(writer.Flush(t.Context()), writer.Close(t.Context()), w.store.Close()); err != nil {
 			t.Fatal(err)
 		}
 	})
