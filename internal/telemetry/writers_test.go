@@ -249,6 +249,13 @@ func TestBlockedCallersAreMeasured(t *testing.T) {
 		if got := w.level("tidemark.writer.blocked.time"); got < 19 || got > 40 {
 			t.Errorf("blocked for %v s, of an outage of 20", got)
 		}
+		waited := 0.0
+		for _, p := range w.points("tidemark.writer.queue.wait", "tidemark.flush.reason=retry") {
+			waited = max(waited, p.sum)
+		}
+		if waited < 19 {
+			t.Errorf("a point was sent again after %v s at most", waited)
+		}
 		if err := w.store.Close(); err != nil {
 			t.Fatal(err)
 		}
