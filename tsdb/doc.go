@@ -97,7 +97,8 @@
 //
 // # What errors may show
 //
-// The package logs nothing. For those who log its errors, what may stand in them:
+// The package logs nothing unless it is given a logger ([Telemetry]), and then no error's text without Details. For those who log
+// its errors, what may stand in them:
 //
 //   - An [InvalidError] repeats up to 64 bytes of what was refused: of an entity or a prefix that is the key, of a cursor and
 //     of a secret nothing. What package tsdb/privacy refuses is not repeated; see CheckKeys of [SchemaOptions].
