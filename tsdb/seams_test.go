@@ -52,7 +52,11 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), opts)
 	c := &clock{now: start}
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}, Views: views}, s)
-	w := writer(t, store, tsdb.WriterOptions{Linger: -1})
+	linger := time.Duration(-1)
+	if opts.Head.Only {
+		linger = time.Millisecond // so that a call is one batch: what a head forgets of a batch, it keeps where that is split
+	}
+	w := writer(t, store, tsdb.WriterOptions{Linger: linger})
 	ctx := t.Context()
 	var tenants []*seam
 	for _, name := range []string{"acme", "acme2"} {
