@@ -73,8 +73,9 @@ type Operation struct {
 	Attempts int
 	// Err is the error that the caller got, but not ErrNotFound: that there is nothing is an answer.
 	Err error
-	// ErrorType is what Err is in metrics: the name of a gRPC code, such as "UNAVAILABLE", or of an error of this package,
-	// such as "tsdb.ErrInvalid". Empty without an Err.
+	// ErrorType is what Err is in metrics: the name of a gRPC code, such as "UNAVAILABLE", or of an error, such as
+	// "tsdb.ErrInvalid" or "tenants.ErrConflict", or what the method ErrorType() string of an error of the program's own
+	// returns; else "_OTHER". Empty without an Err.
 	ErrorType string
 }
 

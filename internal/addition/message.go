@@ -2,7 +2,6 @@ package addition
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -12,10 +11,11 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/named"
 )
 
 // ErrTooManyMessages: the row remembers as many messages as it may, and takes no new one until it may forget some.
-var ErrTooManyMessages = errors.New("rollup: too many messages have added to this row of late")
+var ErrTooManyMessages = named.New("rollup.ErrTooManyMessages", "rollup: too many messages have added to this row of late")
 
 const (
 	// parts is over how many parts the markers of a row are spread by a hash of their messages, so that a write counts only

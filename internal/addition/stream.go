@@ -9,13 +9,14 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/named"
 )
 
 // MaxStreams is how many streams a row knows at most. Each is some 60 bytes, until the row's last bucket expires.
 const MaxStreams = 1000
 
 // ErrTooManyStreams: the row has been added to by so many streams that it takes no new one.
-var ErrTooManyStreams = errors.New("rollup: too many streams have added to this row")
+var ErrTooManyStreams = named.New("rollup.ErrTooManyStreams", "rollup: too many streams have added to this row")
 
 const (
 	streams      = "h:"

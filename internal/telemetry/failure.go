@@ -27,7 +27,8 @@ func (f failure) attributes() []attribute.KeyValue {
 	return attrs
 }
 
-// failureOf says how an error failed: by the code of the gRPC status in it, and else by its type; of several the first.
+// failureOf says how an error failed: by the code of the gRPC status in it, else by the type that it says it has, else by what
+// the store knows of it; of several errors the first.
 func (p *Probe) failureOf(err error) failure {
 	if p.conf.First != nil {
 		err = p.conf.First(err)
@@ -37,6 +38,12 @@ func (p *Probe) failureOf(err error) failure {
 		if s := answer.GRPCStatus(); s.Code() != codes.OK {
 			name := codeName(s.Code())
 			return failure{kind: name, code: name}
+		}
+	}
+	var typed interface{ ErrorType() string }
+	if errors.As(err, &typed) {
+		if kind := typed.ErrorType(); kind != "" {
+			return failure{kind: kind}
 		}
 	}
 	if p.conf.Kind != nil {

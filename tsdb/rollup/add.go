@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -19,7 +20,7 @@ import (
 // The errors of additions, to tell apart with errors.Is, beside those of tsdb.
 var (
 	// ErrMode: the rollup comes by its numbers in another way than this call is for.
-	ErrMode = errors.New("rollup: the rollup is of another mode")
+	ErrMode = named.New("rollup.ErrMode", "rollup: the rollup is of another mode")
 	// ErrTooManyMessages: the row remembers as many messages as it may (Options.MaxMessages), and takes no new one until it may
 	// forget some.
 	ErrTooManyMessages = addition.ErrTooManyMessages

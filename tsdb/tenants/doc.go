@@ -11,8 +11,7 @@
 package tenants
 
 import (
-	"errors"
-
+	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -24,11 +23,11 @@ var (
 	// ErrErased: the tenant is erased, or is being erased.
 	ErrErased = tsdb.ErrErased
 	// ErrErasing: the erasure has not ended, so the tenant cannot be admitted again. Erase continues it.
-	ErrErasing = errors.New("tenants: the erasure has not ended")
+	ErrErasing = named.New("tenants.ErrErasing", "tenants: the erasure has not ended")
 	// ErrConflict: what is stored differs from what was to be stored, or another changed it at the same time.
-	ErrConflict = errors.New("tenants: the tenant's row was changed by another")
+	ErrConflict = named.New("tenants.ErrConflict", "tenants: the tenant's row was changed by another")
 	// ErrTakenOver: another call goes on with this erasure; this one has ended.
-	ErrTakenOver = errors.New("tenants: another call has taken the erasure over")
+	ErrTakenOver = named.New("tenants.ErrTakenOver", "tenants: another call has taken the erasure over")
 	// ErrRemains: rows of what was erased keep coming, from a program that does not honour the mark.
-	ErrRemains = errors.New("tenants: rows remain after the erasure")
+	ErrRemains = named.New("tenants.ErrRemains", "tenants: rows remain after the erasure")
 )

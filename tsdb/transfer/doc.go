@@ -24,9 +24,9 @@
 package transfer
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
@@ -35,13 +35,13 @@ var (
 	// ErrInvalid: an argument that nothing can be made of; a *tsdb.InvalidError says which, and the limit.
 	ErrInvalid = rowkey.ErrInvalid
 	// ErrDamaged: a line is not what Export wrote, or the file ends before its last line. A *LineError says which line.
-	ErrDamaged = errors.New("transfer: the file is damaged")
+	ErrDamaged = named.New("transfer.ErrDamaged", "transfer: the file is damaged")
 	// ErrVersion: the file is no export, or one in a version of the format that this program does not know.
-	ErrVersion = errors.New("transfer: not an export that this program can read")
+	ErrVersion = named.New("transfer.ErrVersion", "transfer: not an export that this program can read")
 	// ErrTenant: the file holds the points of another tenant than the one to import into.
-	ErrTenant = errors.New("transfer: the file is of another tenant")
+	ErrTenant = named.New("transfer.ErrTenant", "transfer: the file is of another tenant")
 	// ErrContinue: the checkpoint does not belong to this file.
-	ErrContinue = errors.New("transfer: the checkpoint is of another file")
+	ErrContinue = named.New("transfer.ErrContinue", "transfer: the checkpoint is of another file")
 )
 
 // LineError is about one line of a file.

@@ -1,0 +1,67 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	grpccodes "google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// budget is an error of the program's own.
+type budget struct{ kind string }
+
+func (budget) Error() string       { return "over the budget of acme" }
+func (b budget) ErrorType() string { return b.kind }
+
+// TestErrorsHaveTheirTypes: the errors of every package are told apart, and those of the program that say what they are; what
+// the service answered goes before.
+func TestErrorsHaveTheirTypes(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	for want, err := range map[string]error{
+		"retention.ErrStale":        retention.ErrStale,
+		"retention.ErrNotAllowed":   retention.ErrNotAllowed,
+		"retention.ErrImpossible":   retention.ErrImpossible,
+		"rollup.ErrMode":            rollup.ErrMode,
+		"rollup.ErrAdded":           rollup.ErrAdded,
+		"rollup.ErrTooManyMessages": rollup.ErrTooManyMessages,
+		"rollup.ErrTooManyStreams":  rollup.ErrTooManyStreams,
+		"tenants.ErrErasing":        tenants.ErrErasing,
+		"tenants.ErrConflict":       tenants.ErrConflict,
+		"tenants.ErrTakenOver":      tenants.ErrTakenOver,
+		"tenants.ErrRemains":        tenants.ErrRemains,
+		"transfer.ErrDamaged":       transfer.ErrDamaged,
+		"transfer.ErrVersion":       transfer.ErrVersion,
+		"transfer.ErrTenant":        transfer.ErrTenant,
+		"transfer.ErrContinue":      transfer.ErrContinue,
+		"tsdb.ErrErased":            tenants.ErrErased,
+		"tsdb.ErrInvalid":           retention.ErrInvalid,
+		"billing.ErrBudget":         fmt.Errorf("%w: %w", tsdb.ErrRejected, budget{"billing.ErrBudget"}),
+		"tsdb.ErrLate":              fmt.Errorf("%w: %w", tsdb.ErrLate, budget{}),
+		"RESOURCE_EXHAUSTED":        errors.Join(budget{"billing.ErrBudget"}, status.Error(grpccodes.ResourceExhausted, "no")),
+		telemetry.Other:             errors.New("who knows"),
+	} {
+		_, op := w.store.Watch(inside.Key{}).Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})
+		op.End(fmt.Errorf("in one call: %w", err))
+		if n := w.counted("db.client.operation.duration", "error.type="+want); n != 1 {
+			t.Errorf("%s: %d, of %v", want, n, err)
+		}
+		w.forget()
+	}
+	if _, err := rollup.Once(hour, w.repo).AddMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}}); !errors.Is(err, rollup.ErrMode) {
+		t.Fatal(err)
+	}
+	if n := w.counted("db.client.operation.duration", "db.operation.name=BATCH rollup.Add", "error.type=rollup.ErrMode"); n != 1 {
+		t.Errorf("a call of another mode counts %d", n)
+	}
+}
