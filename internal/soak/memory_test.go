@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,7 +54,8 @@ func (w *world) watch() (samples []sample) {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		s := sample{time.Since(w.begun), int64(m.HeapAlloc), rss(), runtime.NumGoroutine()}
+		all, _ := resident()
+		s := sample{time.Since(w.begun), int64(m.HeapAlloc), all, runtime.NumGoroutine()}
 		samples = append(samples, s)
 		if s.heap > most || s.goroutines > mostGoroutines {
 			w.fail("memory: %d MiB of heap and %d goroutines, at most %d MiB and %d are allowed", s.heap>>20, s.goroutines, most>>20, mostGoroutines)
@@ -86,8 +88,8 @@ func (w *world) checkGrowth(samples []sample) {
 	h2, g2 := middle(samples[n : 2*n])
 	h4, g4 := middle(samples[3*n:])
 	peak := slices.MaxFunc(samples, func(a, b sample) int { return int(a.heap - b.heap) })
-	w.t.Logf("memory: heap %d MiB in the second quarter, %d MiB in the last, at most %d MiB; goroutines %d and %d; RSS %d MiB",
-		h2>>20, h4>>20, peak.heap>>20, g2, g4, rss()>>20)
+	w.t.Logf("memory: heap %d MiB in the second quarter, %d MiB in the last, at most %d MiB; goroutines %d and %d; %s",
+		h2>>20, h4>>20, peak.heap>>20, g2, g4, process())
 	if d := w.disk(); d > mostDisk {
 		w.fail("the table and the journal take %d MiB, at most %d are allowed", d>>20, mostDisk>>20)
 	}
@@ -99,16 +101,31 @@ func (w *world) checkGrowth(samples []sample) {
 	}
 }
 
-// rss is the memory that the system has given to the process; 0 where it does not say.
-func rss() int64 {
+// resident is the memory that the system has given to the process, and how much of it are pages of files, which it may
+// take back; 0 where it does not say.
+func resident() (all, files int64) {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
-		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
-			return kib << 10
+		name, v, _ := strings.Cut(line, ":")
+		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
+		switch name {
+		case "VmRSS":
+			all = kib << 10
+		case "RssFile":
+			files = kib << 10
 		}
 	}
-	return 0
+	return all, files
+}
+
+// process tells what the process takes, part by part: Go's own memory, pages of files, and the rest, which the engine's
+// storage takes by C's allocator.
+func process() string {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	all, files := resident()
+	of := int64(m.Sys - m.HeapReleased)
+	return fmt.Sprintf("RSS %d MiB (Go's %d, files %d, others %d)", all>>20, of>>20, files>>20, (all-files-of)>>20)
 }
 
 // disk is what the run's folder takes.
@@ -136,9 +153,9 @@ func (w *world) line() {
 	runtime.ReadMemStats(&m)
 	s, st := &w.stats, w.writer.Load().Stats()
 	w.t.Logf("%v: put %d, acknowledged %d (rejected %d, unknown %d, dead %d), events %d (dead %d), in the journal %d points, %d KiB; reads %d (failed %d) of %d points; "+
-		"faults %d, outages %d; writer opened again %d times (%d with points left), flushed %d; worker %d passes, %d buckets; collected %d times; heap %d MiB, RSS %d MiB, disk %d MiB",
+		"faults %d, outages %d; writer opened again %d times (%d with points left), flushed %d; worker %d passes, %d buckets; collected %d times; heap %d MiB, %s, disk %d MiB",
 		time.Since(w.begun).Round(time.Second), s.put.Load(), s.acked.Load(), s.rejected.Load(), s.unknown.Load(), s.buried.Load(), s.events.Load(), s.buriedEvents.Load(),
 		st.Journal.Points, st.Journal.Bytes>>10, s.reads.Load(), s.readErrors.Load(), s.points.Load(),
 		s.faults.Load(), s.outages.Load(), s.rotations.Load(), s.kept.Load(), s.flushes.Load(), s.passes.Load(), s.buckets.Load(), s.collections.Load(),
-		m.HeapAlloc>>20, rss()>>20, w.disk()>>20)
+		m.HeapAlloc>>20, process(), w.disk()>>20)
 }
