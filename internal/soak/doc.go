@@ -21,7 +21,8 @@
 //     held against them. Nothing of the erased tenant is left.
 //   - Reads are right while all this goes on: a read shows what was delivered before it began, the newest point never goes
 //     back, pages neither skip nor repeat, what has expired is not seen and what has not is.
-//   - Memory stays within a figure that follows from the options, and does not grow; goroutines and the journal neither.
+//   - Memory stays within a figure that follows from the options, and does not grow; goroutines and the journal neither. What
+//     the storage takes by C's allocator grows with its arenas, if MALLOC_ARENA_MAX=1 is not in the environment.
 //
 // The account of all this is a few bits for each quarter of a second and device, as values follow from tenant, device, time and
 // version. The seed decides what is asked for; what the scheduler and the clock make of it differs from run to run.

@@ -23,6 +23,7 @@ type sample struct {
 const (
 	slackBytes     = 64 << 20  // what no option states: requests under way, the client's and the engine's own objects
 	engineBytes    = 256 << 20 // beside the heap: a block cache of 64 MiB, up to six memtables of 16 MiB, and the files that are mapped
+	arenaBytes     = 192 << 20 // what C's allocator keeps in each further arena of blocks and memtables that were given back
 	mostGoroutines = 400
 	mostDisk       = 5 << 30
 	grownShare     = 1.25
@@ -42,8 +43,15 @@ func (w *world) bound() int64 {
 	return account*3/2 + w.bufferBytes + 2*int64(w.cacheEntries)*1024 + slackBytes
 }
 
-// boundRSS is the same for the whole process: a heap may be twice as large before it is collected.
-func (w *world) boundRSS() int64 { return 2*w.bound() + engineBytes }
+// boundRSS is the same for the whole process: a heap may be twice as large before it is collected. With MALLOC_ARENA_MAX=1 in
+// the environment C's allocator has one arena, and else about one for each thread that runs.
+func (w *world) boundRSS() int64 {
+	arenas, err := strconv.Atoi(os.Getenv("MALLOC_ARENA_MAX"))
+	if err != nil || arenas < 1 {
+		arenas = runtime.GOMAXPROCS(0)
+	}
+	return 2*w.bound() + engineBytes + int64(arenas-1)*arenaBytes
+}
 
 // watch samples memory until the load ends, and holds each sample against the bounds.
 func (w *world) watch() (samples []sample) {
