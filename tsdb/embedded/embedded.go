@@ -14,7 +14,7 @@
 // # Memory
 //
 // Of a store in a folder, blocks that were read (CacheBytes) and writes that are not in a file yet (one buffer of 16 MiB, up to
-// six under heavy writing) lie outside of Go's heap where the program is built with cgo, and no GOMEMLIMIT counts them.
+// five under heavy writing) lie outside of Go's heap where the program is built with cgo, and no GOMEMLIMIT counts them.
 // glibc's allocator keeps what they gave back in arenas, one for about each thread that runs: in 20 minutes of mixed load on
 // two processors that came to 262 MiB, and to 105 MiB with MALLOC_ARENA_MAX=1 in the environment
 // (https://man7.org/linux/man-pages/man3/mallopt.3.html). Set it where memory is short, or build with CGO_ENABLED=0, which puts
