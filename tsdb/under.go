@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -121,10 +122,10 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, values bool, 
 		}
 		ctx, done := r.rows.Bound(ctx, true)
 		defer done()
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancelCause(ctx)
 		f := &fan{store: r.store, ctx: ctx, slots: make(chan struct{}, o.width), yield: func(h hit) bool { return yield(h, nil) }}
 		defer f.wg.Wait()
-		defer cancel()
+		defer cancel(bt.ErrNotNeeded)
 		if len(ranges) == 1 {
 			scan.rest = ranges[0]
 			err = f.single(scan)

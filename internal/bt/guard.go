@@ -36,7 +36,8 @@ type record struct {
 	answers  []entryState // of a bulk write, by entry
 	stopped  bool         // the caller has had enough of the rows: how the stream ends is its own doing
 
-	op *telemetry.Op // that the call is for; nil where nobody watches
+	op     *telemetry.Op  // that the call is for; nil where nobody watches
+	stream *watchedStream // the last one; nil where nobody watches
 }
 
 type entryState struct {

@@ -18,7 +18,7 @@ type Scan struct {
 }
 
 // Read calls visit for each row in order until it returns false. Rows that arrive after ctx has ended are not visited.
-func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool) error {
+func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool) (err error) {
 	ctx, cancel := t.Bound(ctx, s.Long)
 	defer cancel()
 	opts := make([]bigtable.ReadOption, 0, 3)
@@ -33,7 +33,8 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 	}
 	stopped := false
 	rec := record{reads: true}
-	err := t.data.ReadRows(withRecord(ctx, &rec), s.Rows, func(row bigtable.Row) bool {
+	defer func() { rec.given(err) }()
+	err = t.data.ReadRows(withRecord(ctx, &rec), s.Rows, func(row bigtable.Row) bool {
 		if ctx.Err() != nil {
 			return false
 		}

@@ -21,14 +21,23 @@ func watched(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, me
 		attempt.End(unlessNotNeeded(ctx, err))
 		return stream, err
 	}
-	return &watchedStream{ClientStream: stream, ctx: ctx, rec: rec, attempt: attempt}, nil
+	rec.stream = &watchedStream{ClientStream: stream, ctx: ctx, rec: rec, attempt: attempt}
+	return rec.stream, nil
 }
 
-// ErrNotNeeded is the cause of a context that ends as another request has answered already. What is broken off for it did not
-// fail.
+// given ends the attempt whose stream the client has given up with err and not read to its end.
+func (r *record) given(err error) {
+	if r.stream != nil {
+		r.stream.end(err)
+	}
+}
+
+// ErrNotNeeded is the cause of a context that ends as another request has answered already, or as nobody wants the answer any
+// more. What is broken off for it did not fail.
 var ErrNotNeeded = errors.New("bt: not needed any more")
 
-// watchedStream tells how an attempt ends. The client reads each stream to its end, also one that it has broken off.
+// watchedStream tells how an attempt ends. The client reads each stream to its end, also one that it has broken off; but not
+// where rows make no sense to it, or where who takes them panics.
 type watchedStream struct {
 	grpc.ClientStream
 	ctx     context.Context

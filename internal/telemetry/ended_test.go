@@ -1,0 +1,69 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestSaltsThatAreLeftEarly: what is read side by side and is not needed any more did not fail.
+func TestSaltsThatAreLeftEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		salted := tsdb.MustDefine("salted", tsdb.Key("site", "device"), codec.JSON[float64](), tsdb.SchemaOptions{Salts: 4})
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Telemetry: w.watch, Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}}, salted)
+		repo := salted.For(store, acme)
+		var points []tsdb.Point[float64]
+		for i := range 20 {
+			for j := range 40 {
+				points = append(points, tsdb.Point[float64]{Entity: tsdb.NewEntity("berlin", fmt.Sprint(i)), Time: w.base.Add(time.Duration(j) * time.Minute)})
+			}
+		}
+		if _, err := repo.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		w.forget()
+		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Skip(4))
+		for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		s := w.span("LatestUnder tidemark")
+		if len(s.Events) > 0 || s.Status.Code != codes.Unset {
+			t.Errorf("%v %v", s.Status, s.Events)
+		}
+		all, bad := w.counted("tidemark.attempt.duration", "db.operation.name=LatestUnder"), w.counted("tidemark.attempt.duration", "db.operation.name=LatestUnder", "error.type=CANCELLED")
+		if all < 5 || bad != 0 {
+			t.Errorf("%d requests, %d failed", all, bad)
+		}
+	})
+}
+
+// TestLoopThatPanics: the request ends with the loop.
+func TestLoopThatPanics(t *testing.T) {
+	ended := 0
+	w := newWorld(t, tsdb.Telemetry{Hooks: tsdb.Hooks{Attempt: func(_ context.Context, a tsdb.Attempt) {
+		if a.Operation == "Range" {
+			ended++
+		}
+	}}}, tsdbtest.Options{})
+	func() {
+		defer func() { _ = recover() }()
+		for range w.repo.Range(t.Context(), roof, tsdb.AllTime()) {
+			panic("the loop's own")
+		}
+	}()
+	if s := w.span("Range tidemark"); plain(s.Attributes)["tidemark.requests"] != "1" || ended != 1 {
+		t.Errorf("%v, and %d requests ended", plain(s.Attributes), ended)
+	}
+}
