@@ -200,8 +200,8 @@ func (s *Scrapes) checkLabels(t *testing.T, q query, expr parser.Expr) {
 					s.checkLabel(t, q, name, n)
 				}
 			}
-			if n.Op == parser.LOR {
-				t.Errorf("%s: 'or' hides a side without data: %s", q.name, q.expr)
+			if n.Op == parser.LOR && !slices.Equal(metricsOf(n.LHS), metricsOf(n.RHS)) {
+				t.Errorf("%s: 'or' of another metric hides a side without data: %s", q.name, q.expr)
 			}
 		case *parser.Call:
 			if n.Func.Name == "vector" || strings.HasPrefix(n.Func.Name, "absent") {
