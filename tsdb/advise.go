@@ -92,7 +92,8 @@ type Cause string
 // https://cloud.google.com/bigtable/docs/schema-design, …/schema-design-time-series and …/performance.
 const (
 	// CauseTimeFirst is a key field of times with nothing, or too little for its rate, before it. All that is new is written in one
-	// place. Behind other fields it is reported from 1,000 points a second below one prefix on.
+	// place. Behind other fields it is reported from 1,000 points a second below one prefix on. Numbers that stand where times do are
+	// taken for ids where 50 and more of them are known to be written evenly, old and new.
 	CauseTimeFirst = Cause(advise.TimeFirst)
 	// CauseSequential is a key field whose new values sort behind the old ones: counters, UUIDs of version 7, ULIDs, or what
 	// Sample.Arrival shows. It is a warning where the upper tenth of the values has three tenths of the writes and more. Where

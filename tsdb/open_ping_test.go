@@ -19,7 +19,9 @@ import (
 )
 
 // unpinged is a service of which the caller has no right at the instance.
-type unpinged struct{ btpb.UnimplementedBigtableServer }
+type unpinged struct {
+	btpb.UnimplementedBigtableServer
+}
 
 func (unpinged) PingAndWarm(context.Context, *btpb.PingAndWarmRequest) (*btpb.PingAndWarmResponse, error) {
 	return nil, grpcstatus.Error(codes.PermissionDenied, "missing bigtable.instances.ping")

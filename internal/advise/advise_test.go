@@ -110,6 +110,39 @@ func reversed(n uint64) string {
 	return string(b)
 }
 
+// TestNumbersThatOnlyLookLikeTimes: British meters, serial numbers and cells of a map stand where times do; but times that are over
+// are not written any more.
+func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for name, of := range map[string]func(int) []string{
+		"meter points":   func(int) []string { return []string{fmt.Sprintf("14%011d", rng.IntN(1e11))} },
+		"serial numbers": func(int) []string { return []string{fmt.Sprint(1_500_000_000 + rng.IntN(5e8))} },
+		"S2 cells":       func(int) []string { return []string{fmt.Sprint(uint64(0x132f6)<<44 + rng.Uint64N(1<<44))} },
+		"behind a site":  func(i int) []string { return []string{sites[i%10], fmt.Sprintf("14%011d", rng.IntN(1e11))} },
+	} {
+		for _, r := range []float64{0.001, 4} {
+			es := entities(500, r, of)
+			es[7].Rate *= 5
+			if got := causes(input(es)); got != "" {
+				t.Errorf("%s, %v points a second each: %s; want nothing", name, r, got)
+			}
+		}
+	}
+	for name, of := range map[string]func(int) []string{
+		"hours": func(i int) []string { return []string{fmt.Sprint(day(0).Unix() + 3600*int64(i)), "x"} },
+		"hours counted down": func(i int) []string {
+			return []string{fmt.Sprint(1<<63 - 1 - day(0).UnixNano() + 3600e9*int64(500-i)), "x"}
+		},
+	} {
+		es := entities(500, 0.001, of)
+		es[499].Rate = 50 // the hour that it is
+		es[498].Rate = 2
+		if got := causes(input(es)); got != "time-first/warning" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestUnevenLoadIsNoSequence: load that is uneven by chance says nothing about the order of ids.
 func TestUnevenLoadIsNoSequence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

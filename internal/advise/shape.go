@@ -56,7 +56,7 @@ func (s *sample) formOf(f *field) (form, string) {
 	}
 	if n, padded, ok := numbers(v); ok {
 		isDense := n.dense(s.Share)
-		if what, ok := n.times(); ok && (!isDense || !padded) {
+		if what, ok := n.times(); ok && (!isDense || !padded) && !s.evenly(f) {
 			return clock, what
 		}
 		if isDense && len(v) >= fewestInOrder {
@@ -73,6 +73,36 @@ func (s *sample) formOf(f *field) (form, string) {
 		return random, "hashes or random ids"
 	}
 	return plain, ""
+}
+
+// evenly reports whether the entities with the lowest, the highest and all other values of f are known to write alike. Numbers
+// that look like times are no times then, but meters, cells of a map or ids: nobody goes on to write to a time that is over.
+func (s *sample) evenly(f *field) bool {
+	if !s.rated() || len(f.values) < fewestAtTheEnd {
+		return false
+	}
+	byValue := map[string]float64{}
+	for i := range s.Entities {
+		byValue[s.Entities[i].Parts[f.index]] += s.Entities[i].Rate
+	}
+	rates := make([]float64, len(f.values)) // of times in one unit, which sort as texts
+	for i, v := range f.values {
+		rates[i] = byValue[v]
+	}
+	end := len(rates) / endPart
+	low, rest, high := rates[:end], rates[end:len(rates)-end], rates[len(rates)-end:]
+	if max(sum(low), sum(high)) >= endShare*s.total {
+		return false
+	}
+	usual := median(rest)
+	return usual > 0 && max(median(low), median(high)) <= endTimes*usual
+}
+
+func sum(v []float64) (all float64) {
+	for _, x := range v {
+		all += x
+	}
+	return all
 }
 
 // arrives reports whether it is known that new values of f sort behind old ones.
