@@ -189,6 +189,7 @@ func TestCauses(t *testing.T) {
 			return []string{day(0).Add(time.Duration(i) * time.Hour).Format(time.RFC3339), "x"}
 		})), want: "time-first/warning"},
 		{name: "compact days", in: input(entities(30, 1, func(i int) []string { return []string{day(i).Format("20060102")} })), want: "time-first/warning"},
+		{name: "weeks first", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprintf("2026-W%02d", i/3+1), hash(i)} })), want: "time-first/warning"},
 		{name: "seconds first, busy", in: input(entities(30, 300, func(i int) []string { return []string{fmt.Sprint(day(i).Unix())} })), want: "time-first/critical"},
 		{name: "milliseconds", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprint(day(i).UnixMilli()), "x"} })), want: "time-first/warning"},
 		{name: "times counted down", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprint(1<<63 - 1 - day(i).UnixNano()), "x"} })), want: "time-first/warning"},

@@ -225,7 +225,14 @@ func isDate(s string) bool {
 			return true
 		}
 	}
-	return false
+	return isWeek(s)
+}
+
+// isWeek reports whether s is a week as ISO 8601 writes it: 2026-W47 or 2026W47.
+func isWeek(s string) bool {
+	year, week, ok := strings.Cut(s, "W")
+	year = strings.TrimSuffix(year, "-")
+	return ok && len(year) == 4 && isDigits(year) && len(week) == 2 && "01" <= week && week <= "53" && isDigits(week)
 }
 
 func isDigits(s string) bool {
