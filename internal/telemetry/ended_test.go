@@ -2,7 +2,10 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +13,9 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -66,4 +71,33 @@ func TestLoopThatPanics(t *testing.T) {
 	if s := w.span("Range tidemark"); plain(s.Attributes)["tidemark.requests"] != "1" || ended != 1 {
 		t.Errorf("%v, and %d requests ended", plain(s.Attributes), ended)
 	}
+}
+
+// TestWorkerThatIsToldToEnd: a context that ends with a cause, as that of signal.NotifyContext does, is given up by the caller.
+func TestWorkerThatIsToldToEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, out := logger(slog.LevelDebug)
+		w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}})
+		one := func(context.Context) iter.Seq2[tenant.ID, error] {
+			return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
+		}
+		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: one}, rollup.Of(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("terminated signal received")) })
+		if _, err := worker.Pass(ctx); err == nil {
+			t.Fatal("it succeeded")
+		}
+		if s := plain(w.span("rollup.Pass tidemark").Attributes); s["error.type"] != "context.Canceled" {
+			t.Error(s)
+		}
+		for _, l := range out.read(t) {
+			if l.Operation == "rollup.Pass" && l.Level != "DEBUG" {
+				t.Errorf("%+v", l)
+			}
+		}
+	})
 }

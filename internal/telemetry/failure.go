@@ -55,13 +55,25 @@ func (p *Probe) failureOf(err error) failure {
 	case errors.Is(err, context.DeadlineExceeded):
 		return failure{kind: "context.DeadlineExceeded"}
 	case errors.Is(err, context.Canceled):
-		return failure{kind: "context.Canceled"}
+		return failure{kind: gone}
 	}
 	return failure{kind: Other}
 }
 
-// canceled is the name of the code of what the caller has broken off.
+// failureOf says how the operation failed. Where it says no more than why its context has ended, that is a cancellation or a
+// deadline like any other, whatever cause the program has given: signal.NotifyContext gives one for each signal.
+func (o *Op) failureOf(err error) failure {
+	f := o.probe.failureOf(err)
+	if ended := o.ctx.Err(); f.kind == Other && ended != nil && errors.Is(err, context.Cause(o.ctx)) {
+		return o.probe.failureOf(ended)
+	}
+	return f
+}
+
+// What the caller has broken off: the name of its code, and its type where no answer came.
 var canceled = codeName(codes.Canceled)
+
+const gone = "context.Canceled"
 
 // codeName returns the name of a gRPC code as the protocol writes it.
 func codeName(c codes.Code) string {

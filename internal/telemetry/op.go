@@ -117,7 +117,7 @@ func (o *Op) End(err error) {
 	var f failure
 	recorded := o.series.ok
 	if err != nil {
-		f = p.failureOf(err)
+		f = o.failureOf(err)
 		recorded = o.series.failed(f)
 	}
 	p.duration.Record(o.ctx, took.Seconds(), recorded...)
