@@ -14,7 +14,7 @@ import (
 // telemetry has the store watched by everything that there is.
 func (w *world) telemetry() tsdb.Telemetry {
 	w.metrics = metric.NewManualReader()
-	meters := metric.NewMeterProvider(metric.WithReader(w.metrics))
+	meters := metric.NewMeterProvider(metric.WithReader(w.metrics), metric.WithCardinalityLimit(0)) // none: its own would hide ours
 	spans := trace.NewTracerProvider(trace.WithSampler(trace.TraceIDRatioBased(0.1)), trace.WithBatcher(nowhere{}))
 	w.t.Cleanup(func() {
 		_ = meters.Shutdown(context.Background())
