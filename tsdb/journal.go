@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/ingest"
 	"github.com/tidemark-go/tidemark/internal/spool"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -160,7 +161,7 @@ func (j *journal) offer(ctx context.Context, p *pending, try bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return cause.Of(ctx)
 		}
 		j.mu.Lock()
 	}
@@ -201,13 +202,13 @@ func (j *journal) put(ctx context.Context, p *pending, try bool) Outcome {
 	case <-ctx.Done():
 	}
 	if j.withdraw(p) {
-		return rejected(context.Cause(ctx))
+		return rejected(cause.Of(ctx))
 	}
 	select {
 	case o := <-done:
 		return o
 	default:
-		return Outcome{State: Unknown, Err: context.Cause(ctx)} // it is being synced just now
+		return Outcome{State: Unknown, Err: cause.Of(ctx)} // it is being synced just now
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/cause"
 )
 
 // flush returns when all points that are in the journal or on their way to it by now have been delivered or refused, and
@@ -50,7 +52,7 @@ func (j *journal) until(ctx context.Context, so func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return cause.Of(ctx)
 		case <-j.ctx.Done():
 			return ErrWriterClosed
 		}
@@ -72,7 +74,7 @@ func (j *journal) untilTold(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return cause.Of(ctx)
 	case <-j.ctx.Done():
 		return ErrWriterClosed
 	}
@@ -157,7 +159,7 @@ func (j *journal) end(ctx context.Context) error {
 	switch n := j.spool.Stats().Records; {
 	case n > 0:
 		err = errors.Join(fmt.Errorf("%w: %d", ErrKept, n), err)
-	case synced && told && ctx.Err() != nil && (err == context.Cause(ctx) || err == ctx.Err()):
+	case synced && told && ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || err == ctx.Err()):
 		err = nil // the time was over, but so was the work
 	}
 	return errors.Join(err, j.spool.Close())
@@ -168,7 +170,7 @@ func (j *journal) drain(ctx context.Context) error {
 	select {
 	case <-j.synced:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return cause.Of(ctx)
 	}
 	return j.flush(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -101,7 +102,7 @@ func (k *kept[T]) read(ctx context.Context) (*T, error) {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, cause.Of(ctx)
 	}
 	if v := k.known.Load(); v != nil {
 		return v, nil
@@ -121,7 +122,7 @@ func (k *kept[T]) refresh(ctx context.Context) error {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return cause.Of(ctx)
 		}
 		if f.err != nil {
 			return f.err

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
@@ -142,7 +143,7 @@ func (f *fan) take(hits []hit) (bool, error) {
 }
 
 // over is the error of a sequence whose time is over.
-func (f *fan) over() error { return f.store.explain(context.Cause(f.ctx)) }
+func (f *fan) over() error { return f.store.explain(cause.Of(f.ctx)) }
 
 // single runs one scan, in the goroutine of the consumer until it proves big, and then in parts.
 func (f *fan) single(scan skipScan) error {

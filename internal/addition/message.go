@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/named"
 )
 
@@ -42,7 +43,7 @@ func (s *Shape) AddMessage(ctx context.Context, t *bt.Table, m Message) (added b
 	defer cancel()
 	a := remembering{Shape: s, Message: m, table: t, part: part(m.ID), nonce: fmt.Sprintf("%016x", rand.Uint64())}
 	if err := ctx.Err(); err != nil {
-		return false, bt.Outcome{State: bt.Rejected, Err: context.Cause(ctx)}
+		return false, bt.Outcome{State: bt.Rejected, Err: cause.Of(ctx)}
 	}
 	done := false
 	err := t.Retry(ctx, func(ctx context.Context) (bool, error) {

@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/cause"
 )
 
 // State says what became of a write.
@@ -76,7 +78,7 @@ func (t *Tracker) Outcome() Outcome {
 
 // notSent is the outcome of a write for which there was no time left to try.
 func notSent(ctx context.Context) Outcome {
-	return Outcome{State: Rejected, Err: context.Cause(ctx)}
+	return Outcome{State: Rejected, Err: cause.Of(ctx)}
 }
 
 // ended adds to the error of a call why its context has ended, where it has: the status alone does not match the
@@ -85,7 +87,7 @@ func ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	return fmt.Errorf("%w: %w", cause.Of(ctx), err)
 }
 
 // Add adds what became of several attempts that were made at once.

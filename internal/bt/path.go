@@ -5,6 +5,8 @@ import (
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/tidemark-go/tidemark/internal/cause"
 )
 
 // Path returns the table's full name, projects/p/instances/i/tables/t, which the official client keeps to itself: admin calls
@@ -12,7 +14,7 @@ import (
 // refused with ErrUnguarded.
 func (t *Table) Path(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return "", cause.Of(ctx)
 	}
 	ctx, cancel := within(ctx, t.timeouts.Read)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 )
 
 // The errors of a buffer.
@@ -205,7 +206,7 @@ func (q *Buffer) Flush(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.flushes = slices.DeleteFunc(q.flushes, func(g *flush) bool { return g == f })
-	return context.Cause(ctx)
+	return cause.Of(ctx)
 }
 
 // Close refuses what comes from now on, sends what is waiting, and returns when everything has ended. Where ctx ends
@@ -232,7 +233,7 @@ func (q *Buffer) Close(ctx context.Context) error {
 		return nil
 	default:
 	}
-	err := context.Cause(ctx)
+	err := cause.Of(ctx)
 	q.stop(fmt.Errorf("%w: %w", ErrClosed, err))
 	q.poke()
 	return err

@@ -3,6 +3,8 @@ package ingest
 import (
 	"context"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/cause"
 )
 
 // share is how many times the free room one tenant may hold. One tenant alone fills 7/8 of the buffer, two that flood 7/15
@@ -111,7 +113,7 @@ func (q *Buffer) wait(ctx context.Context, l *lane, bytes int64) error {
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		err = cause.Of(ctx)
 	case <-q.closing:
 		err = ErrClosed
 	}

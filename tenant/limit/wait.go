@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -20,7 +21,7 @@ func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 	}
 	for {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return cause.Of(ctx)
 		}
 		err := l.let(id, bytes)
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -197,8 +198,8 @@ func (s *sample) measure(ctx context.Context) error {
 
 // turn reads some rows of a part.
 func (s *sample) turn(ctx context.Context, p *part) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+	if err := cause.Of(ctx); err != nil {
+		return err
 	}
 	c := p.turn()
 	if c != nil && !s.ends {

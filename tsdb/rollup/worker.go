@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -107,7 +108,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return cause.Of(ctx)
 		}
 		_, _ = w.Pass(ctx) // OnError was told
 		timer.Reset(w.opts.Every)
@@ -176,7 +177,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 				p.fail(fmt.Errorf("rollup: tenant %s, dataset %s: %w", id, j.Name(), err))
 			}
 			if ctx.Err() != nil {
-				return p.done, context.Cause(ctx)
+				return p.done, cause.Of(ctx)
 			}
 		}
 	}

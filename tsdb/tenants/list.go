@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -111,7 +112,7 @@ func (l *listing) next(ctx context.Context) (t Tenant, ok bool, err error) {
 // step is next that gives tenants too of which nothing is left but that they were erased once.
 func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return t, false, context.Cause(ctx)
+		return t, false, cause.Of(ctx)
 	}
 	if l.found.IsZero() && !l.over {
 		if l.found, err = l.nextWithRows(ctx); err != nil {

@@ -1,0 +1,22 @@
+// Package cause says why a context has ended.
+package cause
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Of returns why ctx has ended: an error that matches its cause and one of the context's own errors, which a cause need not
+// match, as that of signal.NotifyContext does not. Nil where ctx goes on.
+func Of(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
