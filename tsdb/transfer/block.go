@@ -70,7 +70,7 @@ func openBlocks(r io.Reader) (*blocks, error) {
 		return nil, &LineError{Line: 1, Err: errEmpty}
 	case errors.Is(err, errTorn):
 		return nil, err
-	case err != nil && !bytes.HasPrefix(b.buf, []byte(`{"tidemark":"export"`)):
+	case errors.Is(err, ErrDamaged) && !bytes.HasPrefix(b.buf, []byte(`{"tidemark":"export"`)):
 		return nil, &LineError{Line: 1, Err: fmt.Errorf("%w: %w", ErrVersion, errors.Unwrap(err))}
 	case err != nil:
 		return nil, err

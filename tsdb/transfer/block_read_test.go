@@ -1,0 +1,26 @@
+package transfer_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+)
+
+// TestFileThatCannotBeRead: a disk that fails says nothing about what the file is.
+func TestFileThatCannotBeRead(t *testing.T) {
+	broken := errors.New("input/output error")
+	for name, begins := range map[string]string{"at once": "", "within the header": `{"tidemark":"ex`, "within other bytes": "PK"} {
+		_, err := transfer.Check(t.Context(), io.MultiReader(strings.NewReader(begins), iotest.ErrReader(broken)))
+		var at *transfer.LineError
+		if !errors.Is(err, broken) || errors.Is(err, transfer.ErrVersion) || errors.Is(err, transfer.ErrDamaged) || !errors.As(err, &at) || at.Line != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := transfer.Check(t.Context(), strings.NewReader("PK\n")); !errors.Is(err, transfer.ErrVersion) {
+		t.Errorf("another kind of file: %v", err)
+	}
+}
