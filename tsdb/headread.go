@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/cause"
 )
 
 // headFilter passes the k newest visible versions of each column of a head row. The k newest points are among them,
@@ -129,7 +131,7 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 		if s.limit > 0 && visited == s.limit {
 			return nil
 		}
-		if err := ctx.Err(); err != nil {
+		if err := cause.Of(ctx); err != nil {
 			return err
 		}
 		if s.room != nil && !s.room(len(v.item.Value)) {

@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
@@ -36,7 +37,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	h := r.horizon()
 	oldest := max(s.oldest, h.oldest())
 	if oldest > s.newest {
-		return ctx.Err()
+		return cause.Of(ctx)
 	}
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
 	ctx, cancel := r.rows.Bound(ctx, s.long)

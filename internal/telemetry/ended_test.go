@@ -91,7 +91,7 @@ func TestWorkerThatIsToldToEnd(t *testing.T) {
 		if _, err := worker.Pass(ctx); err == nil {
 			t.Fatal("it succeeded")
 		}
-		if s := plain(w.span("rollup.Pass tidemark").Attributes); s["error.type"] != "context.Canceled" {
+		if s := plain(w.span("rollup.Pass tidemark").Attributes); s["error.type"] != "CANCELLED" || s["db.response.status_code"] != "" {
 			t.Error(s)
 		}
 		for _, l := range out.read(t) {

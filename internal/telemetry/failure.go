@@ -33,18 +33,12 @@ func (p *Probe) failureOf(err error) failure {
 	if p.conf.First != nil {
 		err = p.conf.First(err)
 	}
-	var answer interface{ GRPCStatus() *status.Status }
-	if errors.As(err, &answer) {
-		if s := answer.GRPCStatus(); s.Code() != codes.OK {
-			name := codeName(s.Code())
-			return failure{kind: name, code: name}
-		}
-	}
-	var typed interface{ ErrorType() string }
-	if errors.As(err, &typed) {
-		if kind := typed.ErrorType(); kind != "" {
-			return failure{kind: kind}
-		}
+	switch c, kind := said(err); {
+	case c != codes.OK:
+		name := codeName(c)
+		return failure{kind: name, code: name}
+	case kind != "":
+		return failure{kind: kind}
 	}
 	if p.conf.Kind != nil {
 		if kind := p.conf.Kind(err); kind != "" {
@@ -53,9 +47,9 @@ func (p *Probe) failureOf(err error) failure {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return failure{kind: "context.DeadlineExceeded"}
+		return failure{kind: codeName(codes.DeadlineExceeded)}
 	case errors.Is(err, context.Canceled):
-		return failure{kind: gone}
+		return failure{kind: canceled}
 	}
 	return failure{kind: Other}
 }
@@ -70,10 +64,39 @@ func (o *Op) failureOf(err error) failure {
 	return f
 }
 
-// What the caller has broken off: the name of its code, and its type where no answer came.
-var canceled = codeName(codes.Canceled)
+// said returns what an error says of itself: the code of a gRPC status, or its type. One with a type hides what it wraps, and
+// of errors side by side a status goes before a type.
+func said(err error) (code codes.Code, kind string) {
+	for err != nil {
+		if e, ok := err.(interface{ ErrorType() string }); ok && e.ErrorType() != "" {
+			return codes.OK, e.ErrorType()
+		}
+		if e, ok := err.(interface{ GRPCStatus() *status.Status }); ok && e.GRPCStatus().Code() != codes.OK {
+			return e.GRPCStatus().Code(), ""
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		case interface{ Unwrap() []error }:
+			for _, one := range e.Unwrap() {
+				c, k := said(one)
+				if c != codes.OK {
+					return c, ""
+				}
+				if kind == "" {
+					kind = k
+				}
+			}
+			return codes.OK, kind
+		default:
+			return codes.OK, ""
+		}
+	}
+	return codes.OK, ""
+}
 
-const gone = "context.Canceled"
+// canceled is the name of the code of what the caller has broken off.
+var canceled = codeName(codes.Canceled)
 
 // codeName returns the name of a gRPC code as the protocol writes it.
 func codeName(c codes.Code) string {

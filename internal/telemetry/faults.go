@@ -133,7 +133,7 @@ func (f fault) attributes() []slog.Attr {
 func (o *Op) log(err error, f failure) {
 	level, message := slog.LevelWarn, "operation failed"
 	switch {
-	case (f.code == canceled || f.kind == gone || errors.Is(err, context.Canceled)) && o.ctx.Err() == context.Canceled:
+	case (f.kind == canceled || errors.Is(err, context.Canceled)) && o.ctx.Err() == context.Canceled:
 		level, message = slog.LevelDebug, "operation given up by the caller"
 	case f.refused, f.code == "" && o.requests.Load() == 0:
 		level, message = slog.LevelDebug, "operation refused"

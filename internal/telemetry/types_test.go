@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -49,6 +51,10 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"billing.ErrBudget":         fmt.Errorf("%w: %w", tsdb.ErrRejected, budget{"billing.ErrBudget"}),
 		"tsdb.ErrLate":              fmt.Errorf("%w: %w", tsdb.ErrLate, budget{}),
 		"RESOURCE_EXHAUSTED":        errors.Join(budget{"billing.ErrBudget"}, status.Error(grpccodes.ResourceExhausted, "no")),
+		"CANCELLED":                 context.Canceled,
+		"DEADLINE_EXCEEDED":         fmt.Errorf("%w: %w", context.DeadlineExceeded, errors.New("the cause")),
+		"transfer.File":             named.Foreign("transfer.File", status.Error(grpccodes.PermissionDenied, "another service's")),
+		"disk.ErrQuota":             named.Foreign("transfer.File", budget{"disk.ErrQuota"}),
 		telemetry.Other:             errors.New("who knows"),
 	} {
 		_, op := w.store.Watch(inside.Key{}).Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})
@@ -63,5 +69,28 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 	}
 	if n := w.counted("db.client.operation.duration", "db.operation.name=BATCH rollup.Add", "error.type=rollup.ErrMode"); n != 1 {
 		t.Errorf("a call of another mode counts %d", n)
+	}
+}
+
+// full is a file on another service, which has no room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, status.Error(grpccodes.ResourceExhausted, "no room") }
+func (full) Read([]byte) (int, error)  { return 0, status.Error(grpccodes.Unavailable, "no bucket") }
+
+// TestFilesAreNotBigtable: what another service answers of a transfer's file is no answer of Bigtable's.
+func TestFilesAreNotBigtable(t *testing.T) {
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+	if _, err := transfer.Export(t.Context(), w.store, acme, full{}, transfer.ExportOptions{}); status.Code(err) != grpccodes.ResourceExhausted {
+		t.Error(err)
+	}
+	if _, err := transfer.Import(t.Context(), w.store, acme, full{}, transfer.ImportOptions{}); status.Code(err) != grpccodes.Unavailable {
+		t.Error(err)
+	}
+	for _, name := range []string{"transfer.Export", "transfer.Import"} {
+		found := w.points("db.client.operation.duration", "db.operation.name="+name, "error.type=transfer.File")
+		if len(found) != 1 || found[0].attrs["db.response.status_code"] != "" {
+			t.Errorf("%s: %+v", name, found)
+		}
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -92,7 +93,7 @@ func OpenMemory(ctx context.Context) (*tsdb.Store, error) { return New(ctx, Opti
 
 // New opens a store as the options say.
 func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
-	if err := ctx.Err(); err != nil {
+	if err := cause.Of(ctx); err != nil {
 		return nil, err
 	}
 	server, err := local.Open(opts.engine())

@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -99,7 +100,7 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		s.pass.waits(s.in.Dataset, s.name, d.waits)
 	}
 	s.bulk(ctx, clear)
-	return ctx.Err()
+	return cause.Of(ctx)
 }
 
 // settled is what was done of one row of marks.

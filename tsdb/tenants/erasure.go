@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -292,7 +293,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 // pace waits until the next page may go.
 func (e *erasure) pace(ctx context.Context, rows int, begin time.Time) error {
 	if e.opts.RowsPerSecond < 0 {
-		return ctx.Err()
+		return cause.Of(ctx)
 	}
 	due := time.Duration(float64(rows) / float64(e.opts.RowsPerSecond) * float64(time.Second))
 	return pause(ctx, due-time.Since(begin))

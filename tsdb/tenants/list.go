@@ -111,8 +111,8 @@ func (l *listing) next(ctx context.Context) (t Tenant, ok bool, err error) {
 
 // step is next that gives tenants too of which nothing is left but that they were erased once.
 func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return t, false, cause.Of(ctx)
+	if err := cause.Of(ctx); err != nil {
+		return t, false, err
 	}
 	if l.found.IsZero() && !l.over {
 		if l.found, err = l.nextWithRows(ctx); err != nil {

@@ -97,7 +97,7 @@ func checkText(field, text string, most int) error {
 // pause lets some time pass.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
-		return ctx.Err()
+		return cause.Of(ctx)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

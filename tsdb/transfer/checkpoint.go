@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"maps"
+
+	"github.com/tidemark-go/tidemark/internal/cause"
 )
 
 // Checkpoint is the end of a whole block of a file, where an import or an export can go on. The zero Checkpoint is the
@@ -46,7 +48,7 @@ func Recover(ctx context.Context, r io.Reader) (at Checkpoint, complete bool, er
 		return Checkpoint{}, false, err
 	}
 	for {
-		if err := ctx.Err(); err != nil {
+		if err := cause.Of(ctx); err != nil {
 			return at, false, err
 		}
 		switch err := b.next(); {

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -213,7 +215,7 @@ func (e *exporter) dataset(ctx context.Context, d *dataset) error {
 		s.After = &e.last.point
 	}
 	visit := func(p inside.Point) error {
-		if err := ctx.Err(); err != nil {
+		if err := cause.Of(ctx); err != nil {
 			return err
 		}
 		return e.point(d, p)
@@ -280,7 +282,7 @@ func (e *exporter) write(b []byte) error {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		return fmt.Errorf("transfer: write the export: %w", err)
+		return fmt.Errorf("transfer: write the export: %w", named.Foreign("transfer.File", err))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -103,7 +104,7 @@ func Check(ctx context.Context, r io.Reader) (Exported, error) {
 		return Exported{}, err
 	}
 	for {
-		if err := ctx.Err(); err != nil {
+		if err := cause.Of(ctx); err != nil {
 			return b.exported(), err
 		}
 		if err := b.next(); errors.Is(err, io.EOF) {
@@ -135,7 +136,7 @@ func (im *importer) wanted(name string) bool {
 func (im *importer) run(ctx context.Context) error {
 	from := im.opts.Continue
 	for {
-		if err := ctx.Err(); err != nil {
+		if err := cause.Of(ctx); err != nil {
 			return err
 		}
 		err := im.blocks.next()
