@@ -59,45 +59,47 @@ func TestFirstFailureNamesTheBatch(t *testing.T) {
 
 // TestLogLevels: what is stored and cannot be read is no refusal, and a caller who goes away is no fault of the service.
 func TestLogLevels(t *testing.T) {
-	log, out := logger(slog.LevelDebug)
-	w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{})
-	texts := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[[]string](), tsdb.SchemaOptions{Retention: schema.Retention()})
-	if _, err := texts.For(w.store, acme).Latest(t.Context(), roof); !errors.Is(err, codec.ErrCorrupt) {
-		t.Fatal(err)
-	}
-	if err := w.repo.Put(t.Context(), roof, w.base.AddDate(-1, 0, 0), 1); !errors.Is(err, tsdb.ErrExpired) {
-		t.Fatal(err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := w.repo.AsOf(gone, roof, w.base); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	w.conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
-	late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := w.repo.LatestN(late, roof, 3); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	for _, want := range []line{
-		{Operation: "Latest", Level: "WARN", Msg: "operation failed", ErrorType: "codec.ErrCorrupt"},
-		{Operation: "Put", Level: "DEBUG", Msg: "operation refused", ErrorType: "tsdb.ErrExpired"},
-		{Operation: "AsOf", Level: "DEBUG", Msg: "operation given up by the caller", ErrorType: "CANCELLED"},
-		{Operation: "LatestN", Level: "WARN", Msg: "operation failed", ErrorType: "DEADLINE_EXCEEDED"},
-	} {
-		found := false
-		for _, l := range out.read(t) {
-			if l.Operation == want.Operation {
-				found = true
-				if l.Level != want.Level || l.Msg != want.Msg || l.ErrorType != want.ErrorType {
-					t.Errorf("%+v, want %+v", l, want)
+	synctest.Test(t, func(t *testing.T) {
+		log, out := logger(slog.LevelDebug)
+		w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{})
+		texts := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[[]string](), tsdb.SchemaOptions{Retention: schema.Retention()})
+		if _, err := texts.For(w.store, acme).Latest(t.Context(), roof); !errors.Is(err, codec.ErrCorrupt) {
+			t.Fatal(err)
+		}
+		if err := w.repo.Put(t.Context(), roof, w.base.AddDate(-1, 0, 0), 1); !errors.Is(err, tsdb.ErrExpired) {
+			t.Fatal(err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := w.repo.AsOf(gone, roof, w.base); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		w.conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
+		late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := w.repo.LatestN(late, roof, 3); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		for _, want := range []line{
+			{Operation: "Latest", Level: "WARN", Msg: "operation failed", ErrorType: "codec.ErrCorrupt"},
+			{Operation: "Put", Level: "DEBUG", Msg: "operation refused", ErrorType: "tsdb.ErrExpired"},
+			{Operation: "AsOf", Level: "DEBUG", Msg: "operation given up by the caller", ErrorType: "CANCELLED"},
+			{Operation: "LatestN", Level: "WARN", Msg: "operation failed", ErrorType: "DEADLINE_EXCEEDED"},
+		} {
+			found := false
+			for _, l := range out.read(t) {
+				if l.Operation == want.Operation {
+					found = true
+					if l.Level != want.Level || l.Msg != want.Msg || l.ErrorType != want.ErrorType {
+						t.Errorf("%+v, want %+v", l, want)
+					}
 				}
 			}
+			if !found {
+				t.Errorf("%s is not told", want.Operation)
+			}
 		}
-		if !found {
-			t.Errorf("%s is not told", want.Operation)
-		}
-	}
+	})
 }
 
 // TestHedgeThatIsNotNeeded: the request that is broken off, as the other has answered, did not fail.
