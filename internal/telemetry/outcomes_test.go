@@ -129,12 +129,16 @@ func TestPartialFailure(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *world) error{
 		"BATCH Put": func(ctx context.Context, w *world) error { return second(w.repo.PutMany(ctx, points(w))) },
 		"BATCH Deliver": func(ctx context.Context, w *world) error {
-			writer, err := w.store.NewWriter(tsdb.WriterOptions{})
+			writer, err := w.store.NewWriter(tsdb.WriterOptions{Linger: time.Hour}) // so that Close sends all of them together
 			if err != nil {
 				return err
 			}
-			_, err = w.repo.Via(writer).PutMany(ctx, points(w))
-			return errors.Join(err, writer.Close(ctx))
+			for _, p := range points(w) {
+				if err := w.repo.Via(writer).Put(ctx, p.Entity, p.Time, p.Value); err != nil {
+					w.Error(err)
+				}
+			}
+			return writer.Close(ctx)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +279,7 @@ func TestNothingOfKeysOrPayloads(t *testing.T) {
 	for _, details := range []bool{false, true} {
 		var log strings.Builder
 		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		w := newWorld(t, tsdb.Telemetry{Logger: logger, Details: details}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 50 * time.Millisecond, Read: 50 * time.Millisecond}})
+		w := newWorld(t, tsdb.Telemetry{Logger: logger, Details: details}, tsdbtest.Options{})
 		repo := schema.For(w.store, tenant.MustParse("secrettenant"))
 		w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied))
 		writer, err := w.store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: time.Millisecond})
