@@ -245,24 +245,26 @@ func TestRangeSurvivesCutStreamsAndStopsEarly(t *testing.T) {
 }
 
 func TestReadFailures(t *testing.T) {
-	s := readings(t, tsdb.SchemaOptions{})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 200 * time.Millisecond, Scan: 200 * time.Millisecond}}, s)
-	repo := s.For(store, acme)
-	for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.PermissionDenied), tsdbtest.Fail(codes.Unavailable), tsdbtest.Delay(time.Hour)} {
-		conn.Clear()
-		conn.Inject(f)
-		if _, err := repo.Latest(t.Context(), roof); err == nil || errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("Latest under a fault: %v, which is taken for an answer", err)
-		}
-		n := 0
-		for _, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
-			n++
-			if err == nil {
-				t.Error("Range under a fault yields a point")
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: patience(), Scan: patience()}}, s)
+		repo := s.For(store, acme)
+		for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.PermissionDenied), tsdbtest.Fail(codes.Unavailable), tsdbtest.Delay(time.Hour)} {
+			conn.Clear()
+			conn.Inject(f)
+			if _, err := repo.Latest(t.Context(), roof); err == nil || errors.Is(err, tsdb.ErrNotFound) {
+				t.Errorf("Latest under a fault: %v, which is taken for an answer", err)
+			}
+			n := 0
+			for _, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
+				n++
+				if err == nil {
+					t.Error("Range under a fault yields a point")
+				}
+			}
+			if n != 1 {
+				t.Errorf("Range under a fault yields %d pairs, want the error alone", n)
 			}
 		}
-		if n != 1 {
-			t.Errorf("Range under a fault yields %d pairs, want the error alone", n)
-		}
-	}
+	})
 }
