@@ -18,20 +18,22 @@ import (
 
 // TestAnswersForNoEntry: an answer with an index that was not asked for, or without a status, answers for nothing.
 func TestAnswersForNoEntry(t *testing.T) {
-	s := readings(t, tsdb.SchemaOptions{})
-	for name, spoil := range map[string]func(e *btpb.MutateRowsResponse_Entry){
-		"index -1": func(e *btpb.MutateRowsResponse_Entry) { e.Index = -1 }, "index 99": func(e *btpb.MutateRowsResponse_Entry) { e.Index = 99 },
-		"no status": func(e *btpb.MutateRowsResponse_Entry) { e.Status = nil },
-	} {
-		store := through(t, tsdb.Timeouts{Write: 100 * time.Millisecond}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
-			spoil(m.(*btpb.MutateRowsResponse).Entries[0])
-			return nil
-		}))
-		out, err := s.For(store, acme).PutMany(t.Context(), points(2))
-		if !errors.Is(err, tsdb.ErrUnknown) || out[0].State != tsdb.Unknown || out[1].State != tsdb.Stored {
-			t.Errorf("%s: %v, %v", name, out, err)
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		for name, spoil := range map[string]func(e *btpb.MutateRowsResponse_Entry){
+			"index -1": func(e *btpb.MutateRowsResponse_Entry) { e.Index = -1 }, "index 99": func(e *btpb.MutateRowsResponse_Entry) { e.Index = 99 },
+			"no status": func(e *btpb.MutateRowsResponse_Entry) { e.Status = nil },
+		} {
+			store := through(t, tsdb.Timeouts{Write: patience()}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
+				spoil(m.(*btpb.MutateRowsResponse).Entries[0])
+				return nil
+			}))
+			out, err := s.For(store, acme).PutMany(t.Context(), points(2))
+			if !errors.Is(err, tsdb.ErrUnknown) || out[0].State != tsdb.Unknown || out[1].State != tsdb.Stored {
+				t.Errorf("%s: %v, %v", name, out, err)
+			}
 		}
-	}
+	})
 }
 
 // TestTheLongestWaitCounts: entries of one request that ask for different waits.
@@ -76,7 +78,7 @@ func (l late) Deadline() (time.Time, bool) {
 
 // TestTriedIsNotUnsent: what was tried before the time was over stays in doubt.
 func TestTriedIsNotUnsent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRows))
