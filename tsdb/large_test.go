@@ -91,7 +91,7 @@ func TestForeignRowsWithoutEnd(t *testing.T) {
 		}
 	}
 	conn.Reset()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := s.For(store, acme).Latest(ctx, roof)
 	if n := conn.Counts().Calls[tsdbtest.ReadRows]; !errors.Is(err, tsdb.ErrNotFound) || n != 3 {
@@ -104,7 +104,7 @@ func TestForeignRowsWithoutEnd(t *testing.T) {
 func TestDeletionOverPages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 50 * time.Millisecond, Write: time.Minute}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 500 * time.Millisecond, Write: time.Minute}}, s)
 		r := s.For(store, acme)
 		m := bigtable.NewMutation()
 		m.Set("keep", "p:json", 0, []byte("{}"))
