@@ -148,7 +148,11 @@ func TestWriterOneBadPoint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{MaxLate: time.Hour, MaxEarly: time.Hour, Retention: d90})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
-		w := writer(t, store, tsdb.WriterOptions{})
+		opts := tsdb.WriterOptions{}
+		if overTCP() {
+			opts.Linger = 3 * time.Second // on the real clock: what is put in one call is one request
+		}
+		w := writer(t, store, opts)
 		in := s.For(store, acme).Via(w)
 		now := time.Now()
 		e := func(d string) tsdb.Entity { return tsdb.NewEntity("berlin", d) }
