@@ -240,22 +240,25 @@ func TestJournalPushesBack(t *testing.T) {
 		in := s.For(store, acme).Via(w)
 		end := conn.Outage()
 		taken := 0
-		put := func(ctx context.Context) error {
-			return in.Put(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 1<<20))
+		put := func(ctx context.Context, put func(context.Context, tsdb.Entity, time.Time, []byte) error) error {
+			return put(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 1<<20))
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 3*patience())
-		defer cancel()
-		for err = put(ctx); err == nil; err = put(ctx) {
+		for err = put(t.Context(), in.TryPut); err == nil; err = put(t.Context(), in.TryPut) {
 			taken++
 		}
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, tsdb.ErrRejected) || taken < 10 || taken > 16 {
+		if !errors.Is(err, tsdb.ErrBufferFull) || taken < 10 || taken > 16 {
 			t.Errorf("after %d points of 1 MiB: %v", taken, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience())
+		defer cancel()
+		if err := put(ctx, in.Put); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, tsdb.ErrRejected) {
+			t.Errorf("Put without room = %v", err)
 		}
 		if err := in.TryPut(t.Context(), tsdb.NewEntity("x"), start.Add(-time.Second), make([]byte, 1<<20)); !errors.Is(err, tsdb.ErrBufferFull) {
 			t.Errorf("TryPut = %v", err)
 		}
 		waiting := make(chan error, 1)
-		go func() { waiting <- put(t.Context()) }()
+		go func() { waiting <- put(t.Context(), in.Put) }()
 		end()
 		if err := <-waiting; err != nil {
 			t.Errorf("Put when there is room again: %v", err)
