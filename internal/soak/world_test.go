@@ -84,13 +84,27 @@ func openWorld(t *testing.T, p plan) *world {
 		Dir: w.dir + "/table", Clock: w.clock.now, RequireTenant: true, Cache: tsdb.CacheOptions{Entries: p.cacheEntries},
 		Timeouts:  tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout},
 		Telemetry: w.telemetry(),
-	}, w.plain, w.short, w.added.schema)
+	})
+	w.ensure()
 	w.other = w.another(tsdb.CacheOptions{Entries: p.cacheEntries})
 	w.base = time.Now().Truncate(coarseBy * p.fine).UTC()
 	w.begun = time.Now()
 	w.populate()
 	w.added.populate(w)
 	return w
+}
+
+// ensure makes the table. The short timeouts may be too short for that where the disk is slow, so it is tried again.
+func (w *world) ensure() {
+	for try := 1; ; try++ {
+		err := w.store.Ensure(w.ctx, w.plain, w.short, w.added.schema)
+		if err == nil {
+			return
+		}
+		if !excused(err) || try == 20 {
+			w.t.Fatalf("the table cannot be made: %v", err)
+		}
+	}
 }
 
 // populate makes tenants and devices. Their names are those that are easily mixed up: one the beginning of another, the same
