@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -11,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -80,7 +80,7 @@ func TestAForgedPlanDoesNoMore(t *testing.T) {
 
 // TestDamagedPlans: of a plan in which some bytes are others nothing panics when it is applied, and nothing is deleted.
 func TestDamagedPlans(t *testing.T) {
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: time.Second}}, define(t, "readings", days("d90", 90), heads(2), hourly(days("d90", 90))))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2), hourly(days("d90", 90))))
 	a := admin(t, conn)
 	doc, err := json.Marshal(plan(t, store, define(t, "readings", days("d90", 30), heads(2), hourly(days("d90", 30)))))
 	if err != nil {
@@ -98,9 +98,11 @@ func TestDamagedPlans(t *testing.T) {
 			continue
 		}
 		read++
-		if rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{}); err == nil {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if rep, err := p.Apply(ctx, store, retention.ApplyOptions{}); err == nil {
 			t.Errorf("%s\nwas applied: %v", damaged, rep)
 		}
+		cancel()
 	}
 	if got := policies(t, a)["d90"]; got != "age() > 90d" || read < 50 {
 		t.Errorf("d90 has %s after %d plans", got, read)
