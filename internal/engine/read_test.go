@@ -353,11 +353,11 @@ func TestReadersAreReleased(t *testing.T) {
 
 func waitForReaders(t *testing.T, r *rig, want int) {
 	t.Helper()
-	for range 1000 {
+	for range 3000 {
 		if r.OpenReaders() == want {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("%d readers open, want %d", r.OpenReaders(), want)
 }

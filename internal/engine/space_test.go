@@ -77,7 +77,7 @@ func folderSize(t *testing.T, dir string) (total int64) {
 func wantFolder(t *testing.T, what, dir string, limit int64) {
 	t.Helper()
 	var size int64
-	for range 250 {
+	for range 1500 {
 		if size = folderSize(t, dir); size <= limit {
 			return
 		}

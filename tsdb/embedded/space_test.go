@@ -65,7 +65,7 @@ func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
 	}
 	now.Add(int64(48 * time.Hour))
 	size := int64(0)
-	for range 500 { // files go in the background
+	for range 1500 { // files go in the background
 		if size = folderSize(t, dir); size < 1<<20 {
 			break
 		}
