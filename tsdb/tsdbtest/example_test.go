@@ -49,10 +49,12 @@ func Example() {
 
 func ExampleConn() {
 	run(func(t testing.TB) {
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 50 * time.Millisecond}}, temps)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, temps)
 		repo := temps.For(store, tenant.MustParse("acme"))
 		end := conn.Outage()
-		_, err := repo.Latest(context.Background(), tsdb.NewEntity("roof-7"))
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		_, err := repo.Latest(ctx, tsdb.NewEntity("roof-7"))
 		fmt.Println(err != nil)
 		end()
 		_, err = repo.Latest(context.Background(), tsdb.NewEntity("roof-7"))
