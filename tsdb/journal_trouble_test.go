@@ -60,7 +60,7 @@ func TestManyFlushAtOnce(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	w := writer(t, store, journaled(t))
 	in := s.For(store, acme).Via(w)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // of hundreds of syncs, where each may be slow
 	defer cancel()
 	var all sync.WaitGroup
 	for g := range 4 {
