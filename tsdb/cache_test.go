@@ -156,7 +156,7 @@ func TestOwnWritesAreSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		store, conn := tsdbtest.Open(t, cached, s, firstWins)
-		w, err := store.NewWriter(tsdb.WriterOptions{})
+		w, err := store.NewWriter(tsdb.WriterOptions{Linger: together})
 		if err != nil {
 			t.Fatal(err)
 		}

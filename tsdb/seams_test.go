@@ -1,6 +1,7 @@
 package tsdb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -55,7 +56,7 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	linger := time.Duration(-1)
 	if opts.Head.Only { // a call has to be one batch: what a head forgets of a batch, it keeps where that is split
 		if linger = time.Millisecond; overTCP() {
-			linger = time.Second // of the real clock
+			linger = time.Hour // on the real clock: until Flush
 		}
 	}
 	w := writer(t, store, tsdb.WriterOptions{Linger: linger})
@@ -102,7 +103,9 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 			}
 			put := m.repo.PutMany
 			if rnd.IntN(2) == 0 {
-				put = m.repo.Via(w).PutMany
+				if put = m.repo.Via(w).PutMany; linger == time.Hour {
+					put = flushed(m.repo.Via(w), w)
+				}
 			}
 			outcomes, _ := put(ctx, batch)
 			for i, q := range batch {
@@ -144,6 +147,17 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 		for _, m := range tenants {
 			m.compare(t, step, c.now, when())
 		}
+	}
+}
+
+// flushed puts points and has them sent together.
+func flushed(in *tsdb.Sink[string], w *tsdb.Writer) func(context.Context, []tsdb.Point[string]) ([]tsdb.Outcome, error) {
+	return func(ctx context.Context, points []tsdb.Point[string]) ([]tsdb.Outcome, error) {
+		outcomes := make([]tsdb.Outcome, len(points))
+		for i, p := range points {
+			_ = in.PutFunc(ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) { outcomes[i] = o }) // told of an error, too
+		}
+		return outcomes, w.Flush(ctx)
 	}
 }
 

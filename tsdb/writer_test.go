@@ -30,6 +30,10 @@ func writer(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions) *tsdb.Writ
 	return w
 }
 
+// together is a Linger that does not end between the points of one call, be the clock the real one and the machine slow: they
+// go in one request.
+const together = 3 * time.Second
+
 // waysIn are the ways to put a point through a writer and to learn what became of it.
 var waysIn = []struct {
 	name string
@@ -148,11 +152,7 @@ func TestWriterOneBadPoint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{MaxLate: time.Hour, MaxEarly: time.Hour, Retention: d90})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
-		opts := tsdb.WriterOptions{}
-		if overTCP() {
-			opts.Linger = 3 * time.Second // on the real clock: what is put in one call is one request
-		}
-		w := writer(t, store, opts)
+		w := writer(t, store, tsdb.WriterOptions{Linger: together})
 		in := s.For(store, acme).Via(w)
 		now := time.Now()
 		e := func(d string) tsdb.Entity { return tsdb.NewEntity("berlin", d) }
