@@ -75,8 +75,11 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 // full is a file on another service, which has no room.
 type full struct{}
 
-func (full) Write([]byte) (int, error) { return 0, status.Error(grpccodes.ResourceExhausted, "no room") }
-func (full) Read([]byte) (int, error)  { return 0, status.Error(grpccodes.Unavailable, "no bucket") }
+func (full) Write([]byte) (int, error) {
+	return 0, status.Error(grpccodes.ResourceExhausted, "no room")
+}
+
+func (full) Read([]byte) (int, error) { return 0, status.Error(grpccodes.Unavailable, "no bucket") }
 
 // TestFilesAreNotBigtable: what another service answers of a transfer's file is no answer of Bigtable's.
 func TestFilesAreNotBigtable(t *testing.T) {
