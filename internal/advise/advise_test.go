@@ -143,6 +143,45 @@ func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 	}
 }
 
+// TestTimesWithoutGaps: what is written each second makes numbers that follow one another, as a counter does.
+func TestTimesWithoutGaps(t *testing.T) {
+	seconds := func(i int) []string { return []string{fmt.Sprint(day(0).Unix() + int64(i)), "x"} }
+	for _, tt := range []struct {
+		name   string
+		n      int
+		rate   float64
+		newest float64 // of the last; 0 for what all write
+		of     func(int) []string
+		share  float64
+		want   string
+	}{
+		{name: "unknown rates", n: 500, of: seconds, want: "time-first/warning"},
+		{name: "a few, unknown rates", n: 10, of: seconds, want: "time-first/warning"},
+		{name: "milliseconds", n: 500, of: func(i int) []string { return []string{fmt.Sprint(day(0).UnixMilli() + int64(i))} }, want: "time-first/warning"},
+		{name: "counted down", n: 500, of: func(i int) []string { return []string{fmt.Sprint(1<<63 - 1 - day(0).UnixNano() - int64(i))} }, want: "time-first/warning"},
+		{name: "some of all hours", n: 500, of: func(i int) []string { return []string{fmt.Sprint(day(0).Unix() + 3600*int64(i))} }, share: 0.001, want: "time-first/warning"},
+		{name: "the newest busy", n: 500, rate: 0.001, newest: 50, of: seconds, want: "time-first/warning"},
+		{name: "the newest busy, of a few", n: 30, rate: 0.001, newest: 50, of: seconds, want: "time-first/warning"},
+		{name: "ids that write alike", n: 500, rate: 1, of: seconds, want: "sequential/info"},
+		{name: "a few ids that write alike", n: 30, rate: 1, of: seconds, want: "sequential/info"},
+		{name: "ten ids with rates", n: 10, rate: 1, of: seconds, want: ""},
+		{name: "ids behind a site", n: 500, of: func(i int) []string { return append([]string{sites[i%10]}, seconds(i)...) }, want: ""},
+		{name: "other ids of ten digits", n: 500, of: one("60%08d"), want: "sequential/info"},
+	} {
+		es := entities(tt.n, tt.rate, tt.of)
+		if tt.newest > 0 {
+			es[tt.n-1].Rate = tt.newest
+		}
+		in := input(es)
+		if tt.share > 0 {
+			in.Share = tt.share
+		}
+		if got := causes(in); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 // TestUnevenLoadIsNoSequence: load that is uneven by chance says nothing about the order of ids.
 func TestUnevenLoadIsNoSequence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -54,9 +54,9 @@ func (s *sample) formOf(f *field) (form, string) {
 	case len(v) >= fewestNumbers && all(v, isObjectID):
 		return clockID, "object IDs that begin with the time"
 	}
-	if n, padded, ok := numbers(v); ok {
+	if n, _, ok := numbers(v); ok {
 		isDense := n.dense(s.Share)
-		if what, ok := n.times(); ok && (!isDense || !padded) && !s.evenly(f) {
+		if what, ok := n.times(); ok && !s.isID(f, isDense) {
 			return clock, what
 		}
 		if isDense && len(v) >= fewestInOrder {
@@ -75,12 +75,21 @@ func (s *sample) formOf(f *field) (form, string) {
 	return plain, ""
 }
 
-// evenly reports whether the entities with the lowest, the highest and all other values of f are known to write alike. Numbers
-// that look like times are no times then, but meters, cells of a map or ids: nobody goes on to write to a time that is over.
-func (s *sample) evenly(f *field) bool {
-	if !s.rated() || len(f.values) < fewestAtTheEnd {
+// isID reports whether numbers that look like times are known to be none, but meters, cells of a map or ids. Such numbers that
+// follow one another are as many counters as times: of a few of them with rates nothing is said.
+func (s *sample) isID(f *field, isDense bool) bool {
+	if !s.rated() {
 		return false
 	}
+	if isDense {
+		return len(f.values) < fewestInOrder || s.evenly(f)
+	}
+	return len(f.values) >= fewestAtTheEnd && s.evenly(f)
+}
+
+// evenly reports whether the entities with the lowest, the highest and all other values of f, which has ten and more, write alike:
+// nobody goes on to write to a time that is over.
+func (s *sample) evenly(f *field) bool {
 	byValue := map[string]float64{}
 	for i := range s.Entities {
 		byValue[s.Entities[i].Parts[f.index]] += s.Entities[i].Rate
