@@ -95,8 +95,8 @@ const (
 	// place. Behind other fields it is reported from 1,000 points a second below one prefix on. Numbers that stand where times do are
 	// taken for ids where 50 and more of them are known to be written evenly, old and new; without gaps 20, and fewer if rates are known.
 	CauseTimeFirst = Cause(advise.TimeFirst)
-	// CauseSequential is a key field whose new values sort behind the old ones: counters, UUIDs of version 7, ULIDs, or what
-	// Sample.Arrival shows. It is a warning where the upper tenth of the values has three tenths of the writes and more. Where
+	// CauseSequential is a key field whose new values sort behind the old ones: counters, ids that begin with the time (UUIDs of
+	// version 6 and 7, ULIDs, KSUIDs, xids, object IDs, snowflakes), or what Sample.Arrival shows. It is a warning where the upper tenth of the values has three tenths of the writes and more. Where
 	// writes are even or unknown it is an info, for the first field alone, and there is none for numbers behind a text
 	// (device-0042), unless Sample.Arrival shows them, and, with even writes, ids by time.
 	CauseSequential = Cause(advise.Sequential)

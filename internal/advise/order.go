@@ -151,8 +151,8 @@ func (s *sample) endOf(f *field, members []*Entity, everything bool) end {
 	sorted := slices.Clone(members)
 	slices.SortStableFunc(sorted, func(a, b *Entity) int {
 		x, y := a.Parts[f.index], b.Parts[f.index]
-		if (f.form == counter || f.form == named) && len(x) != len(y) {
-			return len(x) - len(y) // by number, also where they are not padded
+		if (f.form == counter || f.form == named || f.form == clockID) && len(x) != len(y) {
+			return len(x) - len(y) // by number, also where they are not padded; of ids by time only snowflakes differ
 		}
 		return strings.Compare(x, y)
 	})

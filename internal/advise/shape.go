@@ -53,8 +53,17 @@ func (s *sample) formOf(f *field) (form, string) {
 		return clockID, "ULIDs, which begin with the time"
 	case len(v) >= fewestNumbers && all(v, isObjectID):
 		return clockID, "object IDs that begin with the time"
+	case len(v) >= fewestNumbers && all(v, isUUID6):
+		return clockID, "UUIDs of version 6, which begin with the time"
+	case len(v) >= fewestNumbers && all(v, isKSUID):
+		return clockID, "KSUIDs, which begin with the time"
+	case len(v) >= fewestNumbers && all(v, isXID):
+		return clockID, "xids, which begin with the time"
 	}
 	if n, _, ok := numbers(v); ok {
+		if n.snowflakes() {
+			return clockID, "snowflake ids, which begin with the time"
+		}
 		isDense := n.dense(s.Share)
 		if what, ok := n.times(); ok && !s.isID(f, isDense) {
 			return clock, what
