@@ -228,6 +228,12 @@ func TestCauses(t *testing.T) {
 			return []string{day(0).Add(time.Duration(i) * time.Hour).Format(time.RFC3339), "x"}
 		})), want: "time-first/warning"},
 		{name: "compact days", in: input(entities(30, 1, func(i int) []string { return []string{day(i).Format("20060102")} })), want: "time-first/warning"},
+		{name: "days first, as people write them", in: input(entities(30, 0, func(i int) []string { return []string{day(i).Format("02-01-2006"), hash(i)} })), want: "time-first/warning"},
+		{name: "with dots", in: input(entities(30, 0, func(i int) []string { return []string{day(i).Format("02.01.2006"), hash(i)} })), want: "time-first/warning"},
+		{name: "with the month in front", in: input(entities(30, 0, func(i int) []string { return []string{day(i).Format("01/02/2006"), hash(i)} })), want: "time-first/warning"},
+		{name: "serials of a year", in: input(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("2026-%03d", i), hash(i)} })), want: ""},
+		{name: "parts in three groups", in: input(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("21-%02d-20%02d", i, i), hash(i)} })), want: ""},
+		{name: "dates of long ago", in: input(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("21-11-%04d", 1000+i), hash(i)} })), want: ""},
 		{name: "weeks first", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprintf("2026-W%02d", i/3+1), hash(i)} })), want: "time-first/warning"},
 		{name: "seconds first, busy", in: input(entities(30, 300, func(i int) []string { return []string{fmt.Sprint(day(i).Unix())} })), want: "time-first/critical"},
 		{name: "milliseconds", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprint(day(i).UnixMilli()), "x"} })), want: "time-first/warning"},

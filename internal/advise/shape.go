@@ -228,14 +228,16 @@ func (n numeric) times() (string, bool) {
 	return "", false
 }
 
-// dates are the forms of times in text, from the coarsest to the finest.
+// dates are the forms of times in text: in their order from the coarsest to the finest, and days as people write them, whose newest
+// rows lie together all the same.
 var dates = []string{
 	"2006-01", "2006-01-02", "2006-01-02T15", "2006-01-02 15", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
 	"2006-01-02 15:04:05", time.RFC3339Nano, "2006/01/02", "20060102", "2006010215", "200601021504", "20060102150405", "20060102T150405Z",
+	"02-01-2006", "02.01.2006", "02/01/2006", "01-02-2006", "01/02/2006",
 }
 
 func isDate(s string) bool {
-	if len(s) < len("2006-01") || len(s) > len(time.RFC3339Nano) || !strings.HasPrefix(s, "19") && !strings.HasPrefix(s, "20") {
+	if len(s) < len("2006-01") || len(s) > len(time.RFC3339Nano) || !isDigits(s[:2]) {
 		return false
 	}
 	for _, layout := range dates {
