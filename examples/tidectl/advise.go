@@ -34,6 +34,7 @@ func (a *app) advise() *cli.Command {
 			&cli.StringFlag{Name: "key", Usage: "with --file: the `names` of the key fields, with commas between them"},
 			&cli.IntFlag{Name: "salts", Usage: "with --file: the schema's `number` of salts"},
 			&cli.IntFlag{Name: "head", Usage: "with --file: how many `points` a head keeps"},
+			&cli.FloatFlag{Name: "share", Usage: "with --file: which `part` of all entities the file holds, above 0 and up to 1; all by default"},
 			&cli.BoolFlag{Name: "arrival", Usage: "with --file: the lines are in the order in which the entities came"},
 			&cli.IntFlag{Name: "entities", Usage: "without --file: how `many` entities to pick, 1,000 by default and 10,000 at most"},
 		},
@@ -80,7 +81,7 @@ func (a *app) sampleOfStore(ctx context.Context, c *cli.Command) (d tsdb.Dataset
 	if c.Args().Len() != 2 {
 		return nil, s, usageError{fmt.Errorf("%s takes a dataset and a tenant, or --file", c.FullName())}
 	}
-	for _, name := range []string{"key", "salts", "head", "arrival"} {
+	for _, name := range []string{"key", "salts", "head", "share", "arrival"} {
 		if c.IsSet(name) {
 			return nil, s, usageError{fmt.Errorf("--%s goes with --file; what is stored has a schema", name)}
 		}
@@ -101,6 +102,11 @@ func (a *app) sampleOfStore(ctx context.Context, c *cli.Command) (d tsdb.Dataset
 func (a *app) sampleOfFile(c *cli.Command) (d tsdb.Dataset, s tsdb.Sample, err error) {
 	if c.Args().Len() != 1 || c.String("key") == "" || c.IsSet("entities") {
 		return nil, s, usageError{fmt.Errorf("%s with --file takes a dataset, and --key; --entities is for a store", c.FullName())}
+	}
+	if c.IsSet("share") {
+		if s.Share = c.Float("share"); !(s.Share > 0 && s.Share <= 1) {
+			return nil, s, usageError{fmt.Errorf("--share is %v, and has to be above 0 and up to 1, such as 0.05 for one entity in twenty", s.Share)}
+		}
 	}
 	fields := strings.Split(c.String("key"), ",")
 	opts := tsdb.SchemaOptions{Salts: c.Int("salts"), Head: tsdb.Head{Points: c.Int("head")}}

@@ -63,6 +63,29 @@ func TestAdviseByFile(t *testing.T) {
 	}
 }
 
+// TestAdviseByPartOfTheEntities: what a tenant writes is scaled by the share of its entities that the file holds.
+func TestAdviseByPartOfTheEntities(t *testing.T) {
+	var lines strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&lines, "acme site-%d roof-%c%c 10\n", i%10, 'a'+i/26, 'a'+i%26)
+	}
+	advise := []string{"advise", "temps", "--file", "-", "--key", "site,device"}
+	out, _, err := tidectl(t, t.Context(), lines.String(), advise...)
+	if want(t, 0, err, "all entities"); !strings.Contains(out, "nothing to say") {
+		t.Errorf("all entities:\n%s", out)
+	}
+	out, _, err = tidectl(t, t.Context(), lines.String(), append(advise, "--share", "0.05")...)
+	if want(t, 0, err, "one in twenty"); !strings.Contains(out, "busy-tenant\n") || !strings.Contains(out, "20000 points a second") {
+		t.Errorf("one in twenty:\n%s", out)
+	}
+	for _, share := range []string{"0", "-0.5", "1.01", "5", "NaN"} {
+		_, _, err := tidectl(t, t.Context(), lines.String(), append(advise, "--share="+share)...)
+		if want(t, exitUsage, err, share); err == nil || !strings.Contains(err.Error(), "--share is "+share+", and has to be above 0 and up to 1") {
+			t.Errorf("--share %s: %v", share, err)
+		}
+	}
+}
+
 func TestAdviseByStore(t *testing.T) {
 	dir := t.TempDir()
 	store, err := embedded.Open(t.Context(), dir)
@@ -101,7 +124,9 @@ func TestAdviseOnWrongCommandLines(t *testing.T) {
 		{"advise", "temps", "a#b"},
 		{"advise", "temps", "acme", "more"},
 		{"advise", "temps", "acme", "--key", "site"},
+		{"advise", "temps", "acme", "--share", "0.5"},
 		{"advise", "temps", "--file", "-"},
+		{"advise", "temps", "--file", "-", "--key", "site", "--share", "half"},
 		{"advise", "temps", "acme", "--file", "-", "--key", "site"},
 		{"advise", "temps", "--file", "-", "--key", "site,site"},
 		{"advise", "temps", "--file", "-", "--key", "site", "--salts", "1"},
