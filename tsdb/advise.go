@@ -115,7 +115,8 @@ const (
 	// CauseHashedPart is a key field of hashes or random ids, of which each entity has its own, before a field that a few
 	// values could have grouped by. Random ids at the end of a key, or with entities below them, are fine.
 	CauseHashedPart = Cause(advise.HashedPart)
-	// CausePersonalData is what package tsdb/privacy finds in keys and in tenants' names. It is not shown in texts.
+	// CausePersonalData is what package tsdb/privacy finds in keys and in tenants' names. It is not shown in texts. What may be a
+	// person's or a machine's is an info, where 20 values and more are nearly all of that kind: IMEIs, IPv4 addresses of many networks.
 	CausePersonalData = Cause(advise.PersonalData)
 	// CauseLongKey is a row key of 2 KiB or more, of 4 at most; or keys of 256 bytes and more as a rule.
 	CauseLongKey = Cause(advise.LongKey)

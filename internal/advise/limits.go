@@ -34,6 +34,7 @@ const (
 	fewestInOrder  = 20 // in the order of their arrival, or as a counter
 	fewestAtTheEnd = 50 // so that their upper tenth has a median
 	fewestHashes   = 20
+	fewestPersonal = 20 // of random numbers one in ten has a right check digit, nineteen of twenty do not
 	// inOrder is which part of the values has to come in order: some overtake others on their way.
 	inOrder = 0.95
 	// hashes of which few letters are digits are missed one by one, not all together.

@@ -89,6 +89,7 @@ func (s *sample) personal(f *field) {
 		delete(found, cardLike)
 	}
 	if n == 0 {
+		s.mayBelong(f)
 		return
 	}
 	var kinds []string

@@ -1,0 +1,77 @@
+package advise
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// mayBelong finds parts that name what may be a person's own: numbers of mobile phones, addresses of visitors. Package privacy
+// lets them pass, as they name machines as well, so only many values of one kind count, and are worth no more than a remark.
+func (s *sample) mayBelong(f *field) {
+	if len(f.values) < fewestPersonal {
+		return
+	}
+	imeis, addresses := 0, 0
+	networks := map[netip.Prefix]bool{}
+	for _, v := range f.values {
+		if isIMEI(v) {
+			imeis++
+		}
+		if network, ok := publicNetwork(v); ok {
+			addresses++
+			networks[network] = true
+		}
+	}
+	nearlyAll := inOrder * float64(len(f.values))
+	like := ""
+	switch {
+	case float64(imeis) >= nearlyAll:
+		like = "IMEIs, the numbers of mobile phones and modems"
+	case float64(addresses) >= nearlyAll && 2*len(networks) >= addresses:
+		like = fmt.Sprintf("IPv4 addresses, of %d networks", len(networks))
+	default:
+		return
+	}
+	s.add(Finding{
+		Cause: PersonalData, Severity: Info, Field: f.name,
+		Found: fmt.Sprintf("Values of key field %s look like %s.", f.name, like),
+		Why: "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name. " +
+			"Where a person carries the phone or sits behind the address, that is personal data; where it is a machine's, nothing is wrong.",
+		Remedy: "For people's, store an opaque id, or a keyed hash by privacy.Hasher. CheckKeys: privacy.Check does not refuse these.",
+	})
+}
+
+// isIMEI reports whether s is 15 digits with a right check digit, which one in ten is by chance.
+func isIMEI(s string) bool {
+	if len(s) != 15 || !isDigits(s) {
+		return false
+	}
+	sum := 0
+	for i := range len(s) {
+		d := int(s[i] - '0')
+		if i%2 == 1 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}
+
+// carrier are the addresses that a carrier hands out within its own network.
+var carrier = netip.MustParsePrefix("100.64.0.0/10")
+
+// publicNetwork returns the network of an IPv4 address that is reached from everywhere, to 16 bits: the machines of one owner lie
+// in few of them.
+func publicNetwork(s string) (netip.Prefix, bool) {
+	if len(s) > len("255.255.255.255") {
+		return netip.Prefix{}, false
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil || !a.Is4() || !a.IsGlobalUnicast() || a.IsPrivate() || carrier.Contains(a) {
+		return netip.Prefix{}, false
+	}
+	network, err := a.Prefix(16)
+	return network, err == nil
+}
