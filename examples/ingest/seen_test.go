@@ -86,7 +86,7 @@ func TestSeen(t *testing.T) {
 	if n := dashtest.Answered(t, seen); n < 30 {
 		t.Errorf("ingest answers for %d queries of the dashboard; it has to be most of them", n)
 	}
-	dashtest.Fires(t, seen, "TidemarkPointsNotStored", "TidemarkOperationsFail")
+	dashtest.Fires(t, seen, "TidemarkPointsNotStored", "TidemarkOperationsFail", "TidemarkCallsRefused")
 	dashtest.Listed(t, seen)
 	for expr, want := range map[string]float64{
 		`sum(tidemark_writer_points_total{tidemark_outcome="stored"})`:                    3 * (good + good/2),

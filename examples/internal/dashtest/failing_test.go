@@ -2,25 +2,34 @@ package dashtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// failing are the scrapes of a program whose operations all end with one type of error, from its start on.
-func failing(errorType string) *Scrapes {
+// failing are the scrapes of a program whose operations all end with one type of error, from its start on; of several types each
+// has as many operations.
+func failing(errorTypes ...string) *Scrapes {
 	s := New("ingest")
 	for i := range 4 {
 		s.n++
-		s.add(&model.Sample{
-			Metric: model.Metric{
-				model.MetricNameLabel: "db_client_operation_duration_seconds_count", "db_collection_name": "tidemark",
-				"db_operation_name": "Put", "error_type": model.LabelValue(errorType),
-			},
-			Value: model.SampleValue(10 * i), Timestamp: model.TimeFromUnixNano(s.at().UnixNano()),
-		}, "127.0.0.1:9464")
+		for _, errorType := range errorTypes {
+			s.put("db_client_operation_duration_seconds_count", float64(10*i), "127.0.0.1:9464", map[string]string{
+				"db_system_name": "gcp.bigtable", "db_operation_name": "Put", "error_type": errorType,
+			})
+		}
 	}
 	return s
+}
+
+// put adds what the last scrape saw of a metric.
+func (s *Scrapes) put(name string, value float64, host string, with map[string]string) {
+	m := model.Metric{model.MetricNameLabel: model.LabelValue(name), "db_collection_name": "tidemark"}
+	for k, v := range with {
+		m[model.LabelName(k)] = model.LabelValue(v)
+	}
+	s.add(&model.Sample{Metric: m, Value: model.SampleValue(value), Timestamp: model.TimeFromUnixNano(s.at().UnixNano())}, host)
 }
 
 // value is what a panel or an alert says.
@@ -54,15 +63,84 @@ func TestShareOfFailed(t *testing.T) {
 	}
 }
 
-// TestNobodyIsWokenForACaller: that a caller goes away, or asks for more than its limit, is no failure of the store.
+// TestNobodyIsWokenForACaller: that a caller goes away, asks for more than its limit or for what cannot be, is no failure of the
+// store. What callers do wrong is a warning. What no caller can do, such as a row of another tenant, wakes somebody.
 func TestNobodyIsWokenForACaller(t *testing.T) {
 	t.Chdir("../../ingest")
-	for errorType, want := range map[string]bool{
-		"UNAVAILABLE": true, "context.DeadlineExceeded": true, "_OTHER": true, "tsdb.ErrInvalid": true,
-		"CANCELLED": false, "context.Canceled": false, "limit.ErrExceeded": false,
+	for want, errorTypes := range map[string][]string{
+		"wakes": {
+			"UNAVAILABLE", "DEADLINE_EXCEEDED", "INVALID_ARGUMENT", "PERMISSION_DENIED", "context.DeadlineExceeded", "_OTHER", "tsdb.ErrForeignRow",
+			"tsdb.ErrSchemaConflict", "tsdb.ErrNoTenant", "tsdb.ErrBufferFull", "tsdb.ErrDeliveryTimeout", "tsdb.ErrClosed",
+			"tsdb.ErrUnguardedClient", "codec.ErrCorrupt", "codec.ErrUnknownTag", "codec.ErrReadOnly",
+		},
+		"warns": {
+			"tsdb.ErrInvalid", "tsdb.ErrLate", "tsdb.ErrEarly", "tsdb.ErrExpired", "tsdb.ErrExists", "tsdb.ErrNoMerge", "tsdb.ErrCursor",
+			"tsdb.ErrErased", "tsdb.ErrTenantMismatch", "tenant.ErrInvalid", "codec.ErrEncode",
+		},
+		"nothing": {"", "CANCELLED", "context.Canceled", "limit.ErrExceeded"},
 	} {
-		if _, fires := failing(errorType).value(t, alerts(t), "TidemarkOperationsFail"); fires != want {
-			t.Errorf("%s wakes somebody: %v, want %v", errorType, fires, want)
+		for _, errorType := range errorTypes {
+			s := failing(errorType)
+			_, wakes := s.value(t, alerts(t), "TidemarkOperationsFail")
+			_, warns := s.value(t, alerts(t), "TidemarkCallsRefused")
+			if wakes != (want == "wakes") || warns != (want == "warns") {
+				t.Errorf("%q wakes somebody: %v, and warns: %v; want that it %s", errorType, wakes, warns, want)
+			}
 		}
+	}
+}
+
+// TestCallersHideNothing: many calls that are refused do not make the share of those that fail look small.
+func TestCallersHideNothing(t *testing.T) {
+	t.Chdir("../../ingest")
+	refused := "tsdb.ErrInvalid"
+	s := failing("", "UNAVAILABLE", refused, "limit.ErrExceeded", "context.Canceled")
+	if got, ok := s.value(t, alerts(t), "TidemarkOperationsFail"); !ok || got != 0.5 {
+		t.Errorf("of those that nobody else is to blame for %v fail, %v; want half", got, ok)
+	}
+	if got, ok := s.value(t, alerts(t), "TidemarkCallsRefused"); !ok || got != 0.2 {
+		t.Errorf("%v are refused, %v; want a fifth", got, ok)
+	}
+}
+
+// TestWhatIsGone: a job, or the worker of a rollup, that is gone is told for an hour; one whose instances have changed is not gone.
+func TestWhatIsGone(t *testing.T) {
+	t.Chdir("../../ingest")
+	for _, tt := range []struct {
+		alert, metric string
+	}{
+		{"TidemarkNotScraped", "db_client_operation_duration_seconds_count"},
+		{"TidemarkRollupUnattended", "tidemark_rollup_lag_seconds"},
+	} {
+		s := New("ingest")
+		scrape := func(host string, times int) {
+			for range times {
+				s.n++
+				s.put(tt.metric, 1, host, map[string]string{"db_system_name": "gcp.bigtable", "tidemark_dataset": "temps", "tidemark_rollup": "hourly"})
+			}
+		}
+		const minute = int(time.Minute / interval)
+		fires := func(want bool, when string) {
+			t.Helper()
+			if v, ok := s.value(t, alerts(t), tt.alert); ok != want {
+				t.Errorf("%s %s: %v, %v; want %v", tt.alert, when, v, ok, want)
+			}
+		}
+		scrape("10.0.0.1:9464", 1)
+		fires(false, "after the first scrape")
+		scrape("10.0.0.1:9464", 10*minute)
+		fires(false, "while it is scraped")
+		scrape("10.0.0.2:9464", 10*minute)
+		fires(false, "ten minutes after another instance has taken over")
+		s.n += 4 * minute
+		fires(false, "after four minutes of silence")
+		s.n += 3 * minute
+		fires(true, "after seven minutes of silence")
+		s.n += 50 * minute
+		fires(true, "after most of an hour")
+		s.n += 10 * minute
+		fires(false, "after more than an hour")
+		scrape("10.0.0.3:9464", minute)
+		fires(false, "when it is back")
 	}
 }
