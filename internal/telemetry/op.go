@@ -57,7 +57,7 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 		return ctx, nil
 	}
 	traced := p.traces()
-	if !traced && p.conf.Ended == nil && p.conf.Attempted == nil && p.logs == nil && !p.duration.Enabled(ctx) && !p.attempts.Enabled(ctx) {
+	if !traced && p.conf.Ended == nil && p.conf.Attempted == nil && p.logs == nil && !p.measured(ctx, name) {
 		return ctx, nil
 	}
 	if o := From(ctx); o != nil && o.probe == p {
@@ -74,6 +74,11 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 		o.begin()
 	}
 	return context.WithValue(o.ctx, opKey{}, o), o
+}
+
+// measured reports whether a histogram takes anything of the operation: views may drop each of them.
+func (p *Probe) measured(ctx context.Context, name Name) bool {
+	return p.duration.Enabled(ctx) || p.attempts.Enabled(ctx) || operations[name].reads && p.rows.Enabled(ctx)
 }
 
 // begin starts the span.
