@@ -35,6 +35,8 @@ const (
 	fewestAtTheEnd = 50 // so that their upper tenth has a median
 	fewestHashes   = 20
 	fewestPersonal = 20 // of random numbers one in ten has a right check digit, nineteen of twenty do not
+	// manyNetworks is double the networks in which nobody has machines alone; of fewer addresses each second has one of its own.
+	manyNetworks = 1000
 	// inOrder is which part of the values has to come in order: some overtake others on their way.
 	inOrder = 0.95
 	// hashes of which few letters are digits are missed one by one, not all together.

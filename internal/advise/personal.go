@@ -27,7 +27,7 @@ func (s *sample) mayBelong(f *field) {
 	switch {
 	case float64(imeis) >= nearlyAll:
 		like = "IMEIs, the numbers of mobile phones and modems"
-	case float64(addresses) >= nearlyAll && 2*len(networks) >= addresses:
+	case float64(addresses) >= nearlyAll && 2*len(networks) >= min(addresses, manyNetworks):
 		like = fmt.Sprintf("IPv4 addresses, of %d networks", len(networks))
 	default:
 		return

@@ -59,6 +59,10 @@ func TestWhatMayBelongToPeople(t *testing.T) {
 			t.Errorf("ten %s: %q", tt.name, got)
 		}
 	}
+	many := entities(5000, 1, func(int) []string { return quad(80+rng.IntN(4), rng.IntN(256), rng.IntN(256), rng.IntN(256)) })
+	if got := causes(input(many)); got != "personal-data/info" {
+		t.Errorf("visitors of whom several have one network: %q", got)
+	}
 	es := entities(40, 1, func(i int) []string {
 		if i == 7 {
 			return []string{"anna@example.com"}
