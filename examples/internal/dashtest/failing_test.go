@@ -69,7 +69,7 @@ func TestNobodyIsWokenForACaller(t *testing.T) {
 	t.Chdir("../../ingest")
 	for want, errorTypes := range map[string][]string{
 		"wakes": {
-			"UNAVAILABLE", "DEADLINE_EXCEEDED", "INVALID_ARGUMENT", "PERMISSION_DENIED", "context.DeadlineExceeded", "_OTHER", "tsdb.ErrForeignRow",
+			"UNAVAILABLE", "DEADLINE_EXCEEDED", "INVALID_ARGUMENT", "PERMISSION_DENIED", "_OTHER", "tsdb.ErrForeignRow",
 			"tsdb.ErrSchemaConflict", "tsdb.ErrNoTenant", "tsdb.ErrBufferFull", "tsdb.ErrDeliveryTimeout", "tsdb.ErrClosed",
 			"tsdb.ErrUnguardedClient", "codec.ErrCorrupt", "codec.ErrUnknownTag", "codec.ErrReadOnly",
 		},
@@ -77,7 +77,7 @@ func TestNobodyIsWokenForACaller(t *testing.T) {
 			"tsdb.ErrInvalid", "tsdb.ErrLate", "tsdb.ErrEarly", "tsdb.ErrExpired", "tsdb.ErrExists", "tsdb.ErrNoMerge", "tsdb.ErrCursor",
 			"tsdb.ErrErased", "tsdb.ErrTenantMismatch", "tenant.ErrInvalid", "codec.ErrEncode",
 		},
-		"nothing": {"", "CANCELLED", "context.Canceled", "limit.ErrExceeded"},
+		"nothing": {"", "CANCELLED", "limit.ErrExceeded"},
 	} {
 		for _, errorType := range errorTypes {
 			s := failing(errorType)
@@ -94,7 +94,7 @@ func TestNobodyIsWokenForACaller(t *testing.T) {
 func TestCallersHideNothing(t *testing.T) {
 	t.Chdir("../../ingest")
 	refused := "tsdb.ErrInvalid"
-	s := failing("", "UNAVAILABLE", refused, "limit.ErrExceeded", "context.Canceled")
+	s := failing("", "UNAVAILABLE", refused, "limit.ErrExceeded", "CANCELLED")
 	if got, ok := s.value(t, alerts(t), "TidemarkOperationsFail"); !ok || got != 0.5 {
 		t.Errorf("of those that nobody else is to blame for %v fail, %v; want half", got, ok)
 	}
