@@ -3,6 +3,8 @@ package advise
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/tidemark-go/tidemark/internal/luhn"
 )
 
 // mayBelong finds parts that name what may be a person's own: numbers of mobile phones, addresses of visitors. Package privacy
@@ -43,20 +45,7 @@ func (s *sample) mayBelong(f *field) {
 
 // isIMEI reports whether s is 15 digits with a right check digit, which one in ten is by chance.
 func isIMEI(s string) bool {
-	if len(s) != 15 || !isDigits(s) {
-		return false
-	}
-	sum := 0
-	for i := range len(s) {
-		d := int(s[i] - '0')
-		if i%2 == 1 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	return sum%10 == 0
+	return len(s) == 15 && isDigits(s) && luhn.Valid(s)
 }
 
 // carrier are the addresses that a carrier hands out within its own network.

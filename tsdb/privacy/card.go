@@ -1,6 +1,10 @@
 package privacy
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/luhn"
+)
 
 // isCard reports whether a payment card number is a group of n, or some groups of it in a row.
 func (n *number) isCard() bool {
@@ -46,7 +50,7 @@ func isCard(text string, groups []group) bool {
 		}
 		n += copy(digits[n:], text[g.start:g.end])
 	}
-	return n >= 14 && isScheme(digits[:n]) && isLuhn(digits[:n])
+	return n >= 14 && isScheme(digits[:n]) && luhn.Valid(digits[:n])
 }
 
 // isScheme reports whether digits, 14 to 19 of them, begin as a card scheme's of that length.
@@ -69,19 +73,4 @@ func isScheme(digits []byte) bool {
 	long := within(6011, 6011) || within(6440, 6599) || within(6200, 6299) || within(3528, 3589) // Discover, UnionPay, JCB
 	visa := within(4000, 4999) && len(digits) != 17 && len(digits) != 18
 	return len(digits) >= 16 && (long || visa)
-}
-
-// isLuhn reports whether the last digit is the check digit of the others.
-func isLuhn(digits []byte) bool {
-	sum := 0
-	for i, c := range digits {
-		d := int(c - '0')
-		if (len(digits)-i)%2 == 0 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	return sum%10 == 0
 }
