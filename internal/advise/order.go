@@ -142,12 +142,21 @@ func better(a, b end) bool {
 }
 
 func (s *sample) endOf(f *field, members []*Entity, everything bool) end {
-	e := end{tenant: members[0].Tenant}
-	type value struct {
-		text string
-		rate float64
+	rates := f.rates(members)
+	e := end{tenant: members[0].Tenant, rate: sum(rates), entries: len(rates)}
+	if everything {
+		e.end = e.rate
+		return e
 	}
-	var values []value
+	cut := len(rates) - len(rates)/endPart
+	old, fresh := rates[:cut], rates[cut:]
+	e.end = sum(fresh)
+	e.uneven = len(rates) >= fewestAtTheEnd && e.end >= endShare*e.rate && e.end > 0 && median(fresh) > endTimes*median(old)
+	return e
+}
+
+// rates returns how much is written to each value of f by some entities, in the order of the values.
+func (f *field) rates(members []*Entity) []float64 {
 	sorted := slices.Clone(members)
 	slices.SortStableFunc(sorted, func(a, b *Entity) int {
 		x, y := a.Parts[f.index], b.Parts[f.index]
@@ -156,31 +165,22 @@ func (s *sample) endOf(f *field, members []*Entity, everything bool) end {
 		}
 		return strings.Compare(x, y)
 	})
-	for _, m := range sorted {
-		e.rate += m.Rate
-		if n := len(values); n > 0 && values[n-1].text == m.Parts[f.index] {
-			values[n-1].rate += m.Rate
+	var out []float64
+	for i, m := range sorted {
+		if i > 0 && sorted[i-1].Parts[f.index] == m.Parts[f.index] {
+			out[len(out)-1] += m.Rate
 			continue
 		}
-		values = append(values, value{m.Parts[f.index], m.Rate})
+		out = append(out, m.Rate)
 	}
-	e.entries = len(values)
-	if everything {
-		e.end = e.rate
-		return e
+	return out
+}
+
+func sum(v []float64) (all float64) {
+	for _, x := range v {
+		all += x
 	}
-	cut := len(values) - len(values)/endPart
-	var old, fresh []float64
-	for i, v := range values {
-		if i < cut {
-			old = append(old, v.rate)
-			continue
-		}
-		fresh = append(fresh, v.rate)
-		e.end += v.rate
-	}
-	e.uneven = len(values) >= fewestAtTheEnd && e.end >= endShare*e.rate && e.end > 0 && median(fresh) > endTimes*median(old)
-	return e
+	return all
 }
 
 // median returns the lower median, 0 of none. It sorts v.

@@ -99,14 +99,11 @@ func (s *sample) isID(f *field, isDense bool) bool {
 // evenly reports whether the entities with the lowest, the highest and all other values of f, which has ten and more, write alike:
 // nobody goes on to write to a time that is over.
 func (s *sample) evenly(f *field) bool {
-	byValue := map[string]float64{}
-	for i := range s.Entities {
-		byValue[s.Entities[i].Parts[f.index]] += s.Entities[i].Rate
+	all := make([]*Entity, len(s.Entities))
+	for i := range all {
+		all[i] = &s.Entities[i]
 	}
-	rates := make([]float64, len(f.values)) // of times in one unit, which sort as texts
-	for i, v := range f.values {
-		rates[i] = byValue[v]
-	}
+	rates := f.rates(all) // of times in one unit, which sort as texts
 	end := len(rates) / endPart
 	low, rest, high := rates[:end], rates[end:len(rates)-end], rates[len(rates)-end:]
 	if max(sum(low), sum(high)) >= endShare*s.total {
@@ -114,13 +111,6 @@ func (s *sample) evenly(f *field) bool {
 	}
 	usual := median(rest)
 	return usual > 0 && max(median(low), median(high)) <= endTimes*usual
-}
-
-func sum(v []float64) (all float64) {
-	for _, x := range v {
-		all += x
-	}
-	return all
 }
 
 // arrives reports whether it is known that new values of f sort behind old ones.

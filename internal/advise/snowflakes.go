@@ -15,7 +15,7 @@ const (
 	fewestDigits = 10_000_000_000_000_000
 )
 
-// snowflakes reports whether the numbers are snowflakes: they were made at many times, by a few machines or mostly at the begin
+// snowflakes reports whether the numbers are snowflakes: they were made at many times, by a few machines or mostly at the beginning
 // of a sequence.
 func (n numeric) snowflakes() bool {
 	if n.prefix != "" || n.n[0] < fewestDigits || n.n[len(n.n)-1]>>timeShift+snowflakeEpoch > latest*1000 || n.cells() {
