@@ -42,8 +42,8 @@ func (s *Shape) AddMessage(ctx context.Context, t *bt.Table, m Message) (added b
 	ctx, cancel := context.WithTimeout(ctx, t.Timeouts().Write)
 	defer cancel()
 	a := remembering{Shape: s, Message: m, table: t, part: part(m.ID), nonce: fmt.Sprintf("%016x", rand.Uint64())}
-	if err := ctx.Err(); err != nil {
-		return false, bt.Outcome{State: bt.Rejected, Err: cause.Of(ctx)}
+	if err := cause.Of(ctx); err != nil {
+		return false, bt.Outcome{State: bt.Rejected, Err: err}
 	}
 	done := false
 	err := t.Retry(ctx, func(ctx context.Context) (bool, error) {

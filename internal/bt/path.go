@@ -13,8 +13,8 @@ import (
 // that the client has no method for need it. The guard tells it, so nothing is sent, and a client without the guard is
 // refused with ErrUnguarded.
 func (t *Table) Path(ctx context.Context) (string, error) {
-	if ctx.Err() != nil {
-		return "", cause.Of(ctx)
+	if err := cause.Of(ctx); err != nil {
+		return "", err
 	}
 	ctx, cancel := within(ctx, t.timeouts.Read)
 	defer cancel()

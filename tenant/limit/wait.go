@@ -20,8 +20,8 @@ func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 		return nil
 	}
 	for {
-		if ctx.Err() != nil {
-			return cause.Of(ctx)
+		if err := cause.Of(ctx); err != nil {
+			return err
 		}
 		err := l.let(id, bytes)
 		if err == nil {
