@@ -7,6 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // sample is a time at which no zone changes its clock.
@@ -22,8 +23,12 @@ func (r *Rollup[T]) resolve() error {
 		return invalid.New(ErrInvalid, "width", r.width().String(), "at least 1s")
 	}
 	if zone := r.grid.Start(sample).Location(); zone != time.UTC {
-		if _, err := time.LoadLocation(zone.String()); err != nil || zone == time.Local || zone.String() == "" {
+		named, err := time.LoadLocation(zone.String())
+		if err != nil || zone == time.Local || zone.String() == "" {
 			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String()), "one that time.LoadLocation knows by its name, as other programs have to")
+		}
+		if at, ok := sameClock(zone, named); !ok {
+			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String())+" at "+at.In(zone).Format(time.RFC3339), "the zone that time.LoadLocation returns for this name, "+at.In(named).Format(time.RFC3339))
 		}
 	}
 	if int(o.Mode) >= len(modeNames) {
@@ -51,6 +56,18 @@ func (r *Rollup[T]) resolve() error {
 		return err
 	}
 	return r.resolveSpan()
+}
+
+// sameClock reports whether two zones show the same time on sampled days, and else when they do not.
+func sameClock(a, b *time.Location) (at time.Time, ok bool) {
+	ok = true
+	samples(window.Days(1), func(day time.Time) bool {
+		_, offsetA := day.In(a).Zone()
+		_, offsetB := day.In(b).Zone()
+		at, ok = day, offsetA == offsetB
+		return ok
+	})
+	return at, ok
 }
 
 func (r *Rollup[T]) resolveSpan() error {

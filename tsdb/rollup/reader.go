@@ -142,19 +142,29 @@ func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, o
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	now := l.in.Store.Clock().UnixMilli()
-	return l.read(ctx, path, spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
+	return l.read(ctx, path, l.spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
 		return visit(l.public(&b, now)), nil
 	})
 }
 
-// spanOf returns the milliseconds in an interval.
-func spanOf(in tsdb.Interval) span {
+// spanOf returns where the buckets that start in an interval start, in milliseconds. The bucket in which 1970 begins may start
+// before it, and has the start 0 in all rows.
+func (r *Rollup[T]) spanOf(in tsdb.Interval) span {
+	edge := func(t time.Time) int64 {
+		switch epoch := time.Unix(0, 0); {
+		case !t.After(r.grid.Start(epoch)):
+			return 0
+		case !t.After(epoch):
+			return 1
+		}
+		return milli(t)
+	}
 	s := span{0, math.MaxInt64}
 	if from, ok := in.Start(); ok {
-		s.from = max(0, milli(from))
+		s.from = edge(from)
 	}
 	if to, ok := in.End(); ok {
-		s.to = max(0, milli(to))
+		s.to = edge(to)
 	}
 	return s
 }
@@ -235,7 +245,7 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	defer cancel()
 	total := bucket{values: make([]sums, len(l.measures))}
 	first, last := int64(-1), int64(0)
-	err = l.read(ctx, path, spanOf(in), false, func(b bucket) (bool, error) {
+	err = l.read(ctx, path, l.spanOf(in), false, func(b bucket) (bool, error) {
 		if first < 0 {
 			first = b.start
 		}

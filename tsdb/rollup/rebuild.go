@@ -60,7 +60,7 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 		return 0, fmt.Errorf("%w: %s is replaced by what its points come to only when every writer with a journal of its events has delivered and ended, "+
 			"nobody adds, and RebuildOptions.AddersStopped says so", ErrAdded, l.name)
 	}
-	s := spanOf(in)
+	s := l.spanOf(in)
 	now := l.in.Store.Clock()
 	oldest := max(l.computable(now), l.oldest(now))
 	if from, ok := in.Start(); ok && s.from < oldest {

@@ -31,6 +31,9 @@ type Aggregator[T any] struct {
 // New returns an aggregator of measures, at least one, over the buckets of a grid. All measures are taken in one pass over
 // the points. The error matches [ErrInvalid].
 func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T], error) {
+	if len(measures) == 0 {
+		return nil, invalid.New(ErrInvalid, "measures", "none", "at least one")
+	}
 	a := &Aggregator[T]{grid: grid, opts: opts}
 	for i, m := range measures {
 		if m.Of == nil {

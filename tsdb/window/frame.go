@@ -16,7 +16,8 @@ import (
 type Frame struct {
 	// Grid has the buckets.
 	Grid Grid
-	// Measures are the names of each bucket's values, in their order: at least one, none empty, none twice.
+	// Measures are the names of each bucket's values, in their order: none empty, none twice. Buckets that only count points
+	// have none.
 	Measures []string
 	// Interval is what the points lie in. The zero value is all of time. A start at the zero time.Time counts as none.
 	Interval tsdb.Interval
@@ -27,9 +28,6 @@ type Frame struct {
 func (f Frame) check() error {
 	if err := f.Grid.Check(); err != nil {
 		return err
-	}
-	if len(f.Measures) == 0 {
-		return invalid.New(ErrInvalid, "measures", "none", "at least one")
 	}
 	for i, name := range f.Measures {
 		if name == "" || slices.Contains(f.Measures[:i], name) {
