@@ -45,7 +45,8 @@ func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (ch
 }
 
 // replaceOnce reads the row's generation before what the buckets are computed from, and writes only while the row has it
-// still: whoever has computed from something newer has raised it.
+// still. It raises the generation even if no bucket differs: its caller then takes marks away, and a computation that began
+// before and stalled must not write what it has read.
 func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64) (changed []int64, raced bool, err error) {
 	if err := l.admit(ctx, path); err != nil {
 		return nil, false, err
@@ -79,9 +80,6 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 			return nil, false, err
 		}
 		changed, starts = append(changed, c...), starts[n:]
-	}
-	if m.count == 0 {
-		return nil, false, ctx.Err()
 	}
 	m.Set(l.layout.control, columnGeneration, bigtable.Timestamp((at+l.entry.Span)*1000), []byte(strconv.FormatUint(generation+1, 10)))
 	same, then, otherwise := l.layout.isGeneration(generation), m.Mutation, (*bigtable.Mutation)(nil)
