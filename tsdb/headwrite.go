@@ -74,12 +74,11 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 }
 
 // headInsertion is insertion in a dataset that has heads only. What stands in the way is a version of that very time.
-func (s *Store) headInsertion(w *write, tell bool) bt.Insertion {
+func (s *Store) headInsertion(w *write) bt.Insertion {
 	return bt.Insertion{
 		Key:      w.head,
 		Exists:   func() bigtable.Filter { return w.d.horizon(s.clock()).versionFilter(w.cell) },
 		Mutation: headEntry([]*write{w}).Mutation,
-		Tell:     tell,
 		Mine: func(row bigtable.Row) bool {
 			found := w.d.horizon(s.clock()).versions(nil, row, 1)
 			return len(found) == 1 && found[0].item.Column == w.d.headColumns[0].name && bytes.Equal(found[0].item.Value, w.payload)

@@ -47,14 +47,16 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 // PutIfAbsent stores one point where none is visible at that entity and time yet, and reports whether it did; an expired
 // point counts as absent.
 //
-// An attempt whose answer was lost is made again. Where that finds a point with the very payload that was to be written, it
-// is taken for the first attempt's, and PutIfAbsent reports true; so two callers that race with equal payloads over a bad
-// connection may both be told so. To have one winner, let payloads differ by caller. Where the retry finds another payload,
-// which may have replaced the first attempt's, the error matches ErrUnknown; in a schema with FirstWins nothing is ever
-// replaced, and it reports false.
+// It reads first. Where no point was there, and the conditional request then finds one with the very payload that was to be
+// written, that is taken for this call's own, and PutIfAbsent reports true: a proxy may have sent the request twice and
+// returned the second answer. An attempt whose answer was lost is made again, and judged likewise. So two callers that race
+// with equal payloads may both be told true, as nothing that is stored tells them apart; to have one winner, let payloads
+// differ by caller. Where the retry finds another payload, which may have replaced the first attempt's, the error matches
+// ErrUnknown; in a schema with FirstWins nothing is ever replaced, and it reports false. Where the first read fails, a
+// request that was sent twice cannot be seen: PutIfAbsent may then report false for its own point.
 //
-// It costs one conditional request, which Bigtable takes only through a profile with single-cluster routing. Errors are
-// those of Put, without ErrExists.
+// It costs a read and one conditional request, which Bigtable takes only through a profile with single-cluster routing.
+// Errors are those of Put, without ErrExists.
 func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, v T) (stored bool, err error) {
 	ctx, op := r.begin(ctx, telemetry.PutIfAbsent)
 	defer func() { op.End(err) }()
@@ -73,7 +75,9 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	after := w.head != "" && !w.apart || w.d.marked > 0
 	n := r.store.noted()
 	n.begin(&w)
-	found, out := r.rows.Insert(ctx, r.store.insertion(&w, after))
+	in := r.store.insertion(&w)
+	in.Look = true
+	found, out := r.rows.Insert(ctx, in)
 	if out.State != bt.Rejected && after && found != bt.Other {
 		outs := []bt.Outcome{out}
 		r.store.sendHeads(ctx, r.rows, []*write{&w}, outs, false)

@@ -135,7 +135,7 @@ func (s *Store) sendOne(ctx context.Context, rows *bt.Table, w *write, once bool
 		m.Once, m.Doubt = once, w.doubt
 		return rows.Merge(ctx, m)
 	}
-	in := s.insertion(w, true)
+	in := s.insertion(w)
 	in.Once = once
 	found, out := rows.Insert(ctx, in)
 	if out.State == bt.Stored && found == bt.Other {
@@ -144,16 +144,15 @@ func (s *Store) sendOne(ctx context.Context, rows *bt.Table, w *write, once bool
 	return out
 }
 
-// insertion returns the conditional write of w. With tell it can tell an equal point from another one.
-func (s *Store) insertion(w *write, tell bool) bt.Insertion {
+// insertion returns the conditional write of w.
+func (s *Store) insertion(w *write) bt.Insertion {
 	if w.apart {
-		return s.headInsertion(w, tell)
+		return s.headInsertion(w)
 	}
 	return bt.Insertion{
 		Key:      w.key,
 		Exists:   func() bigtable.Filter { return w.d.horizon(s.clock()).filter() },
 		Mutation: w.entry().Mutation,
-		Tell:     tell,
 		Final:    w.d.firstWins,
 		Mine: func(row bigtable.Row) bool {
 			item, _, err := w.d.horizon(s.clock()).payload(row, w.cell)

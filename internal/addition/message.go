@@ -137,6 +137,7 @@ func (r *remembering) room() int { return max(1, r.messages/parts) }
 func (r *remembering) look(ctx context.Context, now int64) (added bool, err error) {
 	row, err := r.table.RowAsJudged(ctx, r.Key, r.all())
 	if err != nil {
+		r.doubt = true // a proxy may have sent the attempt twice, and what stands in the way be its own
 		return false, err
 	}
 	items := row[r.control()]

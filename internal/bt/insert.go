@@ -15,9 +15,9 @@ type Insertion struct {
 	Mutation *bigtable.Mutation
 	// Mine reports whether a row that Exists passed is the one that Mutation writes.
 	Mine func(bigtable.Row) bool
-	// Tell asks to tell Same from Other always, at the cost of a read where the row is there. Without it the row is read
-	// only where an answer was lost, and Other is any row.
-	Tell bool
+	// Look reads the row before the first attempt, so that a row that is Mine and was not there then is Fresh. Without Look, and
+	// where that read fails, it is Same unless an answer was lost.
+	Look bool
 	// Final says that a row which is there stays as it is, as all its writers insert. Without it, a row that is found to be
 	// another's after an answer was lost may have replaced this insertion's, and the outcome is unknown.
 	Final bool
@@ -36,12 +36,20 @@ const (
 )
 
 // Insert makes the insertion, within the timeout of writes. Where an answer was lost it tries again, and reports a row that
-// it then finds and that is Mine as Fresh: its own earlier attempt.
+// it then finds and that is Mine as Fresh: its own earlier attempt. An attempt that finds the row may have written it too: a
+// proxy may send a call twice and return the second answer. So the row is always read then, and the outcome is Unknown where
+// that fails.
 func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
 	var tr Tracker
 	var pause pauser
+	var before bigtable.Row
+	if in.Look && ctx.Err() == nil {
+		var err error
+		before, err = t.Row(ctx, in.Key, in.Exists())
+		in.Look = err == nil
+	}
 	for {
 		exists := in.Exists()
 		matched, out := t.Conditional(ctx, in.Key, exists, nil, in.Mutation)
@@ -56,7 +64,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 		case out.Err == nil && !matched:
 			return Fresh, tr.Outcome()
 		case out.Err == nil:
-			if found, out, ok := t.found(ctx, in, exists, &tr); ok {
+			if found, out, ok := t.found(ctx, in, exists, before, &tr); ok {
 				return found, out
 			}
 			tr.stored, tr.err = false, errGone // the answer was true, but no write came of it
@@ -69,18 +77,18 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	}
 }
 
-// found tells a row that is there already from the insertion's own. It reports false where the row is gone again.
-func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, tr *Tracker) (Inserted, Outcome, bool) {
-	if !tr.doubt && !in.Tell {
-		return Other, tr.Outcome(), true
+// found tells a row that is there from the insertion's own; before is what was there before the first attempt. It reports false where the row is gone again.
+func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, before bigtable.Row, tr *Tracker) (Inserted, Outcome, bool) {
+	row, err := before, error(nil)
+	if row == nil || tr.doubt {
+		row, err = t.Row(ctx, in.Key, exists)
 	}
-	row, err := t.Row(ctx, in.Key, exists)
 	switch {
 	case err != nil:
 		return 0, Outcome{State: Unknown, Attempts: int(tr.attempts), Err: err}, true
 	case row == nil:
 		return 0, Outcome{}, false
-	case in.Mine(row) && tr.doubt:
+	case in.Mine(row) && (tr.doubt || in.Look && before == nil):
 		return Fresh, tr.Outcome(), true
 	case in.Mine(row):
 		return Same, tr.Outcome(), true

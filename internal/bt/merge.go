@@ -33,6 +33,9 @@ type Merge struct {
 // Merge makes the write within the timeout of writes: by an insertion where nothing is there, and else by replacing what
 // was read only while it is still the same, again and again where others are faster. Where an answer was lost it looks at
 // the row before it tries again and before it gives up: if all that was to be written is there, the write is stored.
+//
+// An answer that the row was another one leaves a doubt too, until the row is read: a proxy may send a call twice and return
+// the second answer, which is about the row that the first one wrote.
 func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
@@ -63,6 +66,7 @@ type merger struct {
 	pause   pauser
 	look    bool // at the row before the next attempt
 	found   bool // the attempt before was the first to find the row
+	changed bool // an answer that the row was another one is all that leaves a doubt
 }
 
 // try makes one attempt and reports whether it was the last.
@@ -74,6 +78,7 @@ func (m *merger) try(ctx context.Context) (done bool) {
 		if err != nil {
 			return m.fail(err)
 		}
+		m.seen()
 		if row != nil {
 			merge := into(row)
 			if done := m.judge(merge); done {
@@ -90,18 +95,27 @@ func (m *merger) try(ctx context.Context) (done bool) {
 		return true
 	}
 	m.tracker.Note(out.Err, out.State == Unknown)
+	m.changed = m.changed && out.State != Unknown
 	m.found, m.look = out.Err == nil && !m.look, true
 	switch {
 	case out.Err == nil && matched == (then != nil):
 		return true
 	case out.Err == nil:
 		m.tracker.stored, m.tracker.err = false, ErrFaster
+		m.changed = m.changed || !m.tracker.doubt
+		m.tracker.doubt = true
 		return false
 	case retryable(out.Err):
 		return false
 	}
 	m.resolve(ctx)
 	return true
+}
+
+// seen ends the doubt that an answer has left, as the row was read since.
+func (m *merger) seen() {
+	m.tracker.doubt = m.tracker.doubt && !m.changed
+	m.changed = false
 }
 
 // judge ends the merge where the row needs no write or must not get one.
@@ -124,7 +138,11 @@ func (m *merger) resolve(ctx context.Context) {
 	}
 	exists, into := m.At()
 	row, err := m.Row(ctx, m.Key, exists)
-	if err != nil || row == nil {
+	if err != nil {
+		return
+	}
+	m.seen()
+	if row == nil {
 		return
 	}
 	if merge := into(row); merge.Err == nil || merge.Never {

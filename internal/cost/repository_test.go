@@ -112,7 +112,7 @@ var writes = group{title: "Writing", calls: []call{
 		run: func(w *world, _ int) func() { return recorded(w, true) },
 	},
 	{
-		covers: []string{"Repository.PutIfAbsent"}, requests: only("conditional", always(1)), written: always(1),
+		covers: []string{"Repository.PutIfAbsent"}, requests: map[string]shape{"conditional": always(1), "read": always(1)}, written: always(1),
 		run: func(w *world, _ int) func() {
 			return func() {
 				_, err := w.repo.PutIfAbsent(w.ctx, device(0), noon, value)
@@ -121,7 +121,8 @@ var writes = group{title: "Writing", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.PutIfAbsent"}, name: "`Repository.PutIfAbsent`, and a point is there", requests: only("conditional", always(1)), written: always(1),
+		covers: []string{"Repository.PutIfAbsent"}, name: "`Repository.PutIfAbsent`, and a point is there",
+		requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
 		run: func(w *world, _ int) func() {
 			w.history(1, 1)
 			return func() {

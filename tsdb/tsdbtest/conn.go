@@ -154,6 +154,10 @@ func (c *Conn) unary(ctx context.Context, method string, req, reply any, cc *grp
 	if err := p.start(ctx); err != nil {
 		return err
 	}
+	if p.repeat {
+		_ = invoker(ctx, method, req, reply, cc, opts...)
+		proto.Reset(reply.(proto.Message))
+	}
 	err := invoker(ctx, method, req, reply, cc, opts...)
 	if p.lose != nil {
 		proto.Reset(reply.(proto.Message))

@@ -18,8 +18,8 @@ const (
 	CheckAndMutateRow Method = "CheckAndMutateRow"
 )
 
-// Fault is something that goes wrong on the connection. Make one with Fail, LoseResponse, CutStream, FailEntries, Delay or
-// Latency, narrow it with On, Skip and Times, and put it on with Conn.Inject. The zero Fault does nothing. A Fault is a
+// Fault is something that goes wrong on the connection. Make one with Fail, LoseResponse, CutStream, FailEntries, Repeat,
+// Delay or DelayBy, narrow it with On, Skip and Times, and put it on with Conn.Inject. The zero Fault does nothing. A Fault is a
 // value: the methods return a changed copy.
 type Fault struct {
 	method Method
@@ -27,6 +27,7 @@ type Fault struct {
 	times  int // 0 for ever
 
 	before  error
+	repeat  bool
 	lose    error
 	cut     error
 	cutAt   int
@@ -52,6 +53,10 @@ func CutStream(after int, code codes.Code) Fault {
 func FailEntries(code codes.Code, match func(key string) bool) Fault {
 	return Fault{method: MutateRows, entry: fault(code, "entry"), entries: match}
 }
+
+// Repeat makes the connection send each call of one row (MutateRow, CheckAndMutateRow) twice and return the second answer,
+// as a proxy does that repeats a call whose first answer it lost. Other calls pass once.
+func Repeat() Fault { return Fault{repeat: true} }
 
 // Delay makes each call take that much longer. The time passes before the call reaches the engine, or until its context
 // ends.
@@ -88,6 +93,7 @@ type plan struct {
 	before, lose, cut, entry error
 	cutAt                    int
 	entries                  func(string) bool
+	repeat                   bool
 	delay                    time.Duration
 }
 
@@ -104,6 +110,7 @@ func (p *plan) add(f Fault) {
 	if f.entry != nil {
 		p.entry, p.entries = f.entry, f.entries
 	}
+	p.repeat = p.repeat || f.repeat
 	if f.delay != nil {
 		p.delay += f.delay()
 	}

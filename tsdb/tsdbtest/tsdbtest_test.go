@@ -65,6 +65,7 @@ func TestFaultsDoWhatTheySay(t *testing.T) {
 		{"delay past the deadline", tsdbtest.Delay(time.Hour), codes.DeadlineExceeded, false},
 		{"another method", tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows), codes.OK, true},
 		{"used up", tsdbtest.Fail(codes.PermissionDenied).Times(1).Skip(5), codes.OK, true},
+		{"repeat", tsdbtest.Repeat(), codes.OK, true},
 		{"none", tsdbtest.Fault{}, codes.OK, true},
 	} {
 		tbl, conn := hand(t)
