@@ -30,7 +30,13 @@ var (
 // plain returns a store on an engine in memory, without anything on its connection.
 func plain(b *testing.B, datasets ...tsdb.Dataset) *tsdb.Store {
 	b.Helper()
-	server, err := local.Open(engine.Options{})
+	return plainOn(b, engine.Options{}, datasets...)
+}
+
+// plainOn is plain, on an engine with options.
+func plainOn(b *testing.B, opts engine.Options, datasets ...tsdb.Dataset) *tsdb.Store {
+	b.Helper()
+	server, err := local.Open(opts)
 	if err != nil {
 		b.Fatal(err)
 	}

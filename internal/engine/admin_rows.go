@@ -37,7 +37,11 @@ func (e *Engine) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequ
 		}
 		t.gate.Lock()
 		defer t.gate.Unlock()
-		return e.commit(b)
+		if err := e.commit(b); err != nil {
+			return err
+		}
+		e.cleanups.addDeleted(deletionsPerFlush)
+		return nil
 	})
 	if err != nil {
 		return nil, err

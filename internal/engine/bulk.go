@@ -170,5 +170,7 @@ func (k *bulk) batch(from int) (*pebble.Batch, int, error) {
 			return nil, to, err
 		}
 	}
-	return b, to, k.e.apply(b)
+	err := k.e.apply(b)
+	k.e.cleanups.addDeleted(w.deleted)
+	return b, to, err
 }

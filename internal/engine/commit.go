@@ -24,13 +24,27 @@ func (e *Engine) apply(b *pebble.Batch) error {
 	})
 }
 
-func (e *Engine) applyWith(b *pebble.Batch, apply func() error) (err error) {
+func (e *Engine) applyWith(b *pebble.Batch, apply func() error) error {
 	if b.Empty() {
 		return nil
 	}
 	if err := e.fault.err(); err != nil {
 		return err
 	}
+	err := e.guard(func() error {
+		if err := apply(); err != nil {
+			return storageError(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.fault.err() // a fatal error of the commit is reported there, and by no return value
+}
+
+// guard runs what writes the log or begins a new one, and turns a panic of Pebble's into an error.
+func (e *Engine) guard(fn func() error) (err error) {
 	// A log that cannot be written makes Pebble panic. The state in memory is then ahead of the disk for good.
 	defer func() {
 		if r := recover(); r != nil {
@@ -41,10 +55,7 @@ func (e *Engine) applyWith(b *pebble.Batch, apply func() error) (err error) {
 			e.fault.raise(err)
 		}
 	}()
-	if err := apply(); err != nil {
-		return storageError(err)
-	}
-	return e.fault.err() // a fatal error of the commit is reported there, and by no return value
+	return fn()
 }
 
 // settle waits until an applied batch is on disk, and releases it.

@@ -81,7 +81,9 @@ func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *b
 	if err := w.mutateRow(key, muts); err != nil {
 		return nil, false, err
 	}
-	return b, matched, e.apply(b)
+	err = e.apply(b)
+	e.cleanups.addDeleted(w.deleted)
+	return b, matched, err
 }
 
 // matches says whether a filter lets any cell of a row through.
@@ -99,6 +101,7 @@ func (e *Engine) matches(ctx context.Context, at target, s *schema, key []byte, 
 	if err := scan.forward(ctx); err != nil {
 		return false, err
 	}
+	e.noteSkipped(it, row, false, 0)
 	return len(filter.Apply(scan.rowKey, scan.cells)) > 0, nil
 }
 

@@ -41,6 +41,7 @@ type Engine struct {
 	closing atomic.Bool // Close waits for gate: long operations end early
 
 	readers  readerSet
+	cleanups *cleanups
 	pressure *pressure
 
 	// admin serializes changes of tables; lookups read the maps without it.
@@ -56,7 +57,7 @@ type Engine struct {
 // Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion and
 // ErrForeign, or come from the file system.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {
 		return nil, err
@@ -70,6 +71,7 @@ func Open(o Options) (*Engine, error) {
 	if interval := o.gcInterval(); interval > 0 {
 		e.background.Go(func() { e.collectForever(ctx, interval) })
 	}
+	e.background.Go(func() { e.cleanForever(ctx) })
 	if e.noSync {
 		e.background.Go(func() { e.syncForever(ctx) })
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
 // OpenReaders counts the reads in progress.
@@ -18,3 +20,22 @@ func (e *Engine) Uncompacted(table string) int64 { return (*e.tables.Load())[tab
 func (e *Engine) CollectWithRests(ctx context.Context, rest func(ctx context.Context, worked time.Duration) error) error {
 	return e.runGC(ctx, rest)
 }
+
+// PointsRead reads all that a request asks for and returns how many of the storage's points it stepped over, live or not.
+func (e *Engine) PointsRead(ctx context.Context, req *bigtablepb.ReadRowsRequest) (uint64, error) {
+	r, err := e.NewReader(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	for more := true; more && err == nil; {
+		more, err = r.fill(new(bigtablepb.ReadRowsResponse))
+	}
+	return r.scan.it.Stats().InternalStats.PointCount, err
+}
+
+// Flushes counts how often memory was written to table files.
+func (e *Engine) Flushes() int64 { return e.db.Metrics().Flush.Count }
+
+// Flush writes what is in memory to table files.
+func (e *Engine) Flush() error { return e.db.Flush() }

@@ -22,6 +22,8 @@ type mutator struct {
 	now    int64 // server time, in the table's granularity
 	batch  *pebble.Batch
 
+	deleted int // cells, about: a range counts as rangeDeleteCells
+
 	row []byte // prefix of the current row
 	key []byte // scratch
 	end []byte // scratch
@@ -162,6 +164,7 @@ func (w *mutator) deleteRange() error {
 	n := 0
 	for it.First(); it.Valid(); it.Next() {
 		if n++; n > rangeDeleteCells {
+			w.deleted += rangeDeleteCells
 			return w.batch.DeleteRange(w.key, w.end, nil)
 		}
 		keys = binary.AppendUvarint(keys, uint64(len(it.Key())))
@@ -178,6 +181,7 @@ func (w *mutator) deleteRange() error {
 		}
 		keys = keys[size:]
 	}
+	w.deleted += n
 	return nil
 }
 

@@ -32,6 +32,8 @@ type Reader struct {
 	done     error // what Next returns from now on
 	scan     rowScanner
 	spans    []span // not begun yet, in the request's order
+	span     span   // the current one, once the reader has begun
+	skipped  int    // by the iterator when it entered the span (see skipped)
 	filter   *rowfilter.Filter
 	reverse  bool
 	limit    int64 // rows still wanted; negative for no limit
@@ -199,14 +201,14 @@ func (r *Reader) advance() (bool, error) {
 		if len(r.spans) == 0 {
 			return false, nil
 		}
-		var s span
+		r.leaveSpan()
 		if r.reverse {
-			s, r.spans = r.spans[len(r.spans)-1], r.spans[:len(r.spans)-1]
+			r.span, r.spans = r.spans[len(r.spans)-1], r.spans[:len(r.spans)-1]
 		} else {
-			s, r.spans = r.spans[0], r.spans[1:]
+			r.span, r.spans = r.spans[0], r.spans[1:]
 		}
 		if r.begun || len(r.spans) > 0 {
-			r.scan.it.SetBounds(s.lower, s.upper)
+			r.scan.it.SetBounds(r.span.lower, r.span.upper)
 		}
 		r.begun = true
 		if r.reverse {
@@ -214,6 +216,13 @@ func (r *Reader) advance() (bool, error) {
 		} else {
 			r.scan.it.First()
 		}
+	}
+}
+
+// leaveSpan looks at what reading the current span has cost.
+func (r *Reader) leaveSpan() {
+	if r.begun {
+		r.skipped = r.e.noteSkipped(r.scan.it, r.span, r.reverse, r.skipped)
 	}
 }
 
@@ -268,6 +277,7 @@ func (r *Reader) finish(err error) error {
 		r.stop()
 	}
 	if it := r.scan.it; it != nil {
+		r.leaveSpan()
 		r.scan.it = nil
 		if cerr := it.Close(); cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))

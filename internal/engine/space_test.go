@@ -115,6 +115,18 @@ func TestSpaceComesBack(t *testing.T) {
 			c.advance(2 * hour)
 			collect(t, r)
 		}},
+		"deleted by a client": {1 << 20, func(t *testing.T, r *rig, c *clock) {
+			fillNoise(t, r, c, "f", "row", 5000)
+			var keys []string
+			var muts []*bigtable.Mutation
+			for i := range 5000 {
+				keys = append(keys, fmt.Sprintf("row-%05d", i))
+				muts = append(muts, deleteRow())
+			}
+			if errs, err := r.data.Open(tableID).ApplyBulk(r.ctx, keys, muts); err != nil || errs != nil {
+				t.Fatal(err, errs)
+			}
+		}},
 		"family": {1 << 20, func(t *testing.T, r *rig, c *clock) {
 			fillNoise(t, r, c, "g", "row", 5000)
 			if err := r.admin.DeleteColumnFamily(r.ctx, tableID, "g"); err != nil {

@@ -73,6 +73,7 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 			err = e.apply(b)
 		}
 		lock.Unlock()
+		e.cleanups.addDeleted(w.deleted)
 	}
 	at.table.gate.RUnlock()
 	if err != nil {

@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A deleted cell leaves a tombstone, and an overwritten one an older version. Reads step over both until a flush or a
+// compaction removes them, and Pebble starts neither while little is written. So the engine starts them: a flush after many
+// deletions, and a compaction of a range in which a read stepped over much and returned little.
+const (
+	// deletionsPerFlush is how many cells are deleted before a flush. Stepping over so many takes a read about 60 us.
+	deletionsPerFlush = 1000
+	// A compaction is due after a read that stepped over skippedPoints more than skippedPerStep for each step that it took.
+	skippedPoints  = 128
+	skippedPerStep = 4
+	// maxCleanups is how many ranges wait for a compaction at most. Others wait until a read finds them again.
+	maxCleanups = 64
+	// maxCleanupBytes is about how much of a range is compacted at once, so that Close does not wait for long.
+	maxCleanupBytes = 64 << 20
+	// cleanupPause is the least time between two cleanups. The longer one works, the longer it rests (see rest).
+	cleanupPause = 5 * time.Second
+)
+
+// cleanups is what waits for a flush or a compaction.
+type cleanups struct {
+	deleted atomic.Int64  // cells since the last flush
+	wake    chan struct{} // holds one signal
+
+	mu    sync.Mutex
+	spans []span
+}
+
+func newCleanups() *cleanups { return &cleanups{wake: make(chan struct{}, 1)} }
+
+func (c *cleanups) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// addDeleted counts deleted cells. They must be visible already: a flush removes only what was there before it.
+func (c *cleanups) addDeleted(cells int) {
+	if cells > 0 && c.deleted.Add(int64(cells)) >= deletionsPerFlush {
+		c.signal()
+	}
+}
+
+// addSpan asks for a compaction of a span.
+func (c *cleanups) addSpan(s span) {
+	if s.empty() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if spans := mergeSpans(append(c.spans, s)); len(spans) <= maxCleanups {
+		c.spans = spans
+	}
+	c.signal()
+}
+
+func (c *cleanups) takeSpans() []span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	spans := c.spans
+	c.spans = nil
+	return spans
+}
+
+// skipped is how many points an iterator has stepped over beyond skippedPerStep for each of its steps.
+func skipped(it *pebble.Iterator) int {
+	stats := it.Stats()
+	steps := 0
+	for _, n := range [...][pebble.NumStatsKind]int{
+		stats.ForwardSeekCount, stats.ForwardStepCount, stats.ReverseSeekCount, stats.ReverseStepCount,
+	} {
+		steps += n[pebble.InterfaceCall]
+	}
+	return int(stats.InternalStats.PointCount) - skippedPerStep*steps
+}
+
+// noteSkipped asks for a compaction of the part of a span that an iterator has passed, where it stepped over much. before is
+// what skipped returned when the iterator entered the span; noteSkipped returns what it does now.
+func (e *Engine) noteSkipped(it *pebble.Iterator, s span, reverse bool, before int) int {
+	now := skipped(it)
+	if now-before < skippedPoints {
+		return now
+	}
+	switch {
+	case !it.Valid():
+	case reverse:
+		s.lower = bytes.Clone(it.Key())
+	default:
+		s.upper = bytes.Clone(it.Key())
+	}
+	e.cleanups.addSpan(s)
+	return now
+}
+
+// cleanForever flushes and compacts what waits for it, until the context ends or the storage fails.
+func (e *Engine) cleanForever(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.cleanups.wake:
+		}
+		start := time.Now()
+		if err := e.clean(ctx); err != nil {
+			if ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+				e.log.Error("cleaning up after deletions", "error", err)
+			}
+			if e.fault.err() != nil {
+				return
+			}
+		}
+		if rest(ctx, max(time.Since(start), cleanupPause/gcShare)) != nil {
+			return
+		}
+	}
+}
+
+// clean flushes and compacts once what waits for it.
+func (e *Engine) clean(ctx context.Context) error {
+	if err := e.enterWrite(ctx); err != nil {
+		return err
+	}
+	defer e.leave()
+	spans := e.cleanups.takeSpans()
+	if len(spans) == 0 && e.cleanups.deleted.Load() < deletionsPerFlush {
+		return nil
+	}
+	e.cleanups.deleted.Store(0) // before the flush begins: it may miss what is counted from here on
+	if err := e.flush(ctx); err != nil {
+		return err
+	}
+	for _, s := range spans {
+		if err := e.compactSpan(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush writes all that is in memory to table files. It ends early with the context; the flush then goes on without it.
+func (e *Engine) flush(ctx context.Context) error {
+	var flushed <-chan struct{}
+	err := e.guard(func() (err error) {
+		flushed, err = e.db.AsyncFlush()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-flushed:
+		return nil
+	}
+}
+
+// compactSpan compacts what the table files hold of a span, or of so much of its beginning as is compacted at once.
+func (e *Engine) compactSpan(ctx context.Context, s span) error {
+	for {
+		size, err := e.diskUsage([]span{s})
+		if err != nil {
+			return err
+		}
+		mid := between(s.lower, s.upper)
+		if size <= maxCleanupBytes || bytes.Equal(mid, s.upper) {
+			break
+		}
+		s.upper = mid
+	}
+	// Pebble moves a file to the next level as it is, tombstones and all, where it overlaps no other. The engine has no range
+	// keys, so deleting them changes nothing, but it makes a file that overlaps all others of the span.
+	b := e.db.NewBatch()
+	if err := b.RangeKeyDelete(s.lower, s.upper, nil); err != nil {
+		return err
+	}
+	if err := e.applyLazily(b); err != nil {
+		return err
+	}
+	return e.guard(func() error {
+		return e.readError(e.db.Compact(ctx, s.lower, s.upper, false))
+	})
+}
