@@ -29,6 +29,7 @@ type slotMarks struct {
 // markRow is a row of marks, of one entity in one rollup.
 type markRow struct {
 	now   func() time.Time
+	of    *rolled
 	key   string
 	point string // the key of a point of the entity
 	start int64
@@ -74,7 +75,7 @@ func (m *slotMarks) row(rollup int, u *rolled, point string, start int64) int32 
 	}
 	n, ok := m.byKey[string(key)]
 	if !ok {
-		r := &markRow{now: m.now, key: string(key), point: point, start: start}
+		r := &markRow{now: m.now, of: u, key: string(key), point: point, start: start}
 		if m.byKey == nil {
 			m.byKey = make(map[string]int32)
 		}
@@ -98,23 +99,13 @@ func (r *markRow) bulk() bt.Entry {
 
 // Mutation implements bt.Stamped.
 func (r *markRow) Mutation() *bigtable.Mutation {
-	at := stampOf(r.now())
+	now := r.now().UnixMilli()
 	m := bigtable.NewMutation()
 	for _, slot := range r.slots {
+		at := bigtable.Timestamp(r.of.MarkStamp(r.start, int64(slot), now) * 1000)
 		m.Set(inside.MarkFamily, strconv.Itoa(int(slot)), at, nil)
 	}
 	return m
-}
-
-// markEvery is how often a slot gets another version of its mark: a busy one would have one for each request otherwise, until
-// Bigtable collects them.
-const markEvery = int64(time.Second / time.Millisecond)
-
-// stampOf returns the timestamp of marks that are written at a time. It is never before that, so that a worker takes none too
-// soon.
-func stampOf(now time.Time) bigtable.Timestamp {
-	ms := max(0, now.UnixMilli()+markEvery-1)
-	return bigtable.Timestamp((ms - ms%markEvery) * 1000)
 }
 
 // marked returns what became of a write by what became of its rows and of a mark: what is stored is so only with its marks.

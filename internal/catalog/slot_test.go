@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -33,6 +34,33 @@ func TestSlots(t *testing.T) {
 				}
 				seen[[2]int64{row, slot}] = start
 			}
+		}
+	}
+}
+
+// TestMarkStamps: no mark looks older than it is, and a slot that is marked all the time has few versions.
+func TestMarkStamps(t *testing.T) {
+	hour := catalog.Rollup{Span: 30 * 86_400_000, Step: 3_600_000}
+	start := time.Date(2026, 3, 29, 10, 0, 0, 0, time.UTC).UnixMilli()
+	row, slot := hour.Slot(start)
+	versions, last := map[int64]bool{}, int64(0)
+	for now := start - 5000; now < start+2*3_600_000; now += 977 {
+		at := hour.MarkStamp(row, slot, now)
+		if at <= now || at < last {
+			t.Fatalf("a mark that is attempted at %d has the stamp %d, after %d", now, at, last)
+		}
+		if open := now < start+hour.Step; open && at != start+hour.Step || !open && at > now+60_000 {
+			t.Fatalf("a mark of the slot at %d that is attempted at %d has the stamp %d", start, now, at)
+		}
+		versions[at], last = true, at
+	}
+	if len(versions) != 1+60 {
+		t.Errorf("%d versions of one mark in the hour of the slot and the one after, want 61", len(versions))
+	}
+	for _, now := range []int64{-5, 0, start} {
+		row, slot := hour.Slot(math.MaxInt64/1000 - 1)
+		if at := hour.MarkStamp(row, slot, now); at <= now || at > max(0, now)+60_000 {
+			t.Errorf("a mark at the end of time, attempted at %d, has the stamp %d", now, at)
 		}
 	}
 }

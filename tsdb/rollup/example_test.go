@@ -196,7 +196,7 @@ func ExampleWorker() {
 	if err != nil {
 		panic(err)
 	}
-	for _, wait := range []time.Duration{0, time.Minute, 24 * time.Hour} {
+	for _, wait := range []time.Duration{0, 2 * time.Minute, 24 * time.Hour} {
 		now.now = now.now.Add(wait)
 		p, err := worker.Pass(ctx) // programs that are always up call Run
 		fmt.Printf("%d tenant, %d buckets, %d marks done with, %d waiting, %v\n", p.Tenants, p.Buckets, p.Marks, p.Waiting, err)

@@ -173,7 +173,7 @@ func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
 
 // marking returns the entries that mark the slots in which times lie.
 func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
-	at := bigtable.Time(l.in.Store.Clock()).TruncateToMilliseconds()
+	now := l.in.Store.Clock().UnixMilli()
 	rows := map[int64]int{}
 	for _, ms := range times {
 		row, slot := l.entry.Slot(ms)
@@ -184,6 +184,7 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 			rows[row] = i
 			entries = append(entries, bt.Entry{Key: string(l.at.Marks.AppendPoint(buf[:0], path, row)), Mutation: bigtable.NewMutation()})
 		}
+		at := bigtable.Timestamp(l.entry.MarkStamp(row, slot, now) * 1000)
 		entries[i].Mutation.Set(inside.MarkFamily, strconv.FormatInt(slot, 10), at, nil)
 		entries[i].Mutations++
 	}

@@ -26,7 +26,8 @@ type WorkerOptions struct {
 	Every time.Duration
 	// Settle is how old a mark is when its bucket is computed, so that the point that was written in the same request has
 	// landed, or never will. It is more than the store's timeout of writes, by as much as the clocks of the machines may
-	// differ. Zero is three times that timeout.
+	// differ. Zero is three times that timeout. The age of a mark counts from the end of its slot of time, and where the slot
+	// had ended before, from the end of the minute in which the mark was made.
 	Settle time.Duration
 	// Width is how many rows are computed at once. Zero is 8; at most 256.
 	Width int

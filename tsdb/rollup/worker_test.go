@@ -305,7 +305,7 @@ func TestWhatHasExpiredStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.want(t, "read", o.sums(t), 3)
-		o.now = o.now.Add(time.Minute)
+		o.now = o.now.Add(2 * time.Minute)
 		o.pass(t)
 		o.want(t, "stored", o.stored(t), 3)
 		if p := o.pass(t); p.Waiting != 0 {
