@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -114,7 +115,7 @@ func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *repo
 					rep.journaled += len(g.lines[i])
 				}
 				rep.merged += len(g.lines[i]) - 1
-			case out.State == tsdb.Rejected && isFinal(out.Err):
+			case out.State == tsdb.Rejected && isFinal(out.Err), isOverForGood(out.Err):
 				for _, l := range g.lines[i] {
 					rep.refuse(l, refusal(out.Err))
 				}
@@ -134,6 +135,7 @@ const (
 	reasonSeries = "another series has its key and time"
 	reasonTime   = "its time is not accepted"
 	reasonValue  = "its values cannot be stored"
+	reasonLimit  = "it is over a limit of the tenant"
 )
 
 // isFinal reports whether a refused point would be refused again.
@@ -148,8 +150,16 @@ func isFinal(err error) bool {
 	return false
 }
 
+// isOverForGood reports whether a point is over a limit that waiting does not help with, such as the number of entities.
+func isOverForGood(err error) bool {
+	over, ok := errors.AsType[*limit.Error](err)
+	return ok && over.RetryAfter == 0
+}
+
 func refusal(err error) error {
 	switch {
+	case errors.Is(err, limit.ErrExceeded):
+		return &lineError{reasonLimit, err}
 	case errors.Is(err, tsdb.ErrExists):
 		return &lineError{reasonSeries, err}
 	case errors.Is(err, tsdb.ErrExpired), errors.Is(err, tsdb.ErrLate), errors.Is(err, tsdb.ErrEarly):

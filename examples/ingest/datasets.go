@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// maxDatasets bounds how many datasets lines can bring about.
-const maxDatasets = 1000
+// maxDatasets bounds how many datasets this program defines, tenantDatasets how many of those that no -key names one tenant may
+// use: else one tenant could leave none to the others. The store's catalogue holds twice as many.
+const (
+	maxDatasets    = 5000
+	tenantDatasets = 100
+)
 
 // otherTags, as the last of a measurement's key tags, stands for all tags that are not named before it.
 const otherTags = "*"
@@ -25,22 +30,22 @@ type dataset struct {
 	name string
 	tags []string // that are the key fields, in order
 	rest bool     // whether one more key field holds all other tags
+	// unnamed says that no -key names the measurement: it counts against the tenants that use it.
+	unnamed bool
 	// schema merges: lines of one series and time add up, whichever request they come in. A tag that is not part of the key
 	// is a field that cannot change, so that two series which differ in nothing else are an error and not one point.
 	schema *tsdb.Schema[codec.Record]
 }
 
-func newDataset(name string, key []string, retention gc.Class) (*dataset, error) {
+// newDataset defines a dataset with what all of them share.
+func newDataset(name string, key []string, shared tsdb.SchemaOptions) (*dataset, error) {
 	d := &dataset{name: name, tags: key}
 	if last := len(key) - 1; last >= 0 && key[last] == otherTags {
 		d.tags, d.rest = key[:last], true
 	}
 	var err error
-	d.schema, err = tsdb.Define(name, tsdb.Key(key...), codec.Records(), tsdb.SchemaOptions{
-		Retention: retention,
-		Merge:     true,
-		Fixed:     tagPrefix,
-	})
+	shared.Merge, shared.Fixed = true, tagPrefix
+	d.schema, err = tsdb.Define(name, tsdb.Key(key...), codec.Records(), shared)
 	return d, err
 }
 
@@ -52,26 +57,31 @@ const anyMeasurement = "*"
 
 // datasets finds the dataset of a measurement, and defines it where the command line allows that.
 type datasets struct {
-	store     *tsdb.Store
-	retention gc.Class
-	others    []string // the key of measurements that are not named; nil where they are refused
+	store  *tsdb.Store
+	log    *slog.Logger
+	shared tsdb.SchemaOptions
+	others []string // the key of measurements that are not named; nil where they are refused
 
 	defining sync.Mutex // one at a time, while lines of known measurements go on
 	mu       sync.RWMutex
 	known    map[string]*dataset
+	used     map[tenant.ID]map[string]bool // the measurements that no -key names, by who uses them
 }
 
 var errMeasurement = errors.New("no -key names the measurement")
 
 // newDatasets defines the measurements that have a key, and makes the table fit them.
-func newDatasets(ctx context.Context, store *tsdb.Store, ks keys, retention gc.Class) (*datasets, error) {
-	ds := &datasets{store: store, retention: retention, known: map[string]*dataset{}, others: ks[anyMeasurement]}
+func newDatasets(ctx context.Context, store *tsdb.Store, ks keys, shared tsdb.SchemaOptions, log *slog.Logger) (*datasets, error) {
+	ds := &datasets{
+		store: store, log: log, shared: shared, others: ks[anyMeasurement],
+		known: map[string]*dataset{}, used: map[tenant.ID]map[string]bool{},
+	}
 	var all []tsdb.Dataset
 	for name, key := range ks {
 		if name == anyMeasurement {
 			continue
 		}
-		d, err := newDataset(name, key, retention)
+		d, err := newDataset(name, key, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -87,30 +97,43 @@ func newDatasets(ctx context.Context, store *tsdb.Store, ks keys, retention gc.C
 	return ds, nil
 }
 
-// find returns the dataset of a measurement. Its error is a *lineError where no line of that measurement can be stored, and
-// another where the store could not be asked.
-func (ds *datasets) find(ctx context.Context, measurement []byte) (*dataset, error) {
-	if d := ds.lookup(string(measurement)); d != nil {
-		return d, nil
-	}
-	if ds.others == nil {
+// find returns the dataset of a measurement for a tenant. Its error is a *lineError where no line of that measurement can be
+// stored, and another where the store could not be asked.
+func (ds *datasets) find(ctx context.Context, id tenant.ID, measurement []byte) (*dataset, error) {
+	d := ds.lookup(string(measurement))
+	switch {
+	case d == nil && ds.others == nil:
 		return nil, &lineError{"the measurement has no -key", fmt.Errorf("%w %.64q", errMeasurement, measurement)}
+	case d == nil:
+		return ds.define(ctx, id, string(measurement))
+	case d.unnamed:
+		return d, ds.admit(id, d.name)
+	}
+	return d, nil
+}
+
+// define defines the dataset of a measurement that no -key names.
+func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dataset, error) {
+	d, err := newDataset(name, ds.others, ds.shared)
+	if err != nil {
+		return nil, &lineError{"the measurement cannot be a dataset", err}
+	}
+	d.unnamed = true
+	if err := ds.admit(id, name); err != nil {
+		return nil, err
 	}
 	ds.defining.Lock()
 	defer ds.defining.Unlock()
-	name := string(measurement)
 	if d := ds.lookup(name); d != nil {
 		return d, nil
 	}
 	if len(ds.known) >= maxDatasets {
 		return nil, &lineError{"too many measurements", fmt.Errorf("%.64q would be measurement %d, and %d is the most", name, maxDatasets+1, maxDatasets)}
 	}
-	d, err := newDataset(name, ds.others, ds.retention)
-	if err != nil {
-		return nil, &lineError{"the measurement cannot be a dataset", err}
-	}
 	if err := ds.store.Ensure(ctx, d.schema); errors.Is(err, tsdb.ErrSchemaConflict) {
-		return nil, &lineError{"the measurement cannot be a dataset", err}
+		// The error shows how the dataset is stored, and another tenant may have brought it about.
+		ds.log.Warn("a measurement conflicts with a dataset that is stored", "tenant", id.String(), "dataset", name, "error", err)
+		return nil, &lineError{"the measurement cannot be a dataset", fmt.Errorf("the measurement %.64q cannot be stored under its tags; give it another name", name)}
 	} else if err != nil {
 		return nil, fmt.Errorf("prepare the table for %s: %w", name, err)
 	}
@@ -124,4 +147,26 @@ func (ds *datasets) lookup(name string) *dataset {
 	ds.mu.RLock()
 	defer ds.mu.RUnlock()
 	return ds.known[name]
+}
+
+// admit counts a measurement that no -key names among those that a tenant uses, and refuses it where they are too many.
+func (ds *datasets) admit(id tenant.ID, name string) error {
+	ds.mu.RLock()
+	counted := ds.used[id][name]
+	ds.mu.RUnlock()
+	if counted {
+		return nil
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	used := ds.used[id]
+	if len(used) >= tenantDatasets && !used[name] {
+		return &lineError{"too many measurements", fmt.Errorf("%.64q would be measurement %d of this tenant, and %d is the most", name, tenantDatasets+1, tenantDatasets)}
+	}
+	if used == nil {
+		used = map[string]bool{}
+		ds.used[id] = used
+	}
+	used[name] = true
+	return nil
 }

@@ -29,7 +29,7 @@ func importFile(ctx context.Context, o options, in *ingester, std streams) error
 	}
 	begin := time.Now()
 	// Ctrl-C ends the reading; what has been read by then is still stored.
-	rep, err := in.ingest(tenant.NewContext(context.WithoutCancel(ctx), o.tenant), o.tenant, interruptible{ctx, lines}, clock{unit: o.unit, now: begin.Truncate(o.unit)})
+	rep, err := in.ingest(tenant.NewContext(context.WithoutCancel(ctx), o.tenant), o.tenant, interruptible{ctx, lines}, clock{unit: o.unit, now: begin.Truncate(o.unit)}, 0)
 	took := time.Since(begin)
 	closer()
 

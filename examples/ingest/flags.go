@@ -1,22 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // options are what the command line says.
@@ -26,11 +26,13 @@ type options struct {
 	journal   string
 	keys      keys
 	retention gc.Class
+	maxFuture time.Duration
 	seen      observe.Options
 
 	addr   string
-	tokens tokens
+	auth   auth
 	limits limits
+	table  string // the file of tenants' limits
 	drain  time.Duration
 
 	file   string
@@ -71,10 +73,15 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		"for all others, a last tag * for all other tags", o.keys.set)
 	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
 
+	flags.DurationVar(&o.maxFuture, "max-future", 24*time.Hour, "refuse points that lie further in the future; 0 takes all, and a device with a wrong clock then has the latest point for years")
+
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8086", "listen on this `host:port`; port 0 takes any that is free")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
-	flags.Func("token", "whose the points are that come with a token, as `token=tenant`; as often as needed", o.addToken)
-	flags.StringVar(&tokenFile, "tokens", "", "a `file` with a token=tenant on each line, which other users of this machine cannot see as they can flags")
+	flags.Func("token", "whose the points are that come with a token, as `token=tenant`; as often as needed", o.auth.tokens.Add)
+	flags.StringVar(&tokenFile, "tokens", "",
+		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
+	flags.BoolVar(&o.auth.inQuery, "token-in-query", false, "take the token from the parameter p, too, as some agents of version 1 send it; proxies write addresses into their logs")
+	flags.StringVar(&o.table, "limits", "", "hold tenants to the limits in this `file`, JSON as package tenant/limit describes it; it is read again when it changes")
 	flags.Int64Var(&o.limits.body, "max-body", 25<<20, "how many `bytes` the body of a request may have, packed and unpacked")
 	flags.IntVar(&o.limits.requests, "max-requests", 32, "how many requests may write at once; others are asked to come again")
 	flags.DurationVar(&o.limits.timeout, "timeout", time.Minute, "how long a request may take")
@@ -114,6 +121,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 func (o *options) checkStore(given map[string]bool, keep string) error {
 	switch {
+	case o.maxFuture < 0:
+		return fmt.Errorf("-max-future is %v, and has to be 0 or more", o.maxFuture)
 	case o.cloud && given["dir"]:
 		return errors.New("-cloud and -dir exclude each other")
 	case o.dir == "":
@@ -145,7 +154,7 @@ func (o *options) checkFile(given map[string]bool, tenantName, precision string)
 			return fmt.Errorf("-%s is for -file; requests say it themselves", name)
 		}
 	}
-	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "max-body", "max-requests", "timeout", "drain"} {
+	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain"} {
 		if o.file != "" && given[name] {
 			return fmt.Errorf("-file and -%s exclude each other", name)
 		}
@@ -174,17 +183,17 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 		return nil
 	}
 	if given["tokens"] {
-		if err := o.readTokens(tokenFile); err != nil {
+		if err := o.auth.tokens.ReadFile(tokenFile); err != nil {
 			return fmt.Errorf("-tokens: %w", err)
 		}
 	}
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
-	case len(o.tokens) == 0:
+	case o.auth.tokens.Len() == 0:
 		return errors.New("no -token and no -tokens: nobody could write; -token secret=acme lets whoever knows the secret write acme's points")
 	case err != nil:
 		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
-	case !remote && !loopback(host):
+	case !remote && !edge.Loopback(host):
 		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
 			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
 	case o.limits.body < 1:
@@ -220,56 +229,12 @@ func (ks keys) set(text string) error {
 		}
 	}
 	if measurement != anyMeasurement {
-		if _, err := newDataset(measurement, tags, gc.Class{}); err != nil {
+		if _, err := newDataset(measurement, tags, tsdb.SchemaOptions{}); err != nil {
 			return err
 		}
-	} else if _, err := newDataset("any", tags, gc.Class{}); err != nil {
+	} else if _, err := newDataset("any", tags, tsdb.SchemaOptions{}); err != nil {
 		return err
 	}
 	ks[measurement] = tags
 	return nil
-}
-
-// addToken takes a -token, or a line of the file of -tokens. What it says of a bad one does not repeat the token.
-func (o *options) addToken(text string) error {
-	i := strings.LastIndexByte(text, '=')
-	if i < 1 {
-		return errors.New("has to be token=tenant")
-	}
-	id, err := tenant.Parse(text[i+1:])
-	if err != nil {
-		return err
-	}
-	if !o.tokens.add(text[:i], id) {
-		return errors.New("the same token comes twice")
-	}
-	return nil
-}
-
-func (o *options) readTokens(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	in := bufio.NewScanner(f)
-	for n := 1; in.Scan(); n++ {
-		text := strings.TrimSpace(in.Text())
-		if text == "" || strings.HasPrefix(text, "#") {
-			continue
-		}
-		if err := o.addToken(text); err != nil {
-			return fmt.Errorf("%s, line %d: %w", name, n, err)
-		}
-	}
-	return in.Err()
-}
-
-// loopback says whether only this machine reaches a host's address. An empty host is every address.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -23,7 +23,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -36,18 +38,19 @@ type streams struct {
 }
 
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
+func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
 		if o.dir == "" { // which New takes for a store in memory
 			return nil, errors.New("-dir is empty")
 		}
-		return embedded.New(ctx, embedded.Options{Dir: o.dir, RequireTenant: true, Telemetry: telemetry})
+		return embedded.New(ctx, embedded.Options{Dir: o.dir, RequireTenant: true, Limits: limits, Telemetry: telemetry})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
 		return nil, err
 	}
 	config.RequireTenant = true // each request acts as the tenant of its token, or not at all
+	config.Limits = limits
 	config.Telemetry = telemetry
 	return tsdb.Open(ctx, config)
 }
@@ -70,7 +73,12 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		return err
 	}
 	defer seen.Close()
-	store, err := openStore(ctx, o, seen.Telemetry)
+	table, err := edge.OpenLimits(o.table)
+	if err != nil {
+		return fmt.Errorf("-limits: %w", err)
+	}
+	go table.Watch(ctx, log)
+	store, err := openStore(ctx, o, table.Limiter, seen.Telemetry)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
 			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
@@ -79,7 +87,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	ds, err := newDatasets(ctx, store, o.keys, o.retention)
+	ds, err := newDatasets(ctx, store, o.keys, tsdb.SchemaOptions{Retention: o.retention, MaxEarly: o.maxFuture}, log)
 	if err != nil {
 		return err
 	}
@@ -134,7 +142,7 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 
 // serve answers requests until ctx ends, lets those under way finish, and prints what became of all lines.
 func serve(ctx context.Context, o options, in *ingester, lis net.Listener, log *slog.Logger, std streams) error {
-	s := newServer(in, o.tokens, o.limits, log)
+	s := newServer(in, o.auth, o.limits, log)
 	srv := s.http()
 	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	stopped := make(chan error, 1)

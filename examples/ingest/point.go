@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/influxdata/line-protocol/v2/lineprotocol"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -48,7 +50,10 @@ type clock struct {
 }
 
 // parse reads one line.
-func (ds *datasets) parse(ctx context.Context, text []byte, c clock) (point, error) {
+func (ds *datasets) parse(ctx context.Context, id tenant.ID, text []byte, c clock) (point, error) {
+	if !utf8.Valid(text) {
+		return point{}, unparsable(errors.New("the line is not valid UTF-8"))
+	}
 	d := lineprotocol.NewDecoderWithBytes(text)
 	if !d.Next() {
 		return point{}, errBlank
@@ -58,7 +63,7 @@ func (ds *datasets) parse(ctx context.Context, text []byte, c clock) (point, err
 		return point{}, unparsable(err)
 	}
 	p := point{}
-	if p.dataset, err = ds.find(ctx, measurement); err != nil {
+	if p.dataset, err = ds.find(ctx, id, measurement); err != nil {
 		return point{}, err
 	}
 	fields, err := p.readTags(d)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,7 +22,6 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 	"go.uber.org/goleak"
 
-	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -85,7 +85,7 @@ func points(t *testing.T, dir string) (n int) {
 	}
 	defer store.Close()
 	for _, name := range []string{"readings", "diagnostics"} {
-		d, err := newDataset(name, []string{"name"}, gc.Class{})
+		d, err := newDataset(name, []string{"name"}, tsdb.SchemaOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +359,7 @@ func TestExitCode(t *testing.T) {
 		{"-key c/u=a", 2, "c/u"},
 		{"-key cpu=host -token s", 2, "token=tenant"},
 		{"-key cpu=host -token s=a/b", 2, "tenant"},
-		{"-key cpu=host -token s=a -token s=b", 2, "twice"},
+		{"-key cpu=host -token s=a -token s=b", 2, "already"},
 		{"-key cpu=host -tokens nowhere", 2, "nowhere"},
 		{"-key cpu=host -token s=acme -addr 8086", 2, "host:port"},
 		{"-key cpu=host -token s=acme -addr :8086", 2, "-allow-remote"},
@@ -368,6 +368,9 @@ func TestExitCode(t *testing.T) {
 		{"-key cpu=host -token s=acme -timeout 0s", 2, "-timeout"},
 		{"-key cpu=host -token s=acme -drain -1s", 2, "-drain"},
 		{"-key cpu=host -token s=acme -tenant acme", 2, "-tenant"},
+		{"-key cpu=host -token s=acme -max-future -1s", 2, "-max-future"},
+		{"-key cpu=host -token s=acme -limits nowhere", 1, "-limits"},
+		{"-key cpu=host -tenant acme -file x -token-in-query", 2, "exclude"},
 		{"-key cpu=host -token s=acme -cloud -dir x", 2, "-cloud and -dir"},
 		{"-key cpu=host -token s=acme -dir=", 2, "-dir is empty"},
 		{"-key cpu=host -token s=acme -journal=", 2, "-journal"},
@@ -395,19 +398,21 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestTokenFile takes tokens that no list of processes shows.
+// TestTokenFile takes tokens that neither a list of processes nor the file shows.
 func TestTokenFile(t *testing.T) {
-	name := write(t, "# who may write\n\nse=cret=acme\n")
-	o, err := parse([]string{"-key", "cpu=host", "-tokens", name}, io.Discard)
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("se=cret")))
+	o, err := parse([]string{"-key", "cpu=host", "-tokens", write(t, "# who may write\n\n"+digest+"=acme\n")}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, ok := o.tokens.tenant("se=cret"); !ok || id != acme {
+	if id, ok := o.auth.tokens.Tenant("se=cret"); !ok || id != acme {
 		t.Errorf("the token of the file is of %v, %v", id, ok)
 	}
-	_, err = parse([]string{"-key", "cpu=host", "-tokens", write(t, "a=b\nsecret\n")}, io.Discard)
-	if _, ok := errors.AsType[usageError](err); !ok || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "secret") {
-		t.Errorf("a line without a tenant: %v, want a usageError that names the line and not the token", err)
+	for _, bad := range []string{digest, "secret", "secret=acme"} {
+		_, err = parse([]string{"-key", "cpu=host", "-tokens", write(t, digest+"=acme\n"+bad+"\n")}, io.Discard)
+		if _, ok := errors.AsType[usageError](err); !ok || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("the line %q: %v, want a usageError that names the line and not the token", bad, err)
+		}
 	}
 }
 

@@ -15,11 +15,12 @@ const shown = 10
 // report is what became of lines: each line that is not blank is stored, refused or undelivered.
 type report struct {
 	lines, blank int
-	stored       int // lines
-	points       int // that the stored lines are
-	merged       int // stored lines that are part of another line's point
-	journaled    int // stored lines that are in the journal, to be delivered
-	replaced     int // merged lines that gave a field of an earlier line another value
+	bytes        int64 // of the lines
+	stored       int   // lines
+	points       int   // that the stored lines are
+	merged       int   // stored lines that are part of another line's point
+	journaled    int   // stored lines that are in the journal, to be delivered
+	replaced     int   // merged lines that gave a field of an earlier line another value
 	refused      int
 	reasons      map[string]int // of the refused, by why
 	examples     []refusedLine
@@ -50,6 +51,7 @@ func (r *report) refuse(l line, err error) {
 // add adds the counts of another report.
 func (r *report) add(o report) {
 	r.lines += o.lines
+	r.bytes += o.bytes
 	r.blank += o.blank
 	r.stored += o.stored
 	r.points += o.points

@@ -13,7 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -24,20 +26,31 @@ type limits struct {
 	timeout  time.Duration // of a request
 }
 
+// bodies is how many bodies of the largest size fit into memory at once, before they are unpacked.
+const bodies = 8
+
+// maxUseless bounds the blank lines, comments and refused lines of one request: they cost time, and no limit counts them.
+const maxUseless = 10_000
+
 // server answers as InfluxDB does, in versions 1 and 2, what an agent that writes asks of it.
 type server struct {
 	in     *ingester
-	tokens tokens
+	auth   auth
 	limits limits
 	log    *slog.Logger
-	slots  chan struct{} // one for each request that may write at once
+	memory *edge.Shares // bytes of the bodies that are being read
+	slots  *edge.Shares // one for each request that may write at once
+	ready  *edge.Ready
 
 	mu    sync.Mutex
 	total report
 }
 
-func newServer(in *ingester, ts tokens, l limits, log *slog.Logger) *server {
-	return &server{in: in, tokens: ts, limits: l, log: log, slots: make(chan struct{}, l.requests)}
+func newServer(in *ingester, a auth, l limits, log *slog.Logger) *server {
+	return &server{
+		in: in, auth: a, limits: l, log: log,
+		memory: edge.NewShares(bodies * max(l.body, 64<<10)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(in.store.Ping),
+	}
 }
 
 func (s *server) handler() http.Handler {
@@ -55,7 +68,7 @@ func (s *server) handler() http.Handler {
 
 // write stores the lines of a request, and answers when what became of them is known.
 func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
-	id, ok := s.tokens.authenticate(r)
+	id, ok := s.auth.tenant(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", `Basic realm="tidemark"`)
 		v.fail(w, http.StatusUnauthorized, "the token is missing or not known", 0)
@@ -71,26 +84,31 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, http.StatusBadRequest, "precision has to be ns, us, ms, s, m or h", 0)
 		return
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	default:
+	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
+	defer release()
+	if errors.Is(err, edge.ErrNoRoom) {
+		s.busy(w, v, err.Error())
+		return
+	}
+	body, err := unpacked(w, r, packed, err, s.limits.body)
+	if err != nil {
+		v.fail(w, statusOf(err), tooLarge(err), 0)
+		return
+	}
+	// Only now, so that clients that send slowly keep nobody else out.
+	if !s.slots.Take(id, 1) {
 		s.busy(w, v, "too many requests at once")
 		return
 	}
+	defer s.slots.Return(id, 1)
 	// In an outage requests would only wait. While points are waiting the writer finds out by itself when it is over.
 	if st := s.in.writer.Stats(); !s.in.journaled && st.Down != nil && st.BufferedPoints > 0 {
 		s.busy(w, v, "the store cannot be reached now")
 		return
 	}
-	body, err := s.body(w, r)
-	if err != nil {
-		v.fail(w, statusOf(err), err.Error(), 0)
-		return
-	}
 	ctx, cancel := context.WithTimeout(whose, s.limits.timeout)
 	defer cancel()
-	rep, err := s.in.ingest(ctx, id, body, clock{unit: unit, now: time.Now().Truncate(unit)})
+	rep, err := s.in.ingest(ctx, id, body, clock{unit: unit, now: time.Now().Truncate(unit)}, maxUseless)
 	s.count(rep)
 	s.answer(w, v, id, rep, err)
 }
@@ -104,19 +122,37 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 		bad = rep.why()
 		first = rep.examples[0].first
 	}
+	over, isOver := errors.AsType[*limit.Error](err)
 	switch {
+	case isOver && outgrows(rep, over):
+		v.fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than the burst of %d that the tenant's %s allows; send smaller requests", over.Burst, over.ID), 0)
+	case isOver:
+		edge.RetryAfter(w, over.RetryAfter)
+		v.fail(w, http.StatusTooManyRequests, fmt.Sprintf("over the tenant's limit %s; send all lines again", over.ID), 0)
 	case errors.Is(err, errUndelivered):
 		s.log.Error("lines not stored", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
 		s.busy(w, v, "not all points could be stored; send them again")
 	case err != nil:
 		s.log.Warn("request not read to its end", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
-		v.fail(w, statusOf(err), fmt.Sprintf("partial write: %v; %d lines stored before", err, rep.stored), 0)
+		v.fail(w, statusOf(err), fmt.Sprintf("partial write: %v; %d lines stored before", tooLarge(err), rep.stored), 0)
 	case rep.refused > 0:
 		s.log.Warn("lines refused", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "refused", rep.refused, "why", bad)
 		v.fail(w, http.StatusBadRequest, fmt.Sprintf("partial write: %s dropped=%d", bad, rep.refused), first)
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// outgrows reports whether a request has more points or bytes than come through at once: sent again as it is, it would be
+// refused for ever.
+func outgrows(rep report, over *limit.Error) bool {
+	switch over.ID {
+	case limit.PointsPerSecond:
+		return int64(rep.lines) > over.Burst
+	case limit.BytesPerSecond:
+		return rep.bytes > over.Burst
+	}
+	return false
 }
 
 // busy asks the agent to come again.
@@ -149,21 +185,32 @@ var errEncoding = errors.New("the body's encoding has to be gzip or none")
 // errGzip says that a body is not what its encoding says.
 var errGzip = errors.New("the body is not in gzip format")
 
-// body returns the body as it is unpacked. Reading fails with an *http.MaxBytesError where it is too large, packed or not.
-func (s *server) body(w http.ResponseWriter, r *http.Request) (io.Reader, error) {
-	body := http.MaxBytesReader(w, r.Body, s.limits.body)
+// unpacked returns what is in a body that was read, or err where it was not. Reading fails with an *http.MaxBytesError where
+// it has more than most bytes.
+func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, err error, most int64) (io.Reader, error) {
+	if err != nil {
+		return nil, err
+	}
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
 	case "", "identity":
-		return body, nil
+		return packed, nil
 	case "gzip":
 	default:
 		return nil, errEncoding
 	}
-	z, err := gzip.NewReader(body)
+	z, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errGzip, err)
 	}
-	return http.MaxBytesReader(w, z, s.limits.body), nil
+	return http.MaxBytesReader(w, z, most), nil
+}
+
+// tooLarge names the limit where a body is too large, and is else the text of the error.
+func tooLarge(err error) string {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return fmt.Sprintf("the body is too large; it may have %d bytes, packed and unpacked", large.Limit)
+	}
+	return err.Error()
 }
 
 func statusOf(err error) int {
@@ -182,7 +229,7 @@ var createDatabase = regexp.MustCompile(`(?i)^\s*create\s+database\s`)
 // points are.
 func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	if _, ok := s.tokens.authenticate(r); !ok {
+	if _, ok := s.auth.tenant(r); !ok {
 		version1{}.fail(w, http.StatusUnauthorized, "the token is missing or not known", 0)
 		return
 	}
@@ -194,11 +241,9 @@ func (s *server) query(w http.ResponseWriter, r *http.Request) {
 }
 
 // health says whether the store can be read.
-func (s *server) health(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
+func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	status, answer := http.StatusOK, map[string]string{"name": "tidemark-ingest", "status": "pass", "message": "ready for writes"}
-	if err := s.in.store.Ping(ctx); err != nil && !errors.Is(err, tsdb.ErrNoTable) {
+	if err := s.ready.Err(); err != nil && !errors.Is(err, tsdb.ErrNoTable) {
 		s.log.Error("the store cannot be read", "error", err)
 		status, answer["status"], answer["message"] = http.StatusServiceUnavailable, "fail", "the store cannot be read"
 	}

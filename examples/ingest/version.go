@@ -21,7 +21,7 @@ type version2 struct{}
 func (version2) fail(w http.ResponseWriter, status int, message string, line int) {
 	code := map[int]string{
 		http.StatusBadRequest: "invalid", http.StatusUnauthorized: "unauthorized", http.StatusServiceUnavailable: "unavailable",
-		http.StatusRequestEntityTooLarge: "request too large", http.StatusUnsupportedMediaType: "unsupported media type",
+		http.StatusRequestEntityTooLarge: "request too large", http.StatusTooManyRequests: "too many requests", http.StatusUnsupportedMediaType: "unsupported media type",
 	}[status]
 	answer := map[string]any{"code": code, "message": message}
 	if line > 0 {

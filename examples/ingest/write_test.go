@@ -15,7 +15,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -39,8 +39,12 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Second}})
-	ds, err := newDatasets(t.Context(), store, o.keys, gc.Class{})
+	table, err := edge.OpenLimits(o.table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter})
+	ds, err := newDatasets(t.Context(), store, o.keys, tsdb.SchemaOptions{MaxEarly: o.maxFuture}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +53,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	s := newServer(&ingester{datasets: ds, store: store, writer: w, journaled: o.journal != ""}, o.tokens, l, slog.New(slog.DiscardHandler))
+	s := newServer(&ingester{datasets: ds, store: store, writer: w, journaled: o.journal != ""}, o.auth, l, slog.New(slog.DiscardHandler))
 	return &rig{s, conn, s.http().Handler}
 }
 
@@ -170,7 +174,8 @@ func TestTokens(t *testing.T) {
 		{"bearer", "", auth("Bearer secret"), acme},
 		{"user and password as a token", "", auth("Token me:secret"), acme},
 		{"basic", "", func(req *http.Request) { req.SetBasicAuth("me", "secret") }, acme},
-		{"parameters", "&u=me&p=secret", none, acme},
+		{"parameters", "&u=me&p=secret", none, tenant.ID{}},
+		{"two headers", "", func(req *http.Request) { req.Header.Add("Authorization", "Token secret") }, tenant.ID{}},
 		{"nothing", "", none, tenant.ID{}},
 		{"wrong", "", auth("Token secrets"), tenant.ID{}},
 		{"empty", "", auth("Token "), tenant.ID{}},
@@ -347,16 +352,21 @@ func TestTooManyRequests(t *testing.T) {
 	l := ample
 	l.requests = 1
 	r := newRig(t, l, "-key", "cpu=host")
-	body, send := io.Pipe()
+	entered, leave := make(chan struct{}, 1), make(chan struct{})
+	r.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+		entered <- struct{}{}
+		<-leave
+		return 0
+	}).On(tsdbtest.CheckAndMutateRow).Times(1))
 	done := make(chan *httptest.ResponseRecorder)
-	go func() {
-		done <- r.post(v2, "", func(req *http.Request) { req.Body = body })
-	}()
-	_, _ = io.WriteString(send, "cpu,host=slow ") // returns when the request reads it
+	go func() { done <- r.post(v2, "cpu,host=slow x=1") }()
+	<-entered
 	got := r.post(v2, "cpu,host=a x=1")
 	want(t, "the second", got, 503, "too many")
-	_, _ = io.WriteString(send, "x=1 1767225600000000000")
-	_ = send.Close()
+	if got.Header().Get("Retry-After") == "" {
+		t.Error("503 does not say when to come again")
+	}
+	close(leave)
 	want(t, "the first", <-done, 204)
 	want(t, "the next", r.post(v2, "cpu,host=a x=1"), 204)
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -71,18 +72,24 @@ func newAPI(t *testing.T) *api {
 	return newLimited(t, limits{body: 64 << 10, requests: 16, timeout: 5 * time.Second})
 }
 
-func newLimited(t *testing.T, l limits) *api {
+func newLimited(t *testing.T, l limits) *api { return newWith(t, l, limit.Table{}) }
+
+// newWith returns a server that holds tenants to the limits of a table.
+func newWith(t *testing.T, l limits, of limit.Table) *api {
 	t.Helper()
+	limiter, err := limit.New(of, limit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	key := []byte("a key of 32 bytes, for tests only")[:cursorKeySize]
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}, Cache: tsdb.CacheOptions{Entries: 1000}}, schemas...)
-	var ts tokens
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}, Cache: tsdb.CacheOptions{Entries: 1000}, Limits: limiter}, schemas...)
+	ts := new(bearer)
 	for _, text := range []string{"secret=acme", "secret=2=acme2"} {
-		if err := ts.parse(text); err != nil {
+		if err := ts.Add(text); err != nil {
 			t.Fatal(err)
 		}
 	}
 	a := &api{t: t, store: store, conn: conn, table: table, log: &syncBuffer{}}
-	var err error
 	if a.server, err = newServer(store, ts, l, slog.New(slog.NewTextHandler(a.log, nil))); err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -22,7 +22,8 @@ type options struct {
 	demo   bool
 
 	addr       string
-	tokens     tokens
+	tokens     *bearer
+	table      string // the file of tenants' limits
 	cursorKeys [][]byte
 	ownKey     bool // the cursors' key was made by this process
 	limits     limits
@@ -50,7 +51,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
 func parse(args []string, stdout io.Writer) (options, error) {
-	var o options
+	o := options{tokens: new(bearer)}
 	var remote bool
 	var tokenFile, keyFile string
 	flags := flag.NewFlagSet("latestapi", flag.ContinueOnError)
@@ -63,8 +64,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8088", "listen on this `host:port`; port 0 takes any that is free")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
-	flags.Func("token", "whose points a token shows, as `token=tenant`; as often as needed", o.tokens.parse)
-	flags.StringVar(&tokenFile, "tokens", "", "a `file` with a token=tenant on each line, which other users of this machine cannot see as they can flags")
+	flags.Func("token", "whose points a token shows, as `token=tenant`; as often as needed", o.tokens.Add)
+	flags.StringVar(&tokenFile, "tokens", "",
+		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
+	flags.StringVar(&o.table, "limits", "", "hold tenants to the limits in this `file`, JSON as package tenant/limit describes it; it is read again when it changes")
 	flags.StringVar(&keyFile, "cursor-keys", "",
 		"a `file` with the keys that seal cursors, one a line, as \"openssl rand -base64 32\" prints them; the first one seals. "+
 			"Or the variable "+cursorKeysVariable+", with commas")
@@ -118,12 +121,12 @@ func (o *options) checkStore(given map[string]bool) error {
 // readSecrets reads what is better kept out of the command line.
 func (o *options) readSecrets(given map[string]bool, tokenFile, keyFile string) (err error) {
 	if o.demo {
-		if err := o.tokens.parse(demoToken + "=" + demoTenant); err != nil {
+		if err := o.tokens.Add(demoToken + "=" + demoTenant); err != nil {
 			return fmt.Errorf("-demo: its token %s: %w", demoToken, err)
 		}
 	}
 	if given["tokens"] {
-		if err := o.tokens.read(tokenFile); err != nil {
+		if err := o.tokens.ReadFile(tokenFile); err != nil {
 			return fmt.Errorf("-tokens: %w", err)
 		}
 	}
@@ -136,13 +139,15 @@ func (o *options) readSecrets(given map[string]bool, tokenFile, keyFile string) 
 func (o *options) checkServer(remote bool) error {
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
-	case len(o.tokens) == 0:
+	case o.tokens.Len() == 0:
 		return errors.New("no -token and no -tokens: nobody could read; -token secret=acme shows acme's points to whoever knows the secret")
 	case err != nil:
 		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
-	case !remote && !loopback(host):
+	case !remote && !edge.Loopback(host):
 		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
 			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
+	case o.demo && !edge.Loopback(host):
+		return fmt.Errorf("-demo lets everybody in who knows the token %q, and -addr %s can be reached from other machines", demoToken, o.addr)
 	case o.limits.body < 1:
 		return fmt.Errorf("-max-body is %d, and has to be above 0", o.limits.body)
 	case o.limits.requests < 1 || o.limits.requests > 10_000:
@@ -155,13 +160,4 @@ func (o *options) checkServer(remote bool) error {
 		return fmt.Errorf("-drain is %v, and has to be above 0", o.drain)
 	}
 	return nil
-}
-
-// loopback says whether only this machine reaches a host's address. An empty host is every address.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

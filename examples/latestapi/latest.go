@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -69,7 +71,7 @@ func (s *server) latestMany(w http.ResponseWriter, r request) error {
 	if _, err := accepted(r.Request, asJSON); err != nil {
 		return err
 	}
-	keys, err := readKeys(http.MaxBytesReader(w, r.Body, s.limits.body), r.Request)
+	keys, err := readKeys(r.Request)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (s *server) latestMany(w http.ResponseWriter, r request) error {
 			o.Status = "missing"
 		default:
 			p := answers.failed(at[j], a.err)
-			if p.Status >= http.StatusInternalServerError {
+			if p.Status >= http.StatusInternalServerError && !hurried(r.Request, p) {
 				worst = a.err
 			}
 		}
@@ -118,26 +120,27 @@ func (m *many) failed(i int, err error) *problem {
 }
 
 // readKeys reads a body: {"keys":[{"site":"berlin","device":"roof-7"}]}.
-func readKeys(body io.Reader, r *http.Request) ([]map[string]string, error) {
+func readKeys(r *http.Request) ([]map[string]string, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != asJSON {
 		return nil, bodyType.problem().with("set Content-Type: " + asJSON)
 	}
 	var asked struct {
 		Keys []map[string]string `json:"keys"`
 	}
-	in := json.NewDecoder(body)
+	body, err := io.ReadAll(r.Body) // which is in memory
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(body) { // of which the decoder would make another key
+		return nil, refused("body", "not UTF-8", "JSON in UTF-8")
+	}
+	in := json.NewDecoder(bytes.NewReader(body))
 	in.DisallowUnknownFields()
-	err := in.Decode(&asked)
+	err = in.Decode(&asked)
 	if err == nil {
 		if _, more := in.Token(); more != io.EOF {
 			err = errors.New("something stands behind it")
-			if _, large := errors.AsType[*http.MaxBytesError](more); large {
-				err = more
-			}
 		}
-	}
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, bodyTooLarge.problem().with(fmt.Sprintf("it may have %d bytes", large.Limit))
 	}
 	if err != nil {
 		return nil, refused("body", "not understood", `like {"keys":[{"site":"berlin","device":"roof-7"}]}, with the fields of the dataset`)

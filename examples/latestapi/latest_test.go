@@ -173,6 +173,9 @@ func TestStoreFails(t *testing.T) {
 		a.get(path+"&timeout=50ms").wantProblem(t, timedOut)
 	}
 	a.conn.Clear()
+	for a.get("/readyz", "Authorization:").StatusCode != 200 { // the answer of before is given for a second
+		time.Sleep(50 * time.Millisecond)
+	}
 	a.get("/readyz", "Authorization:").want(t, 200, "ready")
 	a.server.stopping.Store(true)
 	a.get("/readyz", "Authorization:").want(t, 503, "stopping")

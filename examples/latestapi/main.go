@@ -23,15 +23,19 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
+func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
-		return embedded.New(ctx, embedded.Options{Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Telemetry: telemetry})
+		return embedded.New(ctx, embedded.Options{
+			Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, Telemetry: telemetry,
+		})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
@@ -39,6 +43,7 @@ func openStore(ctx context.Context, o options, telemetry tsdb.Telemetry) (*tsdb.
 	}
 	config.Cache = o.cache
 	config.RequireTenant = true
+	config.Limits = limits
 	config.Telemetry = telemetry
 	config.CursorKeys = o.cursorKeys // which are those of the environment where no file is given
 	return tsdb.Open(ctx, config)
@@ -75,7 +80,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer seen.Close()
-	store, err := openStore(ctx, o, seen.Telemetry)
+	table, err := edge.OpenLimits(o.table)
+	if err != nil {
+		return fmt.Errorf("-limits: %w", err)
+	}
+	go table.Watch(ctx, log)
+	store, err := openStore(ctx, o, table.Limiter, seen.Telemetry)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
 			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)

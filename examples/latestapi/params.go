@@ -74,15 +74,20 @@ func (p *params) integer(name string, otherwise, most int) int {
 	return n
 }
 
-// duration takes a duration above 0 and up to most, which is also for where there is none.
-func (p *params) duration(name string, most time.Duration) time.Duration {
+// leastTimeout is the shortest timeout that a client may set: with less no read can succeed.
+const leastTimeout = 10 * time.Millisecond
+
+// timeout takes the time that the answer may take, up to most, which is also for where there is none.
+func (p *params) timeout(most time.Duration) time.Duration {
+	const name = "timeout"
+	least := min(leastTimeout, most)
 	text, ok := p.text(name)
 	if !ok {
 		return most
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 || d > most {
-		p.refuse(name, shown(text), fmt.Sprintf("a duration above 0 and up to %v", most))
+	if err != nil || d < least || d > most {
+		p.refuse(name, shown(text), fmt.Sprintf("a duration from %v to %v", least, most))
 	}
 	return d
 }

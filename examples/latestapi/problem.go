@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -26,9 +29,10 @@ type problem struct {
 	// Instance names the one occurrence that the log has, where it has it.
 	Instance string `json:"instance,omitempty"`
 	// Field, Value and Limit say what was refused: the name by which the client knows it, and what would have been accepted.
-	Field string `json:"field,omitempty"`
-	Value string `json:"value,omitempty"`
-	Limit string `json:"limit,omitempty"`
+	Field string        `json:"field,omitempty"`
+	Value string        `json:"value,omitempty"`
+	Limit string        `json:"limit,omitempty"`
+	wait  time.Duration // until the same request may succeed; 0 where that is not known
 	// Time is that of the point that cannot be read.
 	Time *time.Time `json:"time,omitempty"`
 }
@@ -53,6 +57,7 @@ var (
 	bodyType         = kind{"body-type", "The body has to be JSON", http.StatusUnsupportedMediaType}
 	internal         = kind{"internal", "This server made a mistake", http.StatusInternalServerError}
 	unreadablePoint  = kind{"unreadable-point", "The point is stored, and cannot be read", http.StatusInternalServerError}
+	overLimit        = kind{"over-limit", "The tenant is over one of its limits", http.StatusTooManyRequests}
 	busy             = kind{"busy", "Too many requests at once", http.StatusServiceUnavailable}
 	unavailable      = kind{"unavailable", "The store could not answer", http.StatusServiceUnavailable}
 	timedOut         = kind{"timeout", "The time for the answer was over", http.StatusGatewayTimeout}
@@ -89,7 +94,15 @@ func problemOf(err error) *problem {
 		p.Time = &bad.Time
 		return p
 	}
+	if over, ok := errors.AsType[*limit.Error](err); ok {
+		return overLimitOf(over)
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return bodyTooLarge.problem().with(fmt.Sprintf("it may have %d bytes", large.Limit))
+	}
 	switch {
+	case errors.Is(err, edge.ErrNoRoom):
+		return busy.problem()
 	case errors.Is(err, tenant.ErrUnauthenticated):
 		return unauthorized.problem()
 	case errors.Is(err, tsdb.ErrNotFound):
@@ -111,14 +124,25 @@ func problemOf(err error) *problem {
 	return unavailable.problem()
 }
 
+// overLimitOf is the problem of a limit. One that waiting does not help with, as with an interval that is too long, is a refused
+// argument.
+func overLimitOf(over *limit.Error) *problem {
+	if over.ID == limit.RangeLength {
+		return refused(string(over.ID), time.Duration(over.Used).String(), "at most "+time.Duration(over.Limit).String())
+	}
+	p := overLimit.problem().with(fmt.Sprintf("%s is at most %d", over.ID, over.Limit))
+	p.Field, p.wait = string(over.ID), over.RetryAfter
+	return p
+}
+
 // fail answers with what went wrong, and logs what the client is not told.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.note(r, err)
 	if p == nil {
 		return
 	}
-	if p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
+		edge.RetryAfter(w, p.wait)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
@@ -131,9 +155,14 @@ func (s *server) note(r *http.Request, err error) *problem {
 		return nil
 	}
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && p.Type != problemTypes+busy.name {
+	if p.Status >= http.StatusInternalServerError && p.Type != problemTypes+busy.name && !hurried(r, p) {
 		p.Instance = "/occurrences/" + rand.Text()
 		s.log.Error("request failed", "instance", p.Instance, "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	return p
+}
+
+// hurried reports whether an answer was late by a timeout that the client has set: no fault of this server's.
+func hurried(r *http.Request, p *problem) bool {
+	return p.Type == problemTypes+timedOut.name && r.URL.Query().Has("timeout")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -24,6 +26,9 @@ type limits struct {
 	timeout  time.Duration // of the reading of a request
 }
 
+// bodies is how many bodies of the largest size fit into memory at once.
+const bodies = 32
+
 // server answers requests. It is safe for concurrent use.
 type server struct {
 	store    *tsdb.Store
@@ -31,12 +36,17 @@ type server struct {
 	edge     func(http.Handler) http.Handler // lets no request through without its tenant
 	limits   limits
 	log      *slog.Logger
-	slots    chan struct{} // one for each request that may read at once
-	stopping atomic.Bool   // so that whoever asks for readiness sends no more requests here
+	memory   *edge.Shares // bytes of the bodies that are being read
+	slots    *edge.Shares // one for each request that may read at once
+	ready    *edge.Ready
+	stopping atomic.Bool // so that whoever asks for readiness sends no more requests here
 }
 
-func newServer(store *tsdb.Store, ts tokens, l limits, log *slog.Logger) (s *server, err error) {
-	s = &server{store: store, datasets: datasetsOf(store), limits: l, log: log, slots: make(chan struct{}, l.requests)}
+func newServer(store *tsdb.Store, ts *bearer, l limits, log *slog.Logger) (s *server, err error) {
+	s = &server{
+		store: store, datasets: datasetsOf(store), limits: l, log: log,
+		memory: edge.NewShares(bodies * max(l.body, 64<<10)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(store.Ping),
+	}
 	s.edge, err = httptenant.New(ts, httptenant.Options{Answer: s.turnAway})
 	return s, err
 }
@@ -89,15 +99,22 @@ func (s *server) guarded(h handler) http.Handler {
 			s.fail(w, r, noDataset.problem())
 			return
 		}
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
-		default:
+		if r.Method == http.MethodPost { // before the slot is taken, so that clients that send slowly keep nobody else out
+			body, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
+			defer release()
+			if err != nil {
+				s.fail(w, r, err)
+				return
+			}
+			r.Body = io.NopCloser(body)
+		}
+		if !s.slots.Take(id, 1) {
 			s.fail(w, r, busy.problem())
 			return
 		}
+		defer s.slots.Return(id, 1)
 		p := paramsOf(r)
-		ctx, cancel := context.WithTimeout(r.Context(), p.duration("timeout", s.limits.timeout))
+		ctx, cancel := context.WithTimeout(r.Context(), p.timeout(s.limits.timeout))
 		defer cancel()
 		if err := h(w, request{r.WithContext(ctx), id, ds, p}); err != nil {
 			s.fail(w, r, err)

@@ -7,10 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"strconv"
+
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 )
 
 // Options are what the command line says. The zero value shows nothing.
@@ -77,7 +78,7 @@ func (o *Options) checkMetrics(remote bool) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("-metrics-addr is %q, and its port has to be a number from 0 to 65535", o.metrics)
 	}
-	if !remote && !loopback(host) {
+	if !remote && !edge.Loopback(host) {
 		return fmt.Errorf("-metrics-addr %s can be reached from other machines, and anybody there could read it%s", o.metrics, o.remedy)
 	}
 	return nil
@@ -96,13 +97,4 @@ func checkEndpoint(text string) error {
 		return fmt.Errorf("it is %q, and must have neither a query nor a fragment", u.Redacted())
 	}
 	return nil
-}
-
-// loopback says whether only this machine reaches a host's address. An empty host is every address.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/otlptranslator"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 )
 
 // path is where the metrics are.
@@ -37,8 +39,12 @@ func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (me
 		ErrorHandling:       promhttp.ContinueOnError, // what can be told is told
 		MaxRequestsInFlight: 4,
 	}))
+	var handler http.Handler = mux
+	if a, ok := out.lis.Addr().(*net.TCPAddr); ok && a.IP.IsLoopback() {
+		handler = edge.LocalHost(mux)
+	}
 	out.srv = &http.Server{
-		Handler:           mux,
+		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      30 * time.Second,

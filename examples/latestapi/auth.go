@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,52 +10,15 @@ import (
 	"os"
 	"strings"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// tokens says which tenant a token belongs to. It holds digests, so that comparing takes the same time for all tokens.
-type tokens []token
+// bearer finds the tenant of a request by its bearer token. It implements tenant.Resolver.
+type bearer struct{ edge.Tokens }
 
-type token struct {
-	digest [sha256.Size]byte
-	tenant tenant.ID
-}
-
-// parse adds a "token=tenant". What it says of a bad one does not repeat the token.
-func (ts *tokens) parse(text string) error {
-	i := strings.LastIndexByte(text, '=')
-	if i < 1 {
-		return errors.New("has to be token=tenant")
-	}
-	id, err := tenant.Parse(text[i+1:])
-	if err != nil {
-		return err
-	}
-	if _, ok := ts.tenant(text[:i]); ok {
-		return errors.New("the same token comes twice")
-	}
-	*ts = append(*ts, token{sha256.Sum256([]byte(text[:i])), id})
-	return nil
-}
-
-// read adds those in a file, one a line.
-func (ts *tokens) read(name string) error {
-	return lines(name, ts.parse)
-}
-
-// tenant returns the tenant of a token. It compares with each of them, whichever fits.
-func (ts tokens) tenant(secret string) (id tenant.ID, ok bool) {
-	digest := sha256.Sum256([]byte(secret))
-	for _, t := range ts {
-		if subtle.ConstantTimeCompare(t.digest[:], digest[:]) == 1 {
-			id, ok = t.tenant, true
-		}
-	}
-	return id, ok
-}
-
-// Resolve implements tenant.Resolver: a request is whose bearer token it has.
-func (ts tokens) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error) {
+// Resolve refuses a request with two Authorization headers: a proxy and this program might each read another one.
+func (b *bearer) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error) {
 	sent := r.Header("Authorization")
 	if len(sent) == 0 {
 		return tenant.ID{}, tenant.ErrNoCredentials
@@ -67,7 +27,7 @@ func (ts tokens) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error)
 	if !strings.EqualFold(scheme, "Bearer") {
 		return tenant.ID{}, tenant.ErrNoCredentials
 	}
-	id, ok := ts.tenant(strings.TrimSpace(secret))
+	id, ok := b.Tenant(strings.TrimSpace(secret))
 	if !ok || len(sent) > 1 {
 		return tenant.ID{}, tenant.ErrUnauthenticated
 	}
@@ -104,7 +64,7 @@ func readCursorKeys(given bool, file string) (keys [][]byte, own bool, err error
 	variable := os.Getenv(cursorKeysVariable)
 	switch {
 	case given:
-		err = lines(file, add)
+		err = edge.Lines(file, add)
 		if err == nil && len(keys) == 0 {
 			err = fmt.Errorf("%s has no key", file)
 		}
@@ -120,24 +80,4 @@ func readCursorKeys(given bool, file string) (keys [][]byte, own bool, err error
 		return [][]byte{key}, true, nil
 	}
 	return keys, false, err
-}
-
-// lines calls add with each line of a file that is neither blank nor a comment.
-func lines(name string, add func(string) error) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	in := bufio.NewScanner(f)
-	for n := 1; in.Scan(); n++ {
-		text := strings.TrimSpace(in.Text())
-		if text == "" || strings.HasPrefix(text, "#") {
-			continue
-		}
-		if err := add(text); err != nil {
-			return fmt.Errorf("%s, line %d: %w", name, n, err)
-		}
-	}
-	return in.Err()
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// auth finds the tenant of a request.
+type auth struct {
+	tokens  edge.Tokens
+	inQuery bool // whether the parameter p may be the token
+}
+
+// tenant returns the tenant of a request, by its Authorization header: a token, or a user's password. Agents of version 1 have a
+// user and a password: the password is the token, and the user's name is ignored. Two such headers are refused: a proxy and this
+// program might each read another one.
+func (a *auth) tenant(r *http.Request) (tenant.ID, bool) {
+	sent := r.Header.Values("Authorization")
+	switch {
+	case len(sent) > 1:
+		return tenant.ID{}, false
+	case len(sent) == 0:
+		if !a.inQuery {
+			return tenant.ID{}, false
+		}
+		return a.tokens.Tenant(r.URL.Query().Get("p"))
+	}
+	scheme, secret, _ := strings.Cut(sent[0], " ")
+	if strings.EqualFold(scheme, "Token") || strings.EqualFold(scheme, "Bearer") {
+		if id, ok := a.tokens.Tenant(secret); ok {
+			return id, true
+		}
+		_, password, _ := strings.Cut(secret, ":") // as agents of version 1 may write it
+		return a.tokens.Tenant(password)
+	}
+	_, password, _ := r.BasicAuth()
+	return a.tokens.Tenant(password)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+var acme2 = tenant.MustParse("acme2")
+
+func asOther(r *http.Request) { r.Header.Set("Authorization", "Token other") }
+
+func TestTokenInQuery(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host", "-token-in-query")
+	none := func(req *http.Request) { req.Header.Del("Authorization") }
+	want(t, "parameter", r.post(v1+"&u=me&p=secret", "cpu,host=a x=1 1767225600000000000", none), 204)
+	r.stored(t, "cpu", acme, start, "{x=1}", "a")
+	want(t, "a parameter beside a wrong token", r.post(v1+"&p=secret", "cpu,host=a x=1", func(req *http.Request) {
+		req.Header.Set("Authorization", "Token x")
+	}), 401)
+}
+
+// TestSlowBodiesKeepNobodyOut: a tenant that sends as many bodies as it likes, slowly, takes no slot of another's.
+func TestSlowBodiesKeepNobodyOut(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host")
+	const slow = 40
+	done := make(chan *httptest.ResponseRecorder, slow)
+	var sends []*io.PipeWriter
+	for range slow {
+		body, send := io.Pipe()
+		sends = append(sends, send)
+		go func() { done <- r.post(v2, "", func(req *http.Request) { req.Body = body }) }()
+		_, _ = io.WriteString(send, "cpu,host=slow ") // returns when the request reads it
+	}
+	want(t, "another tenant", r.post(v2, "cpu,host=a x=1 1767225600000000000", asOther), 204)
+	r.stored(t, "cpu", acme2, start, "{x=1}", "a")
+	for _, send := range sends {
+		_ = send.CloseWithError(io.ErrUnexpectedEOF)
+	}
+	for range slow {
+		want(t, "a body that was cut", <-done, 400, "unexpected EOF")
+	}
+	if n := r.memory; !n.Take(acme, 7*ample.body) {
+		t.Error("the memory of bodies that were cut is not free again")
+	}
+}
+
+// TestMemoryOfBodies: what is being read of bodies is bounded, and one tenant leaves room to the others.
+func TestMemoryOfBodies(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host")
+	if !r.memory.Take(acme, 7*ample.body) {
+		t.Fatal("there is less room than expected")
+	}
+	got := r.post(v2, "cpu,host=a x=1")
+	want(t, "a tenant that holds its share", got, 503, "too many bytes")
+	if got.Header().Get("Retry-After") == "" {
+		t.Error("503 does not say when to come again")
+	}
+	want(t, "another tenant", r.post(v2, "cpu,host=a x=1", asOther), 204)
+	r.memory.Return(acme, 7*ample.body)
+	want(t, "once it has less", r.post(v2, "cpu,host=a x=1"), 204)
+}
+
+// TestUselessLines: lines that store nothing are bounded, as no limit counts what they cost.
+func TestUselessLines(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host")
+	const good = "cpu,host=a x=1 1767225600000000000\n"
+	for name, useless := range map[string]string{"blank": "\n", "spaces": " \r\n", "comments": "# x\n", "refused": "x\n"} {
+		got := r.post(v2, packed(good+strings.Repeat(useless, 2*maxUseless)), isGzip)
+		want(t, name, got, 400, "too many lines without a point", "line 10003")
+		r.stored(t, "cpu", acme, start, "{x=1}", "a")
+	}
+	want(t, "as many as are allowed", r.post(v2, strings.Repeat("\n", maxUseless)+good), 204)
+}
+
+// TestTheLimitOfTime also holds for lines that wait for nothing.
+func TestTheLimitOfTime(t *testing.T) {
+	l := ample
+	l.timeout = time.Nanosecond
+	r := newRig(t, l, "-key", "cpu=host")
+	want(t, "comments", r.post(v2, strings.Repeat("# x\n", maxUseless)), 503)
+}
+
+// TestLimitsOfATenant: 429 with the time to wait where the same request is taken later, 413 where it never would be.
+func TestLimitsOfATenant(t *testing.T) {
+	file := write(t, `{"overrides": {"acme": {"points_per_second": 1, "points_burst": 5, "entities": 3}}}`)
+	r := newRig(t, ample, "-key", "cpu=host", "-limits", file)
+	lines := func(host string, n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf("cpu,host=%s x=1 %d\n", host, start.Add(time.Duration(i)).UnixNano())
+		}
+		return text
+	}
+	want(t, "as many as come at once", r.post(v2, lines("a", 5)), 204)
+	got := r.post(v2, lines("a", 3))
+	want(t, "too soon", got, 429, "points_per_second")
+	if after := got.Header().Get("Retry-After"); after != "1" {
+		t.Errorf("Retry-After is %q, want 1", after)
+	}
+	want(t, "more than ever come at once", r.post(v2, lines("a", 8)), 413, "burst of 5")
+	want(t, "another tenant", r.post(v2, lines("a", 50), asOther), 204)
+	r.stored(t, "cpu", acme2, start.Add(49), "{x=1}", "a")
+
+	file = write(t, `{"defaults": {"entities": 1}}`)
+	r = newRig(t, ample, "-key", "cpu=host", "-limits", file)
+	want(t, "an entity too many", r.post(v2, lines("a", 1)+lines("b", 1)), 400, "entities", "dropped=1")
+}
+
+func TestTextThatIsNotUTF8(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host")
+	for _, line := range []string{"cpu,host=\xff x=1", "cpu,host=a x=\"\xff\"", "cpu,host=a,b=\xc0\x80 x=1", "c\xffpu,host=a x=1"} {
+		want(t, fmt.Sprintf("%q", line), r.post(v2, line), 400, "UTF-8", "dropped=1")
+	}
+}
+
+// TestTheFuture: a device with a wrong clock must not have the latest point for years.
+func TestTheFuture(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host")
+	for ahead, status := range map[time.Duration]int{time.Hour: 204, 25 * time.Hour: 400, 200 * 365 * 24 * time.Hour: 400} {
+		want(t, ahead.String(), r.post(v2, fmt.Sprintf("cpu,host=a x=1 %d", time.Now().Add(ahead).UnixNano())), status)
+	}
+	r = newRig(t, ample, "-key", "cpu=host", "-max-future", "0")
+	want(t, "without a bound", r.post(v2, fmt.Sprintf("cpu,host=a x=1 %d", time.Now().Add(200*365*24*time.Hour).UnixNano())), 204)
+}
+
+// TestMeasurementsOfATenant: a tenant that brings about as many datasets as it may leaves the others theirs.
+func TestMeasurementsOfATenant(t *testing.T) {
+	r := newRig(t, ample, "-key", "*=host", "-key", "cpu=host")
+	var text strings.Builder
+	for i := range tenantDatasets {
+		fmt.Fprintf(&text, "m%d,host=a x=1\n", i)
+	}
+	want(t, "as many as it may", r.post(v2, text.String()), 204)
+	want(t, "one more", r.post(v2, "more,host=a x=1"), 400, "this tenant", "100 is the most")
+	want(t, "one that it has, and one with a -key", r.post(v2, "m7,host=a x=2\ncpu,host=a x=1"), 204)
+	want(t, "a new one of another tenant", r.post(v2, "more,host=a x=1", asOther), 204)
+	want(t, "which the first may not use either", r.post(v2, "more,host=a x=1"), 400, "100 is the most")
+}
+
+// TestConflictShowsNothing: that a measurement is stored in another shape is nobody's affair but the operator's.
+func TestConflictShowsNothing(t *testing.T) {
+	r := newRig(t, ample, "-key", "*=host")
+	want(t, "the first", r.post(v2, "cpu,host=a x=1"), 204)
+	other, err := newDatasets(t.Context(), r.in.store, keys{anyMeasurement: {"zone"}}, tsdb.SchemaOptions{}, r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.in.datasets = other
+	got := r.post(v2, "cpu,zone=a x=1", asOther)
+	want(t, "another shape", got, 400, "give it another name")
+	if strings.Contains(got.Body.String(), "host") {
+		t.Errorf("the answer shows how the dataset is stored: %s", got.Body)
+	}
+}
+
+// TestHealthIsCheap: however often anybody asks, the table is read once a second at most.
+func TestHealthIsCheap(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host")
+	r.conn.Reset()
+	begin := time.Now()
+	for range 1000 {
+		want(t, "health", r.get("/health"), 200)
+	}
+	if n, most := r.conn.Counts().Calls[tsdbtest.ReadRows], 1+int(time.Since(begin)/time.Second); n > most {
+		t.Errorf("%d reads of the table, want %d at most", n, most)
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// FuzzParse: no line makes the parser panic, and what it accepts can be stored: text in UTF-8, at least one field, and a key.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"cpu,host=a x=1 1767225600000000000", `cpu,host=a,zone=b f=1.5,i=-3i,u=4u,s="a \"b\"",t=t`, "cpu,host=\xff x=1", "cpu x=1", "# c", "",
+		`cpu,host=a\ b\,c\=d x="\\" -9223372036854775808`, "cpu,host=a x=1e400", "cpu,host=a x=99999999999999999999i", "cpu,host= x=1", "cpu,host=a tag:x=1", "cpu,host=a,host=b x=1", "cpu,host=a x=1 9223372036854775808",
+	} {
+		f.Add(seed, int64(time.Second))
+	}
+	d, err := newDataset("cpu", []string{"host", otherTags}, tsdb.SchemaOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	ds := &datasets{known: map[string]*dataset{"cpu": d}}
+	f.Fuzz(func(t *testing.T, text string, unit int64) {
+		if unit < 1 || unit > int64(time.Hour) || len(text) > maxLine {
+			return
+		}
+		p, err := ds.parse(t.Context(), acme, []byte(text), clock{unit: time.Duration(unit), now: start})
+		if err != nil {
+			if _, ok := errors.AsType[*lineError](err); !ok && !errors.Is(err, errBlank) {
+				t.Fatalf("%q: %v, which does not say that the line is to blame", text, err)
+			}
+			return
+		}
+		if isBlank([]byte(text)) {
+			t.Fatalf("%q is a point, and passed over as blank", text)
+		}
+		fields := 0
+		for name, v := range p.record.All() {
+			fields++
+			if s, ok := v.Str(); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {
+				t.Fatalf("%q: the field %q is %v, which is not UTF-8", text, name, v)
+			}
+		}
+		if fields == 0 || p.dataset != d {
+			t.Fatalf("%q: %d fields of %v", text, fields, p.dataset)
+		}
+	})
+}

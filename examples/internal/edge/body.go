@@ -1,0 +1,43 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"net"
+
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// ErrNoRoom is returned by ReadBody where the bodies that are being read leave no room for more of this tenant's.
+var ErrNoRoom = errors.New("too many bytes of requests at once")
+
+// chunk is how many bytes of a body are read, and taken from the shares, at once.
+const chunk = 64 << 10
+
+// ReadBody reads a body into memory before it is worked on, so that a client that sends slowly holds nothing but what it has
+// sent. It takes each chunk from the tenant's share of bytes; release returns them, and has to be called in any case. The
+// error is that of reading, or ErrNoRoom.
+func ReadBody(r io.Reader, id tenant.ID, bytes *Shares) (body io.Reader, release func(), err error) {
+	var parts net.Buffers
+	taken := int64(0)
+	release = func() { bytes.Return(id, taken) }
+	for {
+		if !bytes.Take(id, chunk) {
+			return nil, release, ErrNoRoom
+		}
+		taken += chunk
+		part := make([]byte, 0, chunk)
+		for len(part) < chunk && err == nil {
+			n := 0
+			n, err = r.Read(part[len(part):chunk])
+			part = part[:len(part)+n]
+		}
+		parts = append(parts, part)
+		if err == io.EOF {
+			return &parts, release, nil
+		}
+		if err != nil {
+			return nil, release, err
+		}
+	}
+}

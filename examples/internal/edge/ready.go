@@ -1,0 +1,40 @@
+package edge
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	readyFor   = time.Second
+	readyLimit = 2 * time.Second
+)
+
+// Ready answers whether the store can be read. It asks the store at most once a second, however many clients ask, and waits
+// two seconds for it at most. It is safe for concurrent use.
+type Ready struct {
+	ask func(context.Context) error
+
+	turn  chan struct{} // held while the store is asked, so that those who ask meanwhile share the answer
+	until time.Time
+	err   error
+}
+
+// NewReady returns a Ready that asks the store with ask, such as Store.Ping.
+func NewReady(ask func(context.Context) error) *Ready {
+	return &Ready{ask: ask, turn: make(chan struct{}, 1)}
+}
+
+// Err returns nil where the store can be read, and else why not.
+func (r *Ready) Err() error {
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	if time.Now().Before(r.until) {
+		return r.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyLimit) // not the client's: others share the answer
+	defer cancel()
+	r.err = r.ask(ctx)
+	r.until = time.Now().Add(readyFor)
+	return r.err
+}
