@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -137,4 +138,23 @@ func (e *Engine) applyLazily(b *pebble.Batch) error {
 		return err
 	}
 	return e.release(b)
+}
+
+// compact merges the table files of a range, and gives up when the fault is raised.
+func (e *Engine) compact(ctx context.Context, from, to []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-e.fault.raised:
+			cancel()
+		case <-done:
+		}
+	}()
+	if err := e.db.Compact(ctx, from, to, false); err != nil {
+		return cmp.Or(e.fault.err(), e.readError(err))
+	}
+	return nil
 }

@@ -54,13 +54,13 @@ type Engine struct {
 	background sync.WaitGroup
 }
 
-// Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion and
-// ErrForeign, or come from the file system.
+// Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion, ErrForeign
+// and ErrStorage. After ErrStorage the folder holds what it held before: it opens once the file system allows it.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: new(fault), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {
-		return nil, err
+		return nil, openFailure(err)
 	}
 	e.db, e.lock = db, lock
 	if err := e.loadTables(); err != nil {
@@ -105,7 +105,7 @@ func (e *Engine) closeDB() (err error) {
 	}()
 	if e.fault.err() == nil {
 		// What is in table files is checked by checksum when it is read; the end of a log can look like a torn write.
-		if err := e.db.Flush(); err != nil {
+		if err := e.flush(context.Background()); err != nil {
 			e.log.Warn("flush at close", "error", err)
 		}
 	}

@@ -23,7 +23,9 @@ var (
 	ErrForeign = errors.New("the folder holds something else")
 	// ErrClosed says that the engine has been closed.
 	ErrClosed = errors.New("engine: closed")
-	// ErrStorage says that the disk refused a write, and no further ones are taken until the engine is opened again.
+	// ErrStorage says that the file system refused an operation: the disk or the quota is full, it cannot be written, too
+	// many files are open. The system's own error, such as syscall.ENOSPC, is wrapped too. A write that fails so ends
+	// writing until the engine is opened again.
 	ErrStorage = errors.New("engine: storage failed")
 )
 
@@ -31,13 +33,20 @@ var (
 // failed once may have lost writes in its middle, and a table that cannot be compacted stalls writers for ever.
 type fault struct {
 	first  atomic.Pointer[faultState]
-	broken atomic.Bool // not even reads can be trusted
+	broken atomic.Bool   // not even reads can be trusted
+	raised chan struct{} // closed once there is a failure
 }
 
 type faultState struct{ err error }
 
+func newFault() *fault { return &fault{raised: make(chan struct{})} }
+
 // raise records a failure, if it is the first.
-func (f *fault) raise(err error) { f.first.CompareAndSwap(nil, &faultState{err: err}) }
+func (f *fault) raise(err error) {
+	if f.first.CompareAndSwap(nil, &faultState{err: err}) {
+		close(f.raised)
+	}
+}
 
 // err returns the failure, or nil.
 func (f *fault) err() error {

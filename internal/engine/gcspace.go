@@ -48,8 +48,8 @@ func (c *collection) compact(ctx context.Context) error {
 	if g.bytes < beside/compactShare {
 		return nil
 	}
-	if err := c.e.db.Compact(ctx, g.first, end, false); err != nil {
-		return c.e.readError(err)
+	if err := c.e.compact(ctx, g.first, end); err != nil {
+		return err
 	}
 	*g = garbage{}
 	return nil

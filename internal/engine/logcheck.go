@@ -17,84 +17,151 @@ import (
 // Pebble keeps two kinds of logs: the manifest, which says what files make up the database, and the write-ahead log. When
 // it reads one and comes to a chunk that does not hold together, it mostly takes that for the torn end that a crash leaves,
 // and goes on without what follows; a flipped bit in the middle silently loses all that was written after it. So the logs
-// are walked here first. A crash leaves a chunk that is cut short by the end of the file, or one with pages that were never
-// written and read as zeros. A chunk that is there in full, with a wrong checksum, is damage.
+// are walked here first.
 //
-// That holds because the engine never writes a log over an older one (see logFS), where a torn chunk would end in
-// old bytes.
+// A disk writes sectors of 512 bytes, in any order, until power fails. So a crash leaves a chunk that is cut short by the
+// end of the file, or one with sectors that were never written and read as zeros. A chunk whose sectors were all written,
+// with a wrong checksum, is damage.
+//
+// A hole of zeros may also be damage to what was synced. The chunks after it tell: each says how much of the log was on disk
+// when it was written (see stampLog), and a manifest is synced after each record. If a later chunk says that the hole was
+// on disk, the hole is damage. Otherwise none of what follows it was answered, and the log ends there.
+//
+// Some damage looks like a torn end and cannot be told from one: zeros over the last records of the newest log, with nothing
+// behind them that says that they were synced; a newest log that was cut short; a wrong bit in the last record where a
+// sector of that record holds only zeros; and a hole in a log of an older version, whose figures were too small.
+//
+// All this holds because the engine never writes a log over an older one (see logFS), where a torn chunk would end in old
+// bytes.
 //
 // A log is made of blocks of 32 KiB, and these of chunks: checksum of what follows the length (4), length of the payload
-// (2), encoding (1), in the write-ahead log also the log's number (4) and an offset (8), then the payload. Integers are
-// little-endian. A block's end that is too short for a header is zeros.
+// (2), encoding (1), in the write-ahead log also the log's number (4) and how many bytes of the log were synced (8), then
+// the payload. Integers are little-endian. A block's end that is too short for a header is zeros. A log that was closed
+// ends with a header without a checksum that has the next log's number.
 const (
 	logBlock       = 32 << 10
 	legacyHeader   = 7  // encodings 1 to 4
 	numberedHeader = 11 // encodings 5 to 8
 	offsetHeader   = 19 // encodings 9 to 12
 	maxEncoding    = 12
-	pageSize       = 4 << 10
+	sectorSize     = 512
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checkLogs checks the manifest and all write-ahead logs of a folder.
-func checkLogs(fs vfs.FS, dir, manifest string) error {
-	if err := checkLog(fs, manifest, nil); err != nil {
-		return err
+// checkLogs checks the manifest and all write-ahead logs of a folder. It returns the logs, but for the newest, that were not
+// closed: nothing says where they end, so they are damaged if the manifest still needs them.
+func checkLogs(fs *logList, manifest string) (unclosed []string, err error) {
+	if _, err := checkLog(fs, manifest, nil, fs.durable(fs.PathBase(manifest))); err != nil {
+		return nil, err
 	}
-	names, err := fs.List(dir)
+	names, err := fs.List(fs.dir)
 	if err != nil {
-		return fmt.Errorf("listing the folder: %w", err)
+		return nil, fmt.Errorf("listing the folder: %w", err)
 	}
+	newest := uint64(0)
+	open := make(map[string]uint64)
 	for _, name := range names {
-		base, ok := strings.CutSuffix(name, ".log")
+		number, ok := logNumber(name)
 		if !ok {
 			continue
 		}
-		digits, _, _ := strings.Cut(base, "-")
-		number, err := strconv.ParseUint(digits, 10, 64)
-		if err != nil {
-			continue
-		}
 		n := uint32(number)
-		if err := checkLog(fs, fs.PathJoin(dir, name), &n); err != nil {
-			return err
+		closed, err := checkLog(fs, fs.PathJoin(fs.dir, name), &n, 0)
+		if err != nil {
+			return nil, err
+		}
+		newest = max(newest, number)
+		if !closed {
+			open[name] = number
 		}
 	}
-	return nil
+	for name, number := range open {
+		if number < newest {
+			unclosed = append(unclosed, name)
+		}
+	}
+	return unclosed, nil
 }
 
-// checkLog reports damage in a log. A write-ahead log has a number, the manifest has none.
-func checkLog(fs vfs.FS, name string, number *uint32) error {
+func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+
+// logNumber reads the number in the name of a write-ahead log.
+func logNumber(name string) (uint64, bool) {
+	digits, _, _ := strings.Cut(strings.TrimSuffix(name, ".log"), "-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, err == nil && isLog(name)
+}
+
+// checkLog reports damage in a log, and whether it was closed. A write-ahead log has a number, the manifest has none. Of the
+// log, durable bytes are known to have been on disk.
+func checkLog(fs vfs.FS, name string, number *uint32, durable int64) (closed bool, err error) {
 	file, err := fs.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: %s is missing", ErrDamaged, path.Base(name))
+		return false, fmt.Errorf("%w: %s is missing", ErrDamaged, path.Base(name))
 	}
 	if err != nil {
-		return fmt.Errorf("reading a log: %w", err)
+		return false, fmt.Errorf("reading a log: %w", err)
 	}
 	defer file.Close()
-	block := make([]byte, logBlock)
+	buf := make([]byte, logBlock)
+	end := int64(-1) // where the log ends, once that is known
 	for offset := int64(0); ; offset += logBlock {
-		n, err := io.ReadFull(file, block)
+		n, err := io.ReadFull(file, buf)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("reading a log: %w", err)
+			return false, fmt.Errorf("reading a log: %w", err)
 		}
-		at, verdict := checkLogBlock(block[:n], number)
-		switch {
-		case verdict == logDamaged:
-			return fmt.Errorf("%w: %s at byte %d", ErrDamaged, path.Base(name), offset+int64(at))
-		case verdict == logEnds, n < logBlock:
-			return nil
+		from := 0
+		if end < 0 {
+			at, verdict := checkLogBlock(buf[:n], number)
+			switch verdict {
+			case logDamaged:
+				return false, fmt.Errorf("%w: %s at byte %d", ErrDamaged, path.Base(name), offset+int64(at))
+			case logClosed:
+				return true, nil
+			case logEnds:
+				if end, from = offset+int64(at), at+1; end < durable {
+					return false, fmt.Errorf("%w: %s at byte %d, which was on disk", ErrDamaged, path.Base(name), end)
+				}
+			case logGoesOn:
+				from = n
+			}
+		}
+		if at := findProof(buf[:n], from, number, end); at >= 0 {
+			return false, fmt.Errorf("%w: %s at byte %d, which byte %d says was written", ErrDamaged, path.Base(name), end, offset+int64(at))
+		}
+		if n < logBlock {
+			return false, nil
 		}
 	}
+}
+
+// findProof looks in a block, from a byte on, for a chunk that was written after byte end of the log was synced. It returns
+// where that chunk begins, or -1. Where chunks begin is not known after a hole, so it tries every byte.
+func findProof(b []byte, from int, number *uint32, end int64) int {
+	for at := from; at+legacyHeader < len(b); at++ {
+		header := headerSize(b[at+6], number)
+		switch {
+		case header == 0 || at+header >= len(b):
+			continue
+		case number != nil && (header < offsetHeader || binary.LittleEndian.Uint32(b[at+7:]) != *number ||
+			binary.LittleEndian.Uint64(b[at+11:]) <= uint64(end)):
+			continue
+		}
+		size := int(binary.LittleEndian.Uint16(b[at+4:]))
+		if stop := at + header + size; size > 0 && stop <= len(b) && chunkSum(b[at+6:stop]) == binary.LittleEndian.Uint32(b[at:]) {
+			return at
+		}
+	}
+	return -1
 }
 
 type logVerdict uint8
 
 const (
 	logGoesOn logVerdict = iota
-	logEnds
+	logEnds              // with a chunk that was not, or not wholly, written
+	logClosed
 	logDamaged
 )
 
@@ -105,38 +172,44 @@ func checkLogBlock(b []byte, number *uint32) (at int, v logVerdict) {
 		if sum == 0 && size == 0 && encoding == 0 {
 			switch {
 			case !allZero(b[at:]):
-				return at, torn(b, at, len(b), true)
+				return at, torn(b, at, at+offsetHeader)
 			case logBlock-at < offsetHeader:
 				return at, logGoesOn // the padding of a block
 			}
 			return at, logEnds // never written
 		}
 		header := headerSize(encoding, number)
-		if header == 0 {
-			return at, torn(b, at, len(b), true)
-		}
-		if at+header > len(b) {
-			return at, torn(b, at, len(b), len(b) == logBlock)
+		switch {
+		case header > 0 && at+header > len(b) && len(b) < logBlock:
+			return at, logEnds // cut short by the end of the file
+		case header == 0 || at+header > len(b):
+			return at, torn(b, at, at+offsetHeader)
 		}
 		if number != nil {
 			switch n := binary.LittleEndian.Uint32(b[at+7:]); {
 			case n == *number+1 && size == 0:
-				return at, logEnds // how a log that was closed ends
+				return at, logClosed
 			case n != *number:
-				return at, torn(b, at, len(b), true)
+				return at, torn(b, at, at+offsetHeader)
 			}
 		}
 		end := at + header + size
 		switch {
 		case end > len(b) && len(b) < logBlock:
 			// Cut short by the end of the file, unless it is all there and its length is wrong.
-			return at, torn(b, at, len(b), fitsShorter(b[at:], header, sum))
+			if fitsShorter(b[at:], header, sum) {
+				return at, torn(b, at, len(b))
+			}
+			return at, logEnds
 		case end > len(b):
-			return at, torn(b, at, len(b), true)
+			return at, torn(b, at, at+header)
 		case chunkSum(b[at+6:end]) != sum:
-			return at, torn(b, at, end, true)
+			return at, torn(b, at, end)
 		}
 		at = end
+	}
+	if at < len(b) && len(b) < logBlock {
+		return at, logEnds // cut short within a header
 	}
 	return at, logGoesOn
 }
@@ -156,29 +229,17 @@ func headerSize(encoding byte, number *uint32) int {
 	return offsetHeader
 }
 
-// torn decides on the chunk from at up to end, which does not hold together. Where a page of it was never written, it is
-// the end that a crash of the machine left, whatever it looks like.
-func torn(b []byte, at, end int, damaged bool) logVerdict {
-	if !damaged || hasUnwrittenPage(b, at, end) {
-		return logEnds
+// torn decides on a chunk that does not hold together, by its bytes from at up to end. If a sector of them was never written,
+// the chunk is the end that a crash of the machine left. What was synced of the first sector ends where the chunk begins.
+func torn(b []byte, at, end int) logVerdict {
+	for end = min(end, len(b)); at < end; {
+		next := (at/sectorSize + 1) * sectorSize
+		if allZero(b[at:min(next, len(b))]) {
+			return logEnds
+		}
+		at = next
 	}
 	return logDamaged
-}
-
-// hasUnwrittenPage says whether one of the pages that a chunk goes on to is zeros, or the rest of the one that it begins in:
-// what was synced of a page ends where the chunk begins, and pages behind it may have been written without it. Blocks
-// begin at a page. A few zeros at the beginning of a page that the file ends in say nothing.
-func hasUnwrittenPage(b []byte, at, end int) bool {
-	const least = 16
-	for page := at; page < end; {
-		next := (page/pageSize + 1) * pageSize
-		part := b[page:min(next, len(b))]
-		if (page == at || len(part) >= least) && allZero(part) {
-			return true
-		}
-		page = next
-	}
-	return false
 }
 
 // fitsShorter says whether a shorter length than the chunk's gives its checksum.

@@ -119,6 +119,16 @@ func openLogList(fs vfs.FS, dir, manifest string) (*logList, error) {
 	return l, nil
 }
 
+// durable is how much of a manifest was on disk when the list was written, in bytes.
+func (l *logList) durable(manifest string) int64 {
+	for _, f := range l.manifests {
+		if f.name == manifest {
+			return f.durable.Load()
+		}
+	}
+	return 0
+}
+
 // logListText is what the file holds.
 func logListText(words []string) string {
 	joined := strings.Join(words, " ")

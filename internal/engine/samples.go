@@ -30,7 +30,7 @@ func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKey
 		return nil, err
 	}
 	if e.fault.err() == nil && e.db.Metrics().MemTable.Size > flushBytes {
-		if err := e.db.Flush(); err != nil {
+		if err := e.flush(ctx); err != nil {
 			return nil, e.readError(err)
 		}
 	}

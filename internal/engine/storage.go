@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -60,32 +61,42 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 		if err := refuseLeftovers(fs, dir); err != nil {
 			return nil, err
 		}
-	default:
-		if err := checkLogs(fs, dir, desc.ManifestFilename); err != nil {
-			return nil, err
-		}
 	}
-	// Pebble panics where it takes an inconsistency for a mistake of its own; found while opening, it is damage.
-	defer func() {
-		if r := recover(); r != nil {
-			db, err = nil, fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r)
-		}
-	}()
 	logs, err := openLogList(fs, dir, desc.ManifestFilename)
 	if err != nil {
 		return nil, err
 	}
-	db, err = pebble.Open(dir, pebbleOptions(o, logs, lock, f, w))
-	if err != nil {
-		return nil, openError(err, desc.Exists)
+	var unclosed []string
+	if desc.Exists {
+		if unclosed, err = checkLogs(logs, desc.ManifestFilename); err != nil {
+			return nil, err
+		}
 	}
-	if err := f.err(); err != nil {
-		return nil, errors.Join(err, db.Close())
+	opening := &openingFS{FS: logs, fault: f, unclosed: unclosed}
+	// Pebble panics where it takes an inconsistency for a mistake of its own; found while opening, it is damage.
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, cmp.Or(f.err(), fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r))
+		}
+		if err != nil {
+			opening.tidy()
+		}
+	}()
+	db, err = pebble.Open(dir, pebbleOptions(o, opening, lock, f, w))
+	if err == nil && f.err() == nil {
+		if err = claim(db, fs, dir, marked); err == nil {
+			err = opening.finish()
+		}
+	} else if err != nil {
+		err = openError(err, desc.Exists)
 	}
-	if err := claim(db, fs, dir, marked); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err = cmp.Or(f.err(), err); err == nil {
+		return db, nil
 	}
-	return db, nil
+	if db != nil {
+		err = errors.Join(err, db.Close())
+	}
+	return nil, err
 }
 
 // openError classifies why a database did not open. What the system did not refuse, and what is not Pebble's version, is
@@ -95,6 +106,8 @@ func openError(err error, existed bool) error {
 	var errno syscall.Errno
 	system := (errors.As(err, &path) || errors.As(err, &errno)) && !errors.Is(err, os.ErrNotExist)
 	switch {
+	case errors.Is(err, ErrDamaged):
+		return err
 	case pebble.IsCorruptionError(err):
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case strings.Contains(err.Error(), "format major version"):
@@ -103,6 +116,16 @@ func openError(err error, existed bool) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return fmt.Errorf("opening: %w", err)
+}
+
+// openFailure makes what is none of the other errors of Open an ErrStorage.
+func openFailure(err error) error {
+	for _, known := range []error{ErrLocked, ErrDamaged, ErrVersion, ErrForeign, ErrStorage} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrStorage, err)
 }
 
 // claim writes the version into a new database, or checks it in an old one.
@@ -125,6 +148,10 @@ func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool) error {
 			return err
 		}
 		if err := db.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, storageVersion), pebble.Sync); err != nil {
+			return storageError(err)
+		}
+		// The first log of a database is of Pebble's oldest format, whose chunks do not say what was synced (see checkLogs).
+		if err := db.Flush(); err != nil {
 			return storageError(err)
 		}
 	default:
@@ -220,10 +247,10 @@ func syncFolder(fs vfs.FS, dir string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault, w *pressure) *pebble.Options {
+func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pressure) *pebble.Options {
 	log := o.logger()
 	return &pebble.Options{
-		FS:                          logFS{FS: fs, fault: f},
+		FS:                          logFS{openingFS: fs, fault: f},
 		Lock:                        lock,
 		Cleaner:                     cleaner{},
 		FormatMajorVersion:          pebble.FormatNewest,                         // checks the middle of the log

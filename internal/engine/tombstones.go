@@ -150,6 +150,7 @@ func (e *Engine) clean(ctx context.Context) error {
 }
 
 // flush writes all that is in memory to table files. It ends early with the context; the flush then goes on without it.
+// Pebble tries a flush that fails again for ever, so the wait ends with the fault, too.
 func (e *Engine) flush(ctx context.Context) error {
 	var flushed <-chan struct{}
 	err := e.guard(func() (err error) {
@@ -162,6 +163,8 @@ func (e *Engine) flush(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-e.fault.raised:
+		return e.fault.err()
 	case <-flushed:
 		return nil
 	}
@@ -189,7 +192,5 @@ func (e *Engine) compactSpan(ctx context.Context, s span) error {
 	if err := e.applyLazily(b); err != nil {
 		return err
 	}
-	return e.guard(func() error {
-		return e.readError(e.db.Compact(ctx, s.lower, s.upper, false))
-	})
+	return e.guard(func() error { return e.compact(ctx, s.lower, s.upper) })
 }

@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+)
+
+// refusing is a file system that answers each operation that refuses picks with errno, from number after on.
+type refusing struct {
+	errno   syscall.Errno
+	refuses func(op errorfs.Op) bool
+	after   int64
+	count   atomic.Int64
+	lifted  atomic.Bool
+}
+
+func (r *refusing) wrap(fs vfs.FS) vfs.FS { return errorfs.Wrap(fs, errorfs.InjectorFunc(r.inject)) }
+
+func (r *refusing) inject(op errorfs.Op) error {
+	if !r.refuses(op) || r.count.Add(1) <= r.after || r.lifted.Load() {
+		return nil
+	}
+	return &fs.PathError{Op: fmt.Sprint(op.Kind), Path: op.Path, Err: r.errno}
+}
+
+// onWrites picks what a full disk, or one that cannot be written, refuses.
+func onWrites(op errorfs.Op) bool {
+	return op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpLock && op.Kind != errorfs.OpRemove && op.Kind != errorfs.OpFileClose
+}
+
+// onFiles picks what a process refuses that has too many files open.
+func onFiles(op errorfs.Op) bool {
+	return op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpOpen || op.Kind == errorfs.OpOpenDir
+}
+
+// unflushed is a folder "db" as a killed process left it: all of its rows are in logs.
+func unflushed(t *testing.T, rows int) *vfs.MemFS {
+	t.Helper()
+	mem := vfs.NewCrashableMem()
+	r := open(t, engine.Options{Dir: "db", FS: mem, GCInterval: -1})
+	r.create(t)
+	for i := range rows {
+		apply(t, r, fmt.Sprintf("row%05d", i), set("f", "q", 1000, noise(i)))
+	}
+	return mem.CrashClone(vfs.CrashCloneCfg{})
+}
+
+func memSize(t *testing.T, fs vfs.FS) (total int64) {
+	t.Helper()
+	names, err := fs.List("db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if info, err := fs.Stat("db/" + name); err == nil {
+			total += info.Size()
+		}
+	}
+	return total
+}
+
+// Whichever operation a disk begins to refuse while a folder is opened, Open returns why, keeps nothing of the disk, and
+// finds all rows once the disk works again. Pebble would try for ever.
+func TestOpenOnARefusingDisk(t *testing.T) {
+	const rows = 200
+	source := unflushed(t, rows)
+	for name, kind := range map[string]struct {
+		errno   syscall.Errno
+		refuses func(errorfs.Op) bool
+	}{
+		"full":       {syscall.ENOSPC, onWrites},
+		"quota":      {syscall.EDQUOT, onWrites},
+		"read only":  {syscall.EROFS, onWrites},
+		"many files": {syscall.EMFILE, onFiles},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := 0
+			for after := int64(0); ; after++ {
+				if name != "full" && name != "many files" {
+					after += 4
+				}
+				mem := source.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+				before := memSize(t, mem)
+				disk := &refusing{errno: kind.errno, refuses: kind.refuses, after: after}
+				e, err := engine.Open(engine.Options{Dir: "db", FS: disk.wrap(unlocked{mem}), GCInterval: -1})
+				disk.lifted.Store(true)
+				switch {
+				case err == nil:
+					_ = e.Close() // may report what happened behind the opening
+				case !errors.Is(err, engine.ErrStorage) || !errors.Is(err, kind.errno) || errors.Is(err, engine.ErrDamaged):
+					t.Errorf("operation %d refused: %v, want ErrStorage and %v", after, err, kind.errno)
+				default:
+					refused++
+					// A flush that was done stays; what it replaces may be there still.
+					if size := memSize(t, mem); size > 2*before+10_000 {
+						t.Errorf("operation %d refused: the folder grew from %d to %d bytes", after, before, size)
+					}
+				}
+				again, err := engine.Open(engine.Options{Dir: "db", FS: unlocked{mem}, GCInterval: -1})
+				if err != nil {
+					t.Fatalf("operation %d refused, and the folder does not open after that: %v", after, err)
+				}
+				r := dial(t, again)
+				if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != rows {
+					t.Errorf("operation %d refused: %d of %d rows are left", after, got, rows)
+				}
+				r.disconnect(t)
+				if err := again.Close(); err != nil {
+					t.Error(err)
+				}
+				if disk.count.Load() <= after || t.Failed() {
+					break // the last ones came after the opening
+				}
+			}
+			t.Logf("%d times refused", refused)
+			if refused < 5 {
+				t.Errorf("only %d openings were refused", refused)
+			}
+		})
+	}
+}
+
+// A disk that is full when an engine closes fails the flush of Close. Pebble would try it for ever.
+func TestCloseOnAFullDisk(t *testing.T) {
+	for _, part := range []string{"", ".sst", "MANIFEST", ".log", "LOGS"} {
+		mem := vfs.NewCrashableMem()
+		disk := &refusing{errno: syscall.ENOSPC, refuses: func(op errorfs.Op) bool { return onWrites(op) && strings.Contains(op.Path, part) }}
+		disk.lifted.Store(true)
+		e, err := engine.Open(engine.Options{Dir: "db", FS: disk.wrap(unlocked{mem}), GCInterval: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := dial(t, e)
+		r.create(t)
+		fillRows(t, r, 100)
+		disk.lifted.Store(false)
+		r.disconnect(t)
+		_ = e.Close() // reports the failure
+		r = open(t, engine.Options{Dir: "db", FS: unlocked{mem}})
+		if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 100 {
+			t.Errorf("%q refused while closing: %d of 100 rows are left", part, got)
+		}
+	}
+}
