@@ -64,10 +64,11 @@
 //
 // Open reads the file page by page before bbolt maps it, and checks what refers to what, that no page is used twice or is
 // used and free, each entry's checksum, that the entries are exactly those that the state counts, and that the state is
-// that of the last commit: a page that is lost, old or another one's shows. bbolt itself goes on with the older one of its
-// first two pages where the newer is damaged, that is without the last commit; here a journal in which either is damaged
-// is refused. A disk that acknowledges a sync and then forgets the write of the first page, or all of the last commit,
-// leaves a journal that is whole and one commit shorter: nothing in the file can tell. The same is true of an old copy of
+// that of the last commit: a page that is lost, old or another one's shows. Of bbolt's first two pages, each commit writes
+// the older one, last of all. So where one of them is torn, the journal opens with what the other one says: a commit that was
+// torn was not acknowledged. If the newer page is damaged later, the last commit is lost with it, and nothing in the file
+// can tell. Neither can it tell a disk that acknowledges a sync and then forgets the write of the first page, or all of the
+// last commit, which leaves a journal that is whole and one commit shorter: nothing in the file can tell. The same is true of an old copy of
 // the whole folder.
 //
 // What is damaged while the journal is open is noticed when it is read. Then the spool refuses everything, with that error;

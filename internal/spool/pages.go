@@ -44,10 +44,10 @@ func walk(file io.ReaderAt, size int64, visit func(b bucket, key, value []byte) 
 		return nil, damaged("the file has only %d bytes", size)
 	}
 	meta, good := newestMeta(file)
-	if good < 2 {
-		// bbolt would go on with the other one, which may be older.
-		return nil, damaged("one of the first two pages, which say what else counts")
+	if good == 0 {
+		return nil, damaged("neither of the first two pages, which say what else counts, is good")
 	}
+	// With one of them torn the other counts, as it does for bbolt: a commit writes the older one, and last of all.
 	root, free := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(meta[32:])
 	w.pages, w.txid = binary.NativeEndian.Uint64(meta[40:]), binary.NativeEndian.Uint64(meta[48:])
 	if w.pages < 4 || w.pages > uint64(size)/pageBytes {

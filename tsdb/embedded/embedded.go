@@ -42,6 +42,10 @@ var (
 	ErrLocked = engine.ErrLocked
 	// ErrDamaged: what is on disk is not what was written. Nothing of it is served.
 	ErrDamaged = engine.ErrDamaged
+	// ErrStorage: the file system refused an operation. The disk or the quota is full, it cannot be written, or the process
+	// has too many files open. The system's error is wrapped too: errors.Is(err, syscall.ENOSPC). The folder holds what it
+	// held before and can be opened again once the cause is gone.
+	ErrStorage = engine.ErrStorage
 )
 
 // Options are what a store in this process may decide. The zero value is an empty store in memory.
@@ -78,9 +82,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Open opens the store in a folder, or makes one there. Its error matches ErrLocked or ErrDamaged where that is the reason.
-// A ctx that has ended fails it; one that ends later does nothing to the store. A folder takes about 20 MB on disk before
-// the first point, as the log is laid out ahead.
+// Open opens the store in a folder, or makes one there. Its error matches ErrLocked, ErrDamaged or ErrStorage where that is
+// the reason. A ctx that ends meanwhile fails it at once: what Open has begun goes on in the background, and keeps the folder
+// locked until it is done. A ctx that ends later does nothing to the store. After a crash, Open reads the writes since the
+// last flush from the logs, up to 80 MB, and needs as much free space. A folder takes about 1 MB before the first point,
+// as the log is laid out ahead.
 func Open(ctx context.Context, dir string) (*tsdb.Store, error) {
 	if dir == "" {
 		return nil, errors.New("embedded: no folder given; OpenMemory opens a store in memory")
@@ -96,7 +102,7 @@ func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 	if err := cause.Of(ctx); err != nil {
 		return nil, err
 	}
-	server, err := local.Open(opts.engine())
+	server, err := openServer(ctx, opts.engine())
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
@@ -105,6 +111,30 @@ func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 		return nil, errors.Join(err, server.Close())
 	}
 	return store, nil
+}
+
+// openServer opens a folder, and gives it up when ctx ends: a disk that hangs would hold the caller.
+func openServer(ctx context.Context, o engine.Options) (*local.Server, error) {
+	type opened struct {
+		server *local.Server
+		err    error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		server, err := local.Open(o)
+		done <- opened{server, err}
+	}()
+	select {
+	case s := <-done:
+		return s.server, s.err
+	case <-ctx.Done():
+	}
+	go func() {
+		if s := <-done; s.err == nil {
+			_ = s.server.Close() // nobody waits for it
+		}
+	}()
+	return nil, cause.Of(ctx)
 }
 
 func (o Options) engine() engine.Options {

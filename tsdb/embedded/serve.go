@@ -33,7 +33,7 @@ type Server struct {
 }
 
 // NewServer opens the folder in opts, or makes one there, as New does; the folder is the server's until Close. Table and
-// Timeouts are not used. Its error matches ErrLocked or ErrDamaged where that is the reason.
+// Timeouts are not used. Its error matches ErrLocked, ErrDamaged or ErrStorage where that is the reason.
 func NewServer(opts Options) (*Server, error) {
 	server, err := local.Open(opts.engine())
 	if err != nil {
