@@ -100,6 +100,9 @@ func openLogList(fs vfs.FS, dir, manifest string) (*logList, error) {
 				continue // not in use yet, or no more
 			}
 			info, err := fs.Stat(manifest)
+			if errors.Is(err, os.ErrNotExist) {
+				return nil, fmt.Errorf("%w: %s is missing", ErrDamaged, f.name)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("looking at the manifest: %w", err)
 			}
