@@ -21,7 +21,7 @@ func (e *Engine) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyCo
 			return err
 		}
 		if len(req.GetModifications()) == 0 {
-			return invalidf("no modifications provided")
+			return invalidf("No modifications provided")
 		}
 		s := t.schema.Load().clone()
 		for _, m := range req.GetModifications() {
@@ -47,7 +47,7 @@ func (s *schema) modify(tableName string, m *adminpb.ModifyColumnFamiliesRequest
 		return s.update(m.GetId(), mod.Update, m.GetUpdateMask().GetPaths())
 	case *adminpb.ModifyColumnFamiliesRequest_Modification_Drop:
 		if !mod.Drop {
-			return invalidf("family %q: drop must be true if set", m.GetId())
+			return invalidf("Family %q: drop must be true if set", m.GetId())
 		}
 		f := s.families[m.GetId()]
 		switch {
@@ -59,19 +59,19 @@ func (s *schema) modify(tableName string, m *adminpb.ModifyColumnFamiliesRequest
 		s.drop(f)
 		return nil
 	}
-	return invalidf("family %q: modification is not set", m.GetId())
+	return invalidf("Family %q: modification is not set", m.GetId())
 }
 
 // create adds a family. It gets a number that no family of the table has had.
 func (s *schema) create(id string, cf *adminpb.ColumnFamily) error {
 	if !familyID.MatchString(id) {
-		return invalidf("family %q: want 1 to 64 of [-_.a-zA-Z0-9]", id)
+		return invalidf("Family %q: want 1 to 64 of [-_.a-zA-Z0-9]", id)
 	}
 	if s.families[id] != nil {
-		return status.Errorf(codes.AlreadyExists, "family %q already exists", id)
+		return status.Errorf(codes.AlreadyExists, "Family %q already exists", id)
 	}
 	if s.nextFamily >= maxTables {
-		return status.Error(codes.ResourceExhausted, "the table has no numbers for families left")
+		return status.Error(codes.ResourceExhausted, "The table has no numbers for families left")
 	}
 	f := &family{id: s.nextFamily, name: id}
 	if err := f.setRule(cf.GetGcRule()); err != nil {
@@ -81,15 +81,13 @@ func (s *schema) create(id string, cf *adminpb.ColumnFamily) error {
 	if err != nil {
 		return err
 	}
-	if f.aggregate = a; a != aggregateNone {
-		f.valueType = withState(cf.GetValueType())
-	}
+	f.aggregate, f.valueType = a, storedType(cf.GetValueType())
 	s.nextFamily++
 	s.put(f)
 	return nil
 }
 
-// update changes a family's GC rule. Its value type stays what it was created with.
+// update changes a family's GC rule and value type. What a family aggregates stays as it was created.
 func (s *schema) update(id string, cf *adminpb.ColumnFamily, paths []string) error {
 	old := s.families[id]
 	if old == nil {
@@ -111,10 +109,11 @@ func (s *schema) update(id string, cf *adminpb.ColumnFamily, paths []string) err
 				return err
 			}
 			if a != f.aggregate {
-				return invalidf("family %q: value_type cannot be changed after creation", id)
+				return invalidf("Immutable fields 'value_type.aggregate_type.*' cannot be updated: family %q", id)
 			}
+			f.valueType = storedType(cf.GetValueType())
 		default:
-			return invalidf("family %q: incorrect path %q in update_mask", id, p)
+			return invalidf("Family %q: incorrect path %q in update_mask", id, p)
 		}
 	}
 	s.put(&f)
@@ -124,7 +123,7 @@ func (s *schema) update(id string, cf *adminpb.ColumnFamily, paths []string) err
 // setRule checks a GC rule and keeps a copy of it.
 func (f *family) setRule(rule *adminpb.GcRule) error {
 	if err := checkGCRule(rule); err != nil {
-		return invalidf("family %q: %v", f.name, err)
+		return invalidf("Family %q: %v", f.name, err)
 	}
 	f.rule = nil
 	if rule.GetRule() != nil {

@@ -20,16 +20,16 @@ func (e *Engine) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequ
 		switch target := req.GetTarget().(type) {
 		case *adminpb.DropRowRangeRequest_RowKeyPrefix:
 			if err := checkRowKey(target.RowKeyPrefix); err != nil {
-				return invalidf("row_key_prefix: want 1 to %d bytes, got %d", maxRowKey, len(target.RowKeyPrefix))
+				return invalidf("Field row_key_prefix: want 1 to %d bytes, got %d", maxRowKey, len(target.RowKeyPrefix))
 			}
 			lower = appendEscaped(lower, target.RowKeyPrefix)
 			upper = successor(append([]byte(nil), lower...))
 		case *adminpb.DropRowRangeRequest_DeleteAllDataFromTable:
 			if !target.DeleteAllDataFromTable {
-				return invalidf("delete_all_data_from_table must be true if set")
+				return invalidf("Field delete_all_data_from_table must be true if set")
 			}
 		default:
-			return invalidf("neither row_key_prefix nor delete_all_data_from_table is set")
+			return invalidf("Neither row_key_prefix nor delete_all_data_from_table is set")
 		}
 		b := e.db.NewBatch()
 		if err := b.DeleteRange(lower, upper, nil); err != nil {
@@ -75,7 +75,7 @@ func (e *Engine) CheckConsistency(ctx context.Context, req *adminpb.CheckConsist
 		return nil, err
 	}
 	if req.GetConsistencyToken() != consistencyToken(t) {
-		return nil, invalidf("token %q is not valid for the table", req.GetConsistencyToken())
+		return nil, invalidf("Token %q is not valid for the table", req.GetConsistencyToken())
 	}
 	return &adminpb.CheckConsistencyResponse{Consistent: true}, nil
 }

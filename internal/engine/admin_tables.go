@@ -26,7 +26,7 @@ const (
 	tablesPart   = "/tables/"
 	maxSplits    = 100
 	maxPageSize  = 1000
-	protectedMsg = "table %q is protected from deletion"
+	protectedMsg = "Table %q is protected from deletion"
 )
 
 // CreateTable implements the service's method.
@@ -69,20 +69,20 @@ func (e *Engine) change(ctx context.Context, fn func() error) error {
 // newTable checks a request and makes the table that it asks for.
 func (e *Engine) newTable(req *adminpb.CreateTableRequest) (*table, *schema, error) {
 	if !parentName.MatchString(req.GetParent()) {
-		return nil, nil, invalidf("parent %q: want projects/{project}/instances/{instance}", req.GetParent())
+		return nil, nil, invalidf("Parent %q: want projects/{project}/instances/{instance}", req.GetParent())
 	}
 	if !tableID.MatchString(req.GetTableId()) {
-		return nil, nil, invalidf("table_id %q: want 1 to 50 of [-_.a-zA-Z0-9], not beginning with - or .", req.GetTableId())
+		return nil, nil, invalidf("Field table_id %q: want 1 to 50 of [-_.a-zA-Z0-9], not beginning with - or .", req.GetTableId())
 	}
 	name := req.GetParent() + tablesPart + req.GetTableId()
 	if (*e.tables.Load())[name] != nil {
-		return nil, nil, status.Errorf(codes.AlreadyExists, "table %q already exists", name)
+		return nil, nil, status.Errorf(codes.AlreadyExists, "Table %q already exists", name)
 	}
 	if err := checkTableMessage(req.GetTable()); err != nil {
 		return nil, nil, err
 	}
 	if e.nextTable >= maxTables {
-		return nil, nil, status.Error(codes.ResourceExhausted, "the store has no numbers for tables left")
+		return nil, nil, status.Error(codes.ResourceExhausted, "The store has no numbers for tables left")
 	}
 	s := newSchema(req.GetTable().GetGranularity())
 	s.protected = req.GetTable().GetDeletionProtection()
@@ -92,7 +92,7 @@ func (e *Engine) newTable(req *adminpb.CreateTableRequest) (*table, *schema, err
 		}
 	}
 	if n := len(req.GetInitialSplits()); n > maxSplits {
-		return nil, nil, invalidf("initial_splits has %d keys, want at most %d", n, maxSplits)
+		return nil, nil, invalidf("Field initial_splits has %d keys, want at most %d", n, maxSplits)
 	}
 	for _, split := range req.GetInitialSplits() {
 		if err := checkRowKey(split.GetKey()); err != nil {
@@ -111,17 +111,17 @@ func checkTableMessage(t *adminpb.Table) error {
 	switch t.GetGranularity() {
 	case adminpb.Table_TIMESTAMP_GRANULARITY_UNSPECIFIED, adminpb.Table_MILLIS, adminpb.Table_MICROS:
 	default:
-		return invalidf("unknown timestamp granularity %v", t.GetGranularity())
+		return invalidf("Unknown timestamp granularity %v", t.GetGranularity())
 	}
 	switch {
 	case t.GetChangeStreamConfig() != nil:
-		return unimplementedf("change streams are not offered")
+		return unimplementedf("Change streams are not offered")
 	case t.GetAutomatedBackupPolicy() != nil:
-		return unimplementedf("automated backups are not offered")
+		return unimplementedf("Automated backups are not offered")
 	case t.GetTieredStorageConfig() != nil:
-		return unimplementedf("tiered storage is not offered")
+		return unimplementedf("Tiered storage is not offered")
 	case t.GetRowKeySchema() != nil:
-		return unimplementedf("row key schemas are not offered")
+		return unimplementedf("Row key schemas are not offered")
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (e *Engine) ListTables(ctx context.Context, req *adminpb.ListTablesRequest)
 	}
 	defer e.leave()
 	if !parentName.MatchString(req.GetParent()) {
-		return nil, invalidf("parent %q: want projects/{project}/instances/{instance}", req.GetParent())
+		return nil, invalidf("Parent %q: want projects/{project}/instances/{instance}", req.GetParent())
 	}
 	tables := *e.tables.Load()
 	prefix := req.GetParent() + tablesPart
@@ -156,7 +156,7 @@ func (e *Engine) ListTables(ctx context.Context, req *adminpb.ListTablesRequest)
 // page cuts one page out of sorted names.
 func page(names []string, size int32, token string) (out []string, next string, err error) {
 	if size < 0 {
-		return nil, "", invalidf("page_size is %d, want 0 or more", size)
+		return nil, "", invalidf("Field page_size is %d, want 0 or more", size)
 	}
 	if size == 0 || size > maxPageSize {
 		size = maxPageSize
@@ -194,10 +194,10 @@ func (e *Engine) UpdateTable(ctx context.Context, req *adminpb.UpdateTableReques
 	err := e.change(ctx, func() error {
 		paths := req.GetUpdateMask().GetPaths()
 		if len(paths) == 0 {
-			return invalidf("update_mask is required")
+			return invalidf("Field update_mask is required")
 		}
 		if !req.GetUpdateMask().IsValid(req.GetTable()) {
-			return invalidf("incorrect path in update_mask %v", paths)
+			return invalidf("Incorrect path in update_mask %v", paths)
 		}
 		t, err := e.table(req.GetTable().GetName())
 		if err != nil {
@@ -205,7 +205,7 @@ func (e *Engine) UpdateTable(ctx context.Context, req *adminpb.UpdateTableReques
 		}
 		for _, p := range paths {
 			if p != "deletion_protection" {
-				return unimplementedf("updating %q is not offered", p)
+				return unimplementedf("Updating %q is not offered", p)
 			}
 		}
 		s := t.schema.Load().clone()
@@ -265,7 +265,7 @@ func (e *Engine) DeleteTable(ctx context.Context, req *adminpb.DeleteTableReques
 		}
 		for id, v := range *t.views.Load() {
 			if v.message.GetDeletionProtection() {
-				return status.Errorf(codes.FailedPrecondition, "authorized view %q is protected from deletion", id)
+				return status.Errorf(codes.FailedPrecondition, "Authorized view %q is protected from deletion", id)
 			}
 		}
 		b := e.db.NewBatch()

@@ -29,10 +29,10 @@ func (e *Engine) CreateAuthorizedView(ctx context.Context, req *adminpb.CreateAu
 		}
 		id := req.GetAuthorizedViewId()
 		if !viewID.MatchString(id) {
-			return invalidf("authorized_view_id %q: want 1 to 50 of [-_.a-zA-Z0-9], not beginning with - or .", id)
+			return invalidf("Field authorized_view_id %q: want 1 to 50 of [-_.a-zA-Z0-9], not beginning with - or .", id)
 		}
 		if (*t.views.Load())[id] != nil {
-			return status.Errorf(codes.AlreadyExists, "authorized view %q already exists", id)
+			return status.Errorf(codes.AlreadyExists, "Authorized view %q already exists", id)
 		}
 		m := &adminpb.AuthorizedView{DeletionProtection: req.GetAuthorizedView().GetDeletionProtection()}
 		if s := req.GetAuthorizedView().GetSubsetView(); s != nil {
@@ -54,7 +54,7 @@ func (e *Engine) CreateAuthorizedView(ctx context.Context, req *adminpb.CreateAu
 func (e *Engine) storeView(t *table, id string, m *adminpb.AuthorizedView) (*view, error) {
 	subset := m.GetSubsetView()
 	if subset == nil {
-		return nil, invalidf("authorized view %q: subset_view is not set", id)
+		return nil, invalidf("Authorized view %q: subset_view is not set", id)
 	}
 	families := t.schema.Load().families
 	for name, f := range subset.GetFamilySubsets() {
@@ -71,7 +71,7 @@ func (e *Engine) storeView(t *table, id string, m *adminpb.AuthorizedView) (*vie
 	}
 	for _, p := range subset.GetRowPrefixes() {
 		if len(p) > maxRowKey {
-			return nil, invalidf("row prefix has %d bytes, want at most %d", len(p), maxRowKey)
+			return nil, invalidf("Row prefix has %d bytes, want at most %d", len(p), maxRowKey)
 		}
 	}
 	m.Name, m.Etag = t.name+viewsPart+id, ""
@@ -172,7 +172,7 @@ func (e *Engine) UpdateAuthorizedView(ctx context.Context, req *adminpb.UpdateAu
 			return err
 		}
 		if etag := req.GetAuthorizedView().GetEtag(); etag != "" && etag != old.message.GetEtag() {
-			return status.Errorf(codes.Aborted, "etag %q does not match the authorized view's", etag)
+			return status.Errorf(codes.Aborted, "Etag %q does not match the authorized view's", etag)
 		}
 		m := proto.CloneOf(old.message)
 		if err := updateView(m, req.GetAuthorizedView(), req.GetUpdateMask().GetPaths()); err != nil {
@@ -217,7 +217,7 @@ func updateView(dst, src *adminpb.AuthorizedView, paths []string) error {
 				subset.FamilySubsets = proto.CloneOf(src).GetSubsetView().GetFamilySubsets()
 			}
 		default:
-			return invalidf("incorrect path %q in update_mask", p)
+			return invalidf("Incorrect path %q in update_mask", p)
 		}
 	}
 	return nil
@@ -231,10 +231,10 @@ func (e *Engine) DeleteAuthorizedView(ctx context.Context, req *adminpb.DeleteAu
 			return err
 		}
 		if etag := req.GetEtag(); etag != "" && etag != v.message.GetEtag() {
-			return status.Errorf(codes.Aborted, "etag %q does not match the authorized view's", etag)
+			return status.Errorf(codes.Aborted, "Etag %q does not match the authorized view's", etag)
 		}
 		if v.message.GetDeletionProtection() {
-			return status.Errorf(codes.FailedPrecondition, "authorized view %q is protected from deletion", req.GetName())
+			return status.Errorf(codes.FailedPrecondition, "Authorized view %q is protected from deletion", req.GetName())
 		}
 		b := e.db.NewBatch()
 		if err := b.Delete(keyView(t.id, v.id()), nil); err != nil {

@@ -21,16 +21,17 @@ const (
 // aggregateLen is the length of an aggregate cell's value: an int64, big-endian.
 const aggregateLen = 8
 
-// aggregateOf checks the value type of a family and says what it aggregates.
+// aggregateOf checks the value type of a family and says what it aggregates. A type that does not aggregate is only kept:
+// it says how readers take the bytes of a cell.
 func aggregateOf(t *adminpb.Type) (aggregate, error) {
-	if t == nil || t.GetKind() == nil {
+	switch t.GetKind().(type) {
+	case nil, *adminpb.Type_BytesType, *adminpb.Type_StringType, *adminpb.Type_Int64Type:
 		return aggregateNone, nil
+	case *adminpb.Type_AggregateType:
+	default:
+		return aggregateNone, invalidf("Field value_type must be a bytes, string, int64 or aggregate type, or unset")
 	}
-	kind, ok := t.GetKind().(*adminpb.Type_AggregateType)
-	if !ok || kind.AggregateType == nil {
-		return aggregateNone, invalidf("value_type must be an aggregate type or unset")
-	}
-	a := kind.AggregateType
+	a := t.GetAggregateType()
 	var out aggregate
 	switch a.GetAggregator().(type) {
 	case *adminpb.Type_Aggregate_Sum_:
@@ -40,25 +41,32 @@ func aggregateOf(t *adminpb.Type) (aggregate, error) {
 	case *adminpb.Type_Aggregate_Max_:
 		out = aggregateMax
 	case *adminpb.Type_Aggregate_HllppUniqueCount:
-		return aggregateNone, unimplementedf("aggregator hllpp_unique_count is not offered")
+		return aggregateNone, unimplementedf("Aggregator hllpp_unique_count is not offered")
 	default:
-		return aggregateNone, invalidf("value_type.aggregate_type.aggregator must be set")
+		return aggregateNone, invalidf("Field value_type.aggregate_type.aggregator must be set")
 	}
 	input, ok := a.GetInputType().GetKind().(*adminpb.Type_Int64Type)
 	if !ok {
-		return aggregateNone, invalidf("value_type.aggregate_type.input_type must be int64")
+		return aggregateNone, invalidf("Field value_type.aggregate_type.input_type must be int64")
 	}
 	switch e := input.Int64Type.GetEncoding().GetEncoding().(type) {
 	case nil, *adminpb.Type_Int64_Encoding_BigEndianBytes_:
 	default:
-		return aggregateNone, unimplementedf("int64 encoding %T is not offered", e)
+		return aggregateNone, unimplementedf("Int64 encoding %T is not offered", e)
 	}
 	return out, nil
 }
 
-// withState returns a copy of an aggregate type with the output-only state type filled in, as the service returns it.
-func withState(t *adminpb.Type) *adminpb.Type {
+// storedType returns a copy of a checked value type, or nil where none is set. An aggregate's has the output-only state type
+// filled in, as the service returns it.
+func storedType(t *adminpb.Type) *adminpb.Type {
+	if t.GetKind() == nil {
+		return nil
+	}
 	t = proto.CloneOf(t)
+	if t.GetAggregateType() == nil {
+		return t
+	}
 	t.GetAggregateType().StateType = &adminpb.Type{Kind: &adminpb.Type_Int64Type{Int64Type: &adminpb.Type_Int64{
 		Encoding: &adminpb.Type_Int64_Encoding{Encoding: &adminpb.Type_Int64_Encoding_BigEndianBytes_{
 			BigEndianBytes: &adminpb.Type_Int64_Encoding_BigEndianBytes{},

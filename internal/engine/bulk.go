@@ -59,7 +59,7 @@ func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsReque
 		count += len(entry.GetMutations())
 	}
 	if count == 0 {
-		return nil, invalidf("no mutations provided")
+		return nil, invalidf("No mutations provided")
 	}
 	if err := checkCount(count); err != nil {
 		return nil, err

@@ -117,7 +117,7 @@ func (e *Engine) table(name string) (*table, error) {
 	if t := (*e.tables.Load())[name]; t != nil {
 		return t, nil
 	}
-	return nil, notFoundf("table %q not found", name)
+	return nil, notFoundf("Table %q not found", name)
 }
 
 // target is what a data request is about: a table, and the view through which it may be used, if there is one.
@@ -132,9 +132,9 @@ const viewsPart = "/authorizedViews/"
 func (e *Engine) target(tableName, viewName, materialized string) (target, error) {
 	switch {
 	case materialized != "":
-		return target{}, unimplementedf("materialized views are not offered")
+		return target{}, unimplementedf("Materialized views are not offered")
 	case tableName != "" && viewName != "":
-		return target{}, invalidf("both table_name and authorized_view_name are set")
+		return target{}, invalidf("Both table_name and authorized_view_name are set")
 	case viewName == "":
 		t, err := e.table(tableName)
 		return target{table: t}, err
@@ -147,7 +147,7 @@ func (e *Engine) target(tableName, viewName, materialized string) (target, error
 func (e *Engine) viewByName(name string) (*table, *view, error) {
 	tableName, id, ok := strings.Cut(name, viewsPart)
 	if !ok {
-		return nil, nil, invalidf("authorized view name %q: want projects/…/tables/…/authorizedViews/…", name)
+		return nil, nil, invalidf("Authorized view name %q: want projects/…/tables/…/authorizedViews/…", name)
 	}
 	t, err := e.table(tableName)
 	if err != nil {
@@ -155,7 +155,7 @@ func (e *Engine) viewByName(name string) (*table, *view, error) {
 	}
 	v := (*t.views.Load())[id]
 	if v == nil {
-		return nil, nil, notFoundf("authorized view %q not found", name)
+		return nil, nil, notFoundf("Authorized view %q not found", name)
 	}
 	return t, v, nil
 }

@@ -51,7 +51,7 @@ func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *b
 		return nil, false, err
 	}
 	if len(req.GetTrueMutations())+len(req.GetFalseMutations()) == 0 {
-		return nil, false, invalidf("no mutations provided")
+		return nil, false, invalidf("No mutations provided")
 	}
 	for _, muts := range [][]*bigtablepb.Mutation{req.GetTrueMutations(), req.GetFalseMutations()} {
 		if err := checkCount(len(muts)); err != nil {
@@ -141,7 +141,7 @@ func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRow
 		return nil, nil, err
 	}
 	if len(req.GetRules()) == 0 {
-		return nil, nil, invalidf("no rules provided")
+		return nil, nil, invalidf("No rules provided")
 	}
 	if err := checkCount(len(req.GetRules())); err != nil {
 		return nil, nil, err
@@ -185,7 +185,7 @@ func checkRule(at target, s *schema, rule *bigtablepb.ReadModifyWriteRule) error
 	case *bigtablepb.ReadModifyWriteRule_AppendValue, *bigtablepb.ReadModifyWriteRule_IncrementAmount:
 		return checkQualifier(rule.GetColumnQualifier())
 	}
-	return invalidf("rule is not set")
+	return invalidf("Rule is not set")
 }
 
 // follow applies one rule to the newest cell of its column: the one in result, where an earlier rule changed it. The new
@@ -213,7 +213,7 @@ func (w *mutator) follow(rule *bigtablepb.ReadModifyWriteRule, result *rowBuilde
 		if found {
 			if len(c.value) != 8 {
 				return status.Errorf(codes.FailedPrecondition,
-					"increment of a cell that holds %d bytes, want a 64-bit big-endian integer", len(c.value))
+					"Increment of a cell that holds %d bytes, want a 64-bit big-endian integer", len(c.value))
 			}
 			n = int64(binary.BigEndian.Uint64(c.value))
 		}
@@ -222,7 +222,7 @@ func (w *mutator) follow(rule *bigtablepb.ReadModifyWriteRule, result *rowBuilde
 		return fmt.Errorf("engine: rule %T was not checked", r)
 	}
 	if result.size += len(c.value); result.size > maxRowBytes {
-		return invalidf("the changed cells hold more than %d bytes, which is the most that can be read of a row", maxRowBytes)
+		return invalidf("The changed cells hold more than %d bytes, which is the most that can be read of a row", maxRowBytes)
 	}
 	return nil
 }

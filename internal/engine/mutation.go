@@ -15,28 +15,28 @@ const (
 	serverTime   = -1
 )
 
-func unknownFamily(name string) error { return notFoundf("unknown family %q", name) }
+func unknownFamily(name string) error { return notFoundf("Unknown family %q", name) }
 
 func checkRowKey(key []byte) error {
 	switch {
 	case len(key) == 0:
-		return invalidf("row keys must be non-empty")
+		return invalidf("Row keys must be non-empty")
 	case len(key) > maxRowKey:
-		return invalidf("row key has %d bytes, want at most %d", len(key), maxRowKey)
+		return invalidf("Row key has %d bytes, want at most %d", len(key), maxRowKey)
 	}
 	return nil
 }
 
 func checkQualifier(q []byte) error {
 	if len(q) > maxQualifier {
-		return invalidf("column qualifier has %d bytes, want at most %d", len(q), maxQualifier)
+		return invalidf("Column qualifier has %d bytes, want at most %d", len(q), maxQualifier)
 	}
 	return nil
 }
 
 func checkValue(v []byte) error {
 	if len(v) > maxCell {
-		return invalidf("cell value has %d bytes, want at most %d", len(v), maxCell)
+		return invalidf("Cell value has %d bytes, want at most %d", len(v), maxCell)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func checkEntry(at target, s *schema, key []byte, muts []*bigtablepb.Mutation) (
 		return false, err
 	}
 	if len(muts) == 0 {
-		return false, invalidf("no mutations provided")
+		return false, invalidf("No mutations provided")
 	}
 	return checkMutations(at, s, muts)
 }
@@ -58,7 +58,7 @@ func checkRow(at target, key []byte) error {
 		return err
 	}
 	if at.view != nil && !at.view.hasRow(key) {
-		return deniedf("row %.64q is not in the authorized view", key)
+		return deniedf("Row %.64q is not in the authorized view", key)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func checkMutations(at target, s *schema, muts []*bigtablepb.Mutation) (blind bo
 			return false, err
 		}
 		if size += len(c.GetValue()) + len(c.GetColumnQualifier()); size > maxRowBytes {
-			return false, invalidf("the mutation holds more than %d bytes, which is the most that can be read of a row",
+			return false, invalidf("The mutation holds more than %d bytes, which is the most that can be read of a row",
 				maxRowBytes)
 		}
 		if c.GetTimestampMicros() == serverTime || s.autoTimestamp(m) {
@@ -113,7 +113,7 @@ func (s *schema) autoTimestamp(m *bigtablepb.Mutation) bool {
 }
 
 func outsideView(family string, qualifier []byte) error {
-	return deniedf("column %q:%.64q is not in the authorized view", family, qualifier)
+	return deniedf("Column %q:%.64q is not in the authorized view", family, qualifier)
 }
 
 // checkOther checks all mutations but SetCell.
@@ -133,22 +133,22 @@ func checkOther(at target, s *schema, m *bigtablepb.Mutation) error {
 			return unknownFamily(name)
 		}
 		if at.view != nil && !at.view.hasFamily(name) {
-			return deniedf("family %q is not wholly in the authorized view", name)
+			return deniedf("Family %q is not wholly in the authorized view", name)
 		}
 		return nil
 	case *bigtablepb.Mutation_DeleteFromRow_:
 		if at.view != nil {
 			for name := range s.families {
 				if !at.view.hasFamily(name) {
-					return deniedf("family %q is not wholly in the authorized view", name)
+					return deniedf("Family %q is not wholly in the authorized view", name)
 				}
 			}
 		}
 		return nil
 	case nil:
-		return invalidf("mutation is not set")
+		return invalidf("Mutation is not set")
 	default:
-		return status.Errorf(codes.Unimplemented, "mutation %T is not offered", m)
+		return status.Errorf(codes.Unimplemented, "Mutation %T is not offered", m)
 	}
 }
 
@@ -188,7 +188,7 @@ func checkDeleteFromColumn(at target, s *schema, d *bigtablepb.Mutation_DeleteFr
 		return err
 	}
 	if start >= end {
-		return invalidf("inverted or invalid timestamp range [%d, %d]", start, end)
+		return invalidf("Inverted or invalid timestamp range [%d, %d]", start, end)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ const (
 	firstResponseRows = 8         // the first response is small, so that a short answer is quick
 	maxResponseRows   = 1024      // rows of a response
 	maxResponseBytes  = 256 << 10 // a response ends with the row that reaches it
-	silentRows        = 8192      // rows that pass nothing until the reader answers with what it has, or how far it is
-	workPerCheck      = 4096      // rows, cells and pieces of 256 bytes between two looks at the context
+	silentWork        = 2048      // work that finds nothing until the reader answers with what it has, or how far it is
+	workPerCheck      = 4096      // work between two looks at the context: rows, cells and pieces of 256 bytes
 )
 
 // Reader is one ReadRows request that its caller pulls the answer of. It sees the state of the moment in which it was
@@ -65,7 +65,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 		return nil, err
 	}
 	if req.GetRowsLimit() < 0 {
-		return nil, invalidf("rows_limit is %d, want 0 or more", req.GetRowsLimit())
+		return nil, invalidf("Field rows_limit is %d, want 0 or more", req.GetRowsLimit())
 	}
 	spans, err := rowSpans(at.table.id, req.GetRows(), at.view)
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	case bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL:
 		r.stats, r.started = new(bigtablepb.ReadIterationStats), e.clock()
 	default:
-		return nil, invalidf("unknown request_stats_view %v", view)
+		return nil, invalidf("Unknown request_stats_view %v", view)
 	}
 	r.scan.e, r.scan.schema, r.scan.view = e, at.table.schema.Load(), at.view
 	if len(spans) == 0 {
@@ -134,7 +134,7 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 
 // fill reads rows into dst and says whether there may be more.
 func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
-	size, rows, scanned, work := 0, 0, 0, 0
+	size, rows, silence, work := 0, 0, 0, 0
 	defer func() { dst.Chunks = r.out.take() }()
 	for r.limit != 0 {
 		ok, err := r.advance()
@@ -155,6 +155,7 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 		}
 		cells := r.filter.Apply(r.scan.rowKey, r.scan.cells)
 		r.count(cells)
+		cost := 1 + r.scan.seen + r.scan.size>>8
 		if len(cells) > 0 {
 			size += r.out.row(r.scan.rowKey, cells)
 			rows++
@@ -166,17 +167,17 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 				return r.limit != 0 || r.stats != nil, nil
 			}
 		} else {
-			scanned++
-			silent := scanned >= silentRows && (rows > 0 || r.progress)
+			silence += cost
+			silent := silence >= silentWork && (rows > 0 || r.progress)
 			if silent && rows == 0 {
 				dst.LastScannedRowKey = append([]byte{}, r.scan.rowKey...)
 			}
 			r.scan.slab.reset(start)
 			if silent {
-				return true, nil
+				return true, r.e.goOn(r.ctx)
 			}
 		}
-		if work += 1 + r.scan.seen + r.scan.size>>8; work >= workPerCheck {
+		if work += cost; work >= workPerCheck {
 			work = 0
 			if err := r.e.goOn(r.ctx); err != nil {
 				return false, err

@@ -64,7 +64,7 @@ func (e *Engine) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigt
 
 // SampleRowKeysAll is SampleRowKeys with its whole answer at once: keys that lie at most 64 KiB apart, or a four-thousandth of the
 // table, those where files begin and where the table was split when it was created, each with about how many bytes on disk
-// lie before it. An empty key, the end, is the last.
+// lie before it. The last is the end: an empty key, or the first after the rows of a view.
 func (e *Engine) SampleRowKeysAll(ctx context.Context, req *bigtablepb.SampleRowKeysRequest) ([]*bigtablepb.SampleRowKeysResponse, error) {
 	samples, err := e.sampleRowKeys(ctx, req)
 	if err != nil {

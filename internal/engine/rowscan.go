@@ -232,7 +232,7 @@ func (s *rowScanner) take(col column) (took bool, past extent, err error) {
 	f := s.schema.byID[col.family]
 	if s.size += len(value) + len(col.qualifier) + timestampLen; s.size > maxRowBytes {
 		return false, pastNothing, status.Errorf(codes.FailedPrecondition,
-			"row %.64q is larger than %d bytes, which is the most that can be read", s.rowKey, maxRowBytes)
+			"Row %.64q is larger than %d bytes, which is the most that can be read", s.rowKey, maxRowBytes)
 	}
 	var qualifier []byte
 	if n := len(s.cells); n > 0 && sameColumn(&s.cells[n-1], f, col.qualifier) {

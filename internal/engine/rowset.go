@@ -132,7 +132,7 @@ func checkRowSet(rows *bigtablepb.RowSet) error {
 	size := 0
 	for i, key := range rows.GetRowKeys() {
 		if len(key) == 0 {
-			return invalidf("row key %d is empty", i)
+			return invalidf("Row key %d is empty", i)
 		}
 		size += len(key) + rowSetItemBytes
 	}
@@ -145,12 +145,12 @@ func checkRowSet(rows *bigtablepb.RowSet) error {
 			end = r.GetEndKeyOpen()
 		}
 		if len(start) > 0 && len(end) > 0 && bytes.Compare(start, end) > 0 {
-			return invalidf("row range %d: its start is after its end", i)
+			return invalidf("Row range %d: its start is after its end", i)
 		}
 		size += len(start) + len(end) + 2*rowSetItemBytes
 	}
 	if size > maxRowSetBytes {
-		return invalidf("row set has %d bytes, want at most %d", size, maxRowSetBytes)
+		return invalidf("Row set has %d bytes, want at most %d", size, maxRowSetBytes)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKey
 	out := make([]*bigtablepb.SampleRowKeysResponse, 0, len(keys)+1)
 	offset := int64(0)
 	for i := 0; i <= len(keys); i++ {
-		sample := &bigtablepb.SampleRowKeysResponse{RowKey: []byte{}}
+		sample := &bigtablepb.SampleRowKeysResponse{RowKey: at.view.end()}
 		to := upper
 		if i < len(keys) {
 			sample.RowKey = keys[i]

@@ -63,9 +63,9 @@ func (s *schema) checkTimestamp(micros int64) error {
 	unit := s.unit()
 	switch {
 	case micros < 0 || micros > math.MaxInt64-math.MaxInt64%unit:
-		return invalidf("invalid timestamp %d: want 0 or more", micros)
+		return invalidf("Invalid timestamp %d: want 0 or more", micros)
 	case micros%unit != 0:
-		return invalidf("timestamp granularity mismatch: %d is not a multiple of %d microseconds, as the table's %v "+
+		return invalidf("Timestamp granularity mismatch: %d is not a multiple of %d microseconds, as the table's %v "+
 			"granularity asks for", micros, unit, s.granularity)
 	}
 	return nil

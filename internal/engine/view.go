@@ -36,6 +36,25 @@ func (v *view) hasRow(key []byte) bool {
 	return slices.ContainsFunc(v.prefixes, func(p []byte) bool { return bytes.HasPrefix(key, p) })
 }
 
+// end returns the first row key after all that the view covers, or an empty one where there is none. That is so without a
+// view, too.
+func (v *view) end() []byte {
+	end := []byte{}
+	if v == nil {
+		return end
+	}
+	for _, p := range v.prefixes {
+		after := successor(bytes.Clone(p))
+		if after == nil {
+			return []byte{}
+		}
+		if bytes.Compare(after, end) > 0 {
+			end = after
+		}
+	}
+	return end
+}
+
 // hasColumn says whether the view covers a column.
 func (v *view) hasColumn(family string, qualifier []byte) bool {
 	c, ok := v.columns[family]

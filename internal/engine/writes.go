@@ -14,13 +14,13 @@ func (at *target) hold() (*schema, error) {
 	t.gate.RLock()
 	if t.dropped {
 		t.gate.RUnlock()
-		return nil, notFoundf("table %q not found", t.name)
+		return nil, notFoundf("Table %q not found", t.name)
 	}
 	if at.view != nil {
 		name := at.view.message.GetName()
 		if at.view = (*t.views.Load())[at.view.id()]; at.view == nil {
 			t.gate.RUnlock()
-			return nil, notFoundf("authorized view %q not found", name)
+			return nil, notFoundf("Authorized view %q not found", name)
 		}
 	}
 	return t.schema.Load(), nil
@@ -84,7 +84,7 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 
 func checkCount(n int) error {
 	if n > maxMutations {
-		return invalidf("request has %d mutations, want at most %d", n, maxMutations)
+		return invalidf("Request has %d mutations, want at most %d", n, maxMutations)
 	}
 	return nil
 }

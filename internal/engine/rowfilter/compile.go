@@ -200,7 +200,7 @@ func (c *compiler) filter(f *btpb.RowFilter) (node, error) {
 		}
 		return applyLabel{t.ApplyLabelTransformer}, nil
 	}
-	return nil, status.Errorf(codes.Unimplemented, "unknown row filter %T", f.GetFilter())
+	return nil, status.Errorf(codes.Unimplemented, "Unknown row filter %T", f.GetFilter())
 }
 
 func (c *compiler) chain(m *btpb.RowFilter_Chain) (node, error) {

@@ -1,0 +1,173 @@
+package engine_test
+
+import (
+	"encoding/base64"
+	"io"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+)
+
+// A family says how its values are to be read, and keeps saying so after reopening. Only what it aggregates is fixed.
+func TestValueTypes(t *testing.T) {
+	o := engine.Options{Dir: t.TempDir()}
+	r := open(t, o)
+	text := bigtable.StringType{Encoding: bigtable.StringUtf8BytesEncoding{}}
+	raw := bigtable.BytesType{Encoding: bigtable.RawBytesEncoding{}}
+	number := bigtable.Int64Type{Encoding: bigtable.BigEndianBytesEncoding{}}
+	sum := aggregate(bigtable.SumAggregator{})
+	r.createWith(t, map[string]bigtable.Family{
+		"text": {ValueType: text}, "raw": {ValueType: raw}, "number": {ValueType: number}, "f": {}, "g": {ValueType: raw}, "sum": sum,
+	})
+	for family, to := range map[string]bigtable.Type{"f": text, "g": number} {
+		if err := r.admin.UpdateFamily(r.ctx, tableID, family, bigtable.Family{ValueType: to}); err != nil {
+			t.Errorf("the type of family %s cannot be updated: %v", family, err)
+		}
+	}
+	const want = "Immutable fields 'value_type.aggregate_type.*' cannot be updated"
+	for family, to := range map[string]bigtable.Family{"sum": {ValueType: text}, "text": sum} {
+		if err := r.admin.UpdateFamily(r.ctx, tableID, family, to); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("updating what family %s aggregates: %v, want %q", family, err, want)
+		}
+	}
+	apply(t, r, "row", set("number", "q", 1000, "no number")) // the type of a family refuses nothing
+	r = reopen(t, r, o)
+	tbl, err := r.GetTable(r.ctx, &adminpb.GetTableRequest{Name: fullName, View: adminpb.Table_SCHEMA_VIEW})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for family, want := range map[string]string{"text": "string", "raw": "bytes", "number": "int64", "f": "string", "g": "int64", "sum": "aggregate"} {
+		v := tbl.ColumnFamilies[family].GetValueType()
+		var got string
+		switch {
+		case v.GetStringType().GetEncoding().GetUtf8Bytes() != nil:
+			got = "string"
+		case v.GetBytesType().GetEncoding().GetRaw() != nil:
+			got = "bytes"
+		case v.GetInt64Type().GetEncoding().GetBigEndianBytes() != nil:
+			got = "int64"
+		case v.GetAggregateType() != nil:
+			got = "aggregate"
+		}
+		if got != want {
+			t.Errorf("family %s is shown with type %v, want %s", family, v, want)
+		}
+	}
+}
+
+// Samples through a view end where the view ends, so that whoever cuts it at them gets no part outside.
+func TestViewSamplesEnd(t *testing.T) {
+	r := open(t, engine.Options{})
+	err := r.admin.CreateTableFromConf(r.ctx, &bigtable.TableConf{
+		TableID: tableID, ColumnFamilies: map[string]bigtable.Family{"f": {}}, SplitKeys: []string{"r0", "r11", "r12", "r2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, tt := range map[string]struct{ prefixes, want []string }{
+		"one":  {[]string{"r1"}, []string{"r11", "r12", "r2"}},
+		"two":  {[]string{"r12", "r0"}, []string{"r0", "r12", "r13"}},
+		"all":  {[]string{"r1", ""}, []string{"r0", "r11", "r12", "r2", ""}},
+		"last": {[]string{"r1", "\xff"}, []string{"r11", "r12", ""}},
+	} {
+		view(t, r, id, tt.prefixes, nil)
+		samples, err := r.SampleRowKeysAll(r.ctx, &bigtablepb.SampleRowKeysRequest{AuthorizedViewName: fullName + "/authorizedViews/" + id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range samples {
+			got = append(got, string(s.RowKey))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("samples of the view of %q are %q, want %q", tt.prefixes, got, tt.want)
+		}
+	}
+}
+
+// A client over the network that says that it understands how far a scan is learns of it while the scan finds nothing, and
+// goes on there after a broken connection. Others do not get an answer that they do not understand.
+func TestScanTellsHowFar(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.create(t)
+	fillRows(t, r, 2000)
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	r.Register(server)
+	go func() { _ = server.Serve(lis) }()
+	defer server.Stop()
+	conn, err := grpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, knows := range []bool{true, false} {
+		flags, err := proto.Marshal(&bigtablepb.FeatureFlags{LastScannedRowResponses: knows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := metadata.AppendToOutgoingContext(r.ctx, "bigtable-features", base64.URLEncoding.EncodeToString(flags))
+		stream, err := bigtablepb.NewBigtableClient(conn).ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: fullName, Filter: &bigtablepb.RowFilter{
+			Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("never")},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		for {
+			resp, err := stream.Recv()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(resp.LastScannedRowKey) > 0 {
+				told++
+			}
+		}
+		if (told > 0) != knows {
+			t.Errorf("a client that announces %v got %d answers that say how far the scan is", knows, told)
+		}
+	}
+}
+
+// Texts of refusals begin with a capital letter, as the service's do.
+func TestTextsBeginAsTheServices(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.create(t)
+	capital := regexp.MustCompile(`^[A-Z]`)
+	_, noTable := r.GetTable(r.ctx, &adminpb.GetTableRequest{Name: parent + "/tables/x"})
+	_, noRows := r.SampleRowKeysAll(r.ctx, &bigtablepb.SampleRowKeysRequest{})
+	_, again := r.CreateTable(r.ctx, &adminpb.CreateTableRequest{Parent: parent, TableId: tableID})
+	_, badID := r.CreateTable(r.ctx, &adminpb.CreateTableRequest{Parent: parent, TableId: "-"})
+	_, noMutations := r.MutateRow(r.ctx, &bigtablepb.MutateRowRequest{TableName: fullName, RowKey: []byte("r")})
+	_, noFamily := r.MutateRow(r.ctx, &bigtablepb.MutateRowRequest{
+		TableName: fullName, RowKey: []byte("r"), Mutations: []*bigtablepb.Mutation{setCell("x", "q", 1000, "v")},
+	})
+	_, badFilter := r.NewReader(r.ctx, &bigtablepb.ReadRowsRequest{TableName: fullName, Filter: &bigtablepb.RowFilter{
+		Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("(")},
+	}})
+	_, badLimit := r.NewReader(r.ctx, &bigtablepb.ReadRowsRequest{TableName: fullName, RowsLimit: -1})
+	for i, err := range []error{noTable, noRows, again, badID, noMutations, noFamily, badFilter, badLimit} {
+		if err == nil || !capital.MatchString(status.Convert(err).Message()) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
