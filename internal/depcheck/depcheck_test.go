@@ -79,15 +79,16 @@ func below(pkg, path string) bool {
 	return pkg == path || strings.HasPrefix(pkg, path+"/")
 }
 
-func list(t *testing.T, root, pkg string) []string {
+func list(t *testing.T, root string, args ...string) []string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, args...)...)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK=off") // as in a user's module, where the examples raise no version
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list -deps %s: %v\n%s", pkg, err, stderr.String())
+		t.Fatalf("go list -deps %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return strings.Fields(string(out))
 }
@@ -98,4 +99,58 @@ func rerunOnChange(root, pkg string) {
 	if below(pkg, module) {
 		_, _ = os.ReadDir(filepath.Join(root, strings.TrimPrefix(strings.TrimPrefix(pkg, module), "/")))
 	}
+}
+
+// TestNotice fails where NOTICE lacks a module that a program links, or has one that none links.
+func TestNotice(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notice, err := os.ReadFile(filepath.Join(root, "NOTICE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(notice), "Linked by every program:\n")
+	if !ok {
+		t.Fatal("NOTICE has no list of what every program links")
+	}
+	every, more, _ := strings.Cut(text, "Linked by the embedded engine and by codec/zstd:\n")
+	cloud := modules(t, root, "./tsdb", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
+	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd")
+	for _, list := range []struct {
+		name, text string
+		want       func(module string) bool
+	}{
+		{"every program", every, func(m string) bool { return cloud[m] }},
+		{"the embedded engine", more, func(m string) bool { return engine[m] && !cloud[m] }},
+	} {
+		listed := map[string]bool{}
+		for line := range strings.Lines(list.text) {
+			if fields := strings.Fields(line); len(fields) == 2 {
+				if listed[fields[0]] = true; !list.want(fields[0]) {
+					t.Errorf("NOTICE says that %s links %s, which it does not", list.name, fields[0])
+				}
+			}
+		}
+		for _, linked := range []map[string]bool{cloud, engine} {
+			for m := range linked {
+				if list.want(m) && !listed[m] {
+					t.Errorf("%s links %s, and NOTICE does not say so", list.name, m)
+				}
+			}
+		}
+	}
+}
+
+// modules returns the modules of others that packages link.
+func modules(t *testing.T, root string, pkgs ...string) map[string]bool {
+	t.Helper()
+	linked := map[string]bool{}
+	for _, m := range list(t, root, append([]string{"-f", "{{with .Module}}{{.Path}}{{end}}"}, pkgs...)...) {
+		if m != module {
+			linked[m] = true
+		}
+	}
+	return linked
 }
