@@ -2,8 +2,8 @@ package tsdb
 
 import (
 	"fmt"
-	"time"
 
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -11,9 +11,9 @@ import (
 
 // follower is a rollup that knows its buckets. Only a definition does: the catalogue has them as text.
 type follower interface {
-	// Follows refuses a source whose buckets do not fill those of the rollup, nil for the points, or that is kept for too short
-	// a time to compute a bucket once it is closed; 0 is for ever.
-	Follows(k inside.Key, from Rollup, kept time.Duration) error
+	// Follows refuses a source, nil for the points, whose buckets do not fill those of the rollup, or of which one of the
+	// policies that it is kept by removes what a bucket is computed from before that is closed.
+	Follows(k inside.Key, from Rollup, kept []gc.Policy) error
 }
 
 // checkSources refuses rollups that cannot be computed from what they come from.
@@ -29,11 +29,9 @@ func (d *dataset) checkSources(listed []Rollup) error {
 				from, classes = listed[j], []class{u.class}
 			}
 		}
-		kept := time.Duration(0)
-		for _, c := range classes {
-			if c.bounded && (kept == 0 || c.age < kept) {
-				kept = max(c.age, 1)
-			}
+		kept := make([]gc.Policy, len(classes))
+		for i, c := range classes {
+			kept[i] = c.Policy
 		}
 		if err := r.Follows(inside.Key{}, from, kept); err != nil {
 			return fmt.Errorf("rollup %s: %w", invalid.Quote(d.rollups[i].Name), err)

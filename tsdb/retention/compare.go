@@ -2,6 +2,7 @@ package retention
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
 // maxFamilies is how many column families the service advises a table to have at most.
@@ -188,8 +190,37 @@ func effects(w inside.Family, have family, changed bool) (notes []string) {
 	return notes
 }
 
+// sources refuses policies that no schema may declare, as they remove what a rollup is computed from too early.
+func (c *comparison) sources(d catalog.Dataset) {
+	for _, r := range d.Rollups {
+		if r.Kind != catalog.Derived {
+			continue
+		}
+		classes := d.Classes
+		for _, finer := range d.Rollups {
+			if finer.Name == r.From {
+				classes = []catalog.Class{finer.Class}
+			}
+		}
+		kept := make([]gc.Policy, len(classes))
+		var err error
+		for i := range classes {
+			var bad error
+			kept[i], bad = gc.Parse(classes[i].Policy)
+			err = errors.Join(err, bad)
+		}
+		if err == nil {
+			err = rollup.CheckSource(inside.Key{}, r, kept)
+		}
+		if err != nil {
+			c.impossible(Item{Dataset: d.Name}, fmt.Sprintf("No program can declare this for rollup %s: %v.", r.Name, err))
+		}
+	}
+}
+
 // dataset compares a dataset's entry.
 func (c *comparison) dataset(d catalog.Dataset) {
+	c.sources(d)
 	e, ok := c.have.catalog.Datasets[d.Name]
 	if !ok {
 		c.items = append(c.items, Item{Kind: Record, Dataset: d.Name, Notes: []string{"It is entered in the catalogue."}})

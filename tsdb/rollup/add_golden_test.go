@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 
@@ -37,7 +38,7 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 		{rollup.ByStream, `^keep\.c:h:[0-9a-f]{32}@1775519999999 (30){20}$`},
 		{rollup.ByMessage, `^keep\.c:m:c:a@1775(519999999|520[0-9]{6}) (3[0-9]){19}(3[0-9]|6[1-6]){16}$`},
 	} {
-		a := newAds(t, rollup.Options{Mode: tt.mode}, tsdb.SchemaOptions{})
+		a := newAds(t, rollup.Options{Mode: tt.mode, Span: 30 * 24 * time.Hour}, tsdb.SchemaOptions{}) // as all modes had it once
 		e, v := tsdb.NewEntity("10.0.0.1", "x"), view{Cents: 1.25}
 		var err error
 		switch tt.mode {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -266,6 +268,42 @@ func TestTooManyStreams(t *testing.T) {
 		t.Errorf("the journal of the old stream holds %+v", st)
 	}
 	a.check("full")
+	ev.Time = ev.Time.Add(24 * time.Hour) // another row, though the buckets are hours
+	add(late)
+	a.count(ev)
+	if st := late.Stats().Journal; st.DeadLetters != 1 || st.Points != 0 {
+		t.Errorf("a day later the journal of the new stream holds %+v", st)
+	}
+	a.check("a day later")
+}
+
+// TestSpansByStream: a row by stream holds at most a day, or one bucket, unless the options say otherwise; and a table whose
+// rows hold more is refused until they do, and then read.
+func TestSpansByStream(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tc := range []struct {
+		grid window.Grid
+		want time.Duration
+	}{
+		{window.Every(time.Second), time.Hour / 2},
+		{window.Every(2 * time.Second), time.Hour},
+		{window.Every(time.Minute), day},
+		{window.Every(time.Hour), day},
+		{window.Every(7 * time.Hour), 28 * time.Hour},
+		{window.Days(1), day},
+		{window.Days(1).In(berlin), day},
+		{window.Weeks(1, time.Monday), 7 * day},
+	} {
+		r := rollup.MustDefine[view]("r", tc.grid, nil, rollup.Options{Mode: rollup.ByStream})
+		if got := time.Duration(r.Describe(inside.Key{}).Span) * time.Millisecond; got != tc.want {
+			t.Errorf("a row of buckets of %v holds %v, want %v", tc.grid, got, tc.want)
+		}
+	}
+	old := newAds(t, rollup.Options{Mode: rollup.ByStream, Span: 30 * day}, tsdb.SchemaOptions{})
+	err := old.store.Ensure(t.Context(), newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{}).schema)
+	if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "span of a row") {
+		t.Errorf("Ensure with the default span of a table whose rows hold 30 days: %v", err)
+	}
 }
 
 // TestRefusedEventIsOnDiskBeforeLaterOnes: an event that is refused is a dead letter before later ones of its row are sent: a

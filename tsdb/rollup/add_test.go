@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -84,7 +85,7 @@ func newAds(t testing.TB, opts rollup.Options, schema tsdb.SchemaOptions) *ads {
 // count puts an event into the model.
 func (a *ads) count(p tsdb.Point[view]) {
 	bucket := p.Time.Truncate(time.Hour).UnixMilli()
-	span := (30 * 24 * time.Hour).Milliseconds()
+	span := a.rollup.Describe(inside.Key{}).Span
 	row := fmt.Sprintf("acme#views!rollup.hour#%s#%019d", p.Entity, (1<<63-1)-bucket/span*span)
 	at := func(column string) string { return fmt.Sprintf("%s %s@%d", row, column, bucket) }
 	cents := int64(p.Value.Cents*100 + 0.5)

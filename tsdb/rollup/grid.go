@@ -75,6 +75,8 @@ func (r *Rollup[T]) resolveSpan() error {
 	width := r.width()
 	if r.opts.Span == 0 {
 		switch {
+		case width < 2*time.Second:
+			r.opts.Span = time.Hour / 2
 		case width < 45*time.Second:
 			r.opts.Span = time.Hour
 		case width < time.Hour:
@@ -83,6 +85,9 @@ func (r *Rollup[T]) resolveSpan() error {
 			r.opts.Span = 30 * day
 		default:
 			r.opts.Span = max(400*day, width)
+		}
+		if r.opts.Mode == ByStream { // a row knows a bounded number of streams
+			r.opts.Span = min(r.opts.Span, max(day, width))
 		}
 		r.opts.Span = (r.opts.Span + r.step() - 1).Truncate(r.step())
 	}

@@ -1,8 +1,11 @@
 package rollup
 
 import (
+	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -10,20 +13,48 @@ import (
 )
 
 // Follows is for package tsdb: no program can make its first argument. It refuses a finer rollup whose buckets do not lie
-// whole in those of this one, and a source that is kept for a shorter time than it takes a bucket to close.
-func (r *Rollup[T]) Follows(_ inside.Key, from tsdb.Rollup, kept time.Duration) error {
+// whole in those of this one, and a source whose policies remove it before a bucket closes.
+func (r *Rollup[T]) Follows(_ inside.Key, from tsdb.Rollup, kept []gc.Policy) error {
 	if finer, ok := from.(interface{ Grid() window.Grid }); ok {
 		if at, ok := nested(finer.Grid(), r.grid); !ok {
 			return invalid.New(ErrInvalid, "From", invalid.Quote(from.Name())+" of "+finer.Grid().String(),
 				"one whose buckets lie whole in those of "+r.grid.String()+", of which one starts at "+at.UTC().Format(time.RFC3339))
 		}
 	}
-	if least := longest(r.grid) + r.opts.Lateness; kept != 0 && kept <= least {
-		what := "the retention of the points"
-		if from != nil {
-			what = "Retention of " + invalid.Quote(from.Name())
+	return outlived(&r.entry, r.grid, kept)
+}
+
+// CheckSource is for package retention: no program can make its first argument. It refuses policies of what a derived rollup is
+// computed from, as a schema does, of a rollup that only the catalogue describes.
+func CheckSource(_ inside.Key, r catalog.Rollup, kept []gc.Policy) error {
+	every, _, _ := strings.Cut(r.Every, " from ") // the first day of a week does not change its length
+	grid, err := window.Parse(every)
+	if err != nil {
+		return err
+	}
+	zone, err := time.LoadLocation(r.Zone)
+	if err != nil {
+		return err
+	}
+	return outlived(&r, grid.In(zone), kept)
+}
+
+// outlived refuses policies by which what a bucket is computed from expires before the bucket is closed.
+func outlived(r *catalog.Rollup, grid window.Grid, kept []gc.Policy) error {
+	least := longest(grid) + time.Duration(r.Late)*time.Millisecond
+	for _, p := range kept {
+		age, bounded, err := p.PointAge()
+		if err != nil {
+			return err
 		}
-		return invalid.New(ErrInvalid, what, kept.String(), "more than the longest bucket and its lateness, "+least.String()+
+		if !bounded || age > least {
+			continue
+		}
+		what := "the retention of the points"
+		if r.From != "" {
+			what = "Retention of " + invalid.Quote(r.From)
+		}
+		return invalid.New(ErrInvalid, what, age.String(), "more than the longest bucket and its lateness, "+least.String()+
 			": what a bucket is computed from must not expire before it is closed")
 	}
 	return nil

@@ -56,8 +56,10 @@ type Options struct {
 	// later still are in it too, after the next run of a worker; reads show them at once.
 	Lateness time.Duration
 	// Span is how much of time one row holds, a multiple of the width of a bucket; of 15 minutes where buckets follow a clock
-	// that is changed. Zero is about 1 day for buckets below an hour, 30 days for those below a day, and 400 days for others. A
-	// row holds at most 2,000 buckets.
+	// that is changed. Zero is about 1 day for buckets below an hour, 30 days for those below a day, and 400 days for others; by
+	// stream at most a day, or one bucket, as a row takes events of at most 1,000 journals, and every pod that is replaced may
+	// begin a journal. A row holds at most 2,000 buckets. The span of a rollup that is stored cannot change: Ensure and Verify
+	// name it where it differs.
 	Span time.Duration
 	// Remember, of a rollup by message, is how long a row remembers a message: the same one does not count again within it.
 	// Zero is 24 hours, which is longer than most queues deliver again; 1 minute to 30 days, in whole milliseconds.
