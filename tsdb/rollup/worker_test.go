@@ -251,7 +251,7 @@ func TestLatePointBehindTheWorker(t *testing.T) {
 		o.pass(t)
 		o.want(t, "stored too early", o.stored(t), 1)
 		o.want(t, "read", o.sums(t), 101)
-		o.now = o.now.Add(time.Minute)
+		o.now = o.now.Add(2 * time.Minute)
 		o.pass(t)
 		o.want(t, "stored", o.stored(t), 101)
 	})
