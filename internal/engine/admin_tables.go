@@ -44,7 +44,7 @@ func (e *Engine) CreateTable(ctx context.Context, req *adminpb.CreateTableReques
 		if err := saveNextTable(b, t.id+1); err != nil {
 			return err
 		}
-		if err := e.commit(b); err != nil {
+		if err := e.commit(b, span{}); err != nil {
 			return err
 		}
 		e.nextTable = t.id + 1
@@ -230,7 +230,7 @@ func (e *Engine) storeSchema(t *table, s *schema) error {
 	// No write that was checked against the old schema may land after the change.
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	if err := e.commit(b); err != nil {
+	if err := e.commit(b, span{}); err != nil {
 		return err
 	}
 	t.schema.Store(s)
@@ -281,7 +281,7 @@ func (e *Engine) DeleteTable(ctx context.Context, req *adminpb.DeleteTableReques
 		}
 		t.gate.Lock()
 		defer t.gate.Unlock()
-		if err := e.commit(b); err != nil {
+		if err := e.commit(b, span{lower, upper}); err != nil {
 			return err
 		}
 		t.dropped = true

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -41,7 +42,7 @@ type bulk struct {
 type entryPlan struct {
 	refused bool
 	reads   bool
-	stripe  uint16
+	hash    uint64 // of the row
 	size    int
 }
 
@@ -65,30 +66,30 @@ func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsReque
 		return nil, err
 	}
 	k := &bulk{e: e, at: at, entries: req.GetEntries()}
-	if err := k.run(); err != nil {
+	if err := k.run(ctx); err != nil {
 		return nil, err
 	}
 	return k.resp, nil
 }
 
 // run applies the entries, in batches that are as large as they may be, and waits for all of them at the end.
-func (k *bulk) run() error {
+func (k *bulk) run(ctx context.Context) error {
 	s, err := k.at.hold()
 	if err != nil {
 		return err
 	}
 	k.schema = s
 	k.check()
-	var pending []*pebble.Batch
+	var pending []applied
 	for from := 0; from < len(k.entries) && err == nil; {
-		var b *pebble.Batch
-		if b, from, err = k.batch(from); err == nil {
-			pending = append(pending, b)
+		var a applied
+		if a, from, err = k.batch(from); err == nil {
+			pending = append(pending, a)
 		}
 	}
 	k.at.table.gate.RUnlock()
-	for _, b := range pending {
-		if serr := k.e.settle(b); err == nil {
+	for _, a := range pending {
+		if serr := k.e.settle(ctx, a); err == nil {
 			err = serr
 		}
 	}
@@ -112,7 +113,7 @@ func (k *bulk) check() {
 			continue
 		}
 		k.plans[i].reads = !blind
-		k.plans[i].stripe = uint16(k.e.stripe(k.at.table.id, entry.GetRowKey()))
+		k.plans[i].hash = k.e.rowHash(k.at.table.id, entry.GetRowKey())
 		k.plans[i].size = entrySize(entry)
 	}
 }
@@ -132,10 +133,11 @@ const batchOverhead = 32
 
 // batch applies the entries from one on, as many as fit, in order. It returns the batch, which is not on disk yet, and the
 // entry to go on with.
-func (k *bulk) batch(from int) (*pebble.Batch, int, error) {
+func (k *bulk) batch(from int) (a applied, to int, err error) {
 	var locks rowLockSet
-	reads, size, to := false, 0, from
-	for ; to < len(k.entries); to++ {
+	reads, size := false, 0
+	hashes := make([]uint64, 0, len(k.entries)-from)
+	for to = from; to < len(k.entries); to++ {
 		p := &k.plans[to]
 		if p.refused {
 			continue
@@ -145,7 +147,8 @@ func (k *bulk) batch(from int) (*pebble.Batch, int, error) {
 		}
 		size += p.size
 		reads = reads || p.reads
-		locks.add(uint32(p.stripe))
+		locks.add(p.hash)
+		hashes = append(hashes, p.hash)
 	}
 	var b *pebble.Batch
 	if reads {
@@ -160,17 +163,37 @@ func (k *bulk) batch(from int) (*pebble.Batch, int, error) {
 		if k.plans[i].refused {
 			continue
 		}
-		var err error
 		if reads {
 			err = w.mutateRow(k.entries[i].GetRowKey(), k.entries[i].GetMutations())
 		} else {
 			err = w.setRow(k.entries[i].GetRowKey(), k.entries[i].GetMutations())
 		}
 		if err != nil {
-			return nil, to, err
+			return a, to, err
 		}
 	}
-	err := k.e.apply(b)
+	a, err = k.e.apply(b, k.removed(from, to), hashes...)
 	k.e.cleanups.addDeleted(w.deleted)
-	return b, to, err
+	return a, to, err
+}
+
+// removed is a span of the rows that entries may take away: from the first of them to the last.
+func (k *bulk) removed(from, to int) span {
+	var first, last []byte
+	for i := from; i < to; i++ {
+		key := k.entries[i].GetRowKey()
+		if !k.plans[i].reads || !removes(k.entries[i].GetMutations()) {
+			continue
+		}
+		if first == nil || bytes.Compare(key, first) < 0 {
+			first = key
+		}
+		if bytes.Compare(key, last) > 0 {
+			last = key
+		}
+	}
+	if first == nil {
+		return span{}
+	}
+	return span{rowSpan(k.at.table.id, first).lower, rowSpan(k.at.table.id, last).upper}
 }

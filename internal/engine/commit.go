@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -12,23 +13,71 @@ import (
 // maxBatchBytes is how large a batch of independent rows grows before it is applied. A row's mutation is never split.
 const maxBatchBytes = 32 << 20
 
+// applied is a batch that was applied, and what its answer waits for.
+type applied struct {
+	batch *pebble.Batch
+	// flight is the batch itself while it is not on disk. Nil where it changes nothing, and with NoSync.
+	flight *flight
+	// read is what a batch that changes nothing depends on: it was found to change nothing in what it read.
+	read dependency
+}
+
 // apply makes a batch visible and puts it in the log, but does not wait until it is on disk: settle does. Between the
-// two, the locks that ordered the write can be released, so that the writes behind it share its sync.
-func (e *Engine) apply(b *pebble.Batch) error {
-	return e.applyWith(b, func() error {
-		if e.noSync {
+// two, the locks that ordered the write can be released, so that the writes behind it share its sync. The batch changes
+// only the rows with the hashes given, of which it may take away those in removed. The caller holds the rows' locks.
+func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, error) {
+	if b.Empty() {
+		return applied{batch: b, read: e.dependencyOn(rows...)}, nil
+	}
+	if e.noSync {
+		err := e.applyWith(b, func() error {
 			err := e.db.Apply(b, pebble.NoSync)
 			e.unsynced.Store(true) // not before: a sync in between would take it for its own
 			return err
+		})
+		if err != nil {
+			return applied{}, err
 		}
-		return e.db.ApplyNoSyncWait(b, pebble.Sync)
-	})
+		return applied{batch: b}, nil
+	}
+	w, err := e.fly(b, removed, rows, func() error { return e.db.ApplyNoSyncWait(b, pebble.Sync) })
+	if err != nil {
+		return applied{}, err
+	}
+	return applied{batch: b, flight: w}, nil
+}
+
+// fly applies a batch that is in flight from now on. On an error it is not, or has failed.
+func (e *Engine) fly(b *pebble.Batch, removed span, rows []uint64, apply func() error) (*flight, error) {
+	w := e.inFlight.add(removed, rows)
+	err := e.applyWith(b, apply)
+	if err != nil {
+		e.land(w, err)
+		return nil, err
+	}
+	return w, nil
+}
+
+// land ends a flight: the write is on disk, or err says why not. Where the engine has failed, the write may be visible.
+func (e *Engine) land(w *flight, err error) {
+	switch {
+	case w == nil:
+	case err != nil && e.fault.err() != nil:
+		e.inFlight.fail(w, err)
+	default:
+		e.inFlight.remove(w)
+	}
+}
+
+// dependencyOn returns the writes in flight if one of them changed one of the rows. The caller holds the rows' locks.
+func (e *Engine) dependencyOn(rows ...uint64) dependency {
+	if d := e.inFlight.dependency(); slices.ContainsFunc(rows, d.onRow) {
+		return d
+	}
+	return dependency{}
 }
 
 func (e *Engine) applyWith(b *pebble.Batch, apply func() error) error {
-	if b.Empty() {
-		return nil
-	}
 	if err := e.fault.err(); err != nil {
 		return err
 	}
@@ -59,19 +108,24 @@ func (e *Engine) guard(fn func() error) (err error) {
 	return fn()
 }
 
-// settle waits until an applied batch is on disk, and releases it.
-func (e *Engine) settle(b *pebble.Batch) error {
-	if !e.noSync && !b.Empty() {
-		if err := b.SyncWait(); err != nil {
+// settle waits until the answer of an applied batch cannot be undone by a crash, and releases the batch: until it is on
+// disk, or if it changes nothing, until all that it read is.
+func (e *Engine) settle(ctx context.Context, a applied) error {
+	err := a.read.wait(ctx)
+	if a.flight != nil {
+		if err = a.batch.SyncWait(); err != nil {
 			err = storageError(err)
 			e.fault.raise(err)
-			return err
-		}
-		if err := e.fault.err(); err != nil {
-			return err
 		}
 	}
-	return e.release(b)
+	if err == nil {
+		err = e.fault.err()
+	}
+	e.land(a.flight, err)
+	if err != nil || a.batch == nil {
+		return err
+	}
+	return e.release(a.batch)
 }
 
 // release gives a batch that was applied back for reuse. That of an engine in memory is left to the garbage collector:
@@ -84,11 +138,14 @@ func (e *Engine) release(b *pebble.Batch) error {
 	return b.Close()
 }
 
-// commit applies a batch and waits until it is on disk, whatever the options say: changes of tables are rare.
-func (e *Engine) commit(b *pebble.Batch) error {
-	if err := e.applyWith(b, func() error { return e.db.Apply(b, pebble.Sync) }); err != nil {
+// commit applies a batch and waits until it is on disk, whatever the options say: changes of tables are rare. The batch may
+// take away the rows in removed, and changes no others.
+func (e *Engine) commit(b *pebble.Batch, removed span) error {
+	w, err := e.fly(b, removed, nil, func() error { return e.db.Apply(b, pebble.Sync) })
+	if err != nil {
 		return err
 	}
+	e.land(w, nil)
 	return e.release(b)
 }
 
@@ -111,7 +168,7 @@ func (e *Engine) syncForever(ctx context.Context) {
 		b := e.db.NewBatch()
 		err := b.LogData(nil, nil)
 		if err == nil {
-			err = e.commit(b)
+			err = e.commit(b, span{})
 		}
 		if err != nil {
 			e.log.Error("sync", "error", err)
@@ -134,6 +191,9 @@ func (e *Engine) readError(err error) error {
 
 // applyLazily applies a batch that need not survive a crash, and releases it.
 func (e *Engine) applyLazily(b *pebble.Batch) error {
+	if b.Empty() {
+		return e.release(b)
+	}
 	if err := e.applyWith(b, func() error { return e.db.Apply(b, pebble.NoSync) }); err != nil {
 		return err
 	}

@@ -35,42 +35,43 @@ func (e *Engine) checkAndMutate(ctx context.Context, req *bigtablepb.CheckAndMut
 	if err != nil {
 		return false, err
 	}
-	b, matched, err := e.checkAndApply(ctx, at, s, req)
+	a, matched, err := e.checkAndApply(ctx, at, s, req)
 	at.table.gate.RUnlock()
-	if err != nil {
-		return false, e.readError(err)
+	if serr := e.settle(ctx, a); serr != nil {
+		return false, serr
 	}
-	return matched, e.settle(b)
+	return matched, e.readError(err)
 }
 
 // checkAndApply checks the whole request before it looks at the row, so that what it says of the request does not depend
-// on what the row holds.
-func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *bigtablepb.CheckAndMutateRowRequest) (*pebble.Batch, bool, error) {
+// on what the row holds. It returns what to settle on an error too.
+func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *bigtablepb.CheckAndMutateRowRequest) (a applied, matched bool, err error) {
 	key := req.GetRowKey()
 	if err := checkRow(at, key); err != nil {
-		return nil, false, err
+		return a, false, err
 	}
 	if len(req.GetTrueMutations())+len(req.GetFalseMutations()) == 0 {
-		return nil, false, invalidf("No mutations provided")
+		return a, false, invalidf("No mutations provided")
 	}
 	for _, muts := range [][]*bigtablepb.Mutation{req.GetTrueMutations(), req.GetFalseMutations()} {
 		if err := checkCount(len(muts)); err != nil {
-			return nil, false, err
+			return a, false, err
 		}
 		if _, err := checkMutations(at, s, muts); err != nil {
-			return nil, false, err
+			return a, false, err
 		}
 	}
 	filter, err := rowfilter.Compile(req.GetPredicateFilter())
 	if err != nil {
-		return nil, false, err
+		return a, false, err
 	}
-	lock := &e.rows[e.stripe(at.table.id, key)]
+	hash := e.rowHash(at.table.id, key)
+	lock := &e.rows[hash%rowStripes]
 	lock.Lock()
 	defer lock.Unlock()
-	matched, err := e.matches(ctx, at, s, key, filter)
+	matched, err = e.matches(ctx, at, s, key, filter)
 	if err != nil {
-		return nil, false, err
+		return applied{read: e.dependencyOn(hash)}, false, err
 	}
 	muts := req.GetFalseMutations()
 	if matched {
@@ -79,11 +80,11 @@ func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *b
 	b := e.db.NewIndexedBatch()
 	w := e.mutator(at.table, s, b)
 	if err := w.mutateRow(key, muts); err != nil {
-		return nil, false, err
+		return a, false, err
 	}
-	err = e.apply(b)
+	a, err = e.apply(b, removedBy(at.table.id, key, muts), hash)
 	e.cleanups.addDeleted(w.deleted)
-	return b, matched, err
+	return a, matched, err
 }
 
 // matches says whether a filter lets any cell of a row through.
@@ -127,31 +128,33 @@ func (e *Engine) readModifyWrite(ctx context.Context, req *bigtablepb.ReadModify
 	if err != nil {
 		return nil, err
 	}
-	b, row, err := e.modify(at, s, req)
+	a, row, err := e.modify(at, s, req)
 	at.table.gate.RUnlock()
-	if err != nil {
-		return nil, e.readError(err)
+	if serr := e.settle(ctx, a); serr != nil {
+		return nil, serr
 	}
-	return row, e.settle(b)
+	return row, e.readError(err)
 }
 
-func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRowRequest) (*pebble.Batch, *bigtablepb.Row, error) {
+// modify returns what to settle on an error too.
+func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRowRequest) (a applied, row *bigtablepb.Row, err error) {
 	key := req.GetRowKey()
 	if err := checkRow(at, key); err != nil {
-		return nil, nil, err
+		return a, nil, err
 	}
 	if len(req.GetRules()) == 0 {
-		return nil, nil, invalidf("No rules provided")
+		return a, nil, invalidf("No rules provided")
 	}
 	if err := checkCount(len(req.GetRules())); err != nil {
-		return nil, nil, err
+		return a, nil, err
 	}
 	for _, rule := range req.GetRules() {
 		if err := checkRule(at, s, rule); err != nil {
-			return nil, nil, err
+			return a, nil, err
 		}
 	}
-	lock := &e.rows[e.stripe(at.table.id, key)]
+	hash := e.rowHash(at.table.id, key)
+	lock := &e.rows[hash%rowStripes]
 	lock.Lock()
 	defer lock.Unlock()
 	b := e.db.NewIndexedBatch()
@@ -160,15 +163,16 @@ func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRow
 	var result rowBuilder
 	for _, rule := range req.GetRules() {
 		if err := w.follow(rule, &result); err != nil {
-			return nil, nil, err
+			return applied{read: e.dependencyOn(hash)}, nil, err // it may be refused for what it found
 		}
 	}
 	for _, c := range result.cells {
 		if err := w.set(s.families[c.family], c.qualifier, c.timestamp, c.value); err != nil {
-			return nil, nil, err
+			return a, nil, err
 		}
 	}
-	return b, result.row(key), e.apply(b)
+	a, err = e.apply(b, span{}, hash)
+	return a, result.row(key), err
 }
 
 func checkRule(at target, s *schema, rule *bigtablepb.ReadModifyWriteRule) error {

@@ -32,8 +32,9 @@ type Engine struct {
 	// unsynced says that there are writes since the last sync. Only with noSync.
 	unsynced atomic.Bool
 
-	seed maphash.Seed
-	rows rowLocks
+	seed     maphash.Seed
+	rows     rowLocks
+	inFlight inFlight
 
 	// gate is held shared by each operation while it uses db; Close takes it.
 	gate    sync.RWMutex
@@ -57,7 +58,7 @@ type Engine struct {
 // Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion, ErrForeign
 // and ErrStorage. After ErrStorage the folder holds what it held before: it opens once the file system allows it.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {
 		return nil, openFailure(err)

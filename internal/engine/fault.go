@@ -35,16 +35,21 @@ type fault struct {
 	first  atomic.Pointer[faultState]
 	broken atomic.Bool   // not even reads can be trusted
 	raised chan struct{} // closed once there is a failure
+	// all says that every failure breaks reads too: it is not known which rows are on disk.
+	all bool
 }
 
 type faultState struct{ err error }
 
-func newFault() *fault { return &fault{raised: make(chan struct{})} }
+func newFault(all bool) *fault { return &fault{raised: make(chan struct{}), all: all} }
 
 // raise records a failure, if it is the first.
 func (f *fault) raise(err error) {
 	if f.first.CompareAndSwap(nil, &faultState{err: err}) {
 		close(f.raised)
+	}
+	if f.all {
+		f.broken.Store(true)
 	}
 }
 
@@ -64,8 +69,8 @@ func storageError(err error) error {
 	return fmt.Errorf("%w: %w", ErrStorage, err)
 }
 
-// statusOf gives the status that an error of the engine's own goes out with. None of the codes is one that the official
-// client retries: a closed or broken engine does not recover while it waits.
+// statusOf gives the status that an error of the engine's own goes out with. Clients retry none of the codes of a closed or
+// failed engine: it does not recover while they wait. In process, the error goes on matching what caused it.
 func statusOf(err error) error {
 	if err == nil {
 		return nil
@@ -73,16 +78,28 @@ func statusOf(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
+	code := codes.Internal
 	switch {
-	case errors.Is(err, ErrDamaged), pebble.IsCorruptionError(err):
-		return status.Error(codes.DataLoss, err.Error())
+	case errors.Is(err, ErrDamaged), errors.Is(err, ErrStorage), pebble.IsCorruptionError(err):
+		// Not FailedPrecondition: it says that nothing was written, and a sync that failed may have written all of it.
+		code = codes.DataLoss
 	case errors.Is(err, ErrClosed):
-		return status.Error(codes.FailedPrecondition, err.Error())
+		code = codes.FailedPrecondition
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}
-	return status.Error(codes.Internal, err.Error())
+	return &statusError{status: status.New(code, err.Error()), cause: err}
 }
+
+// statusError is an error with a status that still matches its cause.
+type statusError struct {
+	status *status.Status
+	cause  error
+}
+
+func (e *statusError) Error() string              { return e.status.Err().Error() }
+func (e *statusError) Unwrap() error              { return e.cause }
+func (e *statusError) GRPCStatus() *status.Status { return e.status }
 
 func invalidf(format string, args ...any) error {
 	return status.Errorf(codes.InvalidArgument, format, args...)

@@ -186,7 +186,7 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) (done int, err er
 	defer c.t.gate.RUnlock()
 	var locks rowLockSet
 	for _, prefix := range rows {
-		locks.add(c.e.stripe(c.t.id, appendRowKey(nil, prefix)))
+		locks.add(c.e.rowHash(c.t.id, appendRowKey(nil, prefix)))
 	}
 	c.e.rows.lock(&locks, true)
 	defer c.e.rows.unlock(&locks, true)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"sync"
@@ -44,6 +45,10 @@ type Reader struct {
 	begun    bool // the iterator is at a row, or at the end of the current span
 	stop     func() bool
 	node     readerNode
+
+	table  uint32
+	writes dependency // what the rest of the answer may depend on
+	await  bool       // what was read so far depends on one of the writes
 }
 
 // NewReader checks a request and begins to read. The request is not kept.
@@ -100,6 +105,8 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 		return nil, storageError(err)
 	}
 	e.readers.add(r)
+	r.table, r.writes = at.table.id, e.inFlight.dependency()
+	r.await = r.writes.onRemoval(spans)
 	return r, nil
 }
 
@@ -115,6 +122,11 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 	}
 	defer r.e.leave()
 	more, err := r.fill(dst)
+	if r.await {
+		// A crash must not undo what the answer says, and be it an error.
+		r.await = false
+		err = cmp.Or(r.writes.wait(r.ctx), err)
+	}
 	if err != nil {
 		return r.finish(statusOf(err))
 	}
@@ -149,6 +161,9 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 			err = r.scan.backward(r.ctx)
 		} else {
 			err = r.scan.forward(r.ctx)
+		}
+		if r.writes.any() && !r.await {
+			r.await = r.writes.onRow(r.e.rowHash(r.table, r.scan.rowKey))
 		}
 		if err != nil {
 			return false, err

@@ -16,12 +16,16 @@ type rowLocks [rowStripes]sync.RWMutex
 // rowLockSet names the locks of a request's rows. They are taken in order, so that two requests cannot wait for each other.
 type rowLockSet [rowStripes / 64]uint64
 
-// stripe is the lock of a row, given by its row key.
-func (e *Engine) stripe(table uint32, rowKey []byte) uint32 {
-	return (uint32(maphash.Bytes(e.seed, rowKey)) ^ table*0x9E3779B1) % rowStripes
+// rowHash is the hash of a row, given by its row key. The row's lock is that number modulo rowStripes.
+func (e *Engine) rowHash(table uint32, rowKey []byte) uint64 {
+	return maphash.Bytes(e.seed, rowKey) ^ uint64(table)*0x9E3779B97F4A7C15
 }
 
-func (s *rowLockSet) add(stripe uint32) { s[stripe/64] |= 1 << (stripe % 64) }
+// add adds a row, given by its hash.
+func (s *rowLockSet) add(hash uint64) {
+	stripe := hash % rowStripes
+	s[stripe/64] |= 1 << (stripe % 64)
+}
 
 func (l *rowLocks) lock(s *rowLockSet, exclusive bool) {
 	for i, word := range s {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // hold takes a table's gate shared and returns its schema. The view is looked up again: what was changed before the gate was
@@ -55,22 +54,23 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 		at.table.gate.RUnlock()
 		return err
 	}
-	lock := &e.rows[e.stripe(at.table.id, req.GetRowKey())]
-	var b *pebble.Batch
+	hash := e.rowHash(at.table.id, req.GetRowKey())
+	lock := &e.rows[hash%rowStripes]
+	var a applied
 	if blind {
-		b = e.db.NewBatch()
+		b := e.db.NewBatch()
 		w := e.mutator(at.table, s, b)
 		if err = w.setRow(req.GetRowKey(), req.GetMutations()); err == nil {
 			lock.RLock()
-			err = e.apply(b)
+			a, err = e.apply(b, span{}, hash)
 			lock.RUnlock()
 		}
 	} else {
-		b = e.db.NewIndexedBatch()
+		b := e.db.NewIndexedBatch()
 		w := e.mutator(at.table, s, b)
 		lock.Lock()
 		if err = w.mutateRow(req.GetRowKey(), req.GetMutations()); err == nil {
-			err = e.apply(b)
+			a, err = e.apply(b, removedBy(at.table.id, req.GetRowKey(), req.GetMutations()), hash)
 		}
 		lock.Unlock()
 		e.cleanups.addDeleted(w.deleted)
@@ -79,7 +79,27 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 	if err != nil {
 		return e.readError(err)
 	}
-	return e.settle(b)
+	return e.settle(ctx, a)
+}
+
+// removes says whether mutations may take their row away. Those that end with one that sets a cell do not.
+func removes(muts []*bigtablepb.Mutation) bool {
+	if len(muts) == 0 {
+		return false
+	}
+	switch muts[len(muts)-1].GetMutation().(type) {
+	case *bigtablepb.Mutation_SetCell_, *bigtablepb.Mutation_AddToCell_, *bigtablepb.Mutation_MergeToCell_:
+		return false
+	}
+	return true
+}
+
+// removedBy is the span of a row that mutations may take away, or an empty one.
+func removedBy(table uint32, key []byte, muts []*bigtablepb.Mutation) span {
+	if !removes(muts) {
+		return span{}
+	}
+	return rowSpan(table, key)
 }
 
 func checkCount(n int) error {

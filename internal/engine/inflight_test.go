@@ -1,0 +1,409 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+)
+
+// slowDisk is a file system whose syncs of logs hang from hang on until release, and whose writes of logs fail from fail on.
+type slowDisk struct {
+	vfs.FS
+	mem     *vfs.MemFS
+	gate    atomic.Pointer[chan struct{}]
+	failing atomic.Bool
+}
+
+func newSlowDisk() *slowDisk {
+	d := &slowDisk{mem: vfs.NewCrashableMem()}
+	d.FS = errorfs.Wrap(d.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !strings.HasSuffix(op.Path, ".log") || op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+			return nil
+		}
+		switch op.Kind {
+		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+			if gate := d.gate.Load(); gate != nil {
+				<-*gate
+			}
+		}
+		if d.failing.Load() {
+			return syscall.EMFILE
+		}
+		return nil
+	}))
+	return d
+}
+
+func (d *slowDisk) hang() {
+	gate := make(chan struct{})
+	d.gate.Store(&gate)
+}
+
+func (d *slowDisk) release() {
+	if gate := d.gate.Swap(nil); gate != nil {
+		close(*gate)
+	}
+}
+
+// stored is what a crash at this moment leaves of the table, as rows and values.
+func (d *slowDisk) stored(t *testing.T) string {
+	t.Helper()
+	e, err := engine.Open(engine.Options{FS: d.mem.CrashClone(vfs.CrashCloneCfg{}), GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	got, err := readAll(t.Context(), e, &bigtablepb.ReadRowsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func readAll(ctx context.Context, e *engine.Engine, req *bigtablepb.ReadRowsRequest) (string, error) {
+	req.TableName = fullName
+	r, err := e.NewReader(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	var out []string
+	for {
+		resp := new(bigtablepb.ReadRowsResponse)
+		switch err := r.Next(resp); {
+		case errors.Is(err, io.EOF):
+			return strings.Join(out, " "), nil
+		case err != nil:
+			return strings.Join(out, " "), err
+		}
+		for _, c := range resp.Chunks {
+			out = append(out, fmt.Sprintf("%s=%s", c.RowKey, c.Value))
+		}
+	}
+}
+
+func setting(column, value string) []*bigtablepb.Mutation {
+	return []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
+		FamilyName: "f", ColumnQualifier: []byte(column), TimestampMicros: 1000, Value: []byte(value),
+	}}}}
+}
+
+func deleting() []*bigtablepb.Mutation {
+	return []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}}
+}
+
+func rowsOf(keys ...string) *bigtablepb.RowSet {
+	set := new(bigtablepb.RowSet)
+	for _, k := range keys {
+		set.RowKeys = append(set.RowKeys, []byte(k))
+	}
+	return set
+}
+
+func rangeOf(from, to string) *bigtablepb.RowSet {
+	return &bigtablepb.RowSet{RowRanges: []*bigtablepb.RowRange{{
+		StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(from)}, EndKey: &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte(to)},
+	}}}
+}
+
+func valueIs(v string) *bigtablepb.RowFilter {
+	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte(v)}}
+}
+
+// ask is a request and what it answers, as text.
+type ask func(ctx context.Context, e *engine.Engine) (string, error)
+
+func write(key string, muts []*bigtablepb.Mutation) ask {
+	return func(ctx context.Context, e *engine.Engine) (string, error) {
+		_, err := e.MutateRow(ctx, &bigtablepb.MutateRowRequest{TableName: fullName, RowKey: []byte(key), Mutations: muts})
+		return "", err
+	}
+}
+
+func writeBulk(muts func() []*bigtablepb.Mutation, keys ...string) ask {
+	return func(ctx context.Context, e *engine.Engine) (string, error) {
+		req := &bigtablepb.MutateRowsRequest{TableName: fullName}
+		for _, k := range keys {
+			req.Entries = append(req.Entries, &bigtablepb.MutateRowsRequest_Entry{RowKey: []byte(k), Mutations: muts()})
+		}
+		_, err := e.MutateRowsAll(ctx, req)
+		return "", err
+	}
+}
+
+func check(key string, filter *bigtablepb.RowFilter, then, otherwise []*bigtablepb.Mutation) ask {
+	return func(ctx context.Context, e *engine.Engine) (string, error) {
+		resp, err := e.CheckAndMutateRow(ctx, &bigtablepb.CheckAndMutateRowRequest{
+			TableName: fullName, RowKey: []byte(key), PredicateFilter: filter, TrueMutations: then, FalseMutations: otherwise,
+		})
+		return fmt.Sprint(resp.GetPredicateMatched()), err
+	}
+}
+
+func increment(key string) ask {
+	return func(ctx context.Context, e *engine.Engine) (string, error) {
+		_, err := e.ReadModifyWriteRow(ctx, &bigtablepb.ReadModifyWriteRowRequest{TableName: fullName, RowKey: []byte(key), Rules: []*bigtablepb.ReadModifyWriteRule{{
+			FamilyName: "f", ColumnQualifier: []byte("q"), Rule: &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: 1},
+		}}})
+		if status.Code(err) == codes.FailedPrecondition {
+			return "refused", nil
+		}
+		return "", err
+	}
+}
+
+func read1(set *bigtablepb.RowSet, filter *bigtablepb.RowFilter) ask {
+	return func(ctx context.Context, e *engine.Engine) (string, error) {
+		return readAll(ctx, e, &bigtablepb.ReadRowsRequest{Rows: set, Filter: filter})
+	}
+}
+
+func drop(ctx context.Context, e *engine.Engine) (string, error) {
+	_, err := e.DropRowRange(ctx, &adminpb.DropRowRangeRequest{Name: fullName, Target: &adminpb.DropRowRangeRequest_RowKeyPrefix{RowKeyPrefix: []byte("o")}})
+	return "", err
+}
+
+func deleteTable(ctx context.Context, e *engine.Engine) (string, error) {
+	_, err := e.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: fullName})
+	return "", err
+}
+
+// unsyncedCases are requests that come while the sync of a write hangs. All rows of the store are "old=a" and "other=a".
+var unsyncedCases = []struct {
+	name   string
+	first  ask
+	second ask
+	want   string // of the second
+	free   bool   // the second depends on nothing that the first changed, so it does not wait
+}{
+	{"insertion that finds the row", write("new", setting("q", "b")), check("new", nil, nil, setting("q", "c")), "true", false},
+	{"condition that finds another value", write("old", setting("q", "b")), check("old", valueIs("a"), setting("q", "c"), nil), "false", false},
+	{"condition on a row that is gone", write("old", deleting()), check("old", nil, setting("q", "c"), nil), "false", false},
+	{"condition that holds and writes", write("new", setting("q", "b")), check("new", nil, setting("q", "c"), nil), "true", false},
+	{"no-op condition on another row", write("new", setting("q", "b")), check("other", nil, nil, setting("q", "c")), "true", true},
+	{"refused increment", write("new", setting("q", "b")), increment("new"), "refused", false},
+	{"deletion of what is gone", write("old", deleting()), write("old", deleting()), "", false},
+	{"bulk deletion of what is gone", writeBulk(deleting, "old"), writeBulk(deleting, "old", "none"), "", false},
+	{"deletion of what never was", write("old", deleting()), write("none", deleting()), "", true},
+
+	{"read of a new row", write("new", setting("q", "b")), read1(rowsOf("new"), nil), "new=b", false},
+	{"read of a row written in bulk", writeBulk(func() []*bigtablepb.Mutation { return setting("q", "b") }, "new", "new2"), read1(rowsOf("new2"), nil), "new2=b", false},
+	{"read of a changed row", write("old", setting("q", "b")), read1(rowsOf("old"), nil), "old=b", false},
+	{"read that a changed row no longer passes", write("old", setting("q", "b")), read1(rowsOf("old"), valueIs("a")), "", false},
+	{"read of a row that is gone", write("old", deleting()), read1(rowsOf("old"), nil), "", false},
+	{"scan over a new row", write("new", setting("q", "b")), read1(nil, nil), "new=b old=a other=a", false},
+	{"scan over a row that is gone", write("old", deleting()), read1(rangeOf("n", "p"), nil), "other=a", false},
+	{"scan over rows that are gone in bulk", writeBulk(deleting, "old", "zzz"), read1(rangeOf("p", "q"), nil), "", false},
+	{"scan over dropped rows", drop, read1(rangeOf("n", "p"), nil), "", false},
+	{"scan of a table on its way out", deleteTable, read1(nil, nil), "", false},
+	{"read of another row", write("new", setting("q", "b")), read1(rowsOf("other"), nil), "other=a", true},
+	{"read of another row beside a deletion", write("old", deleting()), read1(rowsOf("other"), nil), "other=a", true},
+	{"scan of other rows", write("new", setting("q", "b")), read1(rangeOf("o", "p"), nil), "old=a other=a", true},
+	{"write of another row", write("new", setting("q", "b")), write("new2", setting("q", "b")), "", false}, // by its own sync
+}
+
+// onSlowDisk runs test with an engine that holds rows "old" and "other".
+func onSlowDisk(t *testing.T, test func(t *testing.T, d *slowDisk, e *engine.Engine)) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newSlowDisk()
+		e, err := engine.Open(engine.Options{FS: d, GCInterval: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			d.release()
+			synctest.Wait()
+			_ = e.Close() // reports a failure where the test has made one
+		}()
+		_, err = e.CreateTable(t.Context(), &adminpb.CreateTableRequest{
+			Parent: parent, TableId: tableID, Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"old", "other"} {
+			if _, err := write(key, setting("q", "a"))(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		test(t, d, e)
+	})
+}
+
+// asked is a request on its way.
+type asked struct {
+	done atomic.Bool
+	got  string
+	err  error
+}
+
+func start(ctx context.Context, e *engine.Engine, q ask) *asked {
+	a := new(asked)
+	go func() {
+		a.got, a.err = q(ctx, e)
+		a.done.Store(true)
+	}()
+	synctest.Wait()
+	return a
+}
+
+// An answer that a crash makes wrong must not be given: it waits for the sync of what it depends on, and for no other.
+func TestAnswersWaitForSyncs(t *testing.T) {
+	for _, c := range unsyncedCases {
+		t.Run(c.name, func(t *testing.T) {
+			onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
+				d.hang()
+				first := start(t.Context(), e, c.first)
+				if first.done.Load() {
+					t.Fatalf("the first write was answered before its sync: %v", first.err)
+				}
+				if got := d.stored(t); got != "old=a other=a" {
+					t.Fatalf("a crash leaves %q of a write that is not synced", got)
+				}
+				second := start(t.Context(), e, c.second)
+				if got := second.done.Load(); got != c.free {
+					t.Errorf("while the sync hangs, the second request was answered: %v (%q, %v), want %v", got, second.got, second.err, c.free)
+				}
+				d.release()
+				synctest.Wait()
+				if !second.done.Load() || second.err != nil || second.got != c.want {
+					t.Errorf("after the sync: answered %v with %q, %v; want %q", second.done.Load(), second.got, second.err, c.want)
+				}
+				if !first.done.Load() || first.err != nil {
+					t.Errorf("the first write after its sync: %v, %v", first.done.Load(), first.err)
+				}
+			})
+		})
+	}
+}
+
+// Where the sync fails, what depends on it fails too, at once and later on, with a code that no client tries again. What is on
+// disk can still be read.
+func TestAnswersFailWithTheSync(t *testing.T) {
+	for _, c := range unsyncedCases {
+		t.Run(c.name, func(t *testing.T) {
+			onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
+				d.hang()
+				first := start(t.Context(), e, c.first)
+				second := start(t.Context(), e, c.second)
+				d.failing.Store(true)
+				d.release()
+				synctest.Wait()
+				isRead := strings.HasPrefix(c.name, "read") || strings.HasPrefix(c.name, "scan")
+				third := start(t.Context(), e, c.second)
+				for name, a := range map[string]*asked{"first": first, "second": second, "third": third} {
+					switch {
+					case !a.done.Load():
+						t.Errorf("the %s request was never answered", name)
+					case c.free && (name == "second" || isRead && name == "third"):
+						if a.err != nil || a.got != c.want {
+							t.Errorf("the %s request: %q, %v; want %q", name, a.got, a.err, c.want)
+						}
+					case status.Code(a.err) != codes.DataLoss || !errors.Is(a.err, engine.ErrStorage) || !errors.Is(a.err, syscall.EMFILE):
+						t.Errorf("the %s request: %v, want DataLoss, ErrStorage and EMFILE", name, a.err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A read that waits for a sync ends with its context.
+func TestWaitForSyncEndsWithContext(t *testing.T) {
+	onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
+		d.hang()
+		start(t.Context(), e, write("new", setting("q", "b")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for name, q := range map[string]ask{"read": read1(rowsOf("new"), nil), "condition": check("new", nil, nil, setting("q", "c"))} {
+			if _, err := q(ctx, e); status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("%s: %v, want DeadlineExceeded", name, err)
+			}
+		}
+		if n := e.OpenReaders(); n != 0 {
+			t.Errorf("%d reads are still open", n)
+		}
+	})
+}
+
+// A read has waited enough once the writes that it saw are on disk: later ones, also of its own rows, do not hold it up.
+func TestReadWaitsOnce(t *testing.T) {
+	onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
+		var keys []string
+		for i := range 100 {
+			keys = append(keys, fmt.Sprintf("row%03d", i))
+		}
+		all := writeBulk(func() []*bigtablepb.Mutation { return setting("q", "a") }, keys...)
+		if _, err := all(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		d.hang()
+		start(t.Context(), e, write("row000", setting("q", "b")))
+		r, err := e.NewReader(t.Context(), &bigtablepb.ReadRowsRequest{TableName: fullName, Rows: rangeOf("row", "s")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		d.release()
+		synctest.Wait()
+		d.hang()
+		start(t.Context(), e, all)
+		rest := start(t.Context(), e, func(context.Context, *engine.Engine) (string, error) {
+			var last []byte
+			for {
+				resp := new(bigtablepb.ReadRowsResponse)
+				if err := r.Next(resp); errors.Is(err, io.EOF) {
+					return string(last), nil
+				} else if err != nil {
+					return "", err
+				}
+				for _, c := range resp.Chunks {
+					last = bytes.Clone(c.RowKey)
+				}
+			}
+		})
+		if !rest.done.Load() || rest.err != nil || rest.got != "row099" {
+			t.Errorf("answered %v, %q, %v; a write after the read's snapshot held it up", rest.done.Load(), rest.got, rest.err)
+		}
+	})
+}
+
+// An engine that does not sync cannot know what is on disk, so it answers nothing any more once it has failed.
+func TestNoSyncFailsWhole(t *testing.T) {
+	onDisk := newSlowDisk()
+	e, err := engine.Open(engine.Options{Dir: "db", FS: onDisk, GCInterval: -1, NoSync: true, MemTableBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.CreateTable(t.Context(), &adminpb.CreateTableRequest{
+		Parent: parent, TableId: tableID, Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onDisk.failing.Store(true)
+	for i := 0; e.Err() == nil; i++ {
+		_, _ = write(fmt.Sprintf("row%06d", i), setting("q", strings.Repeat("v", 1000)))(t.Context(), e)
+	}
+	if _, err := read1(rowsOf("row000000"), nil)(t.Context(), e); !errors.Is(err, engine.ErrStorage) {
+		t.Errorf("reading after the failure: %v, want ErrStorage", err)
+	}
+}
