@@ -2,6 +2,7 @@ package bt
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -36,6 +37,7 @@ type record struct {
 	answers  []entryState // of a bulk write, by entry
 	stopped  bool         // the caller has had enough of the rows: how the stream ends is its own doing
 
+	cause  causeStream    // of a read, its last stream
 	op     *telemetry.Op  // that the call is for; nil where nobody watches
 	stream *watchedStream // the last one; nil where nobody watches
 }
@@ -87,13 +89,30 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 		rec.seen = false
 		if err != nil {
 			rec.err = err
+			return nil, err
 		}
-		return stream, err
+		rec.cause = causeStream{ClientStream: stream, rec: rec}
+		return &rec.cause, nil
 	case err != nil:
 		rec.err = err
 		return nil, errHandled
 	}
 	return &guardedStream{ClientStream: stream, rec: rec}, nil
+}
+
+// causeStream notes how a read failed where the error has a cause, as that of an engine in this process has: the client
+// passes on only its text.
+type causeStream struct {
+	grpc.ClientStream
+	rec *record
+}
+
+func (s *causeStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if err != nil && errors.Unwrap(err) != nil {
+		s.rec.err = err
+	}
+	return err
 }
 
 // guardedStream notes each entry's answer, and shows the client a stream on which nothing is left to retry.

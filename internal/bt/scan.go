@@ -45,8 +45,8 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 	if err == nil && !stopped {
 		err = ctx.Err()
 	}
-	if err != nil && rec.err != nil && ctx.Err() != nil {
-		err = rec.err // why the client had to try until the time was over
+	if err != nil && rec.err != nil && (ctx.Err() != nil || errors.Unwrap(rec.err) != nil) {
+		err = rec.err // why the client had to try until the time was over, or the cause that it does not pass on
 	}
 	return ended(ctx, err)
 }

@@ -8,11 +8,16 @@
 //
 //   - A row mutation is atomic, and a reader sees each request's state at one moment ([Reader]).
 //   - A write is answered after it is on disk, unless [Options.NoSync] says otherwise. Concurrent writers share one sync.
+//   - No answer depends on a write that a crash can undo: a read, or a conditional mutation that writes nothing, waits for the
+//     sync of the writes that it found. It waits for no others, and a read waits at most once. What the families' rules give
+//     up may come back after a crash, and go again. With NoSync nothing waits.
 //   - Writes to one row happen one after the other: those that read first (conditional, read-modify-write, aggregates,
 //     deletes) hold the row's lock until their result is visible.
 //   - Nothing is applied of a row mutation with an invalid part.
-//   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served; after it, or after a failed disk write,
-//     the engine takes no more writes until it is opened again.
+//   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served. After it, or after a failed disk write
+//     ([ErrStorage], status DataLoss), the engine takes no more writes until it is opened again: each write and each
+//     conditional mutation fails at once, as does a read that finds a write that may not be on disk. Other reads go on, but
+//     not with NoSync.
 //
 // # Where it differs from the service
 //

@@ -15,57 +15,17 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/faultdisk"
 )
 
-// slowDisk is a file system whose syncs of logs hang from hang on until release, and whose writes of logs fail from fail on.
-type slowDisk struct {
-	vfs.FS
-	mem     *vfs.MemFS
-	gate    atomic.Pointer[chan struct{}]
-	failing atomic.Bool
-}
-
-func newSlowDisk() *slowDisk {
-	d := &slowDisk{mem: vfs.NewCrashableMem()}
-	d.FS = errorfs.Wrap(d.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if !strings.HasSuffix(op.Path, ".log") || op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
-			return nil
-		}
-		switch op.Kind {
-		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
-			if gate := d.gate.Load(); gate != nil {
-				<-*gate
-			}
-		}
-		if d.failing.Load() {
-			return syscall.EMFILE
-		}
-		return nil
-	}))
-	return d
-}
-
-func (d *slowDisk) hang() {
-	gate := make(chan struct{})
-	d.gate.Store(&gate)
-}
-
-func (d *slowDisk) release() {
-	if gate := d.gate.Swap(nil); gate != nil {
-		close(*gate)
-	}
-}
-
-// stored is what a crash at this moment leaves of the table, as rows and values.
-func (d *slowDisk) stored(t *testing.T) string {
+// afterCrash is what a crash at this moment leaves of the table, as rows and values.
+func afterCrash(t *testing.T, d *faultdisk.Disk) string {
 	t.Helper()
-	e, err := engine.Open(engine.Options{FS: d.mem.CrashClone(vfs.CrashCloneCfg{}), GCInterval: -1})
+	e, err := engine.Open(engine.Options{FS: d.Crash(), GCInterval: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +129,7 @@ func increment(key string) ask {
 	}
 }
 
-func read1(set *bigtablepb.RowSet, filter *bigtablepb.RowFilter) ask {
+func readOf(set *bigtablepb.RowSet, filter *bigtablepb.RowFilter) ask {
 	return func(ctx context.Context, e *engine.Engine) (string, error) {
 		return readAll(ctx, e, &bigtablepb.ReadRowsRequest{Rows: set, Filter: filter})
 	}
@@ -203,32 +163,32 @@ var unsyncedCases = []struct {
 	{"bulk deletion of what is gone", writeBulk(deleting, "old"), writeBulk(deleting, "old", "none"), "", false},
 	{"deletion of what never was", write("old", deleting()), write("none", deleting()), "", true},
 
-	{"read of a new row", write("new", setting("q", "b")), read1(rowsOf("new"), nil), "new=b", false},
-	{"read of a row written in bulk", writeBulk(func() []*bigtablepb.Mutation { return setting("q", "b") }, "new", "new2"), read1(rowsOf("new2"), nil), "new2=b", false},
-	{"read of a changed row", write("old", setting("q", "b")), read1(rowsOf("old"), nil), "old=b", false},
-	{"read that a changed row no longer passes", write("old", setting("q", "b")), read1(rowsOf("old"), valueIs("a")), "", false},
-	{"read of a row that is gone", write("old", deleting()), read1(rowsOf("old"), nil), "", false},
-	{"scan over a new row", write("new", setting("q", "b")), read1(nil, nil), "new=b old=a other=a", false},
-	{"scan over a row that is gone", write("old", deleting()), read1(rangeOf("n", "p"), nil), "other=a", false},
-	{"scan over rows that are gone in bulk", writeBulk(deleting, "old", "zzz"), read1(rangeOf("p", "q"), nil), "", false},
-	{"scan over dropped rows", drop, read1(rangeOf("n", "p"), nil), "", false},
-	{"scan of a table on its way out", deleteTable, read1(nil, nil), "", false},
-	{"read of another row", write("new", setting("q", "b")), read1(rowsOf("other"), nil), "other=a", true},
-	{"read of another row beside a deletion", write("old", deleting()), read1(rowsOf("other"), nil), "other=a", true},
-	{"scan of other rows", write("new", setting("q", "b")), read1(rangeOf("o", "p"), nil), "old=a other=a", true},
+	{"read of a new row", write("new", setting("q", "b")), readOf(rowsOf("new"), nil), "new=b", false},
+	{"read of a row written in bulk", writeBulk(func() []*bigtablepb.Mutation { return setting("q", "b") }, "new", "new2"), readOf(rowsOf("new2"), nil), "new2=b", false},
+	{"read of a changed row", write("old", setting("q", "b")), readOf(rowsOf("old"), nil), "old=b", false},
+	{"read that a changed row no longer passes", write("old", setting("q", "b")), readOf(rowsOf("old"), valueIs("a")), "", false},
+	{"read of a row that is gone", write("old", deleting()), readOf(rowsOf("old"), nil), "", false},
+	{"scan over a new row", write("new", setting("q", "b")), readOf(nil, nil), "new=b old=a other=a", false},
+	{"scan over a row that is gone", write("old", deleting()), readOf(rangeOf("n", "p"), nil), "other=a", false},
+	{"scan over rows that are gone in bulk", writeBulk(deleting, "old", "zzz"), readOf(rangeOf("p", "q"), nil), "", false},
+	{"scan over dropped rows", drop, readOf(rangeOf("n", "p"), nil), "", false},
+	{"scan of a table on its way out", deleteTable, readOf(nil, nil), "", false},
+	{"read of another row", write("new", setting("q", "b")), readOf(rowsOf("other"), nil), "other=a", true},
+	{"read of another row beside a deletion", write("old", deleting()), readOf(rowsOf("other"), nil), "other=a", true},
+	{"scan of other rows", write("new", setting("q", "b")), readOf(rangeOf("o", "p"), nil), "old=a other=a", true},
 	{"write of another row", write("new", setting("q", "b")), write("new2", setting("q", "b")), "", false}, // by its own sync
 }
 
-// onSlowDisk runs test with an engine that holds rows "old" and "other".
-func onSlowDisk(t *testing.T, test func(t *testing.T, d *slowDisk, e *engine.Engine)) {
+// onFaultDisk runs test with an engine that holds rows "old" and "other".
+func onFaultDisk(t *testing.T, test func(t *testing.T, d *faultdisk.Disk, e *engine.Engine)) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSlowDisk()
+		d := faultdisk.New()
 		e, err := engine.Open(engine.Options{FS: d, GCInterval: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() {
-			d.release()
+			d.Release()
 			synctest.Wait()
 			_ = e.Close() // reports a failure where the test has made one
 		}()
@@ -268,20 +228,20 @@ func start(ctx context.Context, e *engine.Engine, q ask) *asked {
 func TestAnswersWaitForSyncs(t *testing.T) {
 	for _, c := range unsyncedCases {
 		t.Run(c.name, func(t *testing.T) {
-			onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
-				d.hang()
+			onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
+				d.Hang()
 				first := start(t.Context(), e, c.first)
 				if first.done.Load() {
 					t.Fatalf("the first write was answered before its sync: %v", first.err)
 				}
-				if got := d.stored(t); got != "old=a other=a" {
+				if got := afterCrash(t, d); got != "old=a other=a" {
 					t.Fatalf("a crash leaves %q of a write that is not synced", got)
 				}
 				second := start(t.Context(), e, c.second)
 				if got := second.done.Load(); got != c.free {
 					t.Errorf("while the sync hangs, the second request was answered: %v (%q, %v), want %v", got, second.got, second.err, c.free)
 				}
-				d.release()
+				d.Release()
 				synctest.Wait()
 				if !second.done.Load() || second.err != nil || second.got != c.want {
 					t.Errorf("after the sync: answered %v with %q, %v; want %q", second.done.Load(), second.got, second.err, c.want)
@@ -299,12 +259,12 @@ func TestAnswersWaitForSyncs(t *testing.T) {
 func TestAnswersFailWithTheSync(t *testing.T) {
 	for _, c := range unsyncedCases {
 		t.Run(c.name, func(t *testing.T) {
-			onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
-				d.hang()
+			onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
+				d.Hang()
 				first := start(t.Context(), e, c.first)
 				second := start(t.Context(), e, c.second)
-				d.failing.Store(true)
-				d.release()
+				d.Fail()
+				d.Release()
 				synctest.Wait()
 				isRead := strings.HasPrefix(c.name, "read") || strings.HasPrefix(c.name, "scan")
 				third := start(t.Context(), e, c.second)
@@ -327,12 +287,12 @@ func TestAnswersFailWithTheSync(t *testing.T) {
 
 // A read that waits for a sync ends with its context.
 func TestWaitForSyncEndsWithContext(t *testing.T) {
-	onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
-		d.hang()
+	onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
+		d.Hang()
 		start(t.Context(), e, write("new", setting("q", "b")))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		for name, q := range map[string]ask{"read": read1(rowsOf("new"), nil), "condition": check("new", nil, nil, setting("q", "c"))} {
+		for name, q := range map[string]ask{"read": readOf(rowsOf("new"), nil), "condition": check("new", nil, nil, setting("q", "c"))} {
 			if _, err := q(ctx, e); status.Code(err) != codes.DeadlineExceeded {
 				t.Errorf("%s: %v, want DeadlineExceeded", name, err)
 			}
@@ -345,7 +305,7 @@ func TestWaitForSyncEndsWithContext(t *testing.T) {
 
 // A read has waited enough once the writes that it saw are on disk: later ones, also of its own rows, do not hold it up.
 func TestReadWaitsOnce(t *testing.T) {
-	onSlowDisk(t, func(t *testing.T, d *slowDisk, e *engine.Engine) {
+	onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
 		var keys []string
 		for i := range 100 {
 			keys = append(keys, fmt.Sprintf("row%03d", i))
@@ -354,16 +314,16 @@ func TestReadWaitsOnce(t *testing.T) {
 		if _, err := all(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		d.hang()
+		d.Hang()
 		start(t.Context(), e, write("row000", setting("q", "b")))
 		r, err := e.NewReader(t.Context(), &bigtablepb.ReadRowsRequest{TableName: fullName, Rows: rangeOf("row", "s")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		d.release()
+		d.Release()
 		synctest.Wait()
-		d.hang()
+		d.Hang()
 		start(t.Context(), e, all)
 		rest := start(t.Context(), e, func(context.Context, *engine.Engine) (string, error) {
 			var last []byte
@@ -387,7 +347,7 @@ func TestReadWaitsOnce(t *testing.T) {
 
 // An engine that does not sync cannot know what is on disk, so it answers nothing any more once it has failed.
 func TestNoSyncFailsWhole(t *testing.T) {
-	onDisk := newSlowDisk()
+	onDisk := faultdisk.New()
 	e, err := engine.Open(engine.Options{Dir: "db", FS: onDisk, GCInterval: -1, NoSync: true, MemTableBytes: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
@@ -399,11 +359,11 @@ func TestNoSyncFailsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onDisk.failing.Store(true)
+	onDisk.Fail()
 	for i := 0; e.Err() == nil; i++ {
 		_, _ = write(fmt.Sprintf("row%06d", i), setting("q", strings.Repeat("v", 1000)))(t.Context(), e)
 	}
-	if _, err := read1(rowsOf("row000000"), nil)(t.Context(), e); !errors.Is(err, engine.ErrStorage) {
+	if _, err := readOf(rowsOf("row000000"), nil)(t.Context(), e); !errors.Is(err, engine.ErrStorage) {
 		t.Errorf("reading after the failure: %v, want ErrStorage", err)
 	}
 }

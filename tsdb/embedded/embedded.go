@@ -36,7 +36,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// The errors of opening a folder, to tell apart with errors.Is.
+// The errors of a folder, to tell apart with errors.Is.
 var (
 	// ErrLocked: another process, or another store of this one, has the folder open.
 	ErrLocked = engine.ErrLocked
@@ -45,6 +45,9 @@ var (
 	// ErrStorage: the file system refused an operation. The disk or the quota is full, it cannot be written, or the process
 	// has too many files open. The system's error is wrapped too: errors.Is(err, syscall.ENOSPC). The folder holds what it
 	// held before and can be opened again once the cause is gone.
+	//
+	// On an open store, ErrStorage says that the disk refused a write. The store takes no more of them until it is opened again:
+	// each write fails with it at once, as does a read that finds a write that may not be on disk.
 	ErrStorage = engine.ErrStorage
 )
 
