@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -148,6 +149,55 @@ func fill(b *testing.B, tbl *bigtable.Table, entities, history int) {
 				b.Fatal(err, errs)
 			}
 			keys, muts = keys[:0], muts[:0]
+		}
+	}
+}
+
+// BenchmarkReadBesideWrites reads an entity while another goroutine writes batches of 500 rows to disk without a pause: to
+// other entities, where a read waits for no sync, and to the one that is read, where it waits for one.
+func BenchmarkReadBesideWrites(b *testing.B) {
+	for _, c := range []struct {
+		name        string
+		first, many int // the entities that are written
+	}{{"none", 0, 0}, {"others", 1, 9}, {"same", 0, 1}} {
+		for _, limit := range []int64{1, 1000} {
+			b.Run(fmt.Sprintf("%s/rows=%d", c.name, limit), func(b *testing.B) {
+				_, tbl := benchRig(b, engine.Options{})
+				fill(b, tbl, 10, 10_000)
+				ctx, stop := context.WithCancel(context.Background())
+				var writer sync.WaitGroup
+				if c.many > 0 {
+					writer.Go(func() { writeUntil(ctx, b, tbl, c.first, c.many) })
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					n := 0
+					err := tbl.ReadRows(context.Background(), bigtable.PrefixRange("acme#readings#site#device-00000#"),
+						func(bigtable.Row) bool { n++; return true }, bigtable.LimitRows(limit))
+					if err != nil || n != int(limit) {
+						b.Fatal(err, n)
+					}
+				}
+				stop()
+				writer.Wait()
+			})
+		}
+	}
+}
+
+// writeUntil writes batches of the newest points of entities until the context ends.
+func writeUntil(ctx context.Context, b *testing.B, tbl *bigtable.Table, first, many int) {
+	for i := 20_000; ctx.Err() == nil; i += 500 {
+		var keys []string
+		var muts []*bigtable.Mutation
+		for n := range 500 {
+			m := bigtable.NewMutation()
+			m.Set("f", "json", bigtable.Timestamp(i*1000), payload(i))
+			keys, muts = append(keys, pointKey(first+n%many, i+n)), append(muts, m)
+		}
+		if errs, err := tbl.ApplyBulk(context.Background(), keys, muts); err != nil || errs != nil {
+			b.Error(err, errs)
+			return
 		}
 	}
 }
