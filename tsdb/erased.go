@@ -32,7 +32,7 @@ const (
 type erasures struct {
 	kept[marks]
 	table    *bt.Table
-	clock    func() time.Time
+	clock    func() time.Time // a mark that is not surely over is in force
 	explain  func(error) error
 	drop     func()                 // called when marks have changed
 	watchers map[chan struct{}]bool // under the lock of kept
@@ -50,7 +50,7 @@ type tenantMarks struct {
 }
 
 func newErasures(s *Store) *erasures {
-	e := &erasures{table: s.whole, clock: s.clock, explain: s.explain, drop: s.cache.DropAll}
+	e := &erasures{table: s.whole, clock: func() time.Time { return s.time.Earliest() }, explain: s.explain, drop: s.cache.DropAll}
 	e.open(s.watch, refreshing{due: marksDue, within: ErasedWithin, wait: marksWait, pause: marksPause})
 	e.load, e.changed = e.readMarks, e.tell
 	return e

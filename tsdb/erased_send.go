@@ -24,7 +24,7 @@ func (d delivery) unerased(ctx context.Context, items []*ingest.Item) (rest []*i
 	if len(m.tenants) == 0 {
 		return items, r, true
 	}
-	now := d.store.clock()
+	now := d.store.erased.clock()
 	for _, it := range items {
 		if m.coversWrite(it.Tenant, it.Work.(*pending), now) {
 			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: fmt.Errorf("%w: tenant %s", ErrErased, it.Tenant)})

@@ -28,7 +28,7 @@ type Repository[T any] struct {
 	space     rowkey.Space
 	heads     rowkey.Space
 	err       error // why no call can work
-	unlimited bool
+	unlimited bool  // calls are the store's own: no limits, and by a clock that is not ahead
 }
 
 // Tenant returns the tenant that the repository is bound to.
@@ -72,6 +72,9 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 
 // horizon returns what is visible now.
 func (r *Repository[T]) horizon() horizon {
+	if r.unlimited {
+		return r.schema.horizon(r.store.time.Earliest()) // what is computed must not lack what only looks expired
+	}
 	return r.schema.horizon(r.store.clock())
 }
 

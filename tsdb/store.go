@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/lastvalue"
@@ -28,6 +29,8 @@ type Store struct {
 	whole   *bt.Table // past all walls: for the rows of the store itself. Rows of a tenant are reached by Store.rows
 	name    string
 	clock   func() time.Time
+	time    *clock.Watch  // over clock
+	service *serviceClock // nil where time knows what the service does
 	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
 	keep    bool                                                 // the admin client is the caller's
@@ -111,10 +114,12 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if s.clock == nil {
 		s.clock = time.Now
 	}
+	s.time, s.service = clock.New(s.clock, nil), newServiceClock()
 	if opts.Views {
 		s.views = openViews(client, conditional, table, opts.Timeouts.resolve())
 	}
 	s.watch = opts.Telemetry.open(s)
+	s.time.Report(s.watch.Clock)
 	s.erased = newErasures(s)
 	s.classes = newAssigned(s)
 	if opts.Admin != nil {

@@ -1,7 +1,7 @@
-// Rollups keeps a month of temperatures by hour and by day, and views of advertisements by day, and shows that both stay right:
+// Rollups has a month of temperatures by hour and by day, and views of advertisements by day, and shows that both stay right:
 // the first through a late point and a deletion, the second through a process that is killed.
 //
-//	go run ./examples/rollups                 # keeps its data in ./tidemark-rollups; run it twice
+//	go run ./examples/rollups                 # keeps its views in ./tidemark-rollups; run it twice
 //	go run ./examples/rollups -dir ./other
 //
 // This file is the command line and the store; temperatures.go has the rollup that is derived from points, views.go the one
@@ -45,11 +45,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("rollups", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.dir, "dir", "./tidemark-rollups", "keep points, rollups and a journal in this `folder`, made where there is none")
+	flags.StringVar(&o.dir, "dir", "./tidemark-rollups", "keep views and a journal in this `folder`, made where there is none")
 	flags.BoolVar(&o.doomed, "doomed", false, "only add views, and be killed before all are delivered: the program starts itself like that")
 	o.seen.Flags(flags)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Keeps temperatures by hour and day, and views by day, and shows that they stay right.")
+		fmt.Fprintln(stdout, "Has temperatures by hour and day, in memory, and views by day, in a folder, and shows that they stay right.")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		return o, err
@@ -75,9 +75,18 @@ var ahead atomic.Int64
 
 func now() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 
+// inMemory is withStore for a store in memory, where a clock may be put forward: one in a folder does not believe such a clock.
+func inMemory(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) error {
+	return with(ctx, embedded.Options{Clock: now, Telemetry: o.telemetry}, do)
+}
+
 // withStore runs do with the tenant's store, and closes it.
-func withStore(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) (err error) {
-	store, err := embedded.New(ctx, embedded.Options{Dir: filepath.Join(o.dir, "store"), Clock: now, Telemetry: o.telemetry})
+func withStore(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) error {
+	return with(ctx, embedded.Options{Dir: filepath.Join(o.dir, "store"), Telemetry: o.telemetry}, do)
+}
+
+func with(ctx context.Context, opts embedded.Options, do func(*tsdb.Store, tenant.ID) error) (err error) {
+	store, err := embedded.New(ctx, opts)
 	if errors.Is(err, embedded.ErrLocked) {
 		return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
 	}
@@ -107,7 +116,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if o.doomed {
 		return withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) error { return addAndDie(ctx, store, id, o) })
 	}
-	if err := withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) error { return month(ctx, stdout, store, id) }); err != nil {
+	if err := inMemory(ctx, o, func(store *tsdb.Store, id tenant.ID) error { return month(ctx, stdout, store, id) }); err != nil {
 		return err
 	}
 	return countViews(ctx, stdout, o)

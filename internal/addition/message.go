@@ -33,7 +33,7 @@ type Message struct {
 	Key   string
 	ID    string
 	Event Event
-	Clock func() time.Time
+	Clock func() time.Time // never ahead, as it decides what the row forgets
 }
 
 // AddMessage adds the event of a message, unless the row has seen the message within the time that it remembers. It tries

@@ -10,7 +10,9 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -25,6 +27,7 @@ func (s *shifted) Now() time.Time { return time.Now().Add(time.Duration(s.by.Loa
 // rolledStore opens a store with a schema on an engine.
 func rolledStore(b *testing.B, opts engine.Options, c *shifted, s tsdb.Dataset) *tsdb.Store {
 	b.Helper()
+	opts.Clock, opts.Steady = c.Now, clock.Follow(c.Now)
 	server, err := local.Open(opts)
 	if err != nil {
 		b.Fatal(err)
@@ -38,6 +41,11 @@ func rolledStore(b *testing.B, opts engine.Options, c *shifted, s tsdb.Dataset) 
 		return st
 	})
 	b.Cleanup(func() { _ = store.Close() })
+	in, err := store.Inside(inside.Key{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	in.WatchClock(server.Watch())
 	if err := store.Ensure(context.Background(), s); err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/internal/clock"
 )
 
 // Engine is an open store. It is safe for concurrent use.
@@ -24,6 +26,7 @@ type Engine struct {
 	db     *pebble.DB
 	lock   *pebble.Lock
 	clock  func() time.Time
+	watch  *clock.Watch
 	log    *slog.Logger
 	fault  *fault
 	noSync bool
@@ -51,6 +54,8 @@ type Engine struct {
 	nextTable uint32 // under admin
 
 	collecting sync.Mutex // one garbage collection at a time
+	saved      time.Time  // the time that the folder was told last; under collecting
+	remembers  bool       // the folder is told the time
 	stop       context.CancelFunc
 	background sync.WaitGroup
 }
@@ -59,12 +64,17 @@ type Engine struct {
 // and ErrStorage. After ErrStorage the folder holds what it held before: it opens once the file system allows it.
 func Open(o Options) (*Engine, error) {
 	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
+	e.watch, e.remembers = clock.New(e.clock, o.Steady), o.Steady == nil && !o.inMemory()
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {
 		return nil, openFailure(err)
 	}
 	e.db, e.lock = db, lock
-	if err := e.loadTables(); err != nil {
+	err = e.loadTables()
+	if err == nil && e.remembers {
+		err = e.resumeClock()
+	}
+	if err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -105,6 +115,11 @@ func (e *Engine) closeDB() (err error) {
 		}
 	}()
 	if e.fault.err() == nil {
+		if e.remembers {
+			if err := e.saveClock(); err != nil {
+				e.log.Warn("writing the time at close", "error", err)
+			}
+		}
 		// What is in table files is checked by checksum when it is read; the end of a log can look like a torn write.
 		if err := e.flush(context.Background()); err != nil {
 			e.log.Warn("flush at close", "error", err)

@@ -2,9 +2,12 @@ package engine
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // OpenReaders counts the reads in progress.
@@ -39,3 +42,19 @@ func (e *Engine) Flushes() int64 { return e.db.Metrics().Flush.Count }
 
 // Flush writes what is in memory to table files.
 func (e *Engine) Flush() error { return e.db.Flush() }
+
+// ForgetTime removes from a folder what time it was, as in one of an earlier version.
+func ForgetTime(t testing.TB, fs vfs.FS, dir string) {
+	t.Helper()
+	e, err := Open(Options{Dir: dir, FS: fs, GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.remembers = false
+	if err := e.db.Delete(keyHighTime(), pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

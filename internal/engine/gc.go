@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tidemark-go/tidemark/internal/clock"
 )
 
 const (
@@ -30,7 +32,8 @@ func (e *Engine) collectForever(ctx context.Context, interval time.Duration) {
 			return
 		case <-timer.C:
 		}
-		if err := e.runGC(ctx, rest); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+		err := e.runGC(ctx, rest)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, clock.ErrAhead) {
 			e.log.Error("garbage collection", "error", err)
 		}
 		timer.Reset(interval)
@@ -51,7 +54,7 @@ func rest(ctx context.Context, worked time.Duration) error {
 
 // RunGC makes one pass over all tables, without rest: it removes the cells that the families' rules give up and those of
 // dropped families, and compacts where that was much, so that the disk gets its space back. It ends early with the context,
-// and with ErrClosed when the engine closes.
+// with ErrClosed when the engine closes, and with clock.ErrAhead while the clock is not believed.
 func (e *Engine) RunGC(ctx context.Context) error {
 	return e.runGC(ctx, func(context.Context, time.Duration) error { return nil })
 }
@@ -134,7 +137,11 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	w := newSweep(s, c.e.micros())
+	now, err := c.e.collectTime()
+	if err != nil {
+		return nil, err
+	}
+	w := newSweep(s, now)
 	found := false
 	cells, seen := 0, 0
 	for it.First(); it.Valid(); it.Next() {
@@ -196,7 +203,11 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) (done int, err er
 	}
 	defer it.Close()
 	b := c.e.db.NewBatch()
-	w := newSweep(s, c.e.micros())
+	now, err := c.e.collectTime() // the clock may have jumped since the scan
+	if err != nil {
+		return 0, err
+	}
+	w := newSweep(s, now)
 	cells := 0
 	for _, prefix := range rows {
 		if cells > gcCellsPerBatch {

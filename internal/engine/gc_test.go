@@ -18,6 +18,7 @@ import (
 type clock struct{ micros atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.UnixMicro(c.micros.Load()) }
+func (c *clock) steady() time.Duration   { return time.Duration(c.micros.Load()) * time.Microsecond }
 func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
 func TestGCRules(t *testing.T) {
@@ -41,7 +42,7 @@ func TestGCRules(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var c clock
 			c.micros.Store(6 * hour)
-			r := open(t, engine.Options{Clock: c.now})
+			r := open(t, engine.Options{Clock: c.now, Steady: c.steady})
 			r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: tt.policy}, "g": {}})
 			for h := range int64(5) {
 				apply(t, r, "row", set("f", "q", (h+1)*hour, "v"))
@@ -75,7 +76,7 @@ func TestGCRules(t *testing.T) {
 func TestGCKeepsWhatIsNew(t *testing.T) {
 	var c clock
 	c.micros.Store(time.Hour.Microseconds())
-	r := open(t, engine.Options{Clock: c.now})
+	r := open(t, engine.Options{Clock: c.now, Steady: c.steady})
 	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxVersionsPolicy(1)}})
 	stop := make(chan struct{})
 	collected := make(chan error, 1)
@@ -117,7 +118,7 @@ func TestGCKeepsWhatIsNew(t *testing.T) {
 func TestGCRunsInTheBackground(t *testing.T) {
 	var c clock
 	c.micros.Store(time.Hour.Microseconds())
-	r := open(t, engine.Options{Clock: c.now, GCInterval: time.Millisecond})
+	r := open(t, engine.Options{Clock: c.now, Steady: c.steady, GCInterval: time.Millisecond})
 	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxAgePolicy(time.Minute)}})
 	apply(t, r, "row", set("f", "q", 1000, "v"))
 	for range 3000 {

@@ -21,6 +21,9 @@ type Options struct {
 	NoSync bool
 	// Clock gives server timestamps and the age of cells. Nil means time.Now.
 	Clock func() time.Time
+	// Steady tells how much time has passed, by a clock that nobody sets: while Clock is ahead of it nothing is collected. Nil
+	// means the process's monotonic clock, and that the folder remembers the time. Tests that move Clock move it too.
+	Steady func() time.Duration
 	// GCInterval is the time between two passes that remove what the families' rules no longer keep; the first begins
 	// after 5 seconds at most. A pass works for about a twentieth of the time that it takes, and rests for the others, so
 	// that of a large store takes hours. 0 means one minute, negative means never (RunGC still works).

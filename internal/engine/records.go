@@ -16,12 +16,14 @@ import (
 //	0x00 'i'                       the number that the next table gets (4)
 //	0x00 't' | table's full name   a tableRecord
 //	0x00 'v' | table (4) | name    an authorized view
+//	0x00 'c'                       the latest time that was believed, in microseconds since 1970 (8)
 //
 // Records of tables and views begin with a byte for their own version. Integers are big-endian.
 const recordVersion = 1
 
 func keyVersion() []byte          { return []byte{spaceMeta, 'f'} }
 func keyNextTable() []byte        { return []byte{spaceMeta, 'i'} }
+func keyHighTime() []byte         { return []byte{spaceMeta, 'c'} }
 func keyTable(name string) []byte { return append([]byte{spaceMeta, 't'}, name...) }
 func keyViews(table uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceMeta, 'v'}, table)

@@ -143,7 +143,7 @@ func TestSpaceComesBack(t *testing.T) {
 			var c clock
 			c.micros.Store(hour.Microseconds())
 			dir := t.TempDir()
-			r := open(t, engine.Options{Dir: dir, Clock: c.now, MemTableBytes: tt.memory, NoSync: true})
+			r := open(t, engine.Options{Dir: dir, Clock: c.now, Steady: c.steady, MemTableBytes: tt.memory, NoSync: true})
 			r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxAgePolicy(hour)}, "g": {}})
 			tt.give(t, r, &c)
 			if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 0 {
@@ -159,7 +159,7 @@ func TestSpaceComesBackAfterReopening(t *testing.T) {
 	var c clock
 	c.micros.Store(hour.Microseconds())
 	dir := t.TempDir()
-	o := engine.Options{Dir: dir, Clock: c.now, NoSync: true}
+	o := engine.Options{Dir: dir, Clock: c.now, Steady: c.steady, NoSync: true}
 	r := open(t, o)
 	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxAgePolicy(hour)}})
 	fillNoise(t, r, &c, "f", "row", 3000)
@@ -185,7 +185,7 @@ func TestSpaceComesBackAfterReopening(t *testing.T) {
 func TestCompactionIsWorthIt(t *testing.T) {
 	var c clock
 	c.micros.Store(hour.Microseconds())
-	r := open(t, engine.Options{Dir: t.TempDir(), Clock: c.now, MemTableBytes: 1 << 20, NoSync: true})
+	r := open(t, engine.Options{Dir: t.TempDir(), Clock: c.now, Steady: c.steady, MemTableBytes: 1 << 20, NoSync: true})
 	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxAgePolicy(hour)}, "g": {}})
 	fillNoise(t, r, &c, "g", "row", 6000) // 14 MB that stay
 	for i := range 3 {
@@ -213,7 +213,7 @@ func TestCompactionIsWorthIt(t *testing.T) {
 func TestGCRests(t *testing.T) {
 	var c clock
 	c.micros.Store(hour.Microseconds())
-	r := open(t, engine.Options{Clock: c.now})
+	r := open(t, engine.Options{Clock: c.now, Steady: c.steady})
 	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxAgePolicy(hour)}})
 	fillRows(t, r, 10_000)
 	c.advance(2 * hour)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -43,4 +44,10 @@ type Store struct {
 	Families func([]catalog.Dataset) ([]Family, error)
 	// Ensure is tsdb.Store.Ensure for datasets of which there is no schema.
 	Ensure func(context.Context, []catalog.Dataset) error
+	// Confirmed returns the time to delete by. Its error is tsdb.ErrClock where the clock is not believed.
+	Confirmed func(context.Context) (time.Time, error)
+	// Earliest is the earliest that it may be now: what has not ended by then is treated as in force.
+	Earliest func() time.Time
+	// WatchClock makes the store go by the engine's watch over the clock that both have.
+	WatchClock func(*clock.Watch)
 }

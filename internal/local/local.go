@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/inproc"
 )
@@ -32,6 +33,9 @@ func Open(opts engine.Options) (*Server, error) {
 
 // Register makes s answer for the data API and the table admin API.
 func (s *Server) Register(r grpc.ServiceRegistrar) { s.engine.Register(r) }
+
+// Watch returns the server's watch over its clock.
+func (s *Server) Watch() *clock.Watch { return s.engine.Watch() }
 
 // Dial returns a connection to the server, through the interceptors in opts, the first one outermost.
 func (s *Server) Dial(opts ...grpc.DialOption) (*grpc.ClientConn, error) {

@@ -103,6 +103,19 @@ func (l *faults) say(level slog.Level, message string, attrs ...slog.Attr) {
 	}
 }
 
+// Clock tells by how much the store's clock is ahead, or behind where that is negative; 0 that it is right again.
+func (p *Probe) Clock(ahead time.Duration) {
+	switch {
+	case p == nil || p.logs == nil:
+	case ahead > 0:
+		p.logs.say(slog.LevelWarn, "the clock is ahead; nothing is deleted by age", slog.Duration("ahead", ahead.Round(time.Second)))
+	case ahead < 0:
+		p.logs.say(slog.LevelWarn, "the clock is behind", slog.Duration("behind", -ahead.Round(time.Second)))
+	default:
+		p.logs.say(slog.LevelInfo, "the clock is right again")
+	}
+}
+
 // close logs what was only counted so far.
 func (l *faults) close() {
 	if l == nil {

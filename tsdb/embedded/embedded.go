@@ -30,7 +30,9 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -67,7 +69,9 @@ type Options struct {
 	GCInterval time.Duration
 	// Timeouts bound every call. Zero fields mean the defaults.
 	Timeouts tsdb.Timeouts
-	// Clock tells the time by which points expire and are late. Nil is time.Now.
+	// Clock tells the time by which points expire and are late. Nil is time.Now. With a Dir, a clock that jumps ahead is not
+	// believed, as tsdb.ErrClock describes, and nothing expired is removed until it is. In memory, where a Clock is a test's own,
+	// each move of it counts as time that has passed.
 	Clock func() time.Time
 	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
 	CursorKeys [][]byte
@@ -141,7 +145,11 @@ func openServer(ctx context.Context, o engine.Options) (*local.Server, error) {
 }
 
 func (o Options) engine() engine.Options {
-	return engine.Options{Dir: o.Dir, NoSync: o.NoSync, Clock: o.Clock, GCInterval: o.GCInterval, CacheBytes: o.CacheBytes, Logger: o.Logger}
+	opts := engine.Options{Dir: o.Dir, NoSync: o.NoSync, Clock: o.Clock, GCInterval: o.GCInterval, CacheBytes: o.CacheBytes, Logger: o.Logger}
+	if o.Dir == "" && o.Clock != nil {
+		opts.Steady = clock.Follow(o.Clock)
+	}
+	return opts
 }
 
 func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Store, error) {
@@ -169,5 +177,10 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
+	in, err := store.Inside(inside.Key{})
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	in.WatchClock(server.Watch())
 	return store, nil
 }

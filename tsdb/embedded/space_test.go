@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -19,17 +19,18 @@ import (
 
 // TestExpiredPointsGiveTheirSpaceBack: a folder whose points have all expired, their heads too, ends at about the size of an
 // empty one, while it is open and without any call; and what has not expired is still there.
-func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
+func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) { synctest.Test(t, giveSpaceBack) }
+
+func giveSpaceBack(t *testing.T) {
+	begin := time.Now()
 	opts := tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "d1", Policy: gc.MaxAge(24 * time.Hour)},
 		Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3},
 	}
 	frames := tsdb.MustDefine("frames", tsdb.Key("camera"), codec.Bytes(), opts)
-	var now atomic.Int64
-	now.Store(noon.UnixNano())
 	dir := t.TempDir()
 	store, err := embedded.New(t.Context(), embedded.Options{
-		Dir: dir, NoSync: true, GCInterval: 20 * time.Millisecond, Clock: func() time.Time { return time.Unix(0, now.Load()) },
+		Dir: dir, NoSync: true, GCInterval: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
 	if err := store.Ensure(t.Context(), frames, temps); err != nil {
 		t.Fatal(err)
 	}
-	if err := temps.For(store, acme).Put(t.Context(), roof, noon, 1); err != nil {
+	if err := temps.For(store, acme).Put(t.Context(), roof, begin, 1); err != nil {
 		t.Fatal(err)
 	}
 	repo := frames.For(store, acme)
@@ -53,7 +54,7 @@ func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
 				x ^= x << 17
 				value = binary.LittleEndian.AppendUint64(value, x)
 			}
-			at := noon.Add(-time.Duration(n) * time.Minute)
+			at := begin.Add(-time.Duration(n) * time.Minute)
 			points = append(points, tsdb.Point[[]byte]{Entity: tsdb.NewEntity(strconv.Itoa(camera)), Time: at, Value: value})
 		}
 		if _, err := repo.PutMany(t.Context(), points); err != nil {
@@ -63,7 +64,7 @@ func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
 	if size := folderSize(t, dir); size < 4<<20 { // some may not be on disk yet
 		t.Fatalf("the folder has %d bytes with 8 MB of points", size)
 	}
-	now.Add(int64(48 * time.Hour))
+	time.Sleep(48 * time.Hour)
 	size := int64(0)
 	for range 1500 { // files go in the background
 		if size = folderSize(t, dir); size < 1<<20 {

@@ -46,6 +46,6 @@ func (a *MessageAdder[T]) Add(ctx context.Context, id string, e tsdb.Entity, t t
 	if err != nil {
 		return false, errorOf(rejected(err))
 	}
-	added, out := a.rollup.added.AddMessage(ctx, in.Table, addition.Message{Key: p.key, ID: id, Event: p.event, Clock: in.Store.Clock})
+	added, out := a.rollup.added.AddMessage(ctx, in.Table, addition.Message{Key: p.key, ID: id, Event: p.event, Clock: in.Store.Earliest})
 	return added, errorOf(outcome(in, out))
 }

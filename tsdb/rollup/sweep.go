@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 
@@ -17,8 +18,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// markPage is how many rows of marks are read at once.
-const markPage = 500
+const (
+	// markPage is how many rows of marks are read at once.
+	markPage = 500
+	// maxAhead is how far ahead a mark may be to be waited for.
+	maxAhead = 10 * time.Minute
+)
 
 // sweep goes over the marks of one rollup of one tenant.
 type sweep[T any] struct {
@@ -65,13 +70,17 @@ func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, n
 
 // settle does what is due of a page, some rows at once, then tells the coarser rollups, and then takes the marks away.
 func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
+	now, err := s.in.Store.Confirmed(ctx)
+	if err != nil {
+		return err
+	}
 	done := make([]settled, len(page))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(s.worker.opts.Width, len(page)) {
 		workers.Go(func() {
 			for i := range next {
-				done[i] = s.row(ctx, page[i])
+				done[i] = s.row(ctx, page[i], now)
 			}
 		})
 	}
@@ -84,6 +93,10 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		return err
 	}
 	told := s.bulk(ctx, s.tell(page, done))
+	if now, err = s.in.Store.Confirmed(ctx); err != nil {
+		return err // what was computed may lack points that looked expired
+	}
+	young := s.young(now)
 	var clear []bt.Entry
 	for i := range page {
 		d := &done[i]
@@ -91,11 +104,15 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 			p.Buckets += d.changed
 			p.Waiting += len(page[i].slots) - len(d.slots)
 		})
-		if len(d.slots) > 0 && told {
-			clear = append(clear, s.clearing(page[i], d.slots))
+		// A mark that is young again, as the clock was set back meanwhile, may hide those of later writes.
+		again := slices.ContainsFunc(d.slots, func(slot slot) bool { return slot.at > young })
+		if len(d.slots) > 0 && told && !again {
 			s.pass.count(func(p *Pass) { p.Marks += len(d.slots) })
 		} else if len(d.slots) > 0 {
-			d.waits = earlier(d.waits, d.due)
+			d.waits, d.slots = earlier(d.waits, d.due), nil
+		}
+		if len(d.slots)+len(d.ahead) > 0 {
+			clear = append(clear, s.clearing(page[i], d.slots, d.ahead, now))
 		}
 		s.pass.waits(s.in.Dataset, s.name, d.waits)
 	}
@@ -103,9 +120,15 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 	return cause.Of(ctx)
 }
 
+// young returns the time up to which a mark's write has ended.
+func (s *sweep[T]) young(now time.Time) bigtable.Timestamp {
+	return bigtable.Time(now.Add(-s.worker.opts.Settle))
+}
+
 // settled is what was done of one row of marks.
 type settled struct {
 	slots   []slot  // whose marks are done with
+	ahead   []slot  // whose marks a clock made that was ahead
 	due     int64   // since when the first of them was, in milliseconds; 0 for none
 	waits   int64   // likewise of those that are closed, and stay
 	starts  []int64 // of the buckets in them
@@ -113,12 +136,16 @@ type settled struct {
 }
 
 // row computes the buckets of a row of marks that are due.
-func (s *sweep[T]) row(ctx context.Context, m marked) (done settled) {
-	now := s.in.Store.Clock()
+func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settled) {
 	computable := max(s.computable(now), s.oldest(now))
-	young := bigtable.Time(now.Add(-s.worker.opts.Settle))
+	young := s.young(now)
 	var due []span
+	latest := bigtable.Time(now.Add(maxAhead))
 	for _, slot := range m.slots {
+		if slot.at > latest {
+			done.ahead = append(done.ahead, slot)
+			continue
+		}
 		since := slot.at.Time().UnixMilli()
 		if starts := s.starts([]span{slot.span}, span{0, maxMillis}); len(starts) > 0 {
 			since = max(since, s.endOf(starts[len(starts)-1])+s.entry.Late)
@@ -191,10 +218,16 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 	return entries
 }
 
-// clearing returns the entry that takes marks away, as old as they were seen.
-func (s *sweep[T]) clearing(m marked, slots []slot) bt.Entry {
+// clearing returns the entry that takes marks away, as old as they were seen, and puts those that a clock made which was ahead to
+// the present: whose write is under way now has ended when that is old enough.
+func (s *sweep[T]) clearing(m marked, slots, ahead []slot, now time.Time) bt.Entry {
 	var buf [256]byte
-	e := bt.Entry{Key: string(s.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots)}
+	e := bt.Entry{Key: string(s.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots) + 2*len(ahead)}
+	at := bigtable.Time(s.in.Store.Clock()).TruncateToMilliseconds()
+	for _, slot := range ahead {
+		e.Mutation.DeleteTimestampRange(inside.MarkFamily, slot.column, bigtable.Time(now.Add(maxAhead)).TruncateToMilliseconds(), 0)
+		e.Mutation.Set(inside.MarkFamily, slot.column, at, nil)
+	}
 	for _, slot := range slots {
 		e.Mutation.DeleteTimestampRange(inside.MarkFamily, slot.column, 0, slot.at+1000)
 	}

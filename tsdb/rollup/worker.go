@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,7 +156,8 @@ func (p *pass) fail(err error) {
 }
 
 // Pass goes over all tenants once: it computes what is marked, closed and old enough. The error is the first of those that
-// OnError was told of; what could be done is done all the same. It costs two requests a tenant and rollup where nothing is marked.
+// OnError was told of; what could be done is done all the same. While the store's clock is not believed nothing is, and the error
+// matches tsdb.ErrClock. It costs two requests a tenant and rollup where nothing is marked.
 func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
 		return Pass{}, invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
@@ -164,6 +166,10 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	p := &pass{told: w.opts.OnError, lag: newLag(w.in.Clock())}
+	if _, err := w.in.Confirmed(ctx); err != nil {
+		p.fail(err)
+		return p.done, cmp.Or(cause.Of(ctx), err)
+	}
 	for id, err := range w.tenants(ctx) {
 		if err != nil {
 			p.fail(err)

@@ -95,7 +95,10 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 		return err
 	}
 	m := &e.mark
-	anew := !m.inForce(e.now())
+	if err := e.checkClock(ctx); err != nil {
+		return err
+	}
+	anew := !m.inForce(e.Earliest())
 	if anew {
 		if err := e.roomForMark(ctx); err != nil {
 			return err
@@ -115,6 +118,15 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 	}
 	e.tell(0)
 	return e.announce(ctx)
+}
+
+// checkClock refuses to go by a clock that is not believed, where a mark ends by it.
+func (e *erasure) checkClock(ctx context.Context) error {
+	if e.opts.Keep == 0 && e.mark.rec.Keep == 0 && e.mark.rec.Until.IsZero() {
+		return nil
+	}
+	_, err := e.Confirmed(ctx)
+	return err
 }
 
 // fresh is the report of an erasure that begins.
@@ -309,6 +321,9 @@ func (e *erasure) finish(ctx context.Context) error {
 		if err := e.dropProfile(ctx); err != nil {
 			return err
 		}
+	}
+	if err := e.checkClock(ctx); err != nil {
+		return err
 	}
 	rec.Verified = e.now()
 	rec.State, rec.Next = Erased, nil

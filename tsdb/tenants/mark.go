@@ -109,7 +109,7 @@ func (r room) announce(ctx context.Context) error {
 
 // roomForMark refuses a mark that would be one too many, and takes away those that are over.
 func (e *erasure) roomForMark(ctx context.Context) error {
-	n, now := 0, e.now()
+	n, now := 0, e.Earliest()
 	var over []catalog.Mark
 	for m, err := range catalog.Marks(ctx, e.Table) {
 		switch {
@@ -123,6 +123,14 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 	}
 	if n >= catalog.MostMarks {
 		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, each of which every store holds", catalog.MostMarks))
+	}
+	if len(over) > 0 {
+		var err error
+		if now, err = e.Confirmed(ctx); errors.Is(err, tsdb.ErrClock) {
+			return nil // it is reported, and marks that are over do no harm
+		} else if err != nil {
+			return err
+		}
 	}
 	for _, o := range over {
 		id, err := tenant.Parse(o.Tenant)

@@ -106,7 +106,7 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 // welcome refuses a tenant that is erased, or admits it again.
 func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 	m, err := r.mark(ctx, id, "")
-	if err != nil || !m.inForce(r.now()) {
+	if err != nil || !m.inForce(r.Earliest()) {
 		return err
 	}
 	if readmit {

@@ -17,7 +17,9 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -33,7 +35,8 @@ type Options struct {
 	Dir string
 	// Timeouts bound every call of the store. Zero fields mean the store's defaults.
 	Timeouts tsdb.Timeouts
-	// Clock tells the time by which points expire and are late. Nil is time.Now.
+	// Clock tells the time by which points expire and are late. Nil is time.Now. Each move of it counts as time that has
+	// passed, so tsdb.ErrClock does not occur.
 	Clock func() time.Time
 	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
 	CursorKeys [][]byte
@@ -61,7 +64,11 @@ type Options struct {
 func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
 	ctx := context.Background()
-	server, err := local.Open(engine.Options{Dir: opts.Dir, Clock: opts.Clock, GCInterval: -1})
+	conf := engine.Options{Dir: opts.Dir, Clock: opts.Clock, GCInterval: -1}
+	if opts.Clock != nil {
+		conf.Steady = clock.Follow(opts.Clock)
+	}
+	server, err := local.Open(conf)
 	fatal(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	conn := &Conn{backend: backend{server: server}}
@@ -77,6 +84,9 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 		Telemetry: opts.Telemetry, RequireTenant: opts.RequireTenant, Views: len(opts.Views) > 0,
 	})
 	fatal(t, err)
+	in, err := store.Inside(inside.Key{})
+	fatal(t, err)
+	in.WatchClock(server.Watch())
 	t.Cleanup(func() {
 		_ = store.Close()
 		_ = admin.Close()

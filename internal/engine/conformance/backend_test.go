@@ -129,6 +129,7 @@ func newClock() *clock {
 	return c
 }
 
+func (c *clock) steady() time.Duration         { return time.Duration(c.micros.Load()) * time.Microsecond }
 func (c *clock) now() time.Time                { return time.UnixMicro(c.micros.Load()) }
 func (c *clock) timestamp() bigtable.Timestamp { return bigtable.Timestamp(c.micros.Load()) }
 func (c *clock) advance(d time.Duration)       { c.micros.Add(d.Microseconds()) }

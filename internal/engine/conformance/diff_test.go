@@ -52,7 +52,7 @@ func TestViewIsTheFake(t *testing.T) {
 func diff(t *testing.T, g *generator, seed uint64, steps int) {
 	fs := vfs.NewMem()
 	dial := func(t testing.TB, c *clock) server {
-		eng, err := engine.Open(engine.Options{Dir: "data", FS: fs, Clock: c.now, GCInterval: -1, MemTableBytes: 64 << 10})
+		eng, err := engine.Open(engine.Options{Dir: "data", FS: fs, Clock: c.now, Steady: c.steady, GCInterval: -1, MemTableBytes: 64 << 10})
 		if err != nil {
 			t.Fatal(err)
 		}

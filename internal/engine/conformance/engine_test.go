@@ -18,7 +18,7 @@ func init() {
 // openEngine opens an engine in memory whose garbage is collected only on demand.
 func openEngine(t testing.TB, c *clock) *engine.Engine {
 	t.Helper()
-	eng, err := engine.Open(engine.Options{Clock: c.now, GCInterval: -1})
+	eng, err := engine.Open(engine.Options{Clock: c.now, Steady: c.steady, GCInterval: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,219 @@
+package rollup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// wrong is the machine's clock in a bubble, and by how much it is wrong.
+type wrong struct{ by atomic.Int64 }
+
+func (w *wrong) now() time.Time       { return time.Now().Add(time.Duration(w.by.Load())) }
+func (w *wrong) set(by time.Duration) { w.by.Store(int64(by)) }
+
+const year = 365 * 24 * time.Hour
+
+func month() tsdb.SchemaOptions {
+	return tsdb.SchemaOptions{Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}}
+}
+
+// TestWorkerWithAClockAhead: a pass with a clock that is years ahead takes no mark, and the next one with the right time computes
+// what it would have computed.
+func TestWorkerWithAClockAhead(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		w := new(wrong)
+		store, err := embedded.New(t.Context(), embedded.Options{Dir: t.TempDir(), Clock: w.now, GCInterval: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		checkAhead(t, store, w)
+	})
+}
+
+// checkAhead does so on a store whose clock w sets.
+func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
+	hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
+	opts := month()
+	opts.Rollups = []tsdb.Rollup{hour}
+	schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), opts)
+	if err := store.Ensure(t.Context(), schema); err != nil && !errors.Is(err, tsdb.ErrNoAdmin) {
+		t.Fatal(err)
+	}
+	repo := schema.For(store, acme)
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.Put(t.Context(), roof, time.Now().Add(-3*time.Hour), reading{TempC: 5}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Minute)
+	for _, by := range []time.Duration{4 * year, 31 * 24 * time.Hour, time.Minute} {
+		w.set(by)
+		if p, err := worker.Pass(t.Context()); !errors.Is(err, tsdb.ErrClock) || p.Marks != 0 {
+			t.Errorf("a pass with a clock that is %v ahead: %+v, %v; want ErrClock", by, p, err)
+		}
+		w.set(0)
+	}
+	if p, err := worker.Pass(t.Context()); err != nil || p.Buckets != 1 || p.Marks != 1 {
+		t.Errorf("a pass with the right time: %+v, %v; want one bucket and one mark", p, err)
+	}
+}
+
+// TestWorkerAsksTheServiceForTheTime: a worker that starts with a clock which is ahead of the service's does nothing for as long as
+// it is, and one that is not works at once.
+func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
+		opts := month()
+		opts.Rollups = []tsdb.Rollup{hour}
+		_, conn := tsdbtest.Open(t, tsdbtest.Options{}, tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), opts))
+		w := new(wrong)
+		client, _ := tsdbtest.Clients(t, conn)
+		store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		checkAhead(t, store, w)
+	})
+}
+
+// TestAheadOfTheServiceForLong: a clock that keeps step is not believed against the service's.
+func TestAheadOfTheServiceForLong(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
+		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+		_, conn := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+		w := new(wrong)
+		w.set(year)
+		client, _ := tsdbtest.Clients(t, conn)
+		store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 60 {
+			if _, err := worker.Pass(t.Context()); !errors.Is(err, tsdb.ErrClock) {
+				t.Fatalf("a pass a year ahead of the service: %v, want ErrClock", err)
+			}
+			time.Sleep(time.Minute)
+		}
+		w.set(0)
+		if _, err := worker.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestClockStepsDuringAPass: while a pass has computed a row and not yet taken its marks, the clock steps and another point is
+// written. Its mark stays, whichever way the clock went.
+func TestClockStepsDuringAPass(t *testing.T) {
+	for _, step := range []time.Duration{-2 * time.Hour, -5 * time.Minute, -40 * time.Second, 40 * time.Second} {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			addBubble(t, func(t *testing.T) {
+				var do func()
+				o := newOne(t, rollup.Options{}, gc.Class{}, grpc.WithChainUnaryInterceptor(
+					func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+						if f := do; f != nil && strings.HasSuffix(method, string(tsdbtest.CheckAndMutateRow)) {
+							do = nil
+							f()
+						}
+						return invoker(ctx, method, req, reply, cc, opts...)
+					}))
+				o.now = start.Add(3 * time.Hour)
+				o.put(t, start, 1)
+				o.now = o.now.Add(3 * time.Minute)
+				stepped := false
+				do = func() {
+					stepped = true
+					o.now = o.now.Add(step)
+					o.put(t, start.Add(time.Minute), 2)
+				}
+				o.pass(t)
+				if !stepped {
+					t.Fatal("the pass has replaced nothing")
+				}
+				o.now = start.Add(5 * time.Hour)
+				o.want(t, "read", o.sums(t), 3)
+				o.pass(t)
+				o.want(t, "stored", o.stored(t), 3)
+			})
+		})
+	}
+}
+
+// TestMarksFromTheFuture: a point that was written with a clock years ahead is in what is stored, soon after the clock is right.
+func TestMarksFromTheFuture(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		o := newOne(t, rollup.Options{}, gc.Class{})
+		o.now = start.Add(4 * year)
+		o.put(t, start, 1)
+		o.now = start.Add(3 * time.Hour)
+		o.put(t, start.Add(time.Minute), 2)
+		if p := o.pass(t); p.Marks != 0 || p.Waiting != 1 {
+			t.Errorf("a mark that no write can have made: %+v, want it to wait", p)
+		}
+		o.want(t, "stored", o.stored(t))
+		o.want(t, "read", o.sums(t), 3)
+		o.now = o.now.Add(3 * time.Minute)
+		if p := o.pass(t); p.Marks != 1 || p.Buckets != 1 {
+			t.Errorf("some minutes later: %+v, want its bucket", p)
+		}
+		o.want(t, "stored", o.stored(t), 3)
+		if p := o.pass(t); p != (rollup.Pass{Tenants: 1}) {
+			t.Errorf("nothing left: %+v", p)
+		}
+	})
+}
+
+// TestMessagesWithAClockAhead: a message that is delivered again while the clock is ahead of what a row remembers counts once.
+func TestMessagesWithAClockAhead(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		w := new(wrong)
+		store, err := embedded.New(t.Context(), embedded.Options{Dir: t.TempDir(), Clock: w.now, GCInterval: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Hour})
+		schema := tsdb.MustDefine("ads", tsdb.Key("ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+		if err := store.Ensure(t.Context(), schema); err != nil {
+			t.Fatal(err)
+		}
+		in := rollup.Messages(r, schema.For(store, acme))
+		at, ad := time.Now(), tsdb.NewEntity("7")
+		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
+			t.Fatalf("the first delivery: %v, %v", added, err)
+		}
+		w.set(24 * time.Hour)
+		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || added {
+			t.Errorf("delivered again a day ahead: %v, %v; want false", added, err)
+		}
+		w.set(0)
+		time.Sleep(2 * time.Hour)
+		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
+			t.Errorf("delivered again after two hours, beyond what is remembered: %v, %v; want true", added, err)
+		}
+	})
+}
