@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
-	watch "github.com/tidemark-go/tidemark/internal/clock"
+	wallclock "github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -144,7 +144,7 @@ func TestLatePointDoesNotWin(t *testing.T) {
 // TestHeadsAreCollected runs the engine's collection: what is left is what was shown.
 func TestHeadsAreCollected(t *testing.T) {
 	c := &clock{now: start}
-	server, err := local.Open(engine.Options{Clock: c.Now, Steady: watch.Follow(c.Now), GCInterval: time.Millisecond})
+	server, err := local.Open(engine.Options{Clock: c.Now, Steady: wallclock.Follow(c.Now), GCInterval: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
