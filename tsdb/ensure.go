@@ -74,7 +74,7 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 	if exists {
 		missing, diffs = compareFamilies(families, info)
 		if _, none := missing[catalog.Family]; !none {
-			if st, err = catalog.Load(ctx, s.whole, names(shapes)); err != nil {
+			if st, err = catalog.Load(ctx, s.whole.SingleCluster(), names(shapes)); err != nil {
 				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
 			}
 		}

@@ -28,7 +28,7 @@ func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 	}
 	if settling != nil {
 		rows.ByRow(ctx, len(settling), insertWidth, func(i int) string { return settling[i].key }, func(ctx context.Context, n int) {
-			if err := s.settleMerged(ctx, rows, settling[n], once); err != nil {
+			if err := s.settleMerged(ctx, rows.SingleCluster(), settling[n], once); err != nil {
 				outs[settled[n]] = both(outs[settled[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
 			}
 		})

@@ -73,6 +73,17 @@ func (r *Repository[T]) Unlimited(inside.Key) *Repository[T] {
 	return &free
 }
 
+// SingleCluster returns a repository whose calls all go through the app profile of conditional writes, for what packages of
+// this module read to write by it.
+func (r *Repository[T]) SingleCluster(inside.Key) *Repository[T] {
+	if r == nil || r.rows == nil {
+		return r // Inside says what is wrong with it
+	}
+	out := *r
+	out.rows = r.rows.SingleCluster()
+	return &out
+}
+
 // unexpired returns the oldest time from which on no point has expired in any class.
 func (d *dataset) unexpired(now time.Time) int64 {
 	h := d.horizon(now)

@@ -205,27 +205,6 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestRefusedWritesMarkNothing: what is there was marked by those who wrote it.
-func TestRefusedWritesMarkNothing(t *testing.T) {
-	s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(),
-		tsdb.SchemaOptions{FirstWins: true, Rollups: three[codec.Record]()}))
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
-	repo := s.For(store, acme)
-	if err := repo.Put(t.Context(), roof, start, record(1)); err != nil {
-		t.Fatal(err)
-	}
-	wipe(t, table)
-	if err := repo.Put(t.Context(), roof, start, record(2)); !errors.Is(err, tsdb.ErrExists) {
-		t.Fatal(err)
-	}
-	if ok, err := repo.PutIfAbsent(t.Context(), roof, start, record(2)); ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	if got := marksIn(t, table); len(got) > 0 {
-		t.Errorf("refused writes marked %q", got)
-	}
-}
-
 // TestAMarkThatFails: a point whose mark is not stored is not said to be stored, and repeating the call puts it right.
 func TestAMarkThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {

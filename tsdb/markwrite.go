@@ -9,26 +9,41 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// sendMarks marks the rollups of conditional writes once they are stored, by this call or an earlier one, and makes outs the
-// outcomes of both together. With once it makes one attempt.
-func (s *Store) sendMarks(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool) {
+// sendMarked makes conditional writes of which each is sent by its index, side by side, those of one row in their order. It
+// marks them first and leaves those whose marks fail: a program that ended between a write and its mark would leave a rollup
+// wrong for good. Marks and writes share the timeout of writes, so that no worker takes a mark before its point has landed. If
+// all that took longer by the clock nevertheless, they are marked again. With once it makes one attempt at the marks.
+func (s *Store) sendMarked(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
 	m := slotMarks{now: s.clock}
 	var in []int32
-	of := make([]span32, 0, len(writes))
+	of := make([]span32, len(writes))
 	for i, w := range writes {
 		from := int32(len(in))
-		if w.d.marked > 0 && !w.apart && outs[i].State != bt.Rejected {
+		if w.marks() {
 			in = m.add(in, w.d, w.key, w.cell)
 		}
-		of = append(of, span32{from: from, to: int32(len(in))})
+		of[i] = span32{from: from, to: int32(len(in))}
 	}
-	if len(in) == 0 {
+	left, bounded := make([]bool, len(writes)), ctx
+	began := s.clock()
+	if len(in) > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, rows.Timeouts().Write)
+		defer cancel()
+		left = markOutcomes(outs[:len(writes)], of, in, bulk(bounded, rows, m.entries(), once))
+	}
+	rows.ByRow(bounded, len(writes), insertWidth, func(i int) string { return writes[i].key }, func(ctx context.Context, i int) {
+		if !left[i] {
+			send(ctx, i)
+		}
+	})
+	if len(in) == 0 || s.clock().Sub(began) <= rows.Timeouts().Write {
 		return
 	}
-	answers := bulk(ctx, rows, m.entries(), once)
+	again := bulk(ctx, rows, m.entries(), once)
 	for i := range writes {
 		for _, n := range in[of[i].from:of[i].to] {
-			outs[i] = marked(outs[i], answers[n])
+			outs[i] = marked(outs[i], again[n])
 		}
 	}
 }

@@ -71,19 +71,21 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err != nil {
 		return false, rejected(err).err()
 	}
-	// Head and marks are written after their point, also where an earlier try left them out.
-	after := w.head != "" && !w.apart || w.d.marked > 0
+	// The head is written after its point, also if an earlier try left it out.
+	after := w.head != "" && !w.apart
 	n := r.store.noted()
 	n.begin(&w)
 	in := r.store.insertion(&w)
 	in.Look = true
-	found, out := r.rows.Insert(ctx, in)
-	if out.State != bt.Rejected && after && found != bt.Other {
-		outs := []bt.Outcome{out}
-		r.store.sendHeads(ctx, r.rows, []*write{&w}, outs, false)
-		r.store.sendMarks(ctx, r.rows, []*write{&w}, outs, false)
-		out = outs[0]
+	var found bt.Inserted
+	writes, outs := []*write{&w}, make([]bt.Outcome, 1)
+	r.store.sendMarked(ctx, r.rows, writes, outs, false, func(ctx context.Context, _ int) {
+		found, outs[0] = r.rows.Insert(ctx, in)
+	})
+	if after && found != bt.Other {
+		r.store.sendHeads(ctx, r.rows, writes, outs, false)
 	}
+	out := outs[0]
 	n.inserted(&w, found, out.State)
 	if out.State != bt.Stored {
 		return false, r.store.outcome(out).err()

@@ -102,7 +102,7 @@ func (p *trial) conditional(ctx context.Context, cond bigtable.Filter, then, oth
 // check compares what is stored with what was written. The row is seen as a whole, so the control cell tells whether it is
 // the last state.
 func (p *trial) check(ctx context.Context) (seen bool, err error) {
-	row, err := p.store.whole.Row(ctx, p.key, bigtable.LatestNFilter(1))
+	row, err := p.store.whole.RowAsJudged(ctx, p.key, bigtable.LatestNFilter(1))
 	if err != nil {
 		return false, p.store.explain(err)
 	}

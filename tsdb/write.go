@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -76,6 +77,9 @@ func newWrite(d *dataset, points, heads rowkey.Space, path string, units int64, 
 // conditional reports whether the write depends on what its row holds, and so cannot go in bulk.
 func (w *write) conditional() bool { return w.d.firstWins || w.d.merge }
 
+// marks reports whether the write marks rollups.
+func (w *write) marks() bool { return w.d.marked > 0 && !w.apart }
+
 // entry returns the write as an entry of a bulk request.
 func (w *write) entry() bt.Entry {
 	m, n := w.d.write(w.cell, w.payload)
@@ -113,18 +117,23 @@ func (s *Store) sendMany(ctx context.Context, rows *bt.Table, writes []*write) [
 	return outcomes
 }
 
-// sendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads,
-// and marks them.
+// sendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads.
 // With once each is attempted once.
 func (s *Store) sendAlone(ctx context.Context, rows *bt.Table, writes []*write, once bool) []bt.Outcome {
 	ctx, cancel := rows.Bound(ctx, true)
 	defer cancel()
 	outs := make([]bt.Outcome, len(writes))
-	rows.ByRow(ctx, len(writes), insertWidth, func(i int) string { return writes[i].key }, func(ctx context.Context, i int) {
-		outs[i] = s.sendOne(ctx, rows, writes[i], once)
-	})
+	together := len(writes)
+	if slices.ContainsFunc(writes, (*write).marks) {
+		together = insertWidth // no write waits behind its marks until they are old
+	}
+	for from := 0; from < len(writes); from += together {
+		part, outs := writes[from:min(from+together, len(writes))], outs[from:]
+		s.sendMarked(ctx, rows, part, outs, once, func(ctx context.Context, i int) {
+			outs[i] = s.sendOne(ctx, rows, part[i], once)
+		})
+	}
 	s.sendHeads(ctx, rows, writes, outs, once)
-	s.sendMarks(ctx, rows, writes, outs, once)
 	return outs
 }
 

@@ -155,7 +155,7 @@ func (r *remembering) look(ctx context.Context, now int64) (added bool, err erro
 	}
 	switch {
 	case old > 0:
-		if out := r.table.Apply(ctx, r.Key, forget); out.State != bt.Stored {
+		if out := r.table.SingleCluster().Apply(ctx, r.Key, forget); out.State != bt.Stored {
 			return false, out.Err
 		}
 	case len(items) >= r.room():

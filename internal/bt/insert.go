@@ -47,7 +47,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	var before bigtable.Row
 	if in.Look && ctx.Err() == nil {
 		var err error
-		before, err = t.Row(ctx, in.Key, in.Exists())
+		before, err = t.RowAsJudged(ctx, in.Key, in.Exists())
 		in.Look = err == nil
 	}
 	for {
@@ -81,7 +81,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, before bigtable.Row, tr *Tracker) (Inserted, Outcome, bool) {
 	row, err := before, error(nil)
 	if row == nil || tr.doubt {
-		row, err = t.Row(ctx, in.Key, exists)
+		row, err = t.RowAsJudged(ctx, in.Key, exists)
 	}
 	switch {
 	case err != nil:

@@ -74,7 +74,7 @@ func (m *merger) try(ctx context.Context) (done bool) {
 	exists, into := m.At()
 	cond, then, otherwise := exists, (*bigtable.Mutation)(nil), m.Fresh
 	if m.look {
-		row, err := m.Row(ctx, m.Key, exists)
+		row, err := m.RowAsJudged(ctx, m.Key, exists)
 		if err != nil {
 			return m.fail(err)
 		}
@@ -137,7 +137,7 @@ func (m *merger) resolve(ctx context.Context) {
 		return
 	}
 	exists, into := m.At()
-	row, err := m.Row(ctx, m.Key, exists)
+	row, err := m.RowAsJudged(ctx, m.Key, exists)
 	if err != nil {
 		return
 	}

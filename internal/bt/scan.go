@@ -86,8 +86,7 @@ func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (ro
 	return row, nil
 }
 
-// RowAsJudged is Row by the way that conditional writes go: it sees all that they see, also where the table is replicated.
+// RowAsJudged is Row through the app profile of conditional writes: it sees all that they see, also if the table is replicated.
 func (t *Table) RowAsJudged(ctx context.Context, key string, filter bigtable.Filter) (bigtable.Row, error) {
-	judged := Table{data: t.cond, cond: t.cond, timeouts: t.timeouts}
-	return judged.Row(ctx, key, filter)
+	return t.SingleCluster().Row(ctx, key, filter)
 }

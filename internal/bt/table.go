@@ -28,6 +28,10 @@ func New(data, cond bigtable.TableAPI, timeouts Timeouts) *Table {
 	return &Table{data: data, cond: cond, timeouts: timeouts}
 }
 
+// SingleCluster returns the table with every call through the app profile of conditional writes. A read that a conditional
+// write depends on goes through it: another profile may answer from a cluster that has not heard of the latest writes.
+func (t *Table) SingleCluster() *Table { return New(t.cond, t.cond, t.timeouts) }
+
 // Bound returns ctx bounded by the timeout of scans where long is set, and of reads where it is not. A call of several
 // requests bounds them together.
 func (t *Table) Bound(ctx context.Context, long bool) (context.Context, context.CancelFunc) {

@@ -26,9 +26,9 @@ type Document struct {
 // Exists reports whether there is such a row.
 func (d Document) Exists() bool { return d.generation > 0 }
 
-// LoadDocument reads the document in a row.
+// LoadDocument reads the document in a row, as SaveDocument sees it.
 func LoadDocument(ctx context.Context, t *bt.Table, key string) (Document, error) {
-	row, err := t.Row(ctx, key, latest())
+	row, err := t.RowAsJudged(ctx, key, latest())
 	if err != nil || row == nil {
 		return Document{}, err
 	}

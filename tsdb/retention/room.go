@@ -73,7 +73,7 @@ func (r room) look(ctx context.Context) (actual, error) {
 	if _, ok := a.families[catalog.Family]; !ok {
 		return a, nil
 	}
-	if a.catalog, err = catalog.LoadAll(ctx, r.Table); err != nil {
+	if a.catalog, err = catalog.LoadAll(ctx, r.Table.SingleCluster()); err != nil {
 		return a, fmt.Errorf("retention: read the catalogue: %w", r.Explain(err))
 	}
 	return a, nil

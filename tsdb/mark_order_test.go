@@ -1,0 +1,144 @@
+package tsdb_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// conditionalSchemas are the options of schemas whose Put or PutIfAbsent is a conditional write.
+var conditionalSchemas = map[string]tsdb.SchemaOptions{
+	"plain":            {},
+	"first wins":       {FirstWins: true},
+	"first wins heads": {FirstWins: true, Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds},
+	"merge":            {Merge: true},
+	"merge heads":      {Merge: true, Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds},
+}
+
+// conditionalCalls are the calls of markCalls that are conditional writes in a schema.
+func conditionalCalls(opts tsdb.SchemaOptions, add time.Time) []markCall {
+	return slices.DeleteFunc(markCalls([]time.Time{start, start, start}, add), func(c markCall) bool {
+		return c.deletes || !opts.FirstWins && !opts.Merge && !strings.HasPrefix(c.name, "PutIfAbsent")
+	})
+}
+
+// beforeCondition calls f before each conditional write is sent.
+func beforeCondition(f func()) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if strings.HasSuffix(method, "/CheckAndMutateRow") && !strings.HasPrefix(string(req.(*btpb.CheckAndMutateRowRequest).RowKey), "!") {
+			f()
+		}
+		return invoker(ctx, method, req, reply, cc, opts...)
+	})
+}
+
+// TestConditionalWritesMarkFirst: when a conditional write is sent its mark is stored. A program that ends between the two
+// would leave a rollup without the point for good.
+func TestConditionalWritesMarkFirst(t *testing.T) {
+	add := start.Add(5*time.Hour + 17*time.Second)
+	for name, opts := range conditionalSchemas {
+		t.Run(name, func(t *testing.T) {
+			sent, look := 0, func() {}
+			opts.Rollups = three[codec.Record]()
+			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
+			hook := beforeCondition(func() { sent++; look() })
+			store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{hook}}, s)
+			repo := s.For(store, acme)
+			for _, c := range conditionalCalls(opts, add) {
+				look = func() {}
+				must[int](t)(repo.DeletePrefix(t.Context(), tsdb.AllEntities()))
+				if err := repo.Put(t.Context(), roof, start, record(0)); err != nil {
+					t.Fatal(err)
+				}
+				wipe(t, table)
+				sent = 0
+				want := wantMarks("r", "", "berlin#roof-7", c.times...)
+				look = func() {
+					if got := marksIn(t, table); !slices.Equal(got, want) {
+						t.Errorf("%s: marks are %q when it is sent, want %q", c.name, got, want)
+					}
+				}
+				if err := c.call(t.Context(), repo, t.TempDir()); err != nil || sent == 0 {
+					t.Errorf("%s: %v, %d conditional writes", c.name, err, sent)
+				}
+			}
+		})
+	}
+}
+
+// TestSlowConditionalWritesMarkAgain: a worker takes a mark, as it is old, before the write lands that it was made for. The
+// write marks again then.
+func TestSlowConditionalWritesMarkAgain(t *testing.T) {
+	add := start.Add(5*time.Hour + 17*time.Second)
+	for name, opts := range conditionalSchemas {
+		t.Run(name, func(t *testing.T) {
+			now, slow := start, func() {}
+			opts.Rollups = three[codec.Record]()
+			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
+			hook := beforeCondition(func() { slow() })
+			store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{hook}, Clock: func() time.Time { return now }}, s)
+			repo := s.For(store, acme)
+			for _, c := range conditionalCalls(opts, add) {
+				slow = func() {}
+				must[int](t)(repo.DeletePrefix(t.Context(), tsdb.AllEntities()))
+				if err := repo.Put(t.Context(), roof, start, record(0)); err != nil {
+					t.Fatal(err)
+				}
+				slow = func() {
+					now = now.Add(time.Minute)
+					wipe(t, table)
+				}
+				if err := c.call(t.Context(), repo, t.TempDir()); err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
+				got := marksIn(t, table)
+				for _, m := range wantMarks("r", "", "berlin#roof-7", c.times[len(c.times)-1]) {
+					if !slices.Contains(got, m) {
+						t.Errorf("%s: marks are %q, want %q too", c.name, got, m)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestNothingIsWrittenWithoutItsMark: a conditional write whose mark fails is not sent, and rejected.
+func TestNothingIsWrittenWithoutItsMark(t *testing.T) {
+	add := start.Add(5 * time.Hour)
+	isMark := func(key string) bool { return strings.Contains(key, "!mark.") }
+	for name, opts := range conditionalSchemas {
+		t.Run(name, func(t *testing.T) {
+			opts.Rollups = three[codec.Record]()
+			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
+			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+			repo := s.For(store, acme)
+			for _, c := range conditionalCalls(opts, add) {
+				if strings.Contains(c.name, "journal") {
+					continue // it waits
+				}
+				must[int](t)(repo.DeletePrefix(t.Context(), tsdb.AllEntities()))
+				conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, isMark).On(tsdbtest.MutateRows))
+				err := c.call(t.Context(), repo, "")
+				conn.Clear()
+				if err == nil || !strings.Contains(err.Error(), "rejected") {
+					t.Errorf("%s without its mark: %v, want it rejected", c.name, err)
+				}
+				for key := range rows(t, table) {
+					if strings.HasPrefix(key, "acme#") && !isMark(key) {
+						t.Errorf("%s without its mark has written %q", c.name, key)
+					}
+				}
+			}
+		})
+	}
+}
