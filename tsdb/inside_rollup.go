@@ -65,23 +65,18 @@ func (r *Repository[T]) take(path string, bytes int) error {
 	return r.limits().Write(r.tenant, r.schema.name, path, bytes)
 }
 
-// Unlimited returns a repository that its tenant's limits do not hold, for what packages of this module read of their own
-// accord.
-func (r *Repository[T]) Unlimited(inside.Key) *Repository[T] {
+// Unlimited returns a repository that its tenant's limits do not hold, for what packages of this module read in the
+// background. With single all its calls go through the app profile of conditional writes, for what writes by what it reads.
+func (r *Repository[T]) Unlimited(_ inside.Key, single bool) *Repository[T] {
+	if r == nil {
+		return nil // Inside says so
+	}
 	free := *r
 	free.unlimited = true
-	return &free
-}
-
-// SingleCluster returns a repository whose calls all go through the app profile of conditional writes, for what packages of
-// this module read to write by it.
-func (r *Repository[T]) SingleCluster(inside.Key) *Repository[T] {
-	if r == nil || r.rows == nil {
-		return r // Inside says what is wrong with it
+	if single && r.rows != nil {
+		free.rows = r.rows.SingleCluster()
 	}
-	out := *r
-	out.rows = r.rows.SingleCluster()
-	return &out
+	return &free
 }
 
 // unexpired returns the oldest time from which on no point has expired in any class.

@@ -42,6 +42,7 @@ type Store struct {
 	limits  *limit.Limiter   // nil for none
 	erased  *erasures
 	classes *kept[assigned]
+	entries entries
 	watch   *telemetry.Probe
 
 	requireTenant bool
@@ -122,6 +123,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	s.time.Report(s.watch.Clock)
 	s.erased = newErasures(s)
 	s.classes = newAssigned(s)
+	s.entries.store = s
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
 		s.keep = true
@@ -202,6 +204,7 @@ func (s *Store) Close() error {
 	s.cache.Close()
 	s.erased.close()
 	s.classes.close()
+	s.entries.close()
 	s.watch.Close()
 	return s.closers.close()
 }

@@ -84,6 +84,7 @@ type Entry struct {
 	Dataset
 	generation uint64
 	document   []byte
+	complete   complete
 }
 
 // State is what Load found.
@@ -148,7 +149,7 @@ func parseEntry(row bigtable.Row) (Entry, error) {
 		return e, fmt.Errorf("the catalogue's row %s has no generation: %w", row.Key(), err)
 	}
 	e.generation, e.document = gen, doc
-	return e, nil
+	return e, e.parseComplete()
 }
 
 // WriteFormat writes the format's version where the table has none. It reports false where there is one.
@@ -166,20 +167,7 @@ func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	mut := bigtable.NewMutation()
-	mut.Set(Family, columnDocument, 0, doc)
-	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(old.generation+1, 10)))
-	key := rowkey.DatasetRows + d.Name
-	if old.generation == 0 {
-		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)
-		return !exists && out.Err == nil, out.Err
-	}
-	same := bigtable.ChainFilters(
-		bigtable.ColumnFilter(columnGeneration),
-		bigtable.ValueFilter(strconv.FormatUint(old.generation, 10)),
-	)
-	matched, out := t.Conditional(ctx, key, same, mut, nil)
-	return matched && out.Err == nil, out.Err
+	return write(ctx, t, old, d.Name, doc)
 }
 
 // Same reports whether the two say the same, order included.

@@ -36,6 +36,8 @@ type Store struct {
 	Marks func(context.Context) error
 	// Classes reads the retention classes that profiles name as they are now, where the store has read them before.
 	Classes func(context.Context) error
+	// Entry returns the catalogue's entry of a dataset, at most some minutes old; the zero Entry for none.
+	Entry func(ctx context.Context, dataset string) (catalog.Entry, error)
 	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch where ctx carries another tenant, and
 	// tsdb.ErrErased where the tenant is erased.
 	Points func(ctx context.Context, d catalog.Dataset, id tenant.ID) (Points, error)

@@ -82,7 +82,8 @@ type applier struct {
 
 	doubt   []Item // asked for, and not known to be done
 	done    []Item
-	checked bool // conditional writes pass
+	checked bool            // conditional writes pass
+	noted   map[string]bool // datasets of which the catalogue says what is complete
 }
 
 // once looks, and makes what changes are left. It reports false where it has to look again.
@@ -104,6 +105,9 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 		return true, nil
 	}
 	if err := a.checkConditional(ctx, have, items); err != nil {
+		return false, err
+	}
+	if again, err := a.noteComplete(ctx, have); again || err != nil {
 		return false, err
 	}
 	if again, err := a.modify(ctx, items); again || err != nil {

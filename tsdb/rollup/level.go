@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -23,11 +24,21 @@ type level[T any] struct {
 	in     inside.Repository
 	at     inside.Rollup
 	source *level[T] // nil for the points
+	stored *catalog.Entry
 }
 
-// levels returns the rollups of a repository's schema, finer ones before those that are computed from them.
-func levels[T any](repo *tsdb.Repository[T]) (inside.Repository, []*level[T], error) {
+// levels returns the rollups of a repository's schema, finer ones before those that are computed from them. With single all
+// their calls go through the app profile of conditional writes.
+func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (inside.Repository, []*level[T], error) {
+	repo = repo.Unlimited(inside.Key{}, single)
 	in, err := repo.Inside(inside.Key{})
+	if err != nil {
+		return in, nil, err
+	}
+	if err := in.Admit(ctx); err != nil {
+		return in, nil, err
+	}
+	stored, err := in.Store.Entry(ctx, in.Dataset)
 	if err != nil {
 		return in, nil, err
 	}
@@ -37,7 +48,7 @@ func levels[T any](repo *tsdb.Repository[T]) (inside.Repository, []*level[T], er
 		if !ok {
 			continue // of another type: For could not have been given it
 		}
-		l := &level[T]{Rollup: def, repo: repo.Unlimited(inside.Key{}), table: in.Table, in: in, at: r}
+		l := &level[T]{Rollup: def, repo: repo, table: in.Table, in: in, at: r, stored: &stored}
 		for _, finer := range out {
 			if finer.name == def.opts.From {
 				l.source = finer
@@ -72,13 +83,13 @@ func (l *level[T]) oldest(now time.Time) int64 {
 }
 
 // computable returns from when on buckets can be computed: before, what they come from may have expired in part, or does
-// while it is read.
+// while it is read, by the policies that are declared, those that are stored, or shorter ones of before.
 func (l *level[T]) computable(now time.Time) int64 {
 	later := now.Add(l.table.Timeouts().Scan)
 	if l.source != nil {
-		return l.source.oldest(later)
+		return max(l.source.oldest(later), l.stored.CompleteFrom(l.source.entry.Class.Name, later))
 	}
-	return l.in.Whole(later)
+	return max(l.in.Whole(later), l.stored.PointsCompleteFrom(later))
 }
 
 // ceilMilli returns t in milliseconds, rounded up.

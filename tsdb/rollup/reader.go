@@ -22,7 +22,8 @@ import (
 // A bucket is read whole, by its start: an interval holds the buckets that start in it. Expired buckets are never visible.
 // What a rollup that is derived has marked is computed by the read, from the points or from the finer rollup: the answer is
 // that of the points, and only its cost depends on how far workers have come. Buckets whose points have expired since, in
-// part or all, stay as they were stored.
+// part or all, stay as they were stored. For that a store reads the catalogue's entry of the dataset, at most once a minute
+// while its rollups are used.
 type Reader[T any] struct {
 	rollup *Rollup[T]
 	repo   *tsdb.Repository[T]
@@ -34,16 +35,13 @@ func For[T any](r *Rollup[T], repo *tsdb.Repository[T]) *Reader[T] {
 	return &Reader[T]{rollup: r, repo: repo}
 }
 
-// level refuses what cannot be read.
-func (r *Reader[T]) level(ctx context.Context) (*level[T], error) {
+// level refuses what cannot be read. With single it is to be written too.
+func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	if r == nil || r.rollup == nil || r.repo == nil {
 		return nil, invalid.New(ErrInvalid, "reader", "zero", "one from For")
 	}
-	in, all, err := levels(r.repo)
+	_, all, err := levels(ctx, r.repo, single)
 	if err != nil {
-		return nil, err
-	}
-	if err := in.Admit(ctx); err != nil {
 		return nil, err
 	}
 	for _, l := range all {
@@ -128,7 +126,7 @@ func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Con
 
 // each calls visit with the buckets of an entity that start in an interval, until it returns false.
 func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, visit func(window.Bucket) bool) error {
-	l, err := r.level(ctx)
+	l, err := r.level(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -213,7 +211,7 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
 	if n == 0 {
-		_, err := r.level(ctx)
+		_, err := r.level(ctx, false)
 		return nil, err
 	}
 	err = r.each(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, func(b window.Bucket) bool {
@@ -233,7 +231,7 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 		}
 		op.End(err)
 	}()
-	l, err := r.level(ctx)
+	l, err := r.level(ctx, false)
 	if err != nil {
 		return window.Bucket{}, err
 	}
@@ -282,7 +280,7 @@ type Answer struct {
 func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) (answers []Answer, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupMany)
 	defer func() { op.End(err) }()
-	l, err := r.level(ctx)
+	l, err := r.level(ctx, false)
 	if err != nil {
 		return nil, err
 	}

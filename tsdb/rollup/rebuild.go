@@ -9,7 +9,6 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -53,10 +52,7 @@ type Rebuilt struct {
 func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildOptions) (buckets int, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupRebuild)
 	defer func() { op.End(err) }()
-	if r != nil {
-		r = &Reader[T]{rollup: r.rollup, repo: r.repo.SingleCluster(inside.Key{})}
-	}
-	l, err := r.level(ctx)
+	l, err := r.level(ctx, true)
 	if err != nil {
 		return 0, err
 	}

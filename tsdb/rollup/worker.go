@@ -194,11 +194,8 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 
 // pass works on one tenant: finer rollups first, so that what they change is in those that come from them.
 func (j job[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) error {
-	in, all, err := levels(j.For(w.store, id).SingleCluster(inside.Key{}))
+	in, all, err := levels(ctx, j.For(w.store, id), true)
 	if err != nil {
-		return err
-	}
-	if err := in.Admit(ctx); err != nil {
 		return err
 	}
 	var errs []error

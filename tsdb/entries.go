@@ -1,0 +1,69 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+)
+
+// entriesWithin is how old the catalogue's entries are at most by which rollups are computed, if they can be read. An older one
+// of a policy that was lengthened names the shorter policy: nothing is computed by it that may be incomplete.
+const entriesWithin = 2 * time.Minute
+
+// entries are the catalogue's entries of the datasets that rollups are computed of.
+type entries struct {
+	store  *Store
+	mu     sync.Mutex
+	of     map[string]*kept[catalog.Entry] // nil until one is asked for
+	closed bool
+}
+
+// get returns the catalogue's entry of a dataset, the zero Entry for none.
+func (e *entries) get(ctx context.Context, dataset string) (catalog.Entry, error) {
+	e.mu.Lock()
+	k := e.of[dataset]
+	if k == nil && !e.closed {
+		k = &kept[catalog.Entry]{load: func(ctx context.Context, _ *catalog.Entry) (*catalog.Entry, error) { return e.store.readEntry(ctx, dataset) }}
+		k.open(e.store.watch, refreshing{due: entriesWithin / 2, within: entriesWithin, wait: 5 * time.Second, pause: 10 * time.Second})
+		if e.of == nil {
+			e.of = map[string]*kept[catalog.Entry]{}
+		}
+		e.of[dataset] = k
+	}
+	e.mu.Unlock()
+	if k == nil {
+		return catalog.Entry{}, ErrClosed
+	}
+	entry, err := k.get(ctx)
+	if err != nil {
+		return catalog.Entry{}, err
+	}
+	return *entry, nil
+}
+
+func (e *entries) close() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	for _, k := range e.of {
+		k.close()
+	}
+}
+
+func (s *Store) readEntry(ctx context.Context, dataset string) (*catalog.Entry, error) {
+	st, err := catalog.Load(ctx, s.whole, []string{dataset})
+	switch {
+	case status.Code(err) == codes.NotFound:
+		return &catalog.Entry{}, nil // the call itself says that the table is missing
+	case err != nil:
+		return nil, fmt.Errorf("tsdb: read the catalogue's entry of dataset %s: %w", dataset, s.explain(err))
+	}
+	entry := st.Datasets[dataset]
+	return &entry, nil
+}

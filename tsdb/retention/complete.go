@@ -1,0 +1,93 @@
+package retention
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+)
+
+// clockSkew is by how much the clock of the service, which collects, may be ahead of this one.
+const clockSkew = time.Minute
+
+// noteComplete notes in the catalogue, before any policy keeps more, from which time on each class is complete: what a shorter
+// policy has given up does not come back, and rollups must not be computed from what is left. It reports true if the catalogue
+// was changed and has to be read again.
+//
+// The change is made within the timeout of scans, so until then the shorter policy collects on.
+func (a *applier) noteComplete(ctx context.Context, have actual) (again bool, err error) {
+	until := a.Clock().Add(a.Table.Timeouts().Scan + clockSkew)
+	for _, d := range a.plan.Declared {
+		old, ok := have.catalog.Datasets[d.Name]
+		if !ok || a.noted[d.Name] {
+			continue
+		}
+		from := map[string]int64{}
+		for _, c := range d.Classes {
+			longer(from, c, classOf(old.Classes, c.Name), until, have.families[c.Name])
+		}
+		for i := range d.Rollups {
+			c := d.Rollups[i].Class
+			var stored catalog.Class
+			for _, o := range old.Rollups {
+				if o.Class.Name == c.Name {
+					stored = o.Class
+				}
+			}
+			longer(from, c, stored, until, have.families[c.Name+".s"], have.families[c.Name+".n"], have.families[c.Name+".x"])
+		}
+		if len(from) > 0 {
+			again = true
+			written, err := catalog.WriteComplete(ctx, a.Table, old, from)
+			if err != nil {
+				return false, a.catalogError(err)
+			}
+			if !written {
+				continue
+			}
+		}
+		if a.noted == nil {
+			a.noted = map[string]bool{}
+		}
+		a.noted[d.Name] = true
+	}
+	return again, nil
+}
+
+func classOf(classes []catalog.Class, name string) catalog.Class {
+	for _, c := range classes {
+		if c.Name == name {
+			return c
+		}
+	}
+	return catalog.Class{}
+}
+
+// longer sets in from, if a class is to keep longer than it does by the catalogue or by one of its families, up to when the
+// shortest of these policies has collected at a time.
+func longer(from map[string]int64, declared, stored catalog.Class, until time.Time, families ...family) {
+	next, err := gc.Parse(declared.Policy)
+	if err != nil {
+		return
+	}
+	was := make([]gc.Policy, 0, len(families)+1)
+	if p, err := gc.Parse(stored.Policy); err == nil && stored.Name != "" {
+		was = append(was, p)
+	}
+	for _, f := range families {
+		if f.text != "" && f.err == nil {
+			was = append(was, f.policy)
+		}
+	}
+	nextCutoff, bounded, err := next.Cutoff(until)
+	if err != nil {
+		return
+	}
+	for _, p := range was {
+		cutoff, limited, err := p.Cutoff(until)
+		if err == nil && limited && (!bounded || cutoff.After(nextCutoff)) {
+			from[declared.Name] = max(from[declared.Name], cutoff.UnixMilli())
+		}
+	}
+}

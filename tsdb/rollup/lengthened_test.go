@@ -1,0 +1,141 @@
+package rollup_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// lengthened is a store whose points, or whose finer rollup, are kept for a time that changes.
+type lengthened struct {
+	*one
+	day  *rollup.Rollup[reading]
+	fine bool // the class of the finer rollup changes, and points are kept for ever
+}
+
+// declare makes the program declare an age.
+func (l *lengthened) declare(age time.Duration) {
+	changing := gc.Class{Name: "aged", Policy: gc.MaxAge(age)}
+	points, hours := changing, gc.Class{}
+	if l.fine {
+		points, hours = gc.Class{Name: "ever", Policy: gc.Never()}, changing
+	}
+	l.hour = rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{Retention: hours})
+	l.day = rollup.MustDefine("day", window.Every(24*time.Hour), measures(), rollup.Options{From: "hour", Retention: gc.Class{Name: "days", Policy: gc.Never()}})
+	l.schema = tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: points, Rollups: []tsdb.Rollup{l.hour, l.day}})
+}
+
+// open makes the program work by what it declares.
+func (l *lengthened) open(t *testing.T) {
+	t.Helper()
+	l.repo = l.schema.For(l.store, acme)
+	var err error
+	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(l.schema)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// apply changes the table to what is declared.
+func (l *lengthened) apply(t *testing.T) {
+	t.Helper()
+	plan, err := retention.NewPlan(t.Context(), l.store, l.schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Apply(t.Context(), l.store, retention.ApplyOptions{Allow: plan.Destructive()}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Minute) // until the store has read the catalogue again
+}
+
+func (l *lengthened) settle(t *testing.T) {
+	t.Helper()
+	for range 4 {
+		l.now = l.now.Add(2 * time.Minute)
+		l.pass(t)
+	}
+}
+
+// TestLengthenedPolicies: what a shorter policy has collected does not come back when the policy is lengthened, so a bucket
+// of it stays as it was stored, whatever comes late and whoever rebuilds. What is not lost is computed as ever.
+func TestLengthenedPolicies(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, change := range map[string]func(*testing.T, *lengthened){
+		"lengthened": func(t *testing.T, l *lengthened) {
+			l.declare(10 * day)
+			l.apply(t)
+		},
+		"shortened and lengthened": func(t *testing.T, l *lengthened) {
+			l.declare(36 * time.Hour)
+			l.apply(t)
+			l.declare(10 * day)
+			l.apply(t)
+		},
+		"lengthened twice": func(t *testing.T, l *lengthened) {
+			l.declare(3 * day)
+			l.apply(t)
+			l.declare(10 * day)
+			l.apply(t)
+		},
+		"lengthened by a program of its own": func(t *testing.T, l *lengthened) {
+			l.declare(10 * day) // works by it before it is applied
+		},
+	} {
+		for _, fine := range []bool{false, true} {
+			what := name + ", points"
+			if fine {
+				what = name + ", the finer rollup"
+			}
+			t.Run(what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := &lengthened{one: &one{clock: &clock{now: start}}, fine: fine}
+					l.declare(2 * day)
+					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
+					l.open(t)
+					midnight := l.day.Grid().Next(start)
+					for i := range 10 {
+						l.put(t, midnight.Add(time.Duration(i)*time.Minute), 1)
+					}
+					l.now = midnight.Add(26 * time.Hour)
+					l.settle(t)
+					l.now = midnight.Add(4 * day)
+					if err := l.conn.Collect(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					change(t, l)
+					l.open(t)
+					l.put(t, midnight.Add(3*time.Hour), 1)  // late, into what is lost
+					l.put(t, midnight.Add(82*time.Hour), 1) // late, into what is not
+					l.wantDay(t, "read", midnight, 10)
+					l.settle(t)
+					l.settle(t)
+					l.wantDay(t, "read after the worker", midnight, 10)
+					for _, r := range []*rollup.Rollup[reading]{l.hour, l.day} {
+						if _, err := rollup.For(r, l.repo).Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					l.wantDay(t, "read after a rebuild", midnight, 10)
+					l.wantDay(t, "read of what is not lost", midnight.Add(3*day), 1)
+				})
+			})
+		}
+	}
+}
+
+// wantDay wants a day, that is computed from hours, and them to hold n points.
+func (l *lengthened) wantDay(t *testing.T, what string, midnight time.Time, n int64) {
+	t.Helper()
+	in := tsdb.Between(midnight, midnight.Add(24*time.Hour))
+	if b := total(t, l.day, l.repo, in); b.Points != n {
+		t.Errorf("%s: the day holds %d points, want %d", what, b.Points, n)
+	}
+}
