@@ -29,7 +29,9 @@ func (e *entries) get(ctx context.Context, dataset string) (catalog.Entry, error
 	e.mu.Lock()
 	k := e.of[dataset]
 	if k == nil && !e.closed {
-		k = &kept[catalog.Entry]{load: func(ctx context.Context, _ *catalog.Entry) (*catalog.Entry, error) { return e.store.readEntry(ctx, dataset) }}
+		k = &kept[catalog.Entry]{load: func(ctx context.Context, _ *catalog.Entry) (*catalog.Entry, error) {
+			return e.store.readEntry(ctx, dataset)
+		}}
 		k.open(e.store.watch, refreshing{due: entriesWithin / 2, within: entriesWithin, wait: 5 * time.Second, pause: 10 * time.Second})
 		if e.of == nil {
 			e.of = map[string]*kept[catalog.Entry]{}

@@ -2,6 +2,7 @@ package tsdb_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -140,5 +141,56 @@ func TestNothingIsWrittenWithoutItsMark(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSlowDeletionsMarkAgain: a worker takes the mark of a point that is deleted, as it is old, before the point is gone.
+func TestSlowDeletionsMarkAgain(t *testing.T) {
+	now := start
+	s := readings(t, tsdb.SchemaOptions{Rollups: three[reading]()})
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }}, s)
+	repo := s.For(store, acme)
+	for name, del := range map[string]func() (int, error){
+		"DeleteRange":  func() (int, error) { return repo.DeleteRange(t.Context(), roof, tsdb.AllTime()) },
+		"DeleteEntity": func() (int, error) { return repo.DeleteEntity(t.Context(), roof) },
+		"DeletePrefix": func() (int, error) { return repo.DeletePrefix(t.Context(), tsdb.AllEntities()) },
+	} {
+		if err := repo.Put(t.Context(), roof, start, reading{}); err != nil {
+			t.Fatal(err)
+		}
+		slow := tsdbtest.DelayBy(func() time.Duration { // the marks are written, the deletion is not
+			now = now.Add(time.Minute)
+			wipe(t, table)
+			return 0
+		})
+		conn.Inject(slow.On(tsdbtest.MutateRows).Skip(1).Times(1))
+		if n, err := del(); n != 1 || err != nil {
+			t.Fatalf("%s: %d, %v", name, n, err)
+		}
+		conn.Clear()
+		if got, want := marksIn(t, table), wantMarks("readings", "", "berlin#roof-7", start); !slices.Equal(got, want) {
+			t.Errorf("%s: marks are %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestAStoredPointWithoutItsMarkIsInDoubt: a writer whose point is stored and whose mark is refused must not say that the
+// point is rejected.
+func TestAStoredPointWithoutItsMarkIsInDoubt(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{Rollups: three[reading]()})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close(t.Context())
+	isMark := func(key string) bool { return strings.Contains(key, "!mark.") }
+	conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, isMark).On(tsdbtest.MutateRows))
+	out, err := s.For(store, acme).Via(w).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: start}})
+	if !errors.Is(err, tsdb.ErrUnknown) || len(out) != 1 || out[0].State != tsdb.Unknown {
+		t.Errorf("%v, %v, want it unknown", out, err)
+	}
+	if p, err := s.For(store, acme).Get(t.Context(), roof, start); err != nil || !p.Time.Equal(start) {
+		t.Errorf("the point: %v, %v", p, err)
 	}
 }

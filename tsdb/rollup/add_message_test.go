@@ -206,3 +206,23 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 	}
 	a.check("unguarded")
 }
+
+// TestAMessageKnowsItsOwnMarker: an attempt whose response is lost has added the event, and the next one finds its marker: the
+// call says that it added. Another delivery of the message finds the marker too, and says that it did not.
+func TestAMessageKnowsItsOwnMarker(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
+		in := rollup.Messages(a.rollup, a.repo)
+		for i, ev := range a.events(rand.New(rand.NewPCG(1, 2)), 4) {
+			a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
+			for n, want := range []bool{true, false} {
+				if added, err := in.Add(t.Context(), fmt.Sprint(i), ev.Entity, ev.Time, ev.Value); added != want || err != nil {
+					t.Errorf("message %d, delivery %d: %v, %v, want %v", i, n, added, err, want)
+				}
+			}
+			a.conn.Clear()
+			a.count(ev)
+		}
+		a.check("own markers")
+	})
+}

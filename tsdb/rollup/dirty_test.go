@@ -2,13 +2,16 @@ package rollup_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -154,5 +157,50 @@ func TestMoreMarksThanARead(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestCoarserRollupsLearnFromWhoeverCan: a worker replaces the buckets of a finer rollup and cannot mark the coarser one. The next
+// one finds nothing to change, and must mark it all the same: nobody knows any more what has changed.
+func TestCoarserRollupsLearnFromWhoeverCan(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		c := newChain(t)
+		c.put(t, start, 1)
+		c.now = start.Add(72 * time.Hour)
+		c.conn.Inject(tsdbtest.FailEntries(codes.Internal, func(key string) bool { return strings.Contains(key, "!mark.hour#") }).On(tsdbtest.MutateRows))
+		if p, err := c.worker.Pass(t.Context()); err == nil || p.Buckets != 1 || p.Marks != 0 {
+			t.Fatalf("a pass that cannot mark the coarser rollup: %+v, %v", p, err)
+		}
+		c.conn.Clear()
+		c.settle(t)
+		for _, r := range c.all() {
+			if b := total(t, r, c.repo, tsdb.AllTime()); b.Points != 1 {
+				t.Errorf("%s holds %d points, want 1", r.Name(), b.Points)
+			}
+		}
+	})
+}
+
+// TestPointsThatExpireWhileARead: a read of a marked bucket has found the mark, and points of the bucket expire before they are
+// read. It shows what is stored, not what is left.
+func TestPointsThatExpireWhileARead(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		var late func()
+		hold := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			if f := late; f != nil && strings.HasSuffix(method, "/ReadRows") {
+				f()
+			}
+			return streamer(ctx, desc, cc, method, opts...)
+		})
+		o := newOne(t, rollup.Options{}, gc.Class{Name: "d7", Policy: gc.MaxAge(7 * day)}, hold)
+		o.put(t, start, 1)
+		o.put(t, start.Add(30*time.Minute), 2)
+		o.now = start.Add(2 * time.Hour)
+		o.pass(t)
+		o.now = start.Add(7*day - 5*time.Second)
+		o.put(t, start.Add(40*time.Minute), 4)
+		late = func() { o.now = o.now.Add(4 * time.Second) }
+		o.want(t, "read while points expire", o.sums(t), 3)
 	})
 }

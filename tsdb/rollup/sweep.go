@@ -191,6 +191,9 @@ func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
 		starts[page[i].path] = append(starts[page[i].path], done[i].starts...)
 	}
 	for path, starts := range starts {
+		if s.in.AdmitEntity(path) != nil {
+			continue // erased since it was computed
+		}
 		for _, c := range s.coarser {
 			entries = append(entries, c.marking(path, starts)...)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
-	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -232,53 +231,5 @@ func TestNoWorker(t *testing.T) {
 	}
 	if _, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.Of[reading](nil)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("no schema: %v", err)
-	}
-}
-
-// TestErasedWhileItIsComputed: what is erased while a worker computes it is not written back, be it the tenant or the entity.
-func TestErasedWhileItIsComputed(t *testing.T) {
-	for _, whole := range []bool{true, false} {
-		addBubble(t, func(t *testing.T) {
-			var reads atomic.Int32
-			var before func()
-			hold := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-				s, err := streamer(ctx, desc, cc, method, opts...)
-				if f := before; f != nil && strings.HasSuffix(method, "/ReadRows") && reads.Add(1) == 3 { // the points
-					before = nil
-					f()
-				}
-				return s, err
-			})
-			o := newOne(t, rollup.Options{}, gc.Class{}, hold)
-			o.put(t, start, 1)
-			o.now = start.Add(3 * time.Hour)
-			quick := tenants.EraseOptions{Settle: time.Millisecond}
-			before = func() {
-				var err error
-				if whole {
-					_, err = tenants.Erase(context.Background(), o.store, acme, quick)
-				} else {
-					_, err = tenants.EraseEntity(context.Background(), o.store, acme, "", map[string]string{"site": "berlin", "device": "roof-7"}, quick)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			}
-			_, err := o.worker.Pass(t.Context())
-			if err != nil {
-				t.Errorf("the pass: %v", err)
-			}
-			if before != nil {
-				t.Fatal("nothing was erased")
-			}
-			client, _ := tsdbtest.Clients(t, o.conn)
-			var left []string
-			if err := client.Open(tsdbtest.Table).ReadRows(t.Context(), bigtable.PrefixRange("acme#"), func(row bigtable.Row) bool {
-				left = append(left, row.Key())
-				return true
-			}); err != nil || len(left) > 0 {
-				t.Errorf("left of the tenant (whole %v): %v, %v", whole, left, err)
-			}
-		})
 	}
 }

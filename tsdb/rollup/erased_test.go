@@ -1,0 +1,107 @@
+package rollup_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// erasing runs a function once, when points have been read, or when a bucket has been replaced.
+type erasing struct {
+	replaced bool // when it runs
+	run      func()
+}
+
+func (e *erasing) once() {
+	if f := e.run; f != nil {
+		e.run = nil
+		f()
+	}
+}
+
+func (e *erasing) dial() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			s, err := streamer(ctx, desc, cc, method, opts...)
+			return &endOfPoints{ClientStream: s, erasing: e}, err
+		}),
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			err := invoker(ctx, method, req, reply, cc, opts...)
+			if e.replaced && strings.HasSuffix(method, "/CheckAndMutateRow") {
+				e.once()
+			}
+			return err
+		}),
+	}
+}
+
+// endOfPoints is a stream at whose end, if it has brought a point, the function runs.
+type endOfPoints struct {
+	grpc.ClientStream
+	*erasing
+	points bool
+}
+
+func (s *endOfPoints) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if rows, ok := m.(*btpb.ReadRowsResponse); ok && err == nil {
+		for _, c := range rows.Chunks {
+			s.points = s.points || strings.HasPrefix(string(c.RowKey), "acme#r#")
+		}
+	}
+	if errors.Is(err, io.EOF) && s.points && !s.replaced {
+		s.once()
+	}
+	return err
+}
+
+// TestErasedWhileItIsComputed: what is erased once a worker has read its points, or once it has replaced a bucket, is not
+// written back, be it the tenant or the entity: neither the bucket nor the marks of coarser rollups.
+func TestErasedWhileItIsComputed(t *testing.T) {
+	quick := tenants.EraseOptions{Settle: time.Millisecond}
+	for _, replaced := range []bool{false, true} {
+		for _, whole := range []bool{true, false} {
+			addBubble(t, func(t *testing.T) {
+				e := &erasing{replaced: replaced}
+				c := newChain(t, e.dial()...)
+				c.put(t, start, 1)
+				c.now = start.Add(3 * time.Hour)
+				e.run = func() {
+					var err error
+					if whole {
+						_, err = tenants.Erase(context.Background(), c.store, acme, quick)
+					} else {
+						_, err = tenants.EraseEntity(context.Background(), c.store, acme, "", map[string]string{"site": "berlin", "device": "roof-7"}, quick)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				if _, err := c.worker.Pass(t.Context()); err != nil {
+					t.Errorf("the pass: %v", err)
+				}
+				if e.run != nil {
+					t.Fatal("nothing was erased")
+				}
+				client, _ := tsdbtest.Clients(t, c.conn)
+				var left []string
+				if err := client.Open(tsdbtest.Table).ReadRows(t.Context(), bigtable.PrefixRange("acme#"), func(row bigtable.Row) bool {
+					left = append(left, row.Key())
+					return true
+				}); err != nil || len(left) > 0 {
+					t.Errorf("left of the tenant (whole %v, replaced %v): %v, %v", whole, replaced, left, err)
+				}
+			})
+		}
+	}
+}

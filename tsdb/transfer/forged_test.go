@@ -1,0 +1,65 @@
+package transfer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+var crcOfLine = regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}$`)
+
+// resealed returns a file with lines that edit changes, each line sealed as if it had been written so.
+func resealed(file []byte, edit func(line string) string) []byte {
+	var out bytes.Buffer
+	crc, table := uint32(0), crc32.MakeTable(crc32.Castagnoli)
+	for line := range strings.Lines(string(file)) {
+		text := edit(crcOfLine.ReplaceAllString(strings.TrimSuffix(line, "\n"), ""))
+		crc = crc32.Update(crc, table, []byte(text))
+		fmt.Fprintf(&out, "%s,\"crc\":\"%08x\"}\n", text, crc)
+	}
+	return out.Bytes()
+}
+
+// TestForgedSums: a block whose sum, number of lines or number of points is not its own is damaged, and so is an end, though each
+// line is sealed. Lines that a tool has moved between files, and sealed again, would be imported otherwise.
+func TestForgedSums(t *testing.T) {
+	store, _ := tsdbtest.Open(t, clock, all...)
+	fill(t, store, acme, 3)
+	var file bytes.Buffer
+	if _, err := transfer.Export(t.Context(), store, acme, &file, transfer.ExportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	same := resealed(file.Bytes(), func(line string) string { return line })
+	if !bytes.Equal(same, file.Bytes()) {
+		t.Fatal("the test does not seal as Export does")
+	}
+	for _, of := range []string{`{"sum":`, `{"end":`} {
+		for what, forge := range map[string]struct{ old, to string }{
+			"sum":    {`^(\{"(?:sum|end)":")[0-9a-f]{8}`, "${1}00000000"},
+			"lines":  {`("lines":)(\d+)`, "${1}9${2}"},
+			"points": {`("points":)(\d+)`, "${1}9${2}"},
+		} {
+			forged := resealed(file.Bytes(), func(line string) string {
+				if !strings.HasPrefix(line, of) {
+					return line
+				}
+				return regexp.MustCompile(forge.old).ReplaceAllString(line, forge.to)
+			})
+			if bytes.Equal(forged, file.Bytes()) {
+				t.Fatalf("%s of %s is not forged", what, of)
+			}
+			_, err := transfer.Check(t.Context(), bytes.NewReader(forged))
+			at, ok := errors.AsType[*transfer.LineError](err)
+			if !errors.Is(err, transfer.ErrDamaged) || !ok || at.Line < 2 {
+				t.Errorf("%s of %s: %v, want ErrDamaged", what, of, err)
+			}
+		}
+	}
+}
