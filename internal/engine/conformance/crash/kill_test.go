@@ -20,15 +20,23 @@ var (
 	seed   = flag.Uint64("crash.seed", 1, "when that is, and what is damaged")
 )
 
-// childDir and childStart make the test binary a writing process instead.
+// childDir and childStart make the test binary a writing process instead, childDir and faultsSeed one with faults.
 const (
 	childDir   = "TIDEMARK_CRASH_DIR"
 	childStart = "TIDEMARK_CRASH_START"
+	faultsSeed = "TIDEMARK_CRASH_FAULTS"
 )
+
+// faultyChild is the process with faults, where the system offers them.
+var faultyChild func(dir string) error
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
-		if err := child(dir); err != nil {
+		run := child
+		if os.Getenv(faultsSeed) != "" {
+			run = faultyChild
+		}
+		if err := run(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
