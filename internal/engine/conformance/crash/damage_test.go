@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
@@ -83,7 +84,11 @@ func writeFolder(t *testing.T, files map[string][]byte) string {
 // look opens a folder and reads all of it: the number of rows, if these are the first that were written and whole; an
 // error that was reported; or something wrong that was served.
 func look(t *testing.T, dir string) (rows int, reported, wrong error) {
-	eng, err := engine.Open(engine.Options{Dir: dir, GCInterval: -1})
+	begun := time.Now()
+	eng, err := engine.Open(engine.Options{
+		Dir: dir, GCInterval: -1,
+		Steady: func() time.Duration { return time.Since(begun) }, // the folder does not remember the time yet
+	})
 	if err != nil {
 		return 0, err, nil
 	}
