@@ -37,6 +37,8 @@ type Buffer struct {
 	waiting   int              // items in the lanes, chunks apart
 	rows      map[uint64]*list // that are taken, each with the items that wait for it
 	retries   groups           // items between two attempts
+	spare     int              // batches in flight that no budget has paid
+	spared    bool             // the batch that went last was one of those
 	gov       governor
 	downSince time.Time           // since when the service is taken for down, where it is
 	flights   map[*batch]struct{} // batches in flight
@@ -125,7 +127,7 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 	id := laneID{it.Tenant, it.Alone}
 	l := q.lanes[id]
 	if l == nil {
-		l = &lane{id: id}
+		l = &lane{id: id, budget: retryBudget}
 		q.lanes[id] = l
 	}
 	if len(l.blocked) == 0 && q.fits(l, int64(it.Bytes)) {
@@ -153,6 +155,8 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 func (q *Buffer) stirs(l *lane, it *Item) bool {
 	sleeps := q.timerAt.IsZero()
 	switch {
+	case l.failed > 0:
+		return true
 	case sleeps && q.opts.Delivery > 0: // its time has to be watched
 		return true
 	case len(q.flights) >= q.gov.slots(), !q.mayFly(l):

@@ -16,6 +16,7 @@ type batch struct {
 	items  []*Item
 	lanes  []*lane // whose items they are, each once
 	tries  int     // attempts that were made at all of them together
+	spare  bool    // it repeats what no budget has paid
 	reason Reason
 }
 
@@ -84,46 +85,82 @@ func (q *Buffer) alarm(now time.Time) time.Time {
 		if it := l.peek(); it != nil {
 			sooner(it.arrived.Add(q.opts.Linger))
 		}
+		if l.failed > 0 {
+			sooner(l.until)
+			sooner(l.paced.Add(retryPace))
+		}
 		l = l.next
 	}
 	return at
 }
 
-// next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's.
+// next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's. What no budget pays
+// goes last if such a batch went before, so that it holds up others by one request at most.
 func (q *Buffer) next(now time.Time) *batch {
-	if b := q.repeat(now); b != nil {
-		b.reason = Retry
+	spare := !q.spared || q.gov.down != nil // an outage is asked about by what was sent before
+	b := q.pick(now, spare)
+	if b == nil && !spare {
+		b = q.pick(now, true)
+	}
+	if b != nil {
+		q.spared = b.spare
+	}
+	return b
+}
+
+func (q *Buffer) pick(now time.Time, spare bool) *batch {
+	if b := q.repeat(now, spare); b != nil {
 		return b
 	}
+	return q.fresh(now, spare)
+}
+
+// fresh takes the next lane's batch of items that were not sent yet. With spare it may be one that no budget pays.
+func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 	for range q.ring.n {
 		turn := q.ring.at
 		if turn == nil {
 			return nil
 		}
 		q.ring.at = turn.next
-		if !q.mayFly(turn) {
+		if !q.hasSlot(turn) {
 			continue
 		}
 		reason := q.due(turn, now)
 		if reason == "" {
 			continue
 		}
+		unpaid := false
+		if turn.failed > 0 {
+			var ok bool
+			if ok, unpaid, _ = q.permit(turn, now, spare); !ok {
+				continue
+			}
+		}
 		b := q.form(turn)
 		if turn.empty() {
 			q.ring.remove(turn)
 		}
 		if b != nil {
-			b.reason = reason
+			b.reason, b.spare = reason, unpaid
 			return b
 		}
 	}
 	return nil
 }
 
-// mayFly reports whether the lane may have one more batch in flight. Where there are several slots, one is left to others.
-func (q *Buffer) mayFly(l *lane) bool {
-	return l.inflight < max(1, q.gov.slots()-1)
+// mayFly reports whether the lane may send items that were not sent yet, and needs no permit for it.
+func (q *Buffer) mayFly(l *lane) bool { return l.failed == 0 && q.hasSlot(l) }
+
+// hasSlot reports whether the lane's share of the slots has room for one more batch. As with the buffer's room, a lane may
+// have some times the slots that are free; where there are several, one is left to others.
+func (q *Buffer) hasSlot(l *lane) bool {
+	slots := q.gov.slots()
+	return l.inflight == 0 || l.inflight < min(slots-1, share*(slots-len(q.flights)))
 }
+
+// spareSlots is how many slots all together have that repeat what no budget pays.
+func (q *Buffer) spareSlots() int { return max(1, q.gov.slots()/(share+1)) }
 
 // due returns why the lane has something that need not wait any longer; empty where it has nothing.
 func (q *Buffer) due(l *lane, now time.Time) Reason {
@@ -282,6 +319,9 @@ func (q *Buffer) launch(b *batch) {
 	for _, l := range b.lanes {
 		l.inflight++
 	}
+	if b.spare {
+		q.spare++
+	}
 	q.stats.Requests++
 	q.workers.Go(func() { q.attempt(b) })
 }
@@ -293,7 +333,7 @@ func (q *Buffer) attempt(b *batch) {
 	bytes := 0
 	oldest := b.items[0].arrived
 	for _, it := range b.items {
-		it.Again = false
+		it.Again, it.Wait = false, 0
 		bytes += it.Bytes
 		if it.arrived.Before(oldest) {
 			oldest = it.arrived
@@ -320,6 +360,12 @@ func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Rep
 	delete(q.flights, b)
 	for _, l := range b.lanes {
 		l.inflight--
+		if !report.Down && !report.Suspect {
+			l.failed++ // until an item of it is found that was served
+		}
+	}
+	if b.spare {
+		q.spare--
 	}
 	q.gov.note(begin, now, sizeOf(bytes, b.items[0].Alone), report, busy)
 	over := make([]ending, 0, len(b.items))
@@ -329,11 +375,20 @@ func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Rep
 			again = append(again, it)
 			continue
 		}
+		it.lane.failed = 0
 		out := it.Track.Outcome()
 		if out.State == bt.Rejected && !it.Merge { // what merges is refused together
 			q.uncover(it)
 		}
 		over = append(over, ending{it, out})
+	}
+	for _, l := range b.lanes {
+		switch {
+		case l.failed > 0:
+			l.until = now.Add(pause(l.failed))
+		case !report.Down && !report.Overload:
+			l.budget = min(retryBudget, l.budget+retryRatio)
+		}
 	}
 	q.end(over)
 	if len(again) > 0 {

@@ -17,8 +17,9 @@ const (
 	firstProbe   = 25 * time.Millisecond
 	longestProbe = 5 * time.Second
 
-	// Repeated requests are paid from a budget that each request that succeeds fills by a fifth, so that repeats are at
-	// most a fifth of all once it is used up; one a second is always allowed, so that nothing stays for ever.
+	// A tenant's repeated requests are paid from a budget that each of its requests that is served fills by a fifth, so that
+	// repeats are at most a fifth of all once it is used up. One a second is always allowed, so that nothing stays for ever;
+	// those of all tenants share an eighth of the slots.
 	retryBudget = 20
 	retryRatio  = 0.2
 	retryPace   = time.Second
@@ -63,9 +64,6 @@ type governor struct {
 	until   time.Time // before which nothing is sent
 	asked   time.Time // how much of that the service asked for; the rest ends when an attempt succeeds
 	backoff *backoff.ExponentialBackOff
-
-	budget float64
-	paced  time.Time // of the last repeat that the budget did not pay
 }
 
 func newGovernor(inFlight int) governor {
@@ -73,7 +71,6 @@ func newGovernor(inFlight int) governor {
 		limit:   float64(min(firstSlots, inFlight)),
 		most:    float64(inFlight),
 		backoff: exponential(firstProbe, longestProbe),
-		budget:  retryBudget,
 	}
 }
 
@@ -118,7 +115,6 @@ func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 		return
 	}
 	g.learn(begin, now, of, busy)
-	g.budget = min(retryBudget, g.budget+retryRatio)
 }
 
 var errDown = errors.New("the service does not answer")
@@ -149,19 +145,6 @@ func (g *governor) lower(begin, now time.Time, factor float64) {
 	}
 	g.lowered = now
 	g.limit = max(1, g.limit*factor)
-}
-
-// repeat reports whether a repeated request may go now, and pays for it; where it may not, it returns when to ask again.
-func (g *governor) repeat(now time.Time) (bool, time.Time) {
-	if g.budget >= 1 {
-		g.budget--
-		return true, time.Time{}
-	}
-	if next := g.paced.Add(retryPace); now.Before(next) {
-		return false, next
-	}
-	g.paced = now
-	return true, time.Time{}
 }
 
 func later(a, b time.Time) time.Time {

@@ -27,6 +27,7 @@ type Item struct {
 	// For the Sender: what is known of the attempts so far, and whether the last one leaves another to be made.
 	Track bt.Tracker
 	Again bool
+	Wait  time.Duration // with Again: how long the service asks to leave this item alone; 0 for no such wish
 
 	// The fields are in an order in which they take little memory.
 	Mutations int32 // that it takes in a request
@@ -48,7 +49,8 @@ type Sender interface {
 	Send(ctx context.Context, items []*Item) Report
 }
 
-// Report is what an attempt says of the service, apart from the single items.
+// Report is how a request ended as a whole, apart from the single items. What the service says of an item, the item itself
+// holds: it slows down that item and its tenant, and nobody else.
 type Report struct {
 	// Down: the service did not serve the request at all. Its cause is Err.
 	Down bool

@@ -3,6 +3,7 @@ package ingest
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // A lane is one tenant's part of the buffer. Items that go alone have a lane of their own.
@@ -18,6 +19,14 @@ type lane struct {
 	held      int // items from Put until Done has returned
 	heldBytes int64
 	inflight  int // batches with items of this lane
+
+	// Repeats are paid from a budget that each request fills by a fifth in which an item of the lane was served.
+	budget float64
+	paced  time.Time // of the last repeat that the budget did not pay
+	// While nothing of the lane's last attempts was served, it makes one request at a time, with growing waits, and pays for
+	// each as for a repeat.
+	failed int       // attempts of which nothing was served, one after the other
+	until  time.Time // before which it sends nothing then
 
 	blocked waiters
 

@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"container/heap"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,30 +30,70 @@ func (h *groups) Pop() any {
 	return g
 }
 
-// repeat takes what is to be sent again: the groups whose time has come, as many as go into one request, where the budget
-// allows one.
-func (q *Buffer) repeat(now time.Time) *batch {
+// repeat takes what is to be sent again: the groups whose time has come, as many as go into one request, where the share of
+// the slots and the budget of the first one's lane allow it. With spare it may be one that no budget pays.
+func (q *Buffer) repeat(now time.Time, spare bool) *batch {
+	var passed []*group
+	defer func() {
+		for _, g := range passed {
+			heap.Push(&q.retries, g)
+		}
+	}()
 	for len(q.retries) > 0 && !now.Before(q.retries[0].at) {
-		g := q.retries[0]
+		g := heap.Pop(&q.retries).(*group)
 		if g.free {
-			heap.Pop(&q.retries)
-			return newBatch(g.items, g.tries)
+			return q.retry(g, false)
 		}
-		ok, next := q.gov.repeat(now)
-		if !ok {
+		ok, unpaid, next := q.permit(g.items[0].lane, now, spare)
+		switch {
+		case ok:
+			return q.retry(q.merge(now, g), unpaid)
+		case next.IsZero():
+			passed = append(passed, g)
+		default:
 			g.at = next
-			heap.Fix(&q.retries, 0)
-			continue
+			heap.Push(&q.retries, g)
 		}
-		q.stats.Retries++
-		return q.merge(now)
 	}
 	return nil
 }
 
-// merge takes the first group and those that are due, go the same way, and fit beside it.
-func (q *Buffer) merge(now time.Time) *batch {
-	g := heap.Pop(&q.retries).(*group)
+// permit reports whether a lane may make a request that repeats one, or that follows one of which nothing was served, and pays
+// for it. Spare says that the request has to be among the few that may be in flight without holding up others: no budget paid
+// for it, or the lane has failed more than once. Where the lane may not, next says when to ask again; zero is when a batch ends.
+func (q *Buffer) permit(l *lane, now time.Time, maySpare bool) (ok, spare bool, next time.Time) {
+	paid := l.budget >= 1
+	next = l.paced.Add(retryPace)
+	spare = !paid || l.failed > 1
+	switch {
+	case !q.hasSlot(l), l.failed > 0 && l.inflight > 0:
+		return false, false, time.Time{}
+	case l.failed > 0 && now.Before(l.until):
+		return false, false, l.until
+	case !paid && now.Before(next):
+		return false, false, next
+	case spare && (!maySpare || q.spare >= q.spareSlots()):
+		return false, false, time.Time{}
+	case paid:
+		l.budget--
+	default:
+		l.paced = now
+	}
+	return true, spare, time.Time{}
+}
+
+// retry makes a batch of a group.
+func (q *Buffer) retry(g *group, spare bool) *batch {
+	if !g.free {
+		q.stats.Retries++
+	}
+	b := newBatch(g.items, g.tries)
+	b.reason, b.spare = Retry, spare
+	return b
+}
+
+// merge adds to a group those that are due, go the same way, and fit next to it.
+func (q *Buffer) merge(now time.Time, g *group) *group {
 	entries, bytes, muts := g.size()
 	for len(q.retries) > 0 {
 		other := q.retries[0]
@@ -67,7 +109,7 @@ func (q *Buffer) merge(now time.Time) *batch {
 		g.tries = max(g.tries, other.tries)
 	}
 	byRow(g.items)
-	return newBatch(g.items, g.tries)
+	return g
 }
 
 func (g *group) size() (entries, bytes, muts int) {
@@ -79,7 +121,8 @@ func (g *group) size() (entries, bytes, muts int) {
 }
 
 // again lets items wait for their next attempt: in halves and at once where one of them made the service refuse all of
-// them, and after a while where the service could not take them.
+// them, and after a while where the service could not take them. Each tenant's wait together, but for those that the service
+// asks to leave alone for longer.
 func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
 	for _, it := range items {
 		q.expireBy(it)
@@ -90,11 +133,21 @@ func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
 		heap.Push(&q.retries, &group{items: items[half:], at: now, free: true})
 		return
 	}
-	at := now
-	if !r.Down { // where it is, the governor decides when the next request goes
-		at = now.Add(max(min(r.Wait, longestWait), pause(tries)))
+	if r.Down { // the governor decides when the next request goes
+		heap.Push(&q.retries, &group{items: items, tries: tries, at: now})
+		return
 	}
-	heap.Push(&q.retries, &group{items: items, tries: tries, at: at})
+	wait := max(min(r.Wait, longestWait), pause(tries))
+	slices.SortStableFunc(items, func(a, b *Item) int { return strings.Compare(a.Tenant, b.Tenant) })
+	for len(items) > 0 {
+		n := 1
+		for n < len(items) && items[n].lane == items[0].lane && items[n].Wait == items[0].Wait {
+			n++
+		}
+		at := now.Add(max(wait, min(items[0].Wait, longestWait)))
+		heap.Push(&q.retries, &group{items: items[:n:n], tries: tries, at: at})
+		items = items[n:]
+	}
 }
 
 // pause is how long items wait after so many attempts.
