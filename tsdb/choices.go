@@ -74,7 +74,7 @@ func (d delivery) classed(ctx context.Context, items []*ingest.Item, r *ingest.R
 	if err != nil {
 		again := d.judge(r, err, 1)
 		for _, it := range items {
-			it.Again = again || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+			it.Again = again || d.keep || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
 		}
 		return false

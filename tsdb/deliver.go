@@ -17,8 +17,7 @@ import (
 // delivery sends a writer's batches.
 type delivery struct {
 	store *Store
-	// keep says that points outlive the process, so that what an operator can mend (a missing table, a missing right) is
-	// waited for as an outage is.
+	// keep says that points outlive the process, so that all is waited for that is not the fault of a point (bt.OfRow).
 	keep    bool
 	journal *journal // nil for none
 }
@@ -62,7 +61,7 @@ func (d delivery) send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	served := false
 	for i := range answers {
 		a := &answers[i]
-		if a.Err != nil {
+		if a.Whole {
 			d.read(&r, a.Err)
 		}
 		served = served || !a.Whole
@@ -72,7 +71,10 @@ func (d delivery) send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		a := b.answer(i, answers)
 		n.end(writes[i], attempted(a))
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
-		it.Again = a.Again || again || d.keep && a.Err != nil && a.Doubt && !final(a.Err)
+		it.Again = a.Again || again || d.waits(a.Err, a.Doubt)
+		if !a.Whole {
+			it.Wait = bt.Delay(a.Err)
+		}
 	}
 	return r
 }
@@ -84,9 +86,11 @@ func reject(items []*ingest.Item, err error) ingest.Report {
 	return ingest.Report{}
 }
 
-// final reports whether err is the service's no to one write as a client without the interceptors tells it, which may have
-// sent the write before. Trying again brings the same.
-func final(err error) bool { return errors.Is(err, bt.ErrUnguarded) && bt.Refused(err) }
+// waits reports whether a point that outlives the process is sent again after an attempt that ended so. What a client without
+// the interceptors reports may be in doubt for ever, so a rejection by it counts.
+func (d delivery) waits(err error, doubt bool) bool {
+	return d.keep && err != nil && (!bt.OfRow(err) || doubt && !errors.Is(err, bt.ErrUnguarded))
+}
 
 // alone makes an attempt at each of several writes that depend on what their rows hold: points and events side by side.
 func (d delivery) alone(ctx context.Context, rows *bt.Table, items []*ingest.Item) []bt.Outcome {
@@ -130,23 +134,23 @@ func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*inges
 	return outs
 }
 
-// sendAlone sends writes that depend on what their rows hold, one request each.
+// sendAlone sends writes that depend on what their rows hold, one request each. What a request for one row says of when to
+// try again is about that row.
 func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest.Item) ingest.Report {
 	outs := d.alone(ctx, rows, items)
 	var r ingest.Report
-	down := true
+	served := false
 	for i, it := range items {
 		out := outs[i]
 		switch {
 		case errors.Is(out.Err, bt.ErrFaster):
-			it.Again, down = true, false
-		case out.Err != nil && (bt.Retryable(out.Err) || d.keep && out.State == bt.Unknown):
-			d.read(&r, out.Err)
-			it.Again = true
+			it.Again, served = true, true
+		case out.Err != nil && (bt.Retryable(out.Err) || d.waits(out.Err, out.State == bt.Unknown)):
+			it.Again, it.Wait = true, bt.Delay(out.Err)
 		case out.Attempts == 0 && (errors.Is(out.Err, context.DeadlineExceeded) || errors.Is(out.Err, context.Canceled)):
 			it.Again = true // the request's time was over before its turn came
 		default:
-			down = down && out.Err != nil && d.mendable(out.Err)
+			served = true
 		}
 		if errors.Is(out.Err, ErrExists) {
 			it.Track.Add(out)
@@ -156,7 +160,7 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest
 		out.Err = d.store.explain(out.Err)
 		it.Track.Add(out)
 	}
-	if down && d.judge(&r, outs[0].Err, 1) {
+	if !served && d.judge(&r, outs[0].Err, 1) {
 		for _, it := range items {
 			it.Again = true
 		}
@@ -170,7 +174,7 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest
 	return r
 }
 
-// read takes from an error what the service says of itself.
+// read takes from how a request ended what the service says of itself.
 func (d delivery) read(r *ingest.Report, err error) {
 	r.Wait = max(r.Wait, bt.Delay(err))
 	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
@@ -184,31 +188,11 @@ func (d delivery) judge(r *ingest.Report, err error, n int) (again bool) {
 		return false
 	case d.store.views != nil && d.keep && ofView(err): // the other tenants go on
 		return true
-	case bt.Retryable(err), d.mendable(err):
+	case bt.Retryable(err), d.keep && !bt.OfRow(err):
 		r.Down, r.Err = true, err
 		return true
-	case d.store.views != nil && ofView(err): // whatever the items hold
-		return false
-	case n > 1 && ofContent(err):
+	case n > 1 && bt.OfRow(err):
 		r.Suspect = true
-		return true
-	}
-	return false
-}
-
-// mendable reports whether err is about the table or the caller's rights, not about what is written, and worth waiting for.
-func (d delivery) mendable(err error) bool {
-	switch status.Code(err) {
-	case codes.NotFound, codes.PermissionDenied, codes.Unauthenticated:
-		return d.keep
-	}
-	return false
-}
-
-// ofContent reports whether a request may have been refused for what one of its rows holds.
-func ofContent(err error) bool {
-	switch status.Code(err) {
-	case codes.InvalidArgument, codes.OutOfRange, codes.FailedPrecondition, codes.NotFound:
 		return true
 	}
 	return false

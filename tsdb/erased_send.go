@@ -16,7 +16,7 @@ func (d delivery) unerased(ctx context.Context, items []*ingest.Item) (rest []*i
 	if err != nil {
 		again := d.judge(&r, err, 1)
 		for _, it := range items {
-			it.Again = again || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+			it.Again = again || d.keep || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
 		}
 		return nil, r, false

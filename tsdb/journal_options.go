@@ -11,8 +11,9 @@ import (
 //
 // With a journal a point is acknowledged once it is on disk and synced; points that come at the same time share a sync. It
 // is delivered later, in the order of the journal, as often as it takes: an outage of the service, a crash of the program
-// and a restart of the machine lose nothing that was acknowledged, and nothing is counted twice. A point that the service
-// refuses goes to the dead letters (Writer.DeadLetters), which are part of the journal. Points and dead letters of a tenant or
+// and a restart of the machine lose nothing that was acknowledged, and nothing is counted twice. A point that is
+// rejected for what it holds goes to the dead letters (Writer.DeadLetters), which are part of the journal. All else is waited
+// for, as it passes or an operator can fix it: a missing table, column family, view or right, too. Points and dead letters of a tenant or
 // entity that is erased meanwhile (package tenants) are dropped, and counted in JournalStats.Erased.
 //
 // Outcomes of points then say Journaled and not Stored: nobody is told when a point is delivered. Writer.Flush waits until

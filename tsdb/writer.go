@@ -23,8 +23,9 @@ import (
 // at once, each over a part of the table of its own. Two writes of one point are sent in their order, never at the same
 // time; of those that come while an earlier one is under way only the last is sent, and its outcome is that of all, unless
 // the schema makes them depend on what is stored. Where the service refuses a point, that point is rejected and the others go on; where it cannot take points now,
-// they are sent again, with growing waits and within one budget for the whole writer, until DeliveryTimeout. Each tenant
-// has a share of the buffer and its turn, so that one that floods does not hold up the others.
+// they are sent again, with growing waits, until DeliveryTimeout. Each tenant has a share of the buffer, of the requests and
+// of a journal, its turn, and its budget for requests that are repeated, so that one that floods or is refused does not hold
+// up the others.
 //
 // What the writer holds is bounded. While the buffer is full, Put waits and TryPut returns ErrBufferFull.
 type Writer struct {

@@ -48,6 +48,23 @@ func refused(err error) bool {
 // Refused reports whether err is a status by which the service refuses before it applies anything.
 func Refused(err error) bool { return refused(err) }
 
+// OfRow reports whether err rejects the row itself, whatever the state of the service: the service calls invalid what the
+// row holds, or this side refused the row by what it holds or finds. All other errors are conditions that pass or that an
+// operator can fix: an outage, a missing table, family, view or right, a routing policy, a method that a proxy does not know.
+func OfRow(err error) bool {
+	if s, answered := status.FromError(err); answered {
+		return s.Code() == codes.InvalidArgument || s.Code() == codes.OutOfRange
+	}
+	for _, other := range []error{
+		context.Canceled, context.DeadlineExceeded, ErrUnguarded, ErrForeignRow, ErrFaster, errGone, errReplaced,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
+}
+
 // Tracker gathers the attempts at one write. An earlier attempt whose answer was lost leaves a doubt that a later refusal
 // cannot clear; a later success does.
 type Tracker struct {
