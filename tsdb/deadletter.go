@@ -60,7 +60,14 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 	if err := w.admitJournal(); err != nil {
 		return 0, err
 	}
+	left, back, err := w.journal.letterShares(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
 	n, err := w.journal.spool.Revive(ctx, ids...)
+	if n > 0 {
+		w.journal.moved(left, back)
+	}
 	poke(w.journal.wakeFeed)
 	return n, err
 }
@@ -70,7 +77,15 @@ func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error
 	if err := w.admitJournal(); err != nil {
 		return 0, err
 	}
-	return w.journal.spool.Drop(ctx, ids...)
+	left, _, err := w.journal.letterShares(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.journal.spool.Drop(ctx, ids...)
+	if n > 0 {
+		w.journal.moved(left, nil)
+	}
+	return n, err
 }
 
 func (w *Writer) admitJournal() error {

@@ -21,10 +21,15 @@ func (j *journal) purgeOn(e *erasures) {
 func (j *journal) purge(m *marks, e *erasures) {
 	const most = 100
 	var ids []uint64
+	left := map[string]int64{}
 	drop := func() {
 		n, _ := j.spool.Drop(j.ctx, ids...)
 		j.erased.Add(uint64(n))
+		if n > 0 {
+			j.moved(left, nil)
+		}
 		ids = ids[:0]
+		clear(left)
 	}
 	now := e.clock()
 	for d, err := range j.spool.Dead(j.ctx) {
@@ -34,6 +39,7 @@ func (j *journal) purge(m *marks, e *erasures) {
 		p, err := j.parse(d.Data)
 		if err == nil && m.coversWrite(p.item.Tenant, p, now) {
 			ids = append(ids, d.ID)
+			left[p.item.Tenant] += letterBytes(d.Data, d.Reason)
 		}
 		if len(ids) == most {
 			drop()

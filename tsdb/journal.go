@@ -54,6 +54,7 @@ type journal struct {
 	addNumbers map[string]uint64
 	adds       map[*catalog.Rollup]*added
 	feed       feed
+	shares     shares
 	letters    []letter // that are to be buried
 	// condemned are the points that were to become dead letters, buried those of them for which that was done or failed.
 	condemned, buried uint64
@@ -86,6 +87,8 @@ func openJournal(opts JournalOptions) (*journal, error) {
 		addNumbers: map[string]uint64{},
 		adds:       map[*catalog.Rollup]*added{},
 
+		shares: shares{held: map[string]int64{}, counted: sp.Stats().Next},
+
 		wake:     make(chan struct{}, 1),
 		wakeFeed: make(chan struct{}, 1),
 		wakeBury: make(chan struct{}, 1),
@@ -96,6 +99,9 @@ func openJournal(opts JournalOptions) (*journal, error) {
 	j.tells.wake = make(chan struct{}, 1)
 	if err := j.readDescriptions(); err != nil {
 		return nil, errors.Join(err, sp.Close())
+	}
+	if err := j.countLetters(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("tsdb: %w", err), sp.Close())
 	}
 	j.feed = newFeed(sp.Stats().First)
 	j.ages.note(j.feed.frontier, time.Now())
@@ -134,18 +140,27 @@ func (j *journal) offer(ctx context.Context, p *pending, try bool) error {
 	if err := j.record(ctx, p); err != nil {
 		return err
 	}
-	p.try = try
+	p.try, p.bytes = try, int64(len(p.record))
 	j.mu.Lock()
 	for {
 		switch {
 		case j.closed:
 			j.mu.Unlock()
 			return ErrWriterClosed
-		case try && j.full:
+		case try && (j.full || !j.fits(p.item.Tenant, p.bytes)):
 			j.mu.Unlock()
 			return ErrBufferFull
+		case !j.fits(p.item.Tenant, p.bytes):
+			j.awaitShare(ctx)
+			if err := cause.Of(ctx); err != nil {
+				j.mu.Unlock()
+				return err
+			}
+			continue
 		case j.queued == 0 || j.queued+len(p.record) <= journalQueue:
 			j.queued += len(p.record)
+			j.hold(p.item.Tenant, p.bytes)
+			j.shares.unsynced += p.bytes
 			j.offered++
 			p.seq = j.offered
 			j.queue = append(j.queue, p)
@@ -231,6 +246,8 @@ func (j *journal) withdraw(p *pending) bool {
 
 // forget gives back the room of a point in the queue.
 func (j *journal) forget(p *pending) {
+	j.shares.unsynced -= p.bytes
+	j.hold(p.item.Tenant, -p.bytes)
 	j.queued -= len(p.record)
 	p.record = nil
 	j.change()

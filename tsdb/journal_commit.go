@@ -127,14 +127,25 @@ func (j *journal) handOn(first uint64, group []*pending) {
 	defer j.mu.Unlock()
 	j.ages.note(first, time.Now())
 	for i, p := range group {
+		j.shares.unsynced -= p.bytes
 		p.seq, p.record = first+uint64(i), nil
 		p.item.Done = j.delivered
 		j.feedDirect(p)
 	}
 }
 
-// answer lets the callers of points be told.
+// answer lets the callers of points be told. Points that are not in the journal give back their share.
 func (j *journal) answer(group []*pending, o Outcome) {
+	if o.State != Journaled {
+		j.mu.Lock()
+		for _, p := range group {
+			j.shares.unsynced -= p.bytes
+			if o.State == Rejected {
+				j.hold(p.item.Tenant, -p.bytes)
+			}
+		}
+		j.mu.Unlock()
+	}
 	j.tells.Lock()
 	for _, p := range group {
 		j.tells.list = append(j.tells.list, told{p.told, len(p.record), o})

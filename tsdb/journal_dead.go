@@ -27,10 +27,12 @@ func (j *journal) delivered(it *ingest.Item, out bt.Outcome) {
 	switch {
 	case out.State == bt.Stored, p.event != nil && p.event.done:
 		j.spool.Done(p.seq)
+		j.gone(p)
 	case errors.Is(out.Err, ErrWriterClosed):
 	case errors.Is(out.Err, ErrErased):
 		j.erased.Add(1)
 		j.spool.Done(p.seq)
+		j.gone(p)
 	default:
 		j.condemn(p.seq, it, out)
 	}
@@ -88,6 +90,11 @@ func (j *journal) bury() {
 			}
 		}
 		j.mu.Lock()
+		for _, l := range letters {
+			if l.item != nil { // else nobody knows whose it is
+				j.hold(l.item.Tenant, int64(len(l.dead.Reason)))
+			}
+		}
 		j.buried += uint64(len(letters))
 		j.change()
 		j.mu.Unlock()

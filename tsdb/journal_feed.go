@@ -140,6 +140,9 @@ func (j *journal) feedFrom(from uint64) {
 		end = records[len(records)-1].Seq + 1
 	}
 	for i, p := range points {
+		if seq := records[i].Seq; p != nil && seq < j.shares.counted && seq >= j.feed.frontier {
+			j.hold(p.item.Tenant, p.bytes)
+		}
 		switch seq := records[i].Seq; {
 		case p == nil: // condemned
 		case seq >= j.feed.frontier:
@@ -185,7 +188,7 @@ func (j *journal) pending(r spool.Record) *pending {
 		j.condemn(r.Seq, nil, bt.Outcome{State: bt.Rejected, Err: errors.Join(errUnreadable, err)})
 		return nil
 	}
-	p.seq = r.Seq
+	p.seq, p.bytes = r.Seq, int64(len(r.Data))
 	p.item.Done = j.delivered
 	return p
 }

@@ -200,6 +200,7 @@ type pending struct {
 	// With a journal:
 	record []byte // what is to be synced, until it is
 	seq    uint64 // its number among those that were offered, and once it is synced that in the journal
+	bytes  int64  // of record, which count towards the tenant's share
 	try    bool   // its caller does not wait for room
 }
 

@@ -45,9 +45,6 @@ func refused(err error) bool {
 	return false
 }
 
-// Refused reports whether err is a status by which the service refuses before it applies anything.
-func Refused(err error) bool { return refused(err) }
-
 // OfRow reports whether err rejects the row itself, whatever the state of the service: the service calls invalid what the
 // row holds, or this side refused the row by what it holds or finds. All other errors are conditions that pass or that an
 // operator can fix: an outage, a missing table, family, view or right, a routing policy, a method that a proxy does not know.

@@ -156,6 +156,13 @@ func (s *Spool) Stats() Stats {
 	return st
 }
 
+// Used returns how many bytes count towards the limit, those of appends under way included, and the limit.
+func (s *Spool) Used() (used, limit int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.index.bytes + s.deadBytes + s.asked, s.o.MaxBytes
+}
+
 // Meta returns a value that SetMeta stored. It is the caller's.
 func (s *Spool) Meta(name string) ([]byte, bool) {
 	s.mu.Lock()
