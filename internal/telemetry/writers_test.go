@@ -117,7 +117,7 @@ func TestJournalIsMeasured(t *testing.T) {
 	if age := w.level("tidemark.writer.oldest.age"); age <= 0 {
 		t.Errorf("the oldest is %v s old", age)
 	}
-	w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(string) bool { return true })) // before a point can go
+	w.conn.Inject(tsdbtest.FailEntries(grpccodes.InvalidArgument, func(string) bool { return true })) // before a point can go
 	end()
 	if err := writer.Flush(t.Context()); err != nil {
 		t.Fatal(err)
