@@ -72,7 +72,7 @@ func (d delivery) send(ctx context.Context, items []*ingest.Item) ingest.Report 
 		n.end(writes[i], attempted(a))
 		it.Track.Note(d.store.explain(a.Err), a.Doubt)
 		it.Again = a.Again || again || d.waits(a.Err, a.Doubt)
-		if !a.Whole {
+		if a.Err != nil && !a.Whole {
 			it.Wait = bt.Delay(a.Err)
 		}
 	}

@@ -37,8 +37,8 @@ type Buffer struct {
 	waiting   int              // items in the lanes, chunks apart
 	rows      map[uint64]*list // that are taken, each with the items that wait for it
 	retries   groups           // items between two attempts
-	spare     int              // batches in flight that no budget has paid
-	spared    bool             // the batch that went last was one of those
+	spare     int              // spare batches in flight
+	spared    bool             // the batch that went last was spare
 	gov       governor
 	downSince time.Time           // since when the service is taken for down, where it is
 	flights   map[*batch]struct{} // batches in flight

@@ -16,7 +16,7 @@ type batch struct {
 	items  []*Item
 	lanes  []*lane // whose items they are, each once
 	tries  int     // attempts that were made at all of them together
-	spare  bool    // it repeats what no budget has paid
+	spare  bool    // it is one of the few that may be in flight without holding up others
 	reason Reason
 }
 
@@ -94,8 +94,8 @@ func (q *Buffer) alarm(now time.Time) time.Time {
 	return at
 }
 
-// next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's. What no budget pays
-// goes last if such a batch went before, so that it holds up others by one request at most.
+// next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's. A spare one goes last if
+// the batch before was spare, so that it holds up others by one request at most.
 func (q *Buffer) next(now time.Time) *batch {
 	spare := !q.spared || q.gov.down != nil // an outage is asked about by what was sent before
 	b := q.pick(now, spare)
@@ -115,7 +115,7 @@ func (q *Buffer) pick(now time.Time, spare bool) *batch {
 	return q.fresh(now, spare)
 }
 
-// fresh takes the next lane's batch of items that were not sent yet. With spare it may be one that no budget pays.
+// fresh takes the next lane's batch of items that were not sent yet. With spare it may be a spare one.
 func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 	for range q.ring.n {
 		turn := q.ring.at
@@ -130,10 +130,10 @@ func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 		if reason == "" {
 			continue
 		}
-		unpaid := false
+		extra := false
 		if turn.failed > 0 {
 			var ok bool
-			if ok, unpaid, _ = q.permit(turn, now, spare); !ok {
+			if ok, extra, _ = q.permit(turn, now, spare); !ok {
 				continue
 			}
 		}
@@ -142,7 +142,7 @@ func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 			q.ring.remove(turn)
 		}
 		if b != nil {
-			b.reason, b.spare = reason, unpaid
+			b.reason, b.spare = reason, extra
 			return b
 		}
 	}
@@ -159,7 +159,7 @@ func (q *Buffer) hasSlot(l *lane) bool {
 	return l.inflight == 0 || l.inflight < min(slots-1, share*(slots-len(q.flights)))
 }
 
-// spareSlots is how many slots all together have that repeat what no budget pays.
+// spareSlots is how many spare batches may be in flight.
 func (q *Buffer) spareSlots() int { return max(1, q.gov.slots()/(share+1)) }
 
 // due returns why the lane has something that need not wait any longer; empty where it has nothing.
@@ -386,7 +386,7 @@ func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Rep
 		switch {
 		case l.failed > 0:
 			l.until = now.Add(pause(l.failed))
-		case !report.Down && !report.Overload:
+		case !report.Down && !report.Overload && !report.Suspect:
 			l.budget = min(retryBudget, l.budget+retryRatio)
 		}
 	}

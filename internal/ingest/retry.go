@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (h *groups) Pop() any {
 }
 
 // repeat takes what is to be sent again: the groups whose time has come, as many as go into one request, where the share of
-// the slots and the budget of the first one's lane allow it. With spare it may be one that no budget pays.
+// the slots and the budget of the first one's lane allow it. With spare it may be a spare one.
 func (q *Buffer) repeat(now time.Time, spare bool) *batch {
 	var passed []*group
 	defer func() {
@@ -44,10 +45,10 @@ func (q *Buffer) repeat(now time.Time, spare bool) *batch {
 		if g.free {
 			return q.retry(g, false)
 		}
-		ok, unpaid, next := q.permit(g.items[0].lane, now, spare)
+		ok, extra, next := q.permit(g.items[0].lane, now, spare)
 		switch {
 		case ok:
-			return q.retry(q.merge(now, g), unpaid)
+			return q.retry(q.merge(now, g), extra)
 		case next.IsZero():
 			passed = append(passed, g)
 		default:
@@ -138,7 +139,7 @@ func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
 		return
 	}
 	wait := max(min(r.Wait, longestWait), pause(tries))
-	slices.SortStableFunc(items, func(a, b *Item) int { return strings.Compare(a.Tenant, b.Tenant) })
+	slices.SortStableFunc(items, func(a, b *Item) int { return cmp.Or(strings.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Wait, b.Wait)) })
 	for len(items) > 0 {
 		n := 1
 		for n < len(items) && items[n].lane == items[0].lane && items[n].Wait == items[0].Wait {
