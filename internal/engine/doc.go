@@ -27,7 +27,7 @@
 //     names anything outside is refused with PermissionDenied.
 //   - There is one cluster, so consistency tokens are consistent at once.
 //
-// The integration suite of the official client (v1.58.0) passes in its mode for emulators, sessions included. In its mode for
+// The integration suite of the official client (v1.58.0) passes in its mode for emulators. In its mode for
 // the service, these tests of it fail, each for the reason given:
 //
 //   - Admin, AdminCreateInstance, AdminUpdateInstanceAndSyncClusters, Autoscaling, NodeScalingFactor, InstanceUpdate,
