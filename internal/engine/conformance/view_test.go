@@ -75,8 +75,11 @@ func TestViewReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range keys {
-			if k != "" && !strings.HasPrefix(k, "acme#") {
+		if n := len(keys); n == 0 || keys[n-1] != "acme$" {
+			t.Fatalf("samples are %q, and do not end with the key that ends the view", keys)
+		}
+		for _, k := range keys[:len(keys)-1] {
+			if !strings.HasPrefix(k, "acme#") {
 				t.Errorf("samples show the key %q of another tenant", k)
 			}
 		}
