@@ -86,8 +86,8 @@ var stores = group{title: "The store, and retention", calls: []call{
 		},
 	},
 	{
-		covers: []string{"retention.Plan.Apply"}, name: "`retention.Plan.Apply`, which changes a policy", requests: map[string]shape{"read": always(2), "admin": always(3), "conditional": always(2)},
-		seen: always(2), written: always(2),
+		covers: []string{"retention.Plan.Apply"}, name: "`retention.Plan.Apply`, which changes a policy", requests: map[string]shape{"read": always(4), "admin": always(4), "conditional": always(3)},
+		seen: always(4), written: always(3),
 		run: func(w *world, _ int) func() {
 			longer := schema(tsdb.SchemaOptions{Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(91 * 24 * time.Hour)}})
 			plan, err := retention.NewPlan(w.ctx, w.store, longer)

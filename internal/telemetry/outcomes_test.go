@@ -87,7 +87,7 @@ func TestRetriesAreInTheSpan(t *testing.T) {
 			rpc := "google.bigtable.v2.Bigtable/" + string(method)
 			first := 1
 			if name == "PutIfAbsent" {
-				first = 2 // it reads first
+				first = 3 // it marks and reads first
 			}
 			for i, e := range s.Events {
 				want := map[string]string{"error.type": "UNAVAILABLE", "db.response.status_code": "UNAVAILABLE", "rpc.method": rpc, "tidemark.attempt": fmt.Sprint(first + i)}

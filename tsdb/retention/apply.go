@@ -45,7 +45,8 @@ type ApplyOptions struct {
 // plans that are applied at once at most one succeeds; the other fails with ErrStale, though it may have been the last to change
 // the table: then the next plan shows drift.
 //
-// It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue. A call that fails and
+// It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue; one admin call and two reads
+// more if it lengthens a policy. A call that fails and
 // may succeed later is tried again, within the timeout of scans; an answer that is lost is looked for. The service may take up
 // to a week to delete what has expired; readers that declare the policy do not see it from the start.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {

@@ -204,3 +204,23 @@ func TestPointsThatExpireWhileARead(t *testing.T) {
 		o.want(t, "read while points expire", o.sums(t), 3)
 	})
 }
+
+// TestMarksOfOpenBucketsAreLeftAlone: the mark of a slot that has not ended carries its end, hours ahead, and is no mark of a
+// clock that is ahead.
+func TestMarksOfOpenBucketsAreLeftAlone(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		c := newChain(t)
+		c.now = c.day.Grid().Next(start).Add(time.Hour)
+		c.put(t, c.now, 1)
+		for range 4 {
+			c.conn.Reset()
+			if _, err := c.worker.Pass(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.now = c.now.Add(2 * time.Hour)
+		}
+		if n := c.conn.Counts().Calls[tsdbtest.MutateRows]; n != 0 {
+			t.Errorf("a pass over a day that is open made %d bulk writes", n)
+		}
+	})
+}

@@ -142,7 +142,7 @@ func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settl
 	var due []span
 	latest := bigtable.Time(now.Add(maxAhead))
 	for _, slot := range m.slots {
-		if slot.at > latest {
+		if slot.at > max(latest, bigtable.Timestamp(slot.to*1000)) { // that of a slot which has not ended is its end
 			done.ahead = append(done.ahead, slot)
 			continue
 		}
