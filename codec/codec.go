@@ -62,6 +62,9 @@ func Readers[T any](c Codec[T]) []Reader[T] {
 
 // bareReaders is Readers without the promise about errors.
 func bareReaders[T any](c Codec[T]) []Reader[T] {
+	if c == nil {
+		return nil
+	}
 	if m, ok := c.(Multi[T]); ok {
 		return m.Readers()
 	}
@@ -104,6 +107,9 @@ func DecodeTag[T any](c Codec[T], tag string, src []byte) (T, error) {
 // Append adds the encoding of v to dst, as c.Append does, with two promises more: an error matches [ErrEncode]
 // whoever wrote the codec, and dst comes back as it was beside an error. It adds no allocation.
 func Append[T any](c Codec[T], dst []byte, v T) ([]byte, error) {
+	if c == nil {
+		return dst, NewEncodeError("", Check(c))
+	}
 	out, err := c.Append(dst, v)
 	if err != nil {
 		return dst, asEncode(c.Tag(), err)

@@ -31,6 +31,9 @@ var commonName = asn1.ObjectIdentifier{2, 5, 4, 3}
 
 // CommonName returns the common names of a certificate's subject, for FromCertificate.
 func CommonName(c *x509.Certificate) []string {
+	if c == nil {
+		return nil
+	}
 	var names []string
 	for _, attribute := range c.Subject.Names { // Subject.CommonName hides all but the last
 		if name, ok := attribute.Value.(string); ok && attribute.Type.Equal(commonName) {
@@ -46,6 +49,9 @@ func CommonName(c *x509.Certificate) []string {
 func DNSName(domain string) func(*x509.Certificate) []string {
 	domain = strings.ToLower(strings.Trim(domain, "."))
 	return func(c *x509.Certificate) []string {
+		if c == nil {
+			return nil
+		}
 		var names []string
 		for _, name := range c.DNSNames {
 			label, rest, _ := strings.Cut(strings.ToLower(name), ".")
@@ -65,6 +71,9 @@ func URI(prefix string) func(*x509.Certificate) []string {
 		prefix += "/"
 	}
 	return func(c *x509.Certificate) []string {
+		if c == nil {
+			return nil
+		}
 		var names []string
 		for _, u := range c.URIs {
 			text := u.String()

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -96,13 +97,17 @@ type contextKey struct{}
 
 // NewContext returns a context that carries id, for code further in to act as that tenant. The zero ID is carried too and
 // is then refused by whoever needs a tenant. A tenant that ctx carries already is replaced, which is for work that goes from
-// tenant to tenant; at the edge, where a request must not change hands, use Bind.
+// tenant to tenant; at the edge, where a request must not change hands, use Bind. A nil ctx
+// counts as one that has ended.
 func NewContext(ctx context.Context, id ID) context.Context {
-	return context.WithValue(ctx, contextKey{}, id)
+	return context.WithValue(cause.Given(ctx), contextKey{}, id)
 }
 
 // FromContext returns the tenant that NewContext put into ctx, and whether there is one.
 func FromContext(ctx context.Context) (ID, bool) {
+	if ctx == nil {
+		return ID{}, false
+	}
 	id, ok := ctx.Value(contextKey{}).(ID)
 	return id, ok
 }

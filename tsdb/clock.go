@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
@@ -53,7 +54,7 @@ func (c *serviceClock) compare(ctx context.Context, s *Store) error {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return cause.Of(ctx)
 	}
 	_, err := s.time.Now()
 	if err == nil && !c.asked.IsZero() && time.Since(c.asked) < clockDue {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -32,6 +33,7 @@ type DeadLetter struct {
 // DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page: letters that are
 // retried or dropped while it runs may or may not show. An error is the last pair; without a journal it is ErrInvalid.
 func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
+	ctx = cause.Given(ctx)
 	return func(yield func(DeadLetter, error) bool) {
 		if err := w.admitJournal(); err != nil {
 			yield(DeadLetter{}, err)
@@ -57,6 +59,9 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 // RetryDeadLetters puts dead letters back into the journal, to be delivered as if they had just come, and returns how many
 // of the IDs there were. They do not wait for room.
 func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
+	if ctx == nil {
+		return 0, cause.Of(ctx)
+	}
 	if err := w.admitJournal(); err != nil {
 		return 0, err
 	}
@@ -74,6 +79,9 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 
 // DropDeadLetters removes dead letters for good, and returns how many of the IDs there were.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
+	if ctx == nil {
+		return 0, cause.Of(ctx)
+	}
 	if err := w.admitJournal(); err != nil {
 		return 0, err
 	}

@@ -32,13 +32,28 @@ type Repository[T any] struct {
 }
 
 // Tenant returns the tenant that the repository is bound to.
-func (r *Repository[T]) Tenant() tenant.ID { return r.tenant }
+func (r *Repository[T]) Tenant() tenant.ID {
+	if r == nil {
+		return tenant.ID{}
+	}
+	return r.tenant
+}
 
 // Schema returns the schema of the repository.
-func (r *Repository[T]) Schema() *Schema[T] { return r.schema }
+func (r *Repository[T]) Schema() *Schema[T] {
+	if r == nil {
+		return nil
+	}
+	return r.schema
+}
 
 // Store returns the store of the repository.
-func (r *Repository[T]) Store() *Store { return r.store }
+func (r *Repository[T]) Store() *Store {
+	if r == nil {
+		return nil
+	}
+	return r.store
+}
 
 // admit refuses a call that cannot or must not be made.
 func (r *Repository[T]) admit(ctx context.Context) error {

@@ -288,13 +288,28 @@ func reduce(classes []gc.Class) ([]class, error) {
 }
 
 // Name returns the dataset's name.
-func (s *Schema[T]) Name() string { return s.name }
+func (s *Schema[T]) Name() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
 
 // KeyFields returns the names of the key fields.
-func (s *Schema[T]) KeyFields() []string { return slices.Clone(s.fields) }
+func (s *Schema[T]) KeyFields() []string {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.fields)
+}
 
 // Retention returns the class that points are written in, those of tenants aside that are in another of SchemaOptions.Classes.
-func (s *Schema[T]) Retention() gc.Class { return s.classes[0].Class }
+func (s *Schema[T]) Retention() gc.Class {
+	if s.shape() == nil {
+		return gc.Class{}
+	}
+	return s.classes[0].Class
+}
 
 // shape returns nil where s was not made by Define.
 func (s *Schema[T]) shape() *dataset {

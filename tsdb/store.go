@@ -153,7 +153,12 @@ func (o Options) check(table string) error {
 }
 
 // Table returns the name of the store's table.
-func (s *Store) Table() string { return s.name }
+func (s *Store) Table() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
 
 // Ping reads one row of the store's own, which may be missing, and so finds out whether the table can be reached and read.
 // Its error says what cannot: ErrNoTable, no permission, no connection within the timeout of reads.
@@ -196,9 +201,10 @@ func (s *Store) explain(err error) error {
 }
 
 // Close makes every later call fail with ErrClosed and closes the connections that Open made. Calls under way fail with
-// the connection's error. A second Close does nothing and returns nil.
+// the connection's error. A second Close does nothing and returns nil, and so does one of a store that was never opened, nil
+// included: Close may be deferred before the error of opening is looked at.
 func (s *Store) Close() error {
-	if s.closed.Swap(true) {
+	if s == nil || s.whole == nil || s.closed.Swap(true) {
 		return nil
 	}
 	s.cache.Close()

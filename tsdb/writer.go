@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/ingest"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
@@ -88,6 +89,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 // error is ctx's. What became of the points is told by PutFunc, PutMany, OnFailure and Stats. It must not be called from a
 // function that the writer calls.
 func (w *Writer) Flush(ctx context.Context) error {
+	ctx = cause.Given(ctx)
 	if err := w.admit(); err != nil {
 		return err
 	}
@@ -107,6 +109,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 // With a journal nothing is lost: where ctx ends before all is delivered, the error matches ErrKept and says how many points
 // are left for the next writer. Dead letters are no error of it; Stats counts them.
 func (w *Writer) Close(ctx context.Context) error {
+	ctx = cause.Given(ctx)
 	if w == nil || w.buffer == nil {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
 	}
@@ -320,6 +323,9 @@ func (p *pending) undelivered(out bt.Outcome) Undelivered {
 
 // offer takes a point whose told is called when it has ended.
 func (w *Writer) offer(ctx context.Context, p *pending) error {
+	if ctx == nil {
+		return cause.Of(ctx)
+	}
 	tenant, bytes := p.weight()
 	var err error
 	if w.journal != nil {
@@ -335,6 +341,9 @@ func (w *Writer) offer(ctx context.Context, p *pending) error {
 
 // take takes a point that nobody waits for; with try it does not wait for room.
 func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
+	if ctx == nil {
+		return rejected(cause.Of(ctx)).err()
+	}
 	tenant, bytes := p.weight()
 	var err error
 	switch {

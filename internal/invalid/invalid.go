@@ -3,6 +3,7 @@
 package invalid
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -10,6 +11,9 @@ import (
 
 // maxValue is how many bytes of a refused value an error repeats.
 const maxValue = 64
+
+// ErrInput is what package tsdb and those that are built on it wrap.
+var ErrInput = errors.New("tsdb: invalid input")
 
 // Error says which input was refused and why.
 type Error struct {

@@ -10,7 +10,6 @@
 package rowkey
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -36,7 +35,7 @@ const (
 )
 
 // ErrInvalid is wrapped by every error about input that no key can be made of.
-var ErrInvalid = errors.New("tsdb: invalid input")
+var ErrInvalid = invalid.ErrInput
 
 // Space is the part of the key space that holds one tenant's points of one dataset. The zero Space holds nothing; make
 // one with NewSpace.

@@ -22,6 +22,9 @@ type Client struct {
 // Unary is a grpc.UnaryClientInterceptor that sends the tenant of the context in place of whatever the key had. A call
 // without a tenant is not made; its error matches tenant.ErrNoCredentials.
 func (c Client) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if invoker == nil {
+		return invalid.New(ErrInvalid, "invoker", "nil", "that of a call")
+	}
 	ctx, err := c.outgoing(ctx, method)
 	if err != nil {
 		return err
@@ -31,6 +34,9 @@ func (c Client) Unary(ctx context.Context, method string, req, reply any, cc *gr
 
 // Stream is Unary for streams: a grpc.StreamClientInterceptor.
 func (c Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if streamer == nil {
+		return nil, invalid.New(ErrInvalid, "streamer", "nil", "that of a call")
+	}
 	ctx, err := c.outgoing(ctx, method)
 	if err != nil {
 		return nil, err

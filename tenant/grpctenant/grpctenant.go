@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -57,6 +58,9 @@ func New(resolver tenant.Resolver, opts Options) (*Edge, error) {
 // PERMISSION_DENIED, and INTERNAL where the resolver cannot find it out (or why the context ended). The handler is then not
 // called, and the status has a fixed text that shows nothing of the error.
 func (e *Edge) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if info == nil || handler == nil {
+		return nil, status.Error(codes.Internal, "no method or handler")
+	}
 	ctx, err := e.admit(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
@@ -66,6 +70,9 @@ func (e *Edge) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 
 // Stream is Unary for streams: a grpc.StreamServerInterceptor. The tenant is found out once, before the first message.
 func (e *Edge) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if stream == nil || info == nil || handler == nil {
+		return status.Error(codes.Internal, "no stream, method or handler")
+	}
 	ctx, err := e.admit(stream.Context(), info.FullMethod)
 	if err != nil {
 		return err
@@ -84,6 +91,7 @@ func (b *bound) Context() context.Context { return b.ctx }
 
 // admit returns the context of a call with its tenant, or the status that answers the call.
 func (e *Edge) admit(ctx context.Context, method string) (context.Context, error) {
+	ctx = cause.Given(ctx)
 	if e == nil || e.resolver == nil {
 		return nil, answer(ctx, invalid.New(ErrInvalid, "edge", "zero", "one from New"))
 	}
@@ -118,6 +126,7 @@ func answer(ctx context.Context, err error) error {
 
 // RequestOf returns what resolvers look at in the context of a call to a server, for one that asks them itself.
 func RequestOf(ctx context.Context) tenant.Request {
+	ctx = cause.Given(ctx)
 	req := tenant.Request{Header: func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }}
 	p, ok := peer.FromContext(ctx)
 	if !ok {

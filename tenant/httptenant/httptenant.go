@@ -55,6 +55,9 @@ func New(resolver tenant.Resolver, opts Options) (func(http.Handler) http.Handle
 		answer = func(w http.ResponseWriter, _ *http.Request, err error) { Problem(w, opts.Challenge, err) }
 	}
 	return func(next http.Handler) http.Handler {
+		if next == nil {
+			next = http.NotFoundHandler()
+		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if opts.Public != nil && opts.Public(r) {
 				next.ServeHTTP(w, r)
@@ -85,6 +88,9 @@ func resolve(r *http.Request, resolver tenant.Resolver) (context.Context, error)
 
 // RequestOf returns what resolvers look at in a request, for a server that asks them itself.
 func RequestOf(r *http.Request) tenant.Request {
+	if r == nil {
+		return tenant.Request{}
+	}
 	req := tenant.Request{Header: r.Header.Values}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && len(r.TLS.VerifiedChains[0]) > 0 {
 		req.Certificate = r.TLS.VerifiedChains[0][0]
@@ -95,5 +101,5 @@ func RequestOf(r *http.Request) tenant.Request {
 // Paths returns, for Options.Public, whether a request is for exactly one of the paths, by whatever method.
 func Paths(paths ...string) func(*http.Request) bool {
 	paths = slices.Clone(paths)
-	return func(r *http.Request) bool { return slices.Contains(paths, r.URL.Path) }
+	return func(r *http.Request) bool { return r != nil && r.URL != nil && slices.Contains(paths, r.URL.Path) }
 }

@@ -31,6 +31,9 @@ var details = map[int]string{
 // Problem answers a request that was turned away with problem details by RFC 9457, of type about:blank, and with 401 the
 // challenge ("" is "Bearer"). It shows nothing of the error but its status.
 func Problem(w http.ResponseWriter, challenge string, err error) {
+	if w == nil {
+		return
+	}
 	status := StatusOf(err)
 	body, _ := json.Marshal(struct {
 		Type   string `json:"type"`

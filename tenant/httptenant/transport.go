@@ -20,6 +20,9 @@ type Transport struct {
 // RoundTrip sends the request with the tenant of its context in place of whatever the header had, and leaves the caller's
 // request as it is. A request without a tenant is not sent; its error matches tenant.ErrNoCredentials.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t == nil || r == nil || r.URL == nil {
+		return nil, fmt.Errorf("%w: no transport, request or URL", ErrInvalid)
+	}
 	id, ok := tenant.FromContext(r.Context())
 	if !ok || id.IsZero() || t.Header == "" {
 		if r.Body != nil {

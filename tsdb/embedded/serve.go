@@ -10,7 +10,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 const (
@@ -25,7 +28,7 @@ const (
 
 // Server offers a folder to Bigtable clients of other processes and languages: what they reach over
 // BIGTABLE_EMULATOR_HOST. There is no authentication and no encryption: whoever can reach the listener can do everything,
-// so let it be of the loopback interface. A Server is safe for concurrent use; its zero value is of no use.
+// so let it be of the loopback interface. A Server is safe for concurrent use; its zero value serves nothing.
 type Server struct {
 	server *local.Server
 	grpc   *grpc.Server
@@ -52,6 +55,15 @@ func NewServer(opts Options) (*Server, error) {
 // seconds, closes lis and the folder, and returns nil. It returns an error if the listener fails first, and if the folder
 // does not close well.
 func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
+	switch {
+	case s == nil || s.grpc == nil:
+		return invalid.New(tsdb.ErrInvalid, "server", "zero", "one from NewServer")
+	case lis == nil:
+		return invalid.New(tsdb.ErrInvalid, "listener", "nil", "a net.Listener")
+	}
+	if ctx == nil {
+		return cause.Of(ctx)
+	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -72,5 +84,11 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
 	return errors.Join(err, s.Close())
 }
 
-// Close ends all calls and closes the folder. Closing again returns what the first time did.
-func (s *Server) Close() error { return s.close() }
+// Close ends all calls and closes the folder. Closing again returns what the first time did. The zero Server and nil have nothing
+// to close.
+func (s *Server) Close() error {
+	if s == nil || s.close == nil {
+		return nil
+	}
+	return s.close()
+}

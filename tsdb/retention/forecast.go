@@ -227,7 +227,7 @@ func (f *Forecast) Drops(class string, policy gc.Policy) (Drop, error) {
 	if _, _, err := policy.PointAge(); err != nil {
 		return Drop{}, err
 	}
-	if f.sample == nil {
+	if f == nil || f.sample == nil {
 		return Drop{}, invalid.New(tsdb.ErrInvalid, "forecast", "without its sample", "one from NewForecast")
 	}
 	if !f.sample.kept.has(class) {

@@ -43,6 +43,9 @@ func size(x float64) string {
 // String returns the forecast as text of several lines, for people. What it leaves out, ages and the weeks between, is in the
 // fields and in JSON.
 func (f *Forecast) String() string {
+	if f == nil {
+		f = new(Forecast)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Forecast of table %s at %s\n", f.Table, f.At.Format(time.RFC3339))
 	fmt.Fprintf(&b, "Read: %d rows, %s, in %d requests: %d of %d parts of the table, %d of them to the end\n",
@@ -59,7 +62,7 @@ func (f *Forecast) String() string {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	ahead := []int{}
 	for _, week := range []int{1, 4, f.weeks()} {
-		if week <= f.weeks() && (len(ahead) == 0 || week > ahead[len(ahead)-1]) {
+		if 0 < week && week <= f.weeks() && (len(ahead) == 0 || week > ahead[len(ahead)-1]) {
 			ahead = append(ahead, week)
 		}
 	}

@@ -25,6 +25,9 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 // writes. Anything else is refused with ErrInvalid. A plan from outside can do no more than one that is made here: Apply compares
 // again, and goes by what it finds.
 func ReadPlan(r io.Reader) (*Plan, error) {
+	if r == nil {
+		return nil, invalid.New(ErrInvalid, "reader", "nil", "an io.Reader with a plan")
+	}
 	text, err := io.ReadAll(io.LimitReader(r, maxPlan+1))
 	if err != nil {
 		return nil, fmt.Errorf("retention: read a plan: %w", err)

@@ -22,6 +22,14 @@ import (
 // concurrent use; Apply may be called again and by many programs at once. The zero Plan is none, and cannot be applied.
 type Plan struct{ doc document }
 
+// document returns what is in the plan: nothing for nil.
+func (p *Plan) document() *document {
+	if p == nil {
+		return new(document)
+	}
+	return &p.doc
+}
+
 // document is a plan as it is marshalled.
 type document struct {
 	Format   string            `json:"format"`
@@ -162,22 +170,22 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 }
 
 // Table returns the full name of the table: projects/p/instances/i/tables/t.
-func (p *Plan) Table() string { return p.doc.Table }
+func (p *Plan) Table() string { return p.document().Table }
 
 // Items returns the lines of the plan: what is to be created, changed, set back and recorded, what is left alone, and what
 // cannot be done, in this order.
-func (p *Plan) Items() []Item { return cloneItems(p.doc.Items) }
+func (p *Plan) Items() []Item { return cloneItems(p.document().Items) }
 
 // Empty reports whether there is nothing to do: Apply would change nothing. What is left alone, or cannot be done, may still
 // be among the items.
 func (p *Plan) Empty() bool {
-	return !slices.ContainsFunc(p.doc.Items, func(i Item) bool { return i.Kind.steps() })
+	return !slices.ContainsFunc(p.document().Items, func(i Item) bool { return i.Kind.steps() })
 }
 
 // Drifted reports whether a policy was changed, or a family removed, elsewhere: by a hand in a console, or another program. What
 // others' datasets have recorded counts too.
 func (p *Plan) Drifted() bool {
-	return slices.ContainsFunc(p.doc.Items, func(i Item) bool {
+	return slices.ContainsFunc(p.document().Items, func(i Item) bool {
 		return i.Kind == Drift || i.Kind == ChangeAndDrift || i.Kind == Unlisted || i.Kind == Create && i.Recorded != ""
 	})
 }
@@ -186,7 +194,7 @@ func (p *Plan) Drifted() bool {
 // that belong to none.
 func (p *Plan) Destructive() []string {
 	var names []string
-	for _, i := range p.doc.Items {
+	for _, i := range p.document().Items {
 		if name := cmp.Or(i.Class, i.Family); i.Destructive && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -15,6 +15,9 @@ const mostShown = 8
 
 // String returns the plan as text of several lines, for people: each item with what it holds and what it does, and a summary.
 func (p *Plan) String() string {
+	if p == nil {
+		p = new(Plan)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Retention plan for %s\n\n", p.doc.Table)
 	for _, i := range p.doc.Items {

@@ -33,6 +33,9 @@ const maxMessageID = 128
 // An error is a *tsdb.WriteError. It matches tsdb.ErrRejected where this call has not added the event, for one of the reasons
 // of OnceAdder.Add or ErrTooManyMessages, and tsdb.ErrUnknown where it may have: call it again.
 func (a *MessageAdder[T]) Add(ctx context.Context, id string, e tsdb.Entity, t time.Time, v T) (added bool, err error) {
+	if a == nil {
+		a = new(MessageAdder[T])
+	}
 	ctx, op := a.begin(ctx, 0, false)
 	defer func() { op.End(err) }()
 	in, u, err := a.open(ctx)

@@ -29,6 +29,9 @@ func Once[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
 // again may count it twice. A client without the interceptors would send the event again by itself, so through one nothing is
 // sent: tsdb.ErrUnguardedClient.
 func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
+	if a == nil {
+		a = new(OnceAdder[T])
+	}
 	ctx, op := a.begin(ctx, 0, false)
 	defer func() { op.End(err) }()
 	in, u, err := a.open(ctx)
@@ -49,6 +52,9 @@ func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T)
 // event, in order: events of one row end together. The error is nil where all of them count, and else a *tsdb.BatchError. An
 // event that cannot be added does not hinder the others.
 func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) (outcomes []tsdb.Outcome, err error) {
+	if a == nil {
+		a = new(OnceAdder[T])
+	}
 	ctx, op := a.begin(ctx, len(events), true)
 	defer func() { endAdds(op, outcomes, err) }()
 	outcomes = make([]tsdb.Outcome, len(events))

@@ -15,6 +15,9 @@ import (
 // Follows is for package tsdb: no program can make its first argument. It refuses a finer rollup whose buckets do not lie
 // whole in those of this one, and a source whose policies remove it before a bucket closes.
 func (r *Rollup[T]) Follows(_ inside.Key, from tsdb.Rollup, kept []gc.Policy) error {
+	if r == nil {
+		return invalid.New(ErrInvalid, "rollup", "nil", "one from Define")
+	}
 	if finer, ok := from.(interface{ Grid() window.Grid }); ok {
 		if at, ok := nested(finer.Grid(), r.grid); !ok {
 			return invalid.New(ErrInvalid, "From", invalid.Quote(from.Name())+" of "+finer.Grid().String(),

@@ -102,10 +102,20 @@ func MustDefine[T any](name string, grid window.Grid, measures []Measure[T], opt
 }
 
 // Name returns the rollup's name.
-func (r *Rollup[T]) Name() string { return r.name }
+func (r *Rollup[T]) Name() string {
+	if r == nil {
+		return ""
+	}
+	return r.name
+}
 
 // Grid returns the grid of the rollup's buckets.
-func (r *Rollup[T]) Grid() window.Grid { return r.grid }
+func (r *Rollup[T]) Grid() window.Grid {
+	if r == nil {
+		return window.Grid{}
+	}
+	return r.grid
+}
 
 // Describe is for package tsdb: no program can make its argument.
 func (r *Rollup[T]) Describe(inside.Key) catalog.Rollup {

@@ -100,6 +100,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 
 // Run makes one pass after the other until ctx ends, and returns why it did.
 func (w *Worker) Run(ctx context.Context) error {
+	ctx = cause.Given(ctx)
 	if w == nil || w.store == nil {
 		return invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
 	}

@@ -63,6 +63,9 @@ type blocks struct {
 
 // openBlocks reads the header of a file.
 func openBlocks(r io.Reader) (*blocks, error) {
+	if r == nil {
+		return nil, invalid.New(ErrInvalid, "reader", "nil", "an io.Reader with an export")
+	}
 	b := &blocks{lines: *newLines(r), counts: map[string]int64{}}
 	text, err := b.lines.next()
 	switch {

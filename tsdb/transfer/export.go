@@ -63,6 +63,9 @@ func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, o
 	if err != nil {
 		return Exported{}, err
 	}
+	if w == nil {
+		return Exported{}, invalid.New(ErrInvalid, "writer", "nil", "an io.Writer for the export")
+	}
 	e := &exporter{in: in, w: w, progress: opts.Progress, chain: newChain(), counts: map[string]int64{}}
 	if opts.Continue.Line > 0 {
 		err = e.resume(id, opts)

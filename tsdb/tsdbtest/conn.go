@@ -14,6 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // Conn is the connection between a store under test and its engine. It counts what passes and does what the faults say.
@@ -89,7 +92,12 @@ func (c *Conn) Reset() {
 
 // Collect removes what the families' policies give up by the store's clock, as Bigtable does in its own time, and returns when
 // all of it is gone. The stores of this package never collect by themselves. No fault meets it, as it is no call of the store.
-func (c *Conn) Collect(ctx context.Context) error { return c.server.Collect(ctx) }
+func (c *Conn) Collect(ctx context.Context) error {
+	if c.server == nil {
+		return invalid.New(tsdb.ErrInvalid, "connection", "zero", "one from Open")
+	}
+	return c.server.Collect(cause.Given(ctx))
+}
 
 // dataService is what the full names of the data API's methods start with.
 const dataService = "/google.bigtable.v2.Bigtable/"

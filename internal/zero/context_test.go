@@ -1,0 +1,220 @@
+package zero
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/grpctenant"
+	"github.com/tidemark-go/tidemark/tenant/httptenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// live is one of everything that is called with contexts.
+type live struct {
+	store  *tsdb.Store
+	conn   *tsdbtest.Conn
+	schema *tsdb.Schema[int64]
+	repo   *tsdb.Repository[int64]
+	writer *tsdb.Writer
+	sink   *tsdb.Sink[int64]
+	worker *rollup.Worker
+	hours  *rollup.Rollup[int64]
+	counts map[rollup.Mode]*rollup.Rollup[int64]
+}
+
+var (
+	acme = tenant.MustParse("acme")
+	roof = tsdb.NewEntity("roof")
+	noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func newLive(t *testing.T) *live {
+	t.Helper()
+	l := &live{counts: map[rollup.Mode]*rollup.Rollup[int64]{}}
+	measure := []rollup.Measure[int64]{{Name: "v", Of: func(v int64) (float64, bool) { return float64(v), true }, Max: 100}}
+	l.hours = rollup.MustDefine("hours", window.Every(time.Hour), measure, rollup.Options{})
+	all := []tsdb.Rollup{l.hours}
+	for name, mode := range map[string]rollup.Mode{"st": rollup.ByStream, "msg": rollup.ByMessage, "one": rollup.AtMostOnce} {
+		l.counts[mode] = rollup.MustDefine(name, window.Every(time.Hour), measure, rollup.Options{Mode: mode})
+		all = append(all, l.counts[mode])
+	}
+	l.schema = tsdb.MustDefine("d", tsdb.Key("k"), codec.Int64(), tsdb.SchemaOptions{Rollups: all})
+	l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{}, l.schema)
+	l.repo = l.schema.For(l.store, acme)
+	var err error
+	if l.writer, err = l.store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: t.TempDir()}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.writer.Close(context.Background()) })
+	l.sink = l.repo.Via(l.writer)
+	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{}, rollup.Of(l.schema)); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestNilContexts: no method panics where its context is nil, and the other arguments are zero.
+func TestNilContexts(t *testing.T) {
+	l := newLive(t)
+	limiter, err := limit.New(limit.Table{}, limit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{
+		l.store, l.repo, l.sink, l.schema, l.worker, limiter, l.conn,
+		rollup.For(l.hours, l.repo), rollup.Stream(l.counts[rollup.ByStream], l.repo, l.writer),
+		rollup.Messages(l.counts[rollup.ByMessage], l.repo), rollup.Once(l.counts[rollup.AtMostOnce], l.repo), l.writer,
+	} {
+		of := reflect.ValueOf(v)
+		for i := range of.NumMethod() {
+			m := of.Method(i)
+			if m.Type().NumIn() == 0 || m.Type().In(0) != contextType {
+				continue
+			}
+			name := of.Type().String() + "." + of.Type().Method(i).Name
+			callWith(t, name, m, nil)
+		}
+	}
+}
+
+// TestNilContextIsNamed: calls that are right but for a nil context say that it is that.
+func TestNilContextIsNamed(t *testing.T) {
+	l := newLive(t)
+	none := context.Context(nil)
+	point := []tsdb.Point[int64]{{Entity: roof, Time: noon, Value: 1}}
+	last := func(seq iter.Seq2[tsdb.Point[int64], error]) (err error) {
+		for _, err = range seq { //nolint:revive // the last one counts
+		}
+		return err
+	}
+	for name, f := range map[string]func() error{
+		"Put":              func() error { return l.repo.Put(none, roof, noon, 1) },
+		"PutMany":          func() error { _, err := l.repo.PutMany(none, point); return err },
+		"PutIfAbsent":      func() error { _, err := l.repo.PutIfAbsent(none, roof, noon, 1); return err },
+		"Get":              func() error { _, err := l.repo.Get(none, roof, noon); return err },
+		"Latest":           func() error { _, err := l.repo.Latest(none, roof); return err },
+		"LatestMany":       func() error { _, err := l.repo.LatestMany(none, []tsdb.Entity{roof}); return err },
+		"Range":            func() error { return last(l.repo.Range(none, roof, tsdb.AllTime())) },
+		"Page":             func() error { _, err := l.repo.Page(none, tsdb.Query{Entity: roof}, 10, ""); return err },
+		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
+		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
+		"Sink.Put":         func() error { return l.sink.Put(none, roof, noon, 1) },
+		"Writer.Flush":     func() error { return l.writer.Flush(none) },
+		"DropDeadLetters":  func() error { _, err := l.writer.DropDeadLetters(none, 1); return err },
+		"RetryDeadLetters": func() error { _, err := l.writer.RetryDeadLetters(none, 1); return err },
+		"Ping":             func() error { return l.store.Ping(none) },
+		"Ensure":           func() error { return l.store.Ensure(none, l.schema) },
+		"Verify":           func() error { return l.store.Verify(none, l.schema) },
+		"Pass":             func() error { _, err := l.worker.Pass(none); return err },
+		"Run":              func() error { return l.worker.Run(none) },
+		"Rebuild": func() error {
+			_, err := rollup.For(l.hours, l.repo).Rebuild(none, tsdb.AllTime(), rollup.RebuildOptions{})
+			return err
+		},
+		"OnceAdder.Add": func() error { return rollup.Once(l.counts[rollup.AtMostOnce], l.repo).Add(none, roof, time.Now(), 1) },
+		"MessageAdder.Add": func() error {
+			_, err := rollup.Messages(l.counts[rollup.ByMessage], l.repo).Add(none, "m", roof, time.Now(), 1)
+			return err
+		},
+		"StreamAdder.Add": func() error {
+			return rollup.Stream(l.counts[rollup.ByStream], l.repo, l.writer).Add(none, roof, time.Now(), 1)
+		},
+		"tenants.Onboard": func() error {
+			_, err := tenants.Onboard(none, l.store, acme, tenants.Profile{}, tenants.OnboardOptions{})
+			return err
+		},
+		"tenants.Erase":  func() error { _, err := tenants.Erase(none, l.store, acme, tenants.EraseOptions{}); return err },
+		"tenants.Usage":  func() error { _, err := tenants.Usage(none, l.store, acme, tenants.UsageOptions{}); return err },
+		"transfer.Check": func() error { _, err := transfer.Check(none, bytes.NewReader(export(t, l))); return err },
+		"transfer.Export": func() error {
+			_, err := transfer.Export(none, l.store, acme, new(bytes.Buffer), transfer.ExportOptions{})
+			return err
+		},
+		"retention.NewPlan": func() error { _, err := retention.NewPlan(none, l.store, l.schema); return err },
+		"NewForecast":       func() error { _, err := retention.NewForecast(none, l.store, retention.ForecastOptions{}); return err },
+		"embedded.New":      func() error { _, err := embedded.New(none, embedded.Options{}); return err },
+	} {
+		if err := f(); !errors.Is(err, tsdb.ErrInvalid) || !namesContext(err) {
+			t.Errorf("%s with a nil context: %v; want an error that names ctx", name, err)
+		}
+	}
+}
+
+func export(t *testing.T, l *live) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := transfer.Export(t.Context(), l.store, acme, &b, transfer.ExportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestEdgesWithNothing: what a server's edge is made of refuses a call without a context, a method or a handler, and serves on.
+func TestEdgesWithNothing(t *testing.T) {
+	edge, err := grpctenant.New(tenant.FromHeader("x-tenant"), grpctenant.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := &grpc.UnaryServerInfo{FullMethod: "/a/b"}
+	handler := func(context.Context, any) (any, error) { return nil, nil }
+	var none context.Context
+	for name, f := range map[string]func() error{
+		"no context": func() error { _, err := edge.Unary(none, nil, info, handler); return err },
+		"no method":  func() error { _, err := edge.Unary(t.Context(), nil, nil, handler); return err },
+		"no handler": func() error { _, err := edge.Unary(t.Context(), nil, info, nil); return err },
+		"no stream":  func() error { return edge.Stream(nil, nil, &grpc.StreamServerInfo{}, nil) },
+	} {
+		if err := f(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	middleware, err := httptenant.New(tenant.FromHeader("X-Tenant"), httptenant.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("X-Tenant", "acme")
+	w := httptest.NewRecorder()
+	if middleware(nil).ServeHTTP(w, r); w.Code != http.StatusNotFound {
+		t.Errorf("a middleware without a handler answers %d, want 404", w.Code)
+	}
+}
+
+// TestServerWithANilContext: a server that is given no context does not serve, and closes.
+func TestServerWithANilContext(t *testing.T) {
+	s, err := embedded.NewServer(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none context.Context
+	if err := s.Serve(none, lis); !namesContext(err) {
+		t.Errorf("Serve with a nil context: %v; want an error that names ctx", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
