@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// DeadLetter is a point, or an event for a rollup, that is in a writer's journal, and which the service refused. It stays there, and counts towards
+// DeadLetter is a point, or an event for a rollup, that is in a writer's journal, and that was rejected for what it holds. It stays there, and counts towards
 // JournalOptions.MaxBytes, until it is retried or dropped.
 type DeadLetter struct {
 	// ID names the letter in its journal. It is never given again.

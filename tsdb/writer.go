@@ -154,7 +154,7 @@ type WriterStats struct {
 type JournalStats struct {
 	// Stream identifies the journal: 32 hexadecimal digits, drawn when its folder was made.
 	Stream string
-	// Points are those that are not delivered yet, DeadLetters those that the service refused.
+	// Points are those that are not delivered yet, DeadLetters those that were rejected for what they hold.
 	Points, DeadLetters int
 	// Erased are the points and dead letters that were dropped since the writer was made, as their tenant or entity is erased.
 	Erased uint64
