@@ -16,6 +16,17 @@ func TenantRange(id tenant.ID) (Range, error) {
 	return Range{Start: id.String() + string(rune(delim)), Limit: id.String() + string(rune(afterDel))}, nil
 }
 
+// Marks returns the range of the marks of all rollups of a tenant's dataset. Its error wraps tenant.ErrInvalid for the zero
+// tenant.
+func Marks(id tenant.ID, dataset string) (Range, error) {
+	of, err := TenantRange(id)
+	if err != nil {
+		return Range{}, err
+	}
+	start := of.Start + dataset + kindMark + MarkKind
+	return Range{Start: start, Limit: start[:len(start)-1] + string(rune(MarkKind[len(MarkKind)-1]+1))}, nil
+}
+
 // TenantsAfter returns the range of the rows of all tenants whose names sort behind that of id; of all for the zero tenant.
 // Rows of other programs may be among them. It is the only range that is not one tenant's.
 func TenantsAfter(id tenant.ID) Range {

@@ -28,10 +28,7 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// seen notes that a rollup is looked at.
-func (p *pass) seen(dataset, rollup string) { p.waits(dataset, rollup, 0) }
-
-// waits notes since when a closed bucket of a rollup waits.
+// waits notes since when a closed bucket of a rollup waits; 0 that the rollup is looked at.
 func (p *pass) waits(dataset, rollup string, since int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,9 +37,11 @@ func (p *pass) waits(dataset, rollup string, since int64) {
 }
 
 // unknown notes that jobs could not look at all tenants: how far they are behind stays as it was known before.
-func (l *lag) unknown(jobs ...Job) {
+func (p *pass) unknown(jobs ...Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, j := range jobs {
-		l.off[j.Name()] = true
+		p.lag.off[j.Name()] = true
 	}
 }
 

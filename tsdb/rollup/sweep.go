@@ -33,23 +33,25 @@ type sweep[T any] struct {
 	pass    *pass
 }
 
-func (s *sweep[T]) all(ctx context.Context) error {
+// all reports whether there were any marks.
+func (s *sweep[T]) all(ctx context.Context) (marks bool, err error) {
 	for _, rng := range s.at.Marks.Under("") {
 		for !rng.Empty() {
 			if err := s.in.Admit(ctx); err != nil { // the tenant may have been erased meanwhile
-				return err
+				return marks, err
 			}
 			page, next, err := s.page(ctx, rng)
 			if err != nil {
-				return err
+				return marks, err
 			}
+			marks = marks || len(page) > 0
 			if err := s.settle(ctx, page); err != nil {
-				return err
+				return marks, err
 			}
 			rng = next
 		}
 	}
-	return nil
+	return marks, nil
 }
 
 // page reads the first rows of marks in a range, and returns what is left of it.
@@ -75,19 +77,14 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		return err
 	}
 	done := make([]settled, len(page))
-	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(s.worker.opts.Width, len(page)) {
+	for i := range page {
+		s.pass.rows <- struct{}{}
 		workers.Go(func() {
-			for i := range next {
-				done[i] = s.row(ctx, page[i], now)
-			}
+			defer func() { <-s.pass.rows }()
+			done[i] = s.row(ctx, page[i], now)
 		})
 	}
-	for i := range page {
-		next <- i
-	}
-	close(next)
 	workers.Wait()
 	if err := s.in.Admit(ctx); err != nil { // erased while its rows were computed
 		return err

@@ -1,9 +1,13 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
+	"slices"
 
 	"cloud.google.com/go/bigtable"
 
@@ -13,25 +17,125 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// aside is how many rows of other programs are passed over at once.
-const aside = 1000
+const (
+	// aside is how many rows of other programs are passed over at once.
+	aside = 1000
+	// mostRanges bounds the ranges in one request: of the longest names they take half of what the service allows.
+	mostRanges = 1000
+)
 
-// tenants returns those to work on: all that the table has, by one small request each, where the options name none.
-func (w *Worker) tenants(ctx context.Context) iter.Seq2[tenant.ID, error] {
+// list returns the tenants to work on, in order, each once. Those of the table that it has found it remembers, and looks only
+// between them; those that are erased it forgets. An error leaves those that are known.
+func (w *Worker) list(ctx context.Context) (ids []tenant.ID, err error) {
 	if w.opts.Tenants != nil {
-		if named := w.opts.Tenants(ctx); named != nil {
-			return named
+		named := w.opts.Tenants(ctx)
+		if named == nil {
+			return nil, nil
 		}
-		return func(func(tenant.ID, error) bool) {}
+		for id, err := range named {
+			if err != nil {
+				return sorted(ids), err
+			}
+			ids = append(ids, id)
+		}
+		return sorted(ids), nil
 	}
+	w.mu.Lock()
+	ids = slices.Clone(w.known)
+	w.mu.Unlock()
+	ids = slices.DeleteFunc(ids, func(id tenant.ID) bool {
+		return errors.Is(w.in.Admit(tenant.NewContext(ctx, id), id), tsdb.ErrErased)
+	})
+	var gaps []rowkey.Range
+	gap := rowkey.TenantsAfter(tenant.ID{})
+	for _, id := range ids {
+		own, err := rowkey.TenantRange(id)
+		if err != nil {
+			return ids, err
+		}
+		gaps = append(gaps, gap.Before(own.Start))
+		gap = rowkey.TenantsAfter(id)
+	}
+	var failed error
+	for id, err := range w.find(ctx, append(gaps, gap)) {
+		if err != nil {
+			failed = err
+			break
+		}
+		ids = append(ids, id)
+	}
+	ids = sorted(ids)
+	w.mu.Lock()
+	w.known = slices.Clone(ids)
+	w.mu.Unlock()
+	return ids, failed
+}
+
+func sorted(ids []tenant.ID) []tenant.ID {
+	slices.SortFunc(ids, func(a, b tenant.ID) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(ids)
+}
+
+// marked returns those of the tenants that may have marks, from one at random on: those that had some in the last pass, which
+// mostly have some again, and those of the others that are found to have any.
+func (w *Worker) marked(ctx context.Context, ids []tenant.ID) iter.Seq2[tenant.ID, error] {
+	return func(yield func(tenant.ID, error) bool) {
+		if len(ids) == 0 {
+			return
+		}
+		w.mu.Lock()
+		busy := w.busy
+		w.mu.Unlock()
+		var datasets []string
+		for _, j := range w.jobs {
+			if len(j.derived()) > 0 {
+				datasets = append(datasets, j.Name())
+			}
+		}
+		slices.Sort(datasets)
+		at := rand.IntN(len(ids))
+		for _, part := range [][]tenant.ID{ids[at:], ids[:at]} {
+			var ranges []rowkey.Range
+			for _, id := range part {
+				if busy[id] {
+					if !yield(id, nil) {
+						return
+					}
+					continue
+				}
+				for _, dataset := range datasets {
+					r, err := rowkey.Marks(id, dataset)
+					if err != nil {
+						yield(id, err)
+						return
+					}
+					ranges = append(ranges, r)
+				}
+			}
+			for id, err := range w.find(ctx, ranges) {
+				if !yield(id, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// find returns the tenants that have rows in ranges, which are in order: by a request for so many ranges, and one for each tenant
+// that is found. It reads keys alone, and those of several tenants at once, as no tenant's own view of the table shows.
+func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tenant.ID, error] {
 	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(tenant.ID, error) bool) {
-		rng, most := rowkey.TenantsAfter(tenant.ID{}), int64(1)
-		for !rng.Empty() {
+		for limit := int64(1); len(ranges) > 0; {
+			asked := ranges[:min(mostRanges, len(ranges))]
+			rows := make(bigtable.RowRangeList, len(asked))
+			for i, r := range asked {
+				rows[i] = bigtable.NewRange(r.Start, r.Limit)
+			}
 			last, id, foreign := "", tenant.ID{}, false
-			err := w.in.Table.Read(ctx, bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: most}, func(row bigtable.Row) bool {
+			err := w.in.Table.Read(ctx, bt.Scan{Rows: rows, Filter: filter, Limit: limit}, func(row bigtable.Row) bool {
 				last = row.Key()
-				if foreign = last < rng.Start || last >= rng.Limit; foreign {
+				if foreign = !slices.ContainsFunc(asked, func(r rowkey.Range) bool { return last >= r.Start && last < r.Limit }); foreign {
 					return false
 				}
 				of, ok := rowkey.TenantOf(last)
@@ -46,15 +150,29 @@ func (w *Worker) tenants(ctx context.Context) iter.Seq2[tenant.ID, error] {
 			case err != nil:
 				err = w.in.Explain(err)
 			case last == "":
-				return
+				ranges, limit = ranges[len(asked):], 1
+				continue
 			case id.IsZero():
-				rng, most = rng.After(last), aside
+				ranges, limit = from(ranges, last+"\x00"), aside
 				continue
 			}
 			if !yield(id, err) || err != nil {
 				return
 			}
-			rng, most = rowkey.TenantsAfter(id), 1
+			ranges, limit = from(ranges, rowkey.TenantsAfter(id).Start), 1
 		}
 	}
+}
+
+// from returns ranges without the keys before one.
+func from(ranges []rowkey.Range, key string) []rowkey.Range {
+	n := 0
+	for n < len(ranges) && ranges[n].Limit <= key {
+		n++
+	}
+	ranges = ranges[n:]
+	if len(ranges) > 0 && ranges[0].Start < key {
+		ranges[0].Start = key
+	}
+	return ranges
 }

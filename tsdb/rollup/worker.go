@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -20,8 +21,8 @@ import (
 
 // WorkerOptions are what a worker may decide. The zero value works on all tenants of the table, every half minute.
 type WorkerOptions struct {
-	// Tenants are those whose rollups the worker keeps, asked for at each pass. Nil is all that the table has, which costs a
-	// request a tenant and pass.
+	// Tenants are those whose rollups the worker keeps, asked for at each pass. Nil is all that the table has: the first pass
+	// finds them by a request each, later ones look for new tenants by a request for 1,000 known ones.
 	Tenants func(context.Context) iter.Seq2[tenant.ID, error]
 	// Every is the pause between passes. Zero is 30 seconds.
 	Every time.Duration
@@ -30,7 +31,8 @@ type WorkerOptions struct {
 	// differ. Zero is three times that timeout. The age of a mark counts from the end of its slot of time, and where the slot
 	// had ended before, from the end of the minute in which the mark was made.
 	Settle time.Duration
-	// Width is how many rows are computed at once. Zero is 8; at most 256.
+	// Width is how many tenants are worked on at once, and how many rows of all of them together are computed at once. Zero is
+	// 8; at most 256.
 	Width int
 	// OnError is told of each row, and each tenant, with which something went wrong. They are tried again by the next pass.
 	// It is called by several goroutines. Nil is for nobody: Pass returns the first one.
@@ -41,7 +43,9 @@ type WorkerOptions struct {
 type Job interface {
 	Name() string
 
-	pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) error
+	derived() []string // the names of its derived rollups
+	// pass works on one tenant, and reports whether there were any marks.
+	pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error)
 }
 
 // Of returns the work of keeping the derived rollups of a schema.
@@ -55,13 +59,18 @@ func Of[T any](s *tsdb.Schema[T]) Job {
 type job[T any] struct{ *tsdb.Schema[T] }
 
 // Worker computes the buckets that writes and deletions have marked, once they are closed, and replaces what is stored. Any
-// number of workers may run, in any processes: they do no harm to each other, and none is needed for reads to be right. It is
-// safe for concurrent use.
+// number of workers may run, in any processes: they do no harm to each other, and none is needed for reads to be right. Each
+// pass begins with another tenant, at random, so that workers that run at once share the computing; each of them reads all
+// marks. It is safe for concurrent use.
 type Worker struct {
 	store *tsdb.Store
 	in    inside.Store
 	opts  WorkerOptions
 	jobs  []Job
+
+	mu    sync.Mutex
+	known []tenant.ID        // that the table has, in order
+	busy  map[tenant.ID]bool // those that had marks in the last pass
 }
 
 // NewWorker returns a worker on the derived rollups of schemas. It does nothing by itself: Run does, and Pass.
@@ -132,11 +141,14 @@ type Pass struct {
 
 // pass is one under way.
 type pass struct {
+	rows chan struct{} // has a place for each row that may be computed at once
+
 	mu    sync.Mutex
 	done  Pass
 	first error
 	told  func(error)
 	lag   lag
+	busy  map[tenant.ID]bool
 }
 
 func (p *pass) count(f func(*Pass)) {
@@ -158,7 +170,10 @@ func (p *pass) fail(err error) {
 
 // Pass goes over all tenants once: it computes what is marked, closed and old enough. The error is the first of those that
 // OnError was told of; what could be done is done all the same. While the store's clock is not believed nothing is, and the error
-// matches tsdb.ErrClock. It costs two requests a tenant and rollup where nothing is marked.
+// matches tsdb.ErrClock.
+//
+// It costs a request for each 1,000 tenants without marks, and for a tenant with marks one a rollup and 500 rows of marks, and
+// what computing costs. A tenant that had no marks in the pass before costs one more request.
 func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
 		return Pass{}, invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
@@ -166,38 +181,86 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	watch := w.store.Watch(inside.Key{})
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
 	defer func() { op.End(err) }()
-	p := &pass{told: w.opts.OnError, lag: newLag(w.in.Clock())}
+	p := &pass{rows: make(chan struct{}, w.opts.Width), told: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
 	if _, err := w.in.Confirmed(ctx); err != nil {
 		p.fail(err)
 		return p.done, cmp.Or(cause.Of(ctx), err)
 	}
-	for id, err := range w.tenants(ctx) {
-		if err != nil {
-			p.fail(err)
-			p.lag.unknown(w.jobs...)
-			break
-		}
-		p.done.Tenants++
+	ids, err := w.list(ctx)
+	if err != nil {
+		p.fail(err)
+		p.unknown(w.jobs...)
+	}
+	p.done.Tenants = len(ids)
+	if len(ids) > 0 {
 		for _, j := range w.jobs {
-			err := j.pass(tenant.NewContext(ctx, id), w, id, p)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, tsdb.ErrErased) {
-				p.lag.unknown(j)
-				p.fail(fmt.Errorf("rollup: tenant %s, dataset %s: %w", id, j.Name(), err))
-			}
-			if ctx.Err() != nil {
-				return p.done, cause.Of(ctx)
+			for _, rollup := range j.derived() {
+				p.waits(j.Name(), rollup, 0)
 			}
 		}
 	}
+	places := make(chan struct{}, w.opts.Width)
+	var working sync.WaitGroup
+	for id, err := range w.marked(ctx, ids) {
+		if err != nil {
+			p.fail(err)
+			p.unknown(w.jobs...)
+			break
+		}
+		places <- struct{}{}
+		working.Go(func() {
+			defer func() { <-places }()
+			w.tenant(ctx, id, p)
+		})
+	}
+	working.Wait()
+	if ctx.Err() != nil {
+		return p.done, cause.Of(ctx)
+	}
+	w.mu.Lock()
+	w.busy = p.busy
+	w.mu.Unlock()
 	p.lag.tell(watch, w.in.Clock())
 	return p.done, p.first
 }
 
-// pass works on one tenant: finer rollups first, so that what they change is in those that come from them.
-func (j job[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) error {
-	in, all, err := levels(ctx, j.For(w.store, id), true)
+// tenant does all jobs for one tenant.
+func (w *Worker) tenant(ctx context.Context, id tenant.ID, p *pass) {
+	for _, j := range w.jobs {
+		if ctx.Err() != nil {
+			return
+		}
+		marks, err := j.pass(tenant.NewContext(ctx, id), w, id, p)
+		if marks {
+			p.mu.Lock()
+			p.busy[id] = true
+			p.mu.Unlock()
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, tsdb.ErrErased) {
+			p.unknown(j)
+			p.fail(fmt.Errorf("rollup: tenant %s, dataset %s: %w", id, j.Name(), err))
+		}
+	}
+}
+
+func (j job[T]) derived() (names []string) {
+	d, err := tsdb.Described(inside.Key{}, j.Schema)
 	if err != nil {
-		return err
+		return nil // as NewWorker reports
+	}
+	for _, r := range d.Rollups {
+		if r.Kind == catalog.Derived {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// pass works on one tenant: finer rollups first, so that what they change is in those that come from them.
+func (j job[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error) {
+	_, all, err := levels(ctx, j.For(w.store, id), true)
+	if err != nil {
+		return false, err
 	}
 	var errs []error
 	for _, l := range all {
@@ -210,9 +273,10 @@ func (j job[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) erro
 				coarser = append(coarser, c)
 			}
 		}
-		p.seen(in.Dataset, l.name)
 		s := sweep[T]{level: l, coarser: coarser, worker: w, pass: p}
-		errs = append(errs, s.all(ctx))
+		some, err := s.all(ctx)
+		marks = marks || some
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return marks, errors.Join(errs...)
 }
