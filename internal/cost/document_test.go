@@ -128,6 +128,8 @@ func (d document) constants() map[string]any {
 		"All": points, "PerDevice": perDevice, "Processes": processes, "Linger": lingers.Milliseconds(),
 		"RequestsShort": processes * mostRequests(workedPoints/processes, 1000, 5e6), "RequestsLong": processes * mostRequests(workedPoints/processes, 1000, lingers),
 		"Refreshes": refreshes, "Drawn": drawn, "DrawnHours": drawnHours, "RollupDays": rollupDays, "LatestSeconds": latestSeconds, "UpkeepBytes": upkeepBytes,
+		"PassSeconds": passSeconds, "MarksSeen": d.measured.marksSeen, "MarkRows": 2.0 * workedDevices / passSeconds,
+		"HeadTB": workedPoints * 86_400 * lateDays * d.measured.headCell / 1e12, "HeadCells": perDevice * 86_400 * lateDays,
 		"PerTenant": workedDevices / workedTenants, "DayOfDevice": perDevice * 86_400,
 		"NodeWrites": nodeWrites, "NodeReads": nodeReads, "NodeScans": nodeScans / 1e6, "Busy": 100 * busyShare, "StoredShare": 100 * storedShare,
 		"Saved": 100 * (1 - d.loads[1].Raw/d.loads[0].Raw), "NodeStores": storedShare * float64(nodeStores) / 1e12,

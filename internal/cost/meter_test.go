@@ -2,6 +2,7 @@ package cost
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
 )
 
 // tally is what a meter has counted.
@@ -23,18 +25,19 @@ type tally struct {
 type meter struct {
 	mu            sync.Mutex
 	calls, upkeep tally
+	marks         map[string]bool // the versions of marks that were written
 }
 
 func (m *meter) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calls, m.upkeep = tally{}, tally{}
+	m.calls, m.upkeep, m.marks = tally{}, tally{}, nil
 }
 
-func (m *meter) read() (calls, upkeep tally) {
+func (m *meter) read() (calls, upkeep tally, marks int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.calls, m.upkeep
+	return m.calls, m.upkeep, len(m.marks)
 }
 
 func (m *meter) dialOptions() []grpc.DialOption {
@@ -85,8 +88,25 @@ func (m *meter) sent(ctx context.Context, msg any) {
 		t.Written = 1
 	case *btpb.MutateRowsRequest:
 		t.Written = len(req.Entries)
+		m.mark(req)
 	}
 	m.add(ctx, t)
+}
+
+// mark notes the versions of marks in a request.
+func (m *meter) mark(req *btpb.MutateRowsRequest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range req.Entries {
+		for _, mut := range e.Mutations {
+			if cell := mut.GetSetCell(); cell.GetFamilyName() == inside.MarkFamily {
+				if m.marks == nil {
+					m.marks = map[string]bool{}
+				}
+				m.marks[fmt.Sprintf("%s %s %d", e.RowKey, cell.ColumnQualifier, cell.TimestampMicros)] = true
+			}
+		}
+	}
 }
 
 // received counts an answer, without the statistics that only tests ask for.

@@ -26,6 +26,7 @@ const (
 	drawnHours    = 24
 	rollupDays    = 366
 	latestSeconds = 60 // between two looks at the newest point of every device
+	passSeconds   = 30 // between two passes of the worker
 )
 
 // What the service's documentation says of an SSD node; the document says where.
@@ -67,7 +68,9 @@ type measurements struct {
 	bucketBytes                float64 // of an hour's bucket, read
 	bucketRequests             float64 // for a device's computed and marked buckets
 	passReads, passWrites      float64 // requests that read, and rows written, for a device's hour
-	headStored                 float64
+	marksSeen                  float64 // versions of a device's mark of an hour that a pass may read
+	markStored, markRow        float64 // of a cell of a mark, and of a row with one
+	headCell                   float64
 	hourStored, dayStored      float64 // of a bucket
 	readLatest, readLatestHead float64 // rows of a device
 	callsLatest                float64 // requests of a device without heads
@@ -113,7 +116,10 @@ func measureWorked(t *testing.T, all []counted, rows []stored) (m measurements) 
 	for _, r := range rows {
 		size[r.what] = r
 	}
-	m.headStored = float64(size["a head of 3 points, JSON"].bytes())
+	head, mark := size["a head of 3 points, JSON"], size["a row of marks, for one hour"]
+	m.headCell = float64(head.bytes()-len(head.key)) / float64(head.cells)
+	m.markRow, m.markStored = float64(mark.bytes()), float64(mark.bytes()-len(mark.key))
+	m.marksSeen = float64(versionsOfMark(t))
 	m.hourStored = float64(size[rowOf24].bytes()-size[rowOf1].bytes()) / 23
 	m.dayStored = float64(size[rowOfDays].bytes()) / 2
 	return m
@@ -156,6 +162,10 @@ func (m measurements) loadOf(s setup) load {
 		l.Scanned += hours * hour * s.points.Returned
 		l.Rows += hours * hour
 		l.Written += hours * m.passWrites
+		polled := 2.0 * workedDevices / passSeconds // rows: of each device, the marks of its hours and of its days
+		l.Rows += polled
+		l.Scanned += polled * (m.markRow + (m.marksSeen-1)*m.markStored)
+		l.Requests += 2 * workedTenants / float64(passSeconds)
 	} else {
 		l.Requests += drawing
 		rows += drawing
@@ -170,10 +180,11 @@ func (m measurements) loadOf(s setup) load {
 	l.Compressed = l.Raw / s.points.Snappy
 	extra := 0.0 // taken as it is: it is little
 	if s.heads {
-		extra += workedDevices * m.headStored
+		extra += workedPoints * 86_400 * lateDays * m.headCell // the newest 3 of a device are next to nothing
 	}
 	if s.rolled {
 		extra += workedDevices * (rollupDays + lateDays) * (24*m.hourStored + m.dayStored)
+		extra += workedDevices * lateDays * (24 + 1) * m.markStored
 	}
 	l.Raw += extra
 	l.Compressed += extra

@@ -168,7 +168,7 @@ func (w *world) count(call func()) figure {
 	w.meter.reset()
 	call()
 	counts := w.conn.Counts()
-	calls, upkeep := w.meter.read()
+	calls, upkeep, _ := w.meter.read()
 	f := figure{
 		calls: map[string]int{}, seen: int(counts.RowsSeen), returned: int(counts.RowsReturned), written: calls.Written,
 		sent: calls.Sent, received: calls.Received, upkeep: counts.Upkeep, upSent: upkeep.Sent, upReceived: upkeep.Received,
