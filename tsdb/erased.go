@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
@@ -34,25 +31,22 @@ type erasures struct {
 	table    *bt.Table
 	clock    func() time.Time // a mark that is not surely over is in force
 	explain  func(error) error
-	drop     func()                 // called when marks have changed
-	watchers map[chan struct{}]bool // under the lock of kept
+	drop     func(of func(tenant string) bool) // called with the tenants whose marks have changed
+	watchers map[chan struct{}]bool            // under the lock of kept
 }
 
 // marks are the erasure marks of a table. They do not change once they are known.
 type marks struct {
-	epoch   string
-	tenants map[string]tenantMarks // empty nearly always
-}
-
-type tenantMarks struct {
-	all      *catalog.Mark // of the tenant; nil for none
-	entities map[catalog.EntityHash]catalog.Mark
+	catalog.Changes                         // up to which they are known
+	readAll         time.Time               // when all of them were read last
+	changed         map[string]*tenantMarks // those that are not as they were known before; nil where it is not known which
+	tenants         map[string]*tenantMarks // empty nearly always
 }
 
 func newErasures(s *Store) *erasures {
-	e := &erasures{table: s.whole, clock: func() time.Time { return s.time.Earliest() }, explain: s.explain, drop: s.cache.DropAll}
+	e := &erasures{table: s.whole, clock: func() time.Time { return s.time.Earliest() }, explain: s.explain, drop: s.cache.DropTenants}
 	e.open(s.watch, refreshing{due: marksDue, within: ErasedWithin, wait: marksWait, pause: marksPause})
-	e.load, e.changed = e.readMarks, e.tell
+	e.load, e.kept.changed = e.readMarks, e.tell
 	return e
 }
 
@@ -88,18 +82,14 @@ func (e *erasures) admitEntity(id tenant.ID, dataset, path string) error {
 
 // covers reports whether the whole tenant is erased.
 func (m *marks) covers(tenant string, now time.Time) bool {
-	t, ok := m.tenants[tenant]
-	return ok && t.all != nil && !t.all.Over(now)
+	t := m.tenants[tenant]
+	return t != nil && t.coversAll(now)
 }
 
 // coversEntity reports whether an entity is erased by a mark of its own.
 func (m *marks) coversEntity(tenant, dataset, path string, now time.Time) bool {
 	t := m.tenants[tenant]
-	if len(t.entities) == 0 {
-		return false
-	}
-	mark, ok := t.entities[catalog.HashEntity(dataset, path)]
-	return ok && !mark.Over(now)
+	return t != nil && t.coversEntity(dataset, path, now)
 }
 
 // coversWrite reports whether a point or an event on its way is one of an erased tenant or entity.
@@ -107,18 +97,18 @@ func (m *marks) coversWrite(tenant string, p *pending, now time.Time) bool {
 	if len(m.tenants) == 0 {
 		return false
 	}
-	t, ok := m.tenants[tenant]
-	if !ok || t.all != nil && !t.all.Over(now) {
-		return ok
+	t := m.tenants[tenant]
+	if t == nil || t.coversAll(now) {
+		return t != nil
 	}
 	if len(t.entities) == 0 {
 		return false
 	}
 	if ev := p.event; ev != nil {
-		return m.coversEntity(tenant, ev.to.Dataset, ev.path, now)
+		return t.coversEntity(ev.to.Dataset, ev.path, now)
 	}
 	id, _, ok := rowkey.PointID(p.write.key, p.write.d.salts)
-	return ok && m.coversEntity(tenant, p.write.d.name, id.Path(), now)
+	return ok && t.coversEntity(p.write.d.name, id.Path(), now)
 }
 
 // marks returns the marks, at most as old as ErasedWithin where they can be read.
@@ -128,51 +118,15 @@ func (e *erasures) marks(ctx context.Context) (*marks, error) { return e.get(ctx
 // one finds out.
 func (e *erasures) early(ctx context.Context) { _, _ = e.marks(ctx) }
 
-// readMarks reads the marks: one row, and all of them where that says that they have changed.
-func (e *erasures) readMarks(ctx context.Context, known *marks) (*marks, error) {
-	ctx, cancel := e.table.Bound(ctx, false)
-	defer cancel()
-	epoch, err := catalog.MarksEpoch(ctx, e.table) // before the marks, so that it is never newer than they are
-	if status.Code(err) == codes.NotFound {
-		return &marks{}, nil // a table that is not there has none, and the call itself will say so
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tsdb: read the erasure marks: %w", e.explain(err))
-	}
-	if known != nil && known.epoch == epoch {
-		return known, nil
-	}
-	m := &marks{epoch: epoch}
-	if epoch == "" {
-		return m, nil // no mark was ever made
-	}
-	m.tenants = map[string]tenantMarks{}
-	for mark, err := range catalog.Marks(ctx, e.table) {
-		if err != nil {
-			return nil, fmt.Errorf("tsdb: read the erasure marks: %w", e.explain(err))
-		}
-		t := m.tenants[mark.Tenant]
-		if mark.Entities == nil {
-			t.all = &mark
-		} else if t.entities == nil {
-			t.entities = map[catalog.EntityHash]catalog.Mark{}
-		}
-		for _, h := range mark.Entities {
-			t.entities[h] = catalog.Mark{Until: mark.Until}
-		}
-		m.tenants[mark.Tenant] = t
-	}
-	return m, nil
-}
-
-// tell tells that marks are others now. The erasures are locked. The cache drops everything: a tenant may have been erased
-// and readmitted while this store did not look, so what is left of its former life cannot be told from the marks. Erasures are
-// rare.
+// tell tells that marks are others now. The erasures are locked. The cache drops what it holds of tenants whose marks have
+// changed: one may have been erased and readmitted while this store did not look.
 func (e *erasures) tell(old *marks) {
 	for c := range e.watchers {
 		poke(c)
 	}
-	if old != nil {
-		e.drop()
+	if old == nil {
+		return
 	}
+	m := e.known.Load()
+	e.drop(func(tenant string) bool { return m.changed == nil || m.changed[tenant] != nil })
 }

@@ -35,7 +35,7 @@ type kept[T any] struct {
 type refreshing struct {
 	due    time.Duration // how old it is when a call has it read again, behind it
 	within time.Duration // how old it is when a call waits for that
-	wait   time.Duration // bounds a read where something is known
+	wait   time.Duration // how long a call waits for a read at most where something is known
 	pause  time.Duration // how long it is left alone where it could not be read
 }
 
@@ -47,8 +47,9 @@ const (
 )
 
 type flight struct {
-	done chan struct{} // closed when err is set
-	err  error
+	begin time.Time
+	done  chan struct{} // closed when err is set
+	err   error
 }
 
 func (k *kept[T]) open(watch *telemetry.Probe, times refreshing) {
@@ -99,8 +100,15 @@ func (k *kept[T]) read(ctx context.Context) (*T, error) {
 	if v != nil && age == keptAging {
 		return v, nil
 	}
+	var late <-chan time.Time
+	if v != nil {
+		timer := time.NewTimer(k.times.wait - time.Since(f.begin))
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case <-f.done:
+	case <-late:
 	case <-ctx.Done():
 		return nil, cause.Of(ctx)
 	}
@@ -144,26 +152,19 @@ func (k *kept[T]) fly() *flight {
 	if k.flight != nil || k.closed {
 		return k.flight
 	}
-	f := &flight{done: make(chan struct{})}
+	f := &flight{begin: time.Now(), done: make(chan struct{})}
 	k.flight = f
 	k.ended.Go(func() {
-		begin := time.Now()
-		known := k.known.Load()
-		ctx, cancel := k.base, context.CancelFunc(func() {})
-		if known != nil { // there is something to go by
-			ctx, cancel = context.WithTimeout(ctx, k.times.wait)
-		}
-		defer cancel()
-		ctx, op := k.watch.Begin(ctx, telemetry.Upkeep, telemetry.Subject{})
-		v, err := k.load(ctx, known)
+		ctx, op := k.watch.Begin(k.base, telemetry.Upkeep, telemetry.Subject{})
+		v, err := k.load(ctx, k.known.Load())
 		op.End(err)
-		k.landed(f, begin, v, err)
+		k.landed(f, v, err)
 	})
 	return f
 }
 
 // landed notes what a read has brought.
-func (k *kept[T]) landed(f *flight, begin time.Time, v *T, err error) {
+func (k *kept[T]) landed(f *flight, v *T, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	old := k.known.Load()
@@ -176,7 +177,7 @@ func (k *kept[T]) landed(f *flight, begin time.Time, v *T, err error) {
 	switch {
 	case k.closed:
 	case err == nil:
-		k.ageIn(k.times.due-time.Since(begin), keptAging)
+		k.ageIn(k.times.due-time.Since(f.begin), keptAging)
 	case old != nil:
 		k.ageIn(k.times.pause, keptAging)
 	}

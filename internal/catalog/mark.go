@@ -2,10 +2,10 @@ package catalog
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,13 +18,16 @@ import (
 
 // The columns of an erasure mark beside its document. Stores read these alone.
 const (
-	columnMark     = "m"   // "" for a mark without an end, or the second since 1970 at which it ends; missing for no mark
-	columnEntities = "e"   // of a mark of an entity: the hashes of what it is called in each dataset
-	columnEpoch    = "gen" // of the row that says whether marks have changed
+	columnMark     = "m" // "" for a mark without an end, or the second since 1970 at which it ends; missing for no mark
+	columnEntities = "e" // of a mark of an entity: the hashes of what it is called in each dataset
 )
 
-// MostMarks is how many marks may be in force at once: each store holds all of them.
-const MostMarks = 100_000
+// MostMarks is how many marks may be in force at once, and MostOfTenant how many of them may be of one tenant: each store holds
+// all of them.
+const (
+	MostMarks    = 1_000_000
+	MostOfTenant = 250_000
+)
 
 // EntityHash is what stands for an entity in a mark: its name is not kept.
 type EntityHash [16]byte
@@ -60,42 +63,46 @@ func SetMark(mut *bigtable.Mutation, m Mark) {
 	mut.Set(Family, columnEntities, 0, hashes)
 }
 
+// Row returns the name of the mark's row, as the log of changes has it.
+func (m *Mark) Row() string {
+	if m.Name == "" {
+		return m.Tenant
+	}
+	return m.Tenant + "#" + m.Name
+}
+
 // LiftMark adds to the mutation of a mark's row what ends it. The document stays.
 func LiftMark(mut *bigtable.Mutation) {
 	mut.DeleteCellsInColumn(Family, columnMark)
 	mut.DeleteCellsInColumn(Family, columnEntities)
 }
 
-// MarksEpoch returns a text that is another one whenever a mark was changed since.
-func MarksEpoch(ctx context.Context, t *bt.Table) (string, error) {
-	row, err := t.Row(ctx, rowkey.MarksRow, latest())
-	if err != nil {
-		return "", err
-	}
-	return string(value(row, columnEpoch)), nil
-}
-
-// MarksChanged makes the epoch another one. It is called after a mark is changed, and may be repeated.
-func MarksChanged(ctx context.Context, t *bt.Table) error {
-	mut := bigtable.NewMutation()
-	mut.Set(Family, columnEpoch, 0, []byte(rand.Text()))
-	return t.Apply(ctx, rowkey.MarksRow, mut).Err
-}
-
 var errManyMarks = errors.New("tsdb: the table has more erasure marks than a store can hold")
 
 // Marks returns all marks that are not lifted, those that are over included. An error is the last pair.
 func Marks(ctx context.Context, t *bt.Table) iter.Seq2[Mark, error] {
+	rng := rowkey.OwnAfter(rowkey.MarkRows, "")
+	return readMarks(ctx, t, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
+}
+
+// MarksOf is Marks for the rows of some names.
+func MarksOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[Mark, error] {
+	keys := make(bigtable.RowList, len(names))
+	for i, name := range names {
+		keys[i] = rowkey.MarkRows + name
+	}
+	return readMarks(ctx, t, keys, func(key string) bool { return slices.Contains(keys, key) })
+}
+
+func readMarks(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[Mark, error] {
 	return func(yield func(Mark, error) bool) {
-		rng := rowkey.OwnAfter(rowkey.MarkRows, "")
 		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter("["+columnMark+columnEntities+"]"), bigtable.LatestNFilter(1))
-		read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Long: true}
 		n := 0
-		for row, err := range t.Rows(ctx, read) {
+		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
 			var m Mark
 			switch {
 			case err != nil:
-			case row.Key() < rng.Start || row.Key() >= rng.Limit:
+			case !asked(row.Key()):
 				err = bt.ErrForeignRow
 			case n == 2*MostMarks: // those who mark keep to the half of it, but not all at once
 				err = errManyMarks
@@ -110,21 +117,27 @@ func Marks(ctx context.Context, t *bt.Table) iter.Seq2[Mark, error] {
 	}
 }
 
+// MarkRow returns what the name of a mark's row says: Tenant and Name.
+func MarkRow(row string) Mark {
+	tenant, name, _ := strings.Cut(row, "#")
+	return Mark{Tenant: tenant, Name: name}
+}
+
 // parseMark returns the mark in a row. One that cannot be read is taken for one of the whole tenant without an end, so that
 // it holds up nobody else.
 func parseMark(row bigtable.Row) Mark {
-	name, entity, _ := strings.Cut(strings.TrimPrefix(row.Key(), rowkey.MarkRows), "#")
-	m := Mark{Tenant: name, Name: entity}
+	m := MarkRow(strings.TrimPrefix(row.Key(), rowkey.MarkRows))
+	whole := m
 	if text := string(value(row, columnMark)); text != "" {
 		sec, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return Mark{Tenant: name}
+			return whole
 		}
 		m.Until = time.Unix(sec, 0)
 	}
 	hashes := value(row, columnEntities)
-	if len(hashes)%len(EntityHash{}) != 0 || (entity == "") != (len(hashes) == 0) {
-		return Mark{Tenant: name}
+	if len(hashes)%len(EntityHash{}) != 0 || (m.Name == "") != (len(hashes) == 0) {
+		return whole
 	}
 	for len(hashes) > 0 {
 		m.Entities = append(m.Entities, EntityHash(hashes))

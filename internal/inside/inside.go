@@ -5,6 +5,7 @@ package inside
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -32,8 +33,8 @@ type Store struct {
 	// Admit refuses what is to be read or written for a tenant that is not the context's, or, with tsdb.ErrErased, that is
 	// erased. Whoever writes rows of a tenant asks it before each request that writes, and again where the request is put off.
 	Admit func(context.Context, tenant.ID) error
-	// Marks reads the erasure marks as they are now, so that the store goes by them from then on.
-	Marks func(context.Context) error
+	// Marks reads the erasure marks as they are now, so that the store applies them from then on, and returns them from memory.
+	Marks func(context.Context) (iter.Seq[catalog.Mark], error)
 	// Classes reads the retention classes that profiles name as they are now, where the store has read them before.
 	Classes func(context.Context) error
 	// Entry returns the catalogue's entry of a dataset, at most some minutes old; the zero Entry for none.

@@ -2,9 +2,9 @@ package lastvalue
 
 import "github.com/tidemark-go/tidemark/internal/rowkey"
 
-// DropAll forgets everything, and keeps what is being read from being kept.
-func (c *Cache) DropAll() {
+// DropTenants forgets everything of some tenants, and keeps what is being read of them from being kept. It looks at every entry.
+func (c *Cache) DropTenants(of func(tenant string) bool) {
 	if c != nil {
-		c.dropWhere(func(rowkey.ID) bool { return true })
+		c.dropWhere(func(id rowkey.ID) bool { return of(id.Tenant()) })
 	}
 }

@@ -45,6 +45,12 @@ func (id ID) Clone() ID {
 	return id
 }
 
+// Tenant returns the name of the entity's tenant.
+func (id ID) Tenant() string {
+	name, _, _ := strings.Cut(id.prefix, string(rune(delim)))
+	return name
+}
+
 // Len is how many bytes the ID's text takes.
 func (id ID) Len() int { return len(id.prefix) + len(id.path) }
 

@@ -10,9 +10,11 @@ const (
 	ProbeRows = "!probe#rollup#"
 	// ProfileRows is the prefix of the rows of tenants' profiles, one a tenant, followed by its name.
 	ProfileRows = "!tenant#"
+	// ProfilesRow says by what it holds which profiles have changed.
+	ProfilesRow = "!tenant"
 	// MarkRows is the prefix of the erasure marks: a tenant's name follows, and for a mark of one entity "#" and a name for it.
 	MarkRows = "!erased#"
-	// MarksRow says by what it holds whether any mark has changed.
+	// MarksRow says by what it holds which marks have changed.
 	MarksRow = "!erased"
 )
 

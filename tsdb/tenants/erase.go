@@ -30,8 +30,8 @@ type EraseOptions struct {
 	// tsdb.ErasedWithin and the longer one of the store's timeouts of writes and scans. Set it where programs with longer
 	// timeouts write to the table, or to 1 where no other store is open and nothing is under way.
 	Settle time.Duration
-	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant is readmitted; for an entity, whose
-	// mark Readmit does not lift, for ever. Afterwards a journal that still holds points of what was erased brings them back.
+	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant or the entity is
+	// readmitted. Afterwards a journal that still holds points of what was erased brings them back.
 	Keep time.Duration
 	// Writers are writers of this process: what their journals hold is delivered or dropped, and their dead letters of what is
 	// erased are dropped. Writers of other processes drop points of erased tenants by themselves.

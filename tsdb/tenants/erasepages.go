@@ -73,9 +73,10 @@ func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, error) {
 }
 
 // hashes returns what stands for the entity in its mark; nil for a tenant.
-func (e *erasure) hashes() []catalog.EntityHash {
-	var hashes []catalog.EntityHash
-	for _, f := range e.fit {
+func (e *erasure) hashes() []catalog.EntityHash { return hashesOf(e.fit) }
+
+func hashesOf(fit []fitting) (hashes []catalog.EntityHash) {
+	for _, f := range fit {
 		hashes = append(hashes, catalog.HashEntity(f.dataset, f.path))
 	}
 	return hashes

@@ -117,7 +117,7 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 		return err
 	}
 	e.tell(0)
-	return e.announce(ctx)
+	return e.announce(ctx, *m)
 }
 
 // checkClock refuses to go by a clock that is not believed, where a mark ends by it.
@@ -343,7 +343,7 @@ func (e *erasure) finish(ctx context.Context) error {
 	if rec.Until.IsZero() && e.fit == nil {
 		return nil
 	}
-	return e.announce(ctx) // also because an entity is read until its rows are gone: caches drop what they have read since the mark
+	return e.announce(ctx, e.mark) // also because an entity is read until its rows are gone: caches drop what they have read since the mark
 }
 
 // verify looks for rows that are left, and deletes them.

@@ -1,5 +1,7 @@
 package tenants
 
+import "testing"
+
 // WithPages returns the options with pages of that many rows.
 func WithPages(o EraseOptions, rows int) EraseOptions {
 	o.countPage, o.deletePage = rows, rows
@@ -10,4 +12,11 @@ func WithPages(o EraseOptions, rows int) EraseOptions {
 func WithPage(o UsageOptions, rows int) UsageOptions {
 	o.page = rows
 	return o
+}
+
+// LowerMarks lowers how many marks may be in force, of all tenants and of one, for a test.
+func LowerMarks(t testing.TB, all, one int) {
+	a, o := mostMarks, mostOfTenant
+	t.Cleanup(func() { mostMarks, mostOfTenant = a, o })
+	mostMarks, mostOfTenant = all, one
 }

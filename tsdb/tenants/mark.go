@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -99,39 +101,47 @@ func (rec record) full() any {
 	return all
 }
 
-// announce makes all stores read the marks again, this one at once.
-func (r room) announce(ctx context.Context) error {
-	if err := catalog.MarksChanged(ctx, r.Table); err != nil {
+// announce makes all stores read a mark again, this one at once.
+func (r room) announce(ctx context.Context, m mark) error {
+	if err := catalog.MarkChanges.Append(ctx, r.Table, strings.TrimPrefix(m.key, rowkey.MarkRows)); err != nil {
 		return r.Explain(err)
 	}
-	return r.Marks(ctx)
+	_, err := r.Marks(ctx)
+	return err
 }
 
 // roomForMark refuses a mark that would be one too many, and takes away those that are over.
 func (e *erasure) roomForMark(ctx context.Context) error {
-	n, now := 0, e.Earliest()
+	all, err := e.Marks(ctx)
+	if err != nil {
+		return err
+	}
+	n, mine, now := 0, 0, e.Earliest()
 	var over []catalog.Mark
-	for m, err := range catalog.Marks(ctx, e.Table) {
+	for m := range all {
 		switch {
-		case err != nil:
-			return e.Explain(err)
 		case !m.Over(now):
-			n++
+			if n++; m.Tenant == e.id.String() {
+				mine++
+			}
 		case len(over) < 100: // the others are left to the next one
 			over = append(over, m)
 		}
 	}
-	if n >= catalog.MostMarks {
-		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, each of which every store holds", catalog.MostMarks))
+	switch {
+	case n >= mostMarks:
+		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, each of which every store holds; lift some by ReadmitEntity", mostMarks))
+	case mine >= mostOfTenant:
+		return invalid.New(ErrInvalid, "marks of tenant "+e.id.String(), fmt.Sprint(mine), fmt.Sprintf("fewer than %d; lift some by ReadmitEntity", mostOfTenant))
 	}
 	if len(over) > 0 {
-		var err error
 		if now, err = e.Confirmed(ctx); errors.Is(err, tsdb.ErrClock) {
 			return nil // it is reported, and marks that are over do no harm
 		} else if err != nil {
 			return err
 		}
 	}
+	var lifted []string
 	for _, o := range over {
 		id, err := tenant.Parse(o.Tenant)
 		if err != nil || id == e.id && o.Name == e.name {
@@ -144,9 +154,16 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		if err := e.save(ctx, &m, catalog.LiftMark); err != nil && !errors.Is(err, ErrTakenOver) {
 			return err
 		}
+		lifted = append(lifted, o.Row())
 	}
-	return nil
+	if len(lifted) == 0 {
+		return nil
+	}
+	return e.Explain(catalog.MarkChanges.Append(ctx, e.Table, lifted...))
 }
+
+// The bounds of marks in force, which tests lower.
+var mostMarks, mostOfTenant = catalog.MostMarks, catalog.MostOfTenant
 
 // Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
 // It costs one read.
@@ -164,7 +181,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 	return m.rec.Report, err
 }
 
-// Readmit lifts the mark of a tenant whose erasure has ended; stores take its points again within tsdb.ErasedWithin. What
+// Readmit lifts the mark of a tenant whose erasure has ended, and ReadmitEntity that of an entity; stores take its points again within tsdb.ErasedWithin. What
 // journals that were not opened since the erasure still hold of it comes back then. Its error matches ErrErasing where the
 // erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
@@ -199,7 +216,59 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark) error {
 	default:
 		return fmt.Errorf("%w: tenant %s", ErrErasing, id)
 	}
-	return r.announce(ctx)
+	return r.announce(ctx, m)
+}
+
+// ReadmitEntity lifts the marks of an entity whose erasures have ended: in the dataset of that name, or for the empty name in all
+// datasets that have these key fields; stores take its points again within tsdb.ErasedWithin. What was erased from all
+// datasets at once is readmitted to all at once. Its error matches ErrErasing where an erasure has not
+// ended, and tsdb.ErrNotFound where there is none. It may be repeated.
+func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string) (err error) {
+	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
+	r, err := enterFor(ctx, store, id)
+	if err != nil {
+		return err
+	}
+	fit, err := r.fitting(ctx, id, dataset, fields)
+	if err != nil {
+		return err
+	}
+	hashes := hashesOf(fit)
+	names := []string{entityName(hashes)} // one that a call that was cut off has lifted, too
+	all, err := r.Marks(ctx)
+	if err != nil {
+		return err
+	}
+	for m := range all {
+		here := func(h catalog.EntityHash) bool { return slices.Contains(hashes, h) }
+		elsewhere := func(h catalog.EntityHash) bool { return !here(h) }
+		switch {
+		case m.Tenant != id.String() || !slices.ContainsFunc(m.Entities, here):
+		case dataset != "" && slices.ContainsFunc(m.Entities, elsewhere):
+			return invalid.New(ErrInvalid, "dataset", dataset, "empty, as the entity was erased from several datasets at once")
+		case m.Name != names[0]:
+			names = append(names, m.Name)
+		}
+	}
+	found := false
+	for _, name := range names {
+		m, err := r.mark(ctx, id, name)
+		if err != nil {
+			return err
+		}
+		if !m.doc.Exists() {
+			continue
+		}
+		found = true
+		if err := r.readmit(ctx, id, m); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("%w: erasure of an entity of tenant %s", tsdb.ErrNotFound, id)
+	}
+	return nil
 }
 
 // entityName returns the name of the mark of an entity, of which its key fields cannot be told.

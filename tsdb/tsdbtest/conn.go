@@ -38,6 +38,8 @@ type Counts struct {
 	// Upkeep is how many calls beside those the store made of its own accord, when their time had come: reads of erasure marks
 	// and of tenants' classes. Faults are for them too.
 	Upkeep int
+	// UpkeepRows is how many rows those calls together returned.
+	UpkeepRows int64
 	// RowsReturned and RowsSeen are what the reads of Calls together returned, and what the engine looked at to do so.
 	RowsReturned, RowsSeen int64
 }
@@ -140,10 +142,14 @@ func (c *Conn) due(m Method, upkeep bool) (faults []Fault, outage bool) {
 	return faults, c.outages > 0
 }
 
-func (c *Conn) countRows(stats *btpb.RequestStats) {
+func (c *Conn) countRows(stats *btpb.RequestStats, upkeep bool) {
 	it := stats.GetFullReadStatsView().GetReadIterationStats()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if upkeep {
+		c.counts.UpkeepRows += it.GetRowsReturnedCount()
+		return
+	}
 	c.counts.RowsReturned += it.GetRowsReturnedCount()
 	c.counts.RowsSeen += it.GetRowsSeenCount()
 }

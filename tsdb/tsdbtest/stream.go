@@ -45,7 +45,7 @@ type perturbed struct {
 	conn *Conn
 	plan plan
 
-	upkeep   bool    // it is not counted
+	upkeep   bool    // its rows are counted apart
 	passed   int     // rows or entries that the caller has got
 	ended    error   // what the stream ends with, once it has been cut
 	sent     []int64 // of a bulk write: the entries that were sent, by their index in what the engine sees
@@ -125,8 +125,8 @@ func (s *perturbed) RecvMsg(m any) error {
 	}
 	switch res := m.(type) {
 	case *btpb.ReadRowsResponse:
-		if res.RequestStats != nil && !s.upkeep {
-			s.conn.countRows(res.RequestStats)
+		if res.RequestStats != nil {
+			s.conn.countRows(res.RequestStats, s.upkeep)
 		}
 		if s.plan.cut != nil {
 			return s.cutRows(res)

@@ -1,0 +1,183 @@
+package tsdb
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+)
+
+// tenantMarks are the erasure marks of one tenant. They do not change once they are known.
+type tenantMarks struct {
+	rows     map[string]entityMark        // by the name of the mark; the tenant's own has the empty name
+	entities map[catalog.EntityHash]int64 // when the mark of an entity ends, as entityMark has it
+	all      *int64                       // when the mark of the whole tenant ends; nil for none
+}
+
+// entityMark is a mark in as few bytes as there may be many of them.
+type entityMark struct {
+	until    int64                // the second since 1970 at which it ends, 0 for no end
+	entities []catalog.EntityHash // nil for the whole tenant
+}
+
+func over(until int64, now time.Time) bool { return until != 0 && now.Unix() >= until }
+
+// later returns the later one of two ends.
+func later(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
+}
+
+func (t *tenantMarks) coversAll(now time.Time) bool { return t.all != nil && !over(*t.all, now) }
+
+func (t *tenantMarks) coversEntity(dataset, path string, now time.Time) bool {
+	if len(t.entities) == 0 {
+		return false
+	}
+	until, ok := t.entities[catalog.HashEntity(dataset, path)]
+	return ok && !over(until, now)
+}
+
+// set notes a mark that was read.
+func (t *tenantMarks) set(m catalog.Mark) {
+	em := entityMark{entities: m.Entities}
+	if !m.Until.IsZero() {
+		em.until = m.Until.Unix()
+	}
+	t.rows[m.Name] = em
+}
+
+// index makes what is looked up of the marks that were read.
+func (t *tenantMarks) index() {
+	t.all, t.entities = nil, make(map[catalog.EntityHash]int64, len(t.rows))
+	for _, m := range t.rows {
+		if m.entities == nil {
+			until := m.until
+			if t.all != nil {
+				until = later(*t.all, until)
+			}
+			t.all = &until
+		}
+		for _, h := range m.entities {
+			until, ok := t.entities[h]
+			if !ok {
+				until = m.until
+			}
+			t.entities[h] = later(until, m.until)
+		}
+	}
+}
+
+// each visits all marks.
+func (m *marks) each() iter.Seq[catalog.Mark] {
+	return func(yield func(catalog.Mark) bool) {
+		for tenant, t := range m.tenants {
+			for name, em := range t.rows {
+				mark := catalog.Mark{Tenant: tenant, Name: name, Entities: em.entities}
+				if em.until != 0 {
+					mark.Until = time.Unix(em.until, 0)
+				}
+				if !yield(mark) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readAgain reads the marks as they are now, and returns them.
+func (e *erasures) readAgain(ctx context.Context) (iter.Seq[catalog.Mark], error) {
+	if err := e.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return e.known.Load().each(), nil
+}
+
+// marksAllAgain is how long a store goes by changes of the marks. Then it reads all of them, in case it has missed one: a
+// replicated table may show a change before the mark.
+const marksAllAgain = time.Hour
+
+// readMarks reads what has changed since marks were known: the log of changes, and the marks that it lists. Where it does not
+// tell, and once in a long while, it reads all marks.
+func (e *erasures) readMarks(ctx context.Context, known *marks) (*marks, error) {
+	epoch := ""
+	if known != nil && time.Since(known.readAll) < marksAllAgain {
+		epoch = known.Epoch
+	}
+	c, err := catalog.MarkChanges.Read(ctx, e.table, epoch) // before the marks, so that it is never newer than they are
+	if status.Code(err) == codes.NotFound {
+		return &marks{}, nil // a table that is not there has none, and the call itself will say so
+	}
+	if err != nil {
+		return nil, e.unread(err)
+	}
+	switch {
+	case c.Epoch == "":
+		return &marks{}, nil // no mark was ever made
+	case c.All:
+		return e.readAllMarks(ctx, c)
+	case len(c.Names) == 0:
+		return known, nil
+	}
+	changed := map[string]*tenantMarks{}
+	next := &marks{Changes: c, readAll: known.readAll, changed: changed, tenants: maps.Clone(known.tenants)}
+	of := func(tenant string) *tenantMarks {
+		t := changed[tenant]
+		if t == nil {
+			t = &tenantMarks{rows: map[string]entityMark{}}
+			if old := known.tenants[tenant]; old != nil {
+				t.rows = maps.Clone(old.rows)
+			}
+			changed[tenant] = t
+		}
+		return t
+	}
+	for _, name := range c.Names {
+		m := catalog.MarkRow(name)
+		delete(of(m.Tenant).rows, m.Name)
+	}
+	for m, err := range catalog.MarksOf(ctx, e.table, c.Names) {
+		if err != nil {
+			return nil, e.unread(err)
+		}
+		of(m.Tenant).set(m)
+	}
+	for tenant, t := range changed {
+		if delete(next.tenants, tenant); len(t.rows) > 0 {
+			t.index()
+			next.tenants[tenant] = t
+		}
+	}
+	return next, nil
+}
+
+func (e *erasures) readAllMarks(ctx context.Context, c catalog.Changes) (*marks, error) {
+	m := &marks{Changes: c, readAll: time.Now(), tenants: map[string]*tenantMarks{}}
+	for mark, err := range catalog.Marks(ctx, e.table) {
+		if err != nil {
+			return nil, e.unread(err)
+		}
+		t := m.tenants[mark.Tenant]
+		if t == nil {
+			t = &tenantMarks{rows: map[string]entityMark{}}
+			m.tenants[mark.Tenant] = t
+		}
+		t.set(mark)
+	}
+	for _, t := range m.tenants {
+		t.index()
+	}
+	return m, nil
+}
+
+func (e *erasures) unread(err error) error {
+	return fmt.Errorf("tsdb: read the erasure marks: %w", e.explain(err))
+}
