@@ -3,6 +3,7 @@ package tsdb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -27,7 +28,9 @@ const (
 
 // assigned are the classes that profiles name. They do not change once they are known.
 type assigned struct {
-	tenants map[string]*catalog.Assignment
+	catalog.Changes           // up to which they are known
+	readAll         time.Time // when all of them were read last
+	tenants         map[string]*catalog.Assignment
 }
 
 func newAssigned(s *Store) *kept[assigned] {
@@ -36,21 +39,43 @@ func newAssigned(s *Store) *kept[assigned] {
 	return k
 }
 
-// readAssigned reads the classes that profiles name: one scan, which brings only the profiles that name any.
-func (s *Store) readAssigned(ctx context.Context, _ *assigned) (*assigned, error) {
-	ctx, cancel := s.whole.Bound(ctx, true)
-	defer cancel()
-	a := &assigned{tenants: map[string]*catalog.Assignment{}}
-	for one, err := range catalog.Assignments(ctx, s.whole) {
-		if status.Code(err) == codes.NotFound {
-			return &assigned{}, nil // a table that is not there has none, and the call itself will say so
-		}
-		if err != nil {
-			return nil, fmt.Errorf("tsdb: read the retention classes of tenants: %w", s.explain(err))
-		}
-		a.tenants[one.Tenant] = one.Assignment
+// readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. Where it does not tell,
+// and once in a long while, it scans all profiles.
+func (s *Store) readAssigned(ctx context.Context, known *assigned) (*assigned, error) {
+	epoch, recent := "", known != nil && time.Since(known.readAll) < allAgain
+	if recent {
+		epoch = known.Epoch
 	}
-	return a, nil
+	c, err := catalog.ProfileChanges.Read(ctx, s.whole, epoch) // before the profiles, so that it is never newer than they are
+	if status.Code(err) == codes.NotFound {
+		return &assigned{}, nil // a table that is not there has none, and the call itself will say so
+	}
+	if err != nil {
+		return nil, s.unassigned(err)
+	}
+	next, read := &assigned{Changes: c, tenants: map[string]*catalog.Assignment{}}, catalog.Assignments(ctx, s.whole)
+	if recent && (!c.All || c.Epoch == epoch) {
+		if len(c.Names) == 0 {
+			return known, nil
+		}
+		next.readAll, next.tenants, read = known.readAll, maps.Clone(known.tenants), catalog.AssignmentsOf(ctx, s.whole, c.Names)
+		for _, name := range c.Names {
+			delete(next.tenants, name)
+		}
+	} else {
+		next.readAll = time.Now()
+	}
+	for one, err := range read {
+		if err != nil {
+			return nil, s.unassigned(err)
+		}
+		next.tenants[one.Tenant] = one.Assignment
+	}
+	return next, nil
+}
+
+func (s *Store) unassigned(err error) error {
+	return fmt.Errorf("tsdb: read the retention classes of tenants: %w", s.explain(err))
 }
 
 // of returns the dataset that writes the points of a tenant.

@@ -101,15 +101,15 @@ func (e *erasures) readAgain(ctx context.Context) (iter.Seq[catalog.Mark], error
 	return e.known.Load().each(), nil
 }
 
-// marksAllAgain is how long a store goes by changes of the marks. Then it reads all of them, in case it has missed one: a
-// replicated table may show a change before the mark.
-const marksAllAgain = time.Hour
+// allAgain is how long a store applies changes of rows that it holds. Then it reads all of them, in case it has missed one: a
+// replicated table may show the log before the row, and a program that does not know the log may have changed a profile.
+const allAgain = time.Hour
 
 // readMarks reads what has changed since marks were known: the log of changes, and the marks that it lists. Where it does not
 // tell, and once in a long while, it reads all marks.
 func (e *erasures) readMarks(ctx context.Context, known *marks) (*marks, error) {
 	epoch := ""
-	if known != nil && time.Since(known.readAll) < marksAllAgain {
+	if known != nil && time.Since(known.readAll) < allAgain {
 		epoch = known.Epoch
 	}
 	c, err := catalog.MarkChanges.Read(ctx, e.table, epoch) // before the marks, so that it is never newer than they are

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"cloud.google.com/go/bigtable"
@@ -66,17 +67,29 @@ const MostAssignments = 1_000_000
 var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 tenants whose profiles name retention classes")
 
 // Assignments returns the assignments of all tenants that have one; equal ones share their memory. One that does not decode is
-// passed over, so that it holds up nobody else: that tenant's points are in the default class. An error is the last pair.
+// left out, so that it holds up nobody else: that tenant's points are in the default class. An error is the last pair.
 func Assignments(ctx context.Context, t *bt.Table) iter.Seq2[TenantAssignment, error] {
+	rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
+	return readAssignments(ctx, t, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
+}
+
+// AssignmentsOf is Assignments for some tenants.
+func AssignmentsOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[TenantAssignment, error] {
+	keys := make(bigtable.RowList, len(names))
+	for i, name := range names {
+		keys[i] = rowkey.ProfileRows + name
+	}
+	return readAssignments(ctx, t, keys, func(key string) bool { return slices.Contains(keys, key) })
+}
+
+func readAssignments(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[TenantAssignment, error] {
 	return func(yield func(TenantAssignment, error) bool) {
-		rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
 		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(columnAssigned), bigtable.LatestNFilter(1))
-		read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Long: true}
 		seen, n := map[string]*Assignment{}, 0
-		for row, err := range t.Rows(ctx, read) {
+		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
 			switch {
 			case err != nil:
-			case row.Key() < rng.Start || row.Key() >= rng.Limit:
+			case !asked(row.Key()):
 				err = bt.ErrForeignRow
 			case n == MostAssignments:
 				err = errManyAssignments

@@ -115,8 +115,8 @@ func TestAClassFromBefore(t *testing.T) {
 	if !strings.Contains(row, `_sys:c@0="{\"retention\":\"d30\"}"`) || !strings.Contains(row, `newer\":7`) {
 		t.Error(row)
 	}
-	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 1 {
-		t.Errorf("%d writes, want 1", n)
+	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 2 {
+		t.Errorf("%d conditional writes, want one of the profile and one of the log of changes", n)
 	}
 	if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Retention: "d7"}, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrConflict) {
 		t.Errorf("another class: %v", err)

@@ -387,7 +387,18 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	if !doc.Exists() {
 		return nil
 	}
-	return e.Explain(catalog.DeleteDocument(ctx, e.Table, rowkey.ProfileRows+e.id.String()))
+	key := rowkey.ProfileRows + e.id.String()
+	if doc.Assigns(catalog.Assignment{}) {
+		return e.Explain(catalog.DeleteDocument(ctx, e.Table, key))
+	}
+	change, err := catalog.ProfileChanges.Begin(ctx, e.Table, e.id.String())
+	if err == nil {
+		err = catalog.DeleteDocument(ctx, e.Table, key)
+	}
+	if err == nil {
+		err = change.End(ctx, e.Table, false)
+	}
+	return e.Explain(err)
 }
 
 // tell tells of the progress.

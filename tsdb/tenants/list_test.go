@@ -133,8 +133,8 @@ func TestOnboard(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
-	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 1 {
-		t.Errorf("%d writes, want 1", n)
+	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 2 {
+		t.Errorf("%d conditional writes, want one of the profile and one of the log of changes", n)
 	}
 	m := newOwn("json", `{"name":"Acme","retention":"keep","limits":{"points":10},"view":false,"newer":7}`)
 	if err := table.Apply(t.Context(), "!tenant#acme", m); err != nil {

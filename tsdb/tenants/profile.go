@@ -57,7 +57,7 @@ type OnboardOptions struct {
 // A program that was not told of a class yet writes in its default class, so deploy the programs before profiles name it.
 //
 // It costs two reads, one more of all the catalogue where the profile names retention classes, and one conditional write where
-// something changes. It may be repeated.
+// something changes; where that concerns other stores, two reads and two writes more, to let them know. It may be repeated.
 func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (_ Profile, err error) {
 	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -88,19 +88,43 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 	case doc.Exists() && !stored.same(p) && !opts.Replace:
 		return stored, fmt.Errorf("%w: tenant %s has another profile", ErrConflict, id)
 	}
-	saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, func(mut *bigtable.Mutation) {
-		catalog.SetAssignment(mut, p.assignment())
-	})
-	switch {
-	case err != nil:
-		return Profile{}, r.Explain(err)
-	case !ok:
-		return Profile{}, fmt.Errorf("%w: profile of tenant %s", ErrConflict, id)
-	}
-	if !doc.Assigns(p.assignment()) {
-		_ = r.Classes(ctx) // this store goes by it at once; where that fails, as soon as all others do
+	saved, err := r.saveProfile(ctx, id, p, doc)
+	if err != nil {
+		return Profile{}, err
 	}
 	return readProfile(id, saved)
+}
+
+// saveProfile stores a profile where the one that is stored is still doc, and lets stores know where it concerns them.
+func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc catalog.Document) (catalog.Document, error) {
+	save := func() (catalog.Document, error) {
+		saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, func(mut *bigtable.Mutation) {
+			catalog.SetAssignment(mut, p.assignment())
+		})
+		switch {
+		case err != nil:
+			return doc, r.Explain(err)
+		case !ok:
+			return doc, fmt.Errorf("%w: profile of tenant %s", ErrConflict, id)
+		}
+		return saved, nil
+	}
+	if doc.Assigns(p.assignment()) {
+		return save()
+	}
+	change, err := catalog.ProfileChanges.Begin(ctx, r.Table, id.String())
+	if err != nil {
+		return doc, r.Explain(err)
+	}
+	saved, err := save()
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return doc, err // it may be stored yet: the change stays open
+	}
+	if endErr := change.End(ctx, r.Table, err == nil); endErr != nil && err == nil {
+		err = r.Explain(endErr)
+	}
+	_ = r.Classes(ctx) // this store applies it immediately; where that fails, as soon as all others do
+	return saved, err
 }
 
 // welcome refuses a tenant that is erased, or admits it again.
