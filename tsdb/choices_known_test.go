@@ -35,7 +35,7 @@ func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 			conn.Reset()
 			return n
 		}
-		marks := reads(plain.For(store, acme)) // the marks of erasures are read for both
+		marks := reads(plain.For(store, acme))                                    // the marks of erasures are read for both
 		if both := reads(s.For(store, acme)); both-marks < 9 || both-marks > 12 { // the first time there are two
 			t.Errorf("%d reads in ten minutes, %d of them of marks", both, marks)
 		}

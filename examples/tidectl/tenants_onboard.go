@@ -39,9 +39,24 @@ func (a *app) tenantsOnboard() *cli.Command {
 
 func (a *app) tenantsReadmit() *cli.Command {
 	return &cli.Command{
-		Name: "readmit", Usage: "admit a tenant again whose erasure has ended", ArgsUsage: "TENANT", HideHelpCommand: true,
-		Action: a.withStore(true, func(ctx context.Context, _ *cli.Command, store *tsdb.Store, id tenant.ID) error {
-			if err := tenants.Readmit(ctx, store, id); err != nil {
+		Name: "readmit", Usage: "admit a tenant, or one entity of it, again whose erasure has ended", ArgsUsage: "TENANT", HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringMapFlag{Name: "entity", Usage: "only the entity with this `field=value`; once for each key field"},
+			&cli.StringFlag{Name: "dataset", Usage: "the entity in this `dataset` only"},
+		},
+		DisableSliceFlagSeparator: true,
+		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+			fields, dataset := c.StringMap("entity"), c.String("dataset")
+			var err error
+			switch {
+			case len(fields) > 0:
+				err = tenants.ReadmitEntity(ctx, store, id, dataset, fields)
+			case dataset != "":
+				err = usageError{fmt.Errorf("--dataset is for --entity")}
+			default:
+				err = tenants.Readmit(ctx, store, id)
+			}
+			if err != nil {
 				return err
 			}
 			return a.print(map[string]tenant.ID{"readmitted": id}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Readmitted  %s\n", id) })

@@ -44,7 +44,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(1, 4)}, seen: each(1, 1),
+		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(2, 4).from(each(1, 4))}, seen: each(1, 1),
 		run: func(w *world, n int) func() {
 			for _, id := range several(n) {
 				w.ok(w.schema.For(w.store, id).Put(w.ctx, device(0), noon, value))
@@ -75,7 +75,7 @@ var life = group{title: "Tenants", calls: []call{
 	{
 		covers: []string{"tenants.Erase"}, of: "rows", sizes: []int{100, 5_010, 10_000}, seen: each(2, 0), written: each(1, 8).and(groups(5000, 0)).and(fullGroups(10_000, 0)),
 		requests: map[string]shape{
-			"read": fullGroups(5000, 7).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 7).and(fullGroups(10_000, 0)), "write": always(1), "admin": always(1),
+			"read": fullGroups(5000, 7).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 8).and(fullGroups(10_000, 0)), "admin": always(1),
 		},
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
@@ -88,7 +88,7 @@ var life = group{title: "Tenants", calls: []call{
 	{
 		covers: []string{"tenants.EraseEntity"}, of: "points of the entity", sizes: []int{100, 5_000, 10_000}, seen: each(2, 1), written: each(1, 8).and(groups(5000, 0)).and(fullGroups(10_000, 0)),
 		requests: map[string]shape{
-			"read": fullGroups(5000, 9).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 6).and(fullGroups(10_000, 0)), "write": always(2),
+			"read": fullGroups(5000, 10).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 8).and(fullGroups(10_000, 0)),
 		},
 		run: func(w *world, n int) func() {
 			w.history(1, n)
@@ -109,10 +109,20 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Readmit"}, requests: map[string]shape{"read": always(1), "conditional": always(1), "write": always(1)}, seen: always(1), written: always(2),
+		covers: []string{"tenants.Readmit"}, requests: map[string]shape{"read": always(2), "conditional": always(2)}, seen: always(2), written: always(2),
 		run: func(w *world, _ int) func() {
 			erased(w)
 			return func() { w.ok(tenants.Readmit(w.ctx, w.store, acme)) }
+		},
+	},
+	{
+		covers: []string{"tenants.ReadmitEntity"}, requests: map[string]shape{"read": always(3), "conditional": always(2)}, seen: always(3), written: always(2),
+		run: func(w *world, _ int) func() {
+			w.history(1, 1)
+			fields := map[string]string{"site": "berlin", "device": "d00000"}
+			_, err := tenants.EraseEntity(w.ctx, w.store, acme, "", fields, erasing)
+			w.ok(err)
+			return func() { w.ok(tenants.ReadmitEntity(w.ctx, w.store, acme, "", fields)) }
 		},
 	},
 	{

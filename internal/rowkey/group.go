@@ -52,7 +52,7 @@ func Between(low, high string, share float64) string {
 		same++
 	}
 	digits := same
-	for digits < len(low) && digits < len(high) && digits < same+betweenDepth && isDigit(low[digits]) && isDigit(high[digits]) {
+	for digits < same+betweenDepth && digits < max(len(low), len(high)) && digitAt(low, digits, same) && digitAt(high, digits, same) {
 		digits++
 	}
 	first, base, depth := byte('0'), 10.0, digits-same
@@ -82,6 +82,15 @@ func Between(low, high string, share float64) string {
 
 // betweenDepth is how many places decide what is between two keys.
 const betweenDepth = 12
+
+// digitAt reports whether there is a digit at an index of a key, or, behind the first one that counts, nothing any more: a number
+// that was cut off.
+func digitAt(key string, i, first int) bool {
+	if i >= len(key) {
+		return i > first
+	}
+	return isDigit(key[i])
+}
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
+	"regexp"
 	"strings"
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/inside"
@@ -41,8 +40,9 @@ type ListOptions struct {
 }
 
 // List returns the tenants of a table in the order of their names' bytes: those that have rows, a profile, or an erasure mark.
-// There is no index of them: it finds the first row of each and goes on behind its last, so it costs one small request a
-// tenant, however much each has stored, and one for every 1,000 profiles and marks. Rows of other programs are passed over.
+// There is no index of them: it finds the first row of each and continues behind its last, so it costs one small request a
+// tenant, at most two, however much each has stored, and one for every 1,000 profiles and marks. Behind the first 16 tenants it
+// looks at up to 16 parts of the table at once. Rows of other programs are passed over.
 //
 // Tenants that come and go while it runs may or may not show. An error is the last pair; it is tsdb.ErrTenantMismatch where
 // ctx carries a tenant: what there is beside it is not its to see. It is bounded by ctx, and each
@@ -61,13 +61,15 @@ func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Te
 			yield(Tenant{}, err)
 			return
 		}
-		l := listing{room: r, after: opts.After, profiles: own{prefix: rowkey.ProfileRows}, marks: own{prefix: rowkey.MarkRows}}
+		l := listing{room: r, profiles: own{prefix: rowkey.ProfileRows}, marks: own{prefix: rowkey.MarkRows, only: "[^#]*"}}
 		l.profiles.last, l.marks.last = opts.After.String(), opts.After.String()
-		if l.over = opts.ProfilesOnly; !l.over {
-			if l.datasets, err = catalog.All(ctx, r.Table); err != nil {
+		if !opts.ProfilesOnly {
+			datasets, err := catalog.All(ctx, r.Table)
+			if err != nil {
 				yield(Tenant{}, r.Explain(err))
 				return
 			}
+			l.rows = newDiscovery(r, datasets, opts.After)
 		}
 		for {
 			var t Tenant
@@ -90,13 +92,10 @@ func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Te
 // listing is one walk over a table's tenants.
 type listing struct {
 	room
-	datasets []catalog.Dataset
 	profiles own
 	marks    own
-
-	after tenant.ID // the last tenant whose rows were looked for
-	found tenant.ID // one with rows that was not listed yet; zero for none
-	over  bool      // there are no more tenants with rows
+	rows     *discovery // nil where rows are not looked for
+	found    tenant.ID  // one with rows that was not listed yet; zero for none
 }
 
 // next returns the next tenant.
@@ -114,11 +113,10 @@ func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 	if err := cause.Of(ctx); err != nil {
 		return t, false, err
 	}
-	if l.found.IsZero() && !l.over {
-		if l.found, err = l.nextWithRows(ctx); err != nil {
+	if l.found.IsZero() && l.rows != nil {
+		if l.found, err = l.rows.next(ctx); err != nil {
 			return t, false, err
 		}
-		l.after, l.over = l.found, l.found.IsZero()
 	}
 	profile, err := l.profiles.peek(ctx, l.room)
 	if err != nil {
@@ -160,74 +158,10 @@ func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 	return t, true, nil
 }
 
-// aside is how many keys of other programs are passed over at once.
-const aside = 1000
-
-// nextWithRows returns the next tenant with rows; zero for none.
-func (l *listing) nextWithRows(ctx context.Context) (tenant.ID, error) {
-	rng, most := rowkey.TenantsAfter(l.after), int64(1)
-	for !rng.Empty() {
-		keys, err := l.page(ctx, rng, most)
-		if err != nil || len(keys) == 0 {
-			return tenant.ID{}, err
-		}
-		var id tenant.ID
-		for _, key := range keys {
-			var ok bool
-			if id, ok = rowkey.TenantOf(key); !ok {
-				continue
-			}
-			mine, err := l.isTenant(ctx, id, key)
-			if err != nil || mine {
-				return id, err
-			}
-			break
-		}
-		rng, most = rng.After(keys[len(keys)-1]), aside
-		if !id.IsZero() { // what looks like a tenant's are rows of another program
-			rng, most = rowkey.TenantsAfter(id), 1
-		}
-	}
-	return tenant.ID{}, nil
-}
-
-// isTenant reports whether one of the rows that start like a tenant's is of a dataset in the catalogue. The first one of
-// them nearly always is; else one request looks for any.
-func (l *listing) isTenant(ctx context.Context, id tenant.ID, first string) (bool, error) {
-	dataset, _, ok := rowkey.KindOf(first)
-	if ok && slices.ContainsFunc(l.datasets, func(d catalog.Dataset) bool { return d.Name == dataset }) {
-		return true, nil
-	}
-	var set bigtable.RowRangeList
-	var ranges []rowkey.Range
-	for _, d := range l.datasets {
-		space, err := spaceOf(id, d)
-		if err != nil {
-			return false, err
-		}
-		for _, rng := range space.Starts() {
-			ranges = append(ranges, rng)
-			set = append(set, bigtable.NewRange(rng.Start, rng.Limit))
-		}
-	}
-	if len(set) == 0 {
-		return false, nil
-	}
-	found, foreign := false, false
-	err := l.Table.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row bigtable.Row) bool {
-		found = slices.ContainsFunc(ranges, func(rng rowkey.Range) bool { return row.Key() >= rng.Start && row.Key() < rng.Limit })
-		foreign = !found
-		return false
-	})
-	if foreign {
-		return false, fmt.Errorf("%w: %s", tsdb.ErrForeignRow, l.Name)
-	}
-	return found, l.Explain(err)
-}
-
 // own reads the documents of tenants that the store keeps, page by page.
 type own struct {
 	prefix string
+	only   string // a pattern of names that are read; empty for all
 	last   string // the name of the last that was read
 	page   []owned
 	over   bool
@@ -246,10 +180,10 @@ func (o *own) peek(ctx context.Context, r room) (owned, error) {
 	for len(o.page) == 0 && !o.over {
 		rows := 0
 		rng := rowkey.OwnAfter(o.prefix, o.last)
-		err := r.rows(ctx, rng, ownFilter(), ownPage, func(row bigtable.Row) {
+		err := r.rows(ctx, rng, o.filter(), ownPage, func(row bigtable.Row) {
 			rows++
 			o.last = strings.TrimPrefix(row.Key(), o.prefix)
-			id, err := tenant.Parse(o.last) // a mark of an entity is none of a tenant
+			id, err := tenant.Parse(o.last)
 			if err != nil {
 				return
 			}
@@ -270,6 +204,10 @@ func (o *own) peek(ctx context.Context, r room) (owned, error) {
 
 func (o *own) take() { o.page = o.page[1:] }
 
-func ownFilter() bigtable.Filter {
-	return bigtable.ChainFilters(bigtable.FamilyFilter(catalog.Family), bigtable.LatestNFilter(1))
+func (o *own) filter() bigtable.Filter {
+	filter := bigtable.ChainFilters(bigtable.FamilyFilter(catalog.Family), bigtable.LatestNFilter(1))
+	if o.only != "" { // marks of entities, of which there may be many
+		filter = bigtable.ChainFilters(bigtable.RowKeyFilter(regexp.QuoteMeta(o.prefix)+o.only), filter)
+	}
+	return filter
 }

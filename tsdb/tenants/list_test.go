@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -99,10 +100,48 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListIsOneRequestATenant: however much a tenant has stored.
+// TestListIsConcurrent: many tenants, however their names are spread, are found several at once, in order and each once, by at most
+// two requests a tenant.
+func TestListIsConcurrent(t *testing.T) {
+	for _, names := range []struct {
+		format string
+		n      int
+	}{{"tenant-%05d", 1000}, {"%x-customer", 600}, {"a#%d", 0}, {"prefix.that.is.very.long.and.the.same.for.all.%d", 300}} {
+		bubble(t, func(t *testing.T) {
+			f, store, conn, _ := open(t, tsdbtest.Options{})
+			var want []string
+			for i := range names.n {
+				id := tenant.MustParse(fmt.Sprintf(names.format, i))
+				want = append(want, id.String())
+				if err := f.readings.For(store, id).Put(t.Context(), tsdb.NewEntity("s", "d"), start, "v"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			slices.Sort(want)
+			conn.Reset()
+			conn.Inject(tsdbtest.Delay(10 * time.Millisecond).On(tsdbtest.ReadRows))
+			begin := time.Now()
+			var got []string
+			for _, one := range list(t, store, tenants.ListOptions{}) {
+				got = append(got, one.ID.String())
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %d tenants, want %d", names.format, len(got), len(want))
+			}
+			if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 2*names.n+5 {
+				t.Errorf("%s: %d requests for %d tenants", names.format, n, names.n)
+			}
+			if took, one := time.Since(begin), time.Duration(names.n)*10*time.Millisecond; names.n > 0 && took > one/3 {
+				t.Errorf("%s: it took %v, one after the other takes %v", names.format, took, one)
+			}
+		})
+	}
+}
+
+// TestListIsOneRequestATenant: however much a tenant has stored, for as many as are found one after the other.
 func TestListIsOneRequestATenant(t *testing.T) {
 	f, store, conn, _ := open(t, tsdbtest.Options{})
-	ids := crowd()
+	ids := crowd()[:15]
 	for _, id := range ids {
 		f.fill(t, store, id)
 	}

@@ -1,0 +1,216 @@
+package tenants
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// discovery finds the tenants that have rows in a range of the table, in order. It cuts the range into parts where tenants were
+// found, and looks at several parts at once.
+type discovery struct {
+	room
+	datasets     []catalog.Dataset
+	parts        []part // in order
+	found, empty int    // parts that were looked at and had a tenant, or none
+}
+
+// part is a range that was not looked at, or a tenant that was found.
+type part struct {
+	rng  rowkey.Range
+	id   tenant.ID // zero for a range
+	last string    // of a range, the tenant right before it, and empty for none
+	stem string    // with which the names of the last two tenants before the range begin, without digits at its end
+}
+
+const (
+	// cutAfter is how many tenants are found one after the other before the range is cut: a short list costs no request more.
+	cutAfter = 16
+	// atOnce is how many parts are looked at at once.
+	atOnce = 16
+	// mostFound is how many tenants are kept that were found behind a part that was not looked at.
+	mostFound = 1000
+)
+
+func newDiscovery(r room, datasets []catalog.Dataset, behind tenant.ID) *discovery {
+	return &discovery{room: r, datasets: datasets, parts: []part{{rng: rowkey.TenantsAfter(behind)}}}
+}
+
+// next returns the next tenant; zero for none.
+func (d *discovery) next(ctx context.Context) (tenant.ID, error) {
+	for len(d.parts) > 0 {
+		if id := d.parts[0].id; !id.IsZero() {
+			d.parts = d.parts[1:]
+			return id, nil
+		}
+		if err := cause.Of(ctx); err != nil {
+			return tenant.ID{}, err
+		}
+		if err := d.look(ctx); err != nil {
+			return tenant.ID{}, err
+		}
+	}
+	return tenant.ID{}, nil
+}
+
+// look finds the first tenant of each of the next parts.
+func (d *discovery) look(ctx context.Context) error {
+	if d.found >= cutAfter {
+		d.cut()
+	}
+	type answer struct {
+		id  tenant.ID
+		err error
+	}
+	answers := map[int]*answer{}
+	var all sync.WaitGroup
+	for i, kept := 0, 0; i < len(d.parts) && len(answers) < atOnce && kept < mostFound; i++ {
+		p := d.parts[i]
+		if !p.id.IsZero() {
+			kept++
+			continue
+		}
+		a := &answer{}
+		answers[i] = a
+		all.Go(func() { a.id, a.err = d.first(ctx, p.rng) })
+	}
+	all.Wait()
+	parts := make([]part, 0, len(d.parts)+len(answers))
+	for i, p := range d.parts {
+		a := answers[i]
+		switch {
+		case a == nil:
+			parts = append(parts, p)
+		case a.err != nil:
+			return a.err
+		case a.id.IsZero():
+			d.empty++
+		default:
+			d.found++
+			parts = append(parts, part{id: a.id})
+			if rest := (rowkey.Range{Start: rowkey.TenantsAfter(a.id).Start, Limit: p.rng.Limit}); !rest.Empty() {
+				parts = append(parts, part{rng: rest, last: a.id.String(), stem: stem(p.last, a.id.String())})
+			}
+		}
+	}
+	d.parts = parts
+	return nil
+}
+
+// cut halves parts until there are enough to look at at once. While more of them turn out empty than not it cuts none.
+func (d *discovery) cut() {
+	ranges := 0
+	for _, p := range d.parts {
+		if p.id.IsZero() {
+			ranges++
+		}
+	}
+	parts := make([]part, 0, len(d.parts)+atOnce)
+	for _, p := range d.parts {
+		if p.id.IsZero() && ranges < atOnce && d.empty <= d.found {
+			if mid, ok := p.middle(); ok {
+				low := p
+				low.rng.Limit = mid
+				parts = append(parts, low)
+				p = part{rng: rowkey.Range{Start: mid, Limit: p.rng.Limit}}
+				ranges++
+			}
+		}
+		parts = append(parts, p)
+	}
+	d.parts = parts
+}
+
+// middle returns a key at which a range can be cut, between the rows of two tenants: where names end that begin like the last
+// ones, or in the middle.
+func (p part) middle() (string, bool) {
+	if p.stem != "" && !strings.HasPrefix(p.rng.Limit, p.stem) {
+		return p.stem + rowkey.TenantsAfter(tenant.ID{}).Limit, true
+	}
+	mid, _, _ := strings.Cut(rowkey.Between(p.rng.Start, p.rng.Limit, 0.5), "#") // what is before it is below all rows of that tenant
+	return mid, mid > p.rng.Start && mid < p.rng.Limit
+}
+
+// stem returns what two names begin with, without the digits at its end, decimal or hexadecimal.
+func stem(a, b string) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return strings.TrimRight(a[:n], "0123456789abcdef")
+}
+
+// aside is how many keys of other programs are passed over at once.
+const aside = 1000
+
+// first returns the first tenant with rows in a range; zero for none.
+func (d *discovery) first(ctx context.Context, rng rowkey.Range) (tenant.ID, error) {
+	for most := int64(1); !rng.Empty(); {
+		keys, err := d.page(ctx, rng, most)
+		if err != nil || len(keys) == 0 {
+			return tenant.ID{}, err
+		}
+		var id tenant.ID
+		for _, key := range keys {
+			var ok bool
+			if id, ok = rowkey.TenantOf(key); !ok {
+				continue
+			}
+			mine, err := d.isTenant(ctx, id, key)
+			if err != nil || mine {
+				return id, err
+			}
+			break
+		}
+		rng, most = rng.After(keys[len(keys)-1]), aside
+		if !id.IsZero() { // what looks like a tenant's are rows of another program
+			rng.Start, most = rowkey.TenantsAfter(id).Start, 1
+		}
+	}
+	return tenant.ID{}, nil
+}
+
+// isTenant reports whether one of the rows that start like a tenant's is of a dataset in the catalogue. The first one of
+// them nearly always is; else one request looks for any.
+func (d *discovery) isTenant(ctx context.Context, id tenant.ID, first string) (bool, error) {
+	dataset, _, ok := rowkey.KindOf(first)
+	if ok && slices.ContainsFunc(d.datasets, func(d catalog.Dataset) bool { return d.Name == dataset }) {
+		return true, nil
+	}
+	var set bigtable.RowRangeList
+	var ranges []rowkey.Range
+	for _, d := range d.datasets {
+		space, err := spaceOf(id, d)
+		if err != nil {
+			return false, err
+		}
+		for _, rng := range space.Starts() {
+			ranges = append(ranges, rng)
+			set = append(set, bigtable.NewRange(rng.Start, rng.Limit))
+		}
+	}
+	if len(set) == 0 {
+		return false, nil
+	}
+	found, foreign := false, false
+	err := d.Table.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row bigtable.Row) bool {
+		found = slices.ContainsFunc(ranges, func(rng rowkey.Range) bool { return row.Key() >= rng.Start && row.Key() < rng.Limit })
+		foreign = !found
+		return false
+	})
+	if foreign {
+		return false, fmt.Errorf("%w: %s", tsdb.ErrForeignRow, d.Name)
+	}
+	return found, d.Explain(err)
+}
