@@ -17,7 +17,7 @@ func (s *Store) Inside(inside.Key) (inside.Store, error) {
 		return inside.Store{}, err
 	}
 	return inside.Store{
-		Table: s.whole, For: s.rows, Name: s.name, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
+		Table: s.whole, For: s.rows, Name: s.name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
 		Admit: s.admitOne, Marks: s.erased.readAgain, Classes: s.classes.renew,
 		Entry: s.entries.get, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: describedFamilies,
 		Confirmed: s.confirmed, Earliest: s.time.Earliest, WatchClock: s.watchClock,

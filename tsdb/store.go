@@ -46,6 +46,7 @@ type Store struct {
 	watch   *telemetry.Probe
 
 	requireTenant bool
+	alone         bool // no other store can have the table open
 }
 
 // Options are what a program that brings its own client may decide.

@@ -25,7 +25,7 @@ func (a *app) tenantsErase() *cli.Command {
 			&cli.StringFlag{Name: "reason", Usage: "why, for the report"},
 			&cli.BoolFlag{Name: "range", Usage: "delete with one admin call; not on replicated instances"},
 			&cli.DurationFlag{
-				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "10s and the timeout of scans, 5m",
+				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "1s in a folder; else 10s and the timeout of scans, 5m",
 			},
 		},
 		DisableSliceFlagSeparator: true,
@@ -46,10 +46,14 @@ func (a *app) tenantsErase() *cli.Command {
 					return err
 				}
 			}
-			bar := a.bar("Erasing", -1)
+			bar, waiting := a.bar("Erasing", -1), false
 			opts.Progress = func(p tenants.Progress) {
 				doing := "Erasing, " + string(p.State)
 				if p.Waiting > 0 {
+					if bar.shown == nil && (!waiting || p.Waiting%time.Minute < time.Second) {
+						fmt.Fprintf(a.std.err, "Waiting %v until every program applies the mark\n", p.Waiting.Round(time.Second))
+					}
+					waiting = true
 					doing += fmt.Sprintf(", %v to wait", p.Waiting.Round(time.Second))
 				}
 				bar.describe(doing)

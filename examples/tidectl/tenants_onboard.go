@@ -21,10 +21,11 @@ func (a *app) tenantsOnboard() *cli.Command {
 			&cli.StringMapFlag{Name: "class", Usage: "the retention class of its points in one dataset, as `dataset=class`; may be repeated"},
 			&cli.StringFlag{Name: "limits", Usage: "its limits, as `JSON`"},
 			&cli.BoolFlag{Name: "replace", Usage: "put it in the place of a profile that differs, whole: what is not given is empty then"},
+			&cli.Uint64Flag{Name: "version", Usage: "with --replace, only if the profile still has this `number`, which tenants show prints"},
 			&cli.BoolFlag{Name: "readmit", Usage: "admit a tenant whose erasure has ended"},
 		},
 		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
-			p := tenants.Profile{Name: c.String("name"), Retention: c.String("retention"), Classes: c.StringMap("class")}
+			p := tenants.Profile{Name: c.String("name"), Retention: c.String("retention"), Classes: c.StringMap("class"), Version: c.Uint64("version")}
 			if text := c.String("limits"); text != "" {
 				p.Limits = []byte(text)
 			}

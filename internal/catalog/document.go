@@ -26,6 +26,9 @@ type Document struct {
 // Exists reports whether there is such a row.
 func (d Document) Exists() bool { return d.generation > 0 }
 
+// Version returns how often the row was written; 0 for a row that is not there.
+func (d Document) Version() uint64 { return d.generation }
+
 // LoadDocument reads the document in a row, as SaveDocument sees it.
 func LoadDocument(ctx context.Context, t *bt.Table, key string) (Document, error) {
 	row, err := t.RowAsJudged(ctx, key, latest())

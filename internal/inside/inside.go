@@ -25,6 +25,9 @@ type Store struct {
 	// For returns the table as a tenant may see it. Each row of a tenant is reached through it.
 	For   func(tenant.ID) *bt.Table
 	Name  string // of the table
+	Alone bool   // no other store can have the table open
+	// SetAlone sets Alone, for package embedded before it hands out the store.
+	SetAlone func()
 	Clock func() time.Time
 	// Admin returns an admin client, and what ends it; its error is tsdb.ErrNoAdmin where the store has none.
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)

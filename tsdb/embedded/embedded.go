@@ -182,5 +182,6 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		return nil, errors.Join(err, client.Close())
 	}
 	in.WatchClock(server.Watch())
+	in.SetAlone()
 	return store, nil
 }

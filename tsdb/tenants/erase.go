@@ -27,8 +27,10 @@ type EraseOptions struct {
 	// RowsPerSecond is how fast pages are deleted at most. Zero is 20,000; negative is without a limit.
 	RowsPerSecond int
 	// Settle is how long to wait between the mark and the deletion, so that all that was under way has ended. Zero is
-	// tsdb.ErasedWithin and the longer one of the store's timeouts of writes and scans. Set it where programs with longer
-	// timeouts write to the table, or to 1 where no other store is open and nothing is under way.
+	// tsdb.ErasedWithin and the longer one of the store's timeouts of writes and scans; for a store of package embedded, which
+	// no other program can have open, it is a second for the calls of this one. Set it where programs with longer
+	// timeouts write to the table, or to 1 where no other store is open and nothing is under way. A call that continues an
+	// erasure may change it while that waits; later one that is longer than what was waited is refused with ErrInvalid.
 	Settle time.Duration
 	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant or the entity is
 	// readmitted. Afterwards a journal that still holds points of what was erased brings them back.
@@ -63,7 +65,7 @@ type Progress struct {
 // was under way has ended it counts what is there, deletes it page by page, and looks again whether nothing is left.
 //
 // How far it is stands in the mark. Where it ends early, with ctx or by a crash, call it again, from anywhere: it goes on,
-// with the By, Reason, Settle and Keep that it was begun with. Of two calls at once one ends with ErrTakenOver. Called for a tenant that is erased it looks again,
+// with the By, Reason and Keep that it was begun with. Of two calls at once one ends with ErrTakenOver. Called for a tenant that is erased it looks again,
 // and deletes what has come since. Its error matches ErrRemains where rows keep coming. The report is that of all calls
 // together.
 //
@@ -122,10 +124,6 @@ func (o EraseOptions) check(r room) (EraseOptions, error) {
 		if w == nil {
 			return o, invalid.New(ErrInvalid, fmt.Sprintf("Writers[%d]", i), "nil", "a writer")
 		}
-	}
-	if o.Settle == 0 {
-		t := r.Table.Timeouts()
-		o.Settle = tsdb.ErasedWithin + max(t.Write, t.Scan)
 	}
 	o.RowsPerSecond = cmp.Or(o.RowsPerSecond, 20_000)
 	o.countPage, o.deletePage = cmp.Or(o.countPage, countPage), cmp.Or(o.deletePage, deletePage)

@@ -11,8 +11,10 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // erasure is one call that goes on with an erasure, from wherever that is.
@@ -103,8 +105,15 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 		if err := e.roomForMark(ctx); err != nil {
 			return err
 		}
-		m.rec = record{Report: e.fresh(), Settle: e.opts.Settle, Keep: e.opts.Keep}
+		m.rec = record{Report: e.fresh(), Settle: e.defaultSettle(), Keep: e.opts.Keep}
 		m.rec.State, m.rec.Started = Marked, e.now()
+	}
+	switch {
+	case e.opts.Settle == 0 || e.opts.Settle == m.rec.Settle:
+	case m.rec.State == Marked:
+		m.rec.Settle = e.opts.Settle
+	case e.opts.Settle > m.rec.Settle:
+		return invalid.New(ErrInvalid, "Settle", e.opts.Settle.String(), fmt.Sprintf("0 or at most %v, which this erasure has waited", m.rec.Settle))
 	}
 	if m.rec.State == Erased {
 		m.rec.State = Verifying // again
@@ -127,6 +136,15 @@ func (e *erasure) checkClock(ctx context.Context) error {
 	}
 	_, err := e.Confirmed(ctx)
 	return err
+}
+
+// defaultSettle is how long an erasure waits that is not told.
+func (e *erasure) defaultSettle() time.Duration {
+	if e.Alone {
+		return time.Second
+	}
+	t := e.Table.Timeouts()
+	return tsdb.ErasedWithin + max(t.Write, t.Scan)
 }
 
 // fresh is the report of an erasure that begins.

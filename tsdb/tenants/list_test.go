@@ -214,3 +214,37 @@ func TestOnboard(t *testing.T) {
 		t.Errorf("no store: %v", err)
 	}
 }
+
+// TestTwoOperators: who replaces the version that was read cannot undo what another has changed meanwhile.
+func TestTwoOperators(t *testing.T) {
+	_, store, _, _ := open(t, tsdbtest.Options{})
+	replace := func(p tenants.Profile) (tenants.Profile, error) {
+		return tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{Replace: true})
+	}
+	first, err := replace(tenants.Profile{Name: "Acme"})
+	if err != nil || first.Version != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	one, err := tenants.Load(t.Context(), store, acme)
+	if err != nil || one.Version != first.Version {
+		t.Fatalf("%+v, %v", one, err)
+	}
+	two := one
+	one.Limits, two.Name = json.RawMessage(`{"fan_out":4}`), "Acme & Sons"
+	if one, err = replace(one); err != nil || one.Version != 2 {
+		t.Fatalf("%+v, %v", one, err)
+	}
+	if got, err := replace(two); !errors.Is(err, tenants.ErrConflict) || got.Version != 2 || got.Limits == nil {
+		t.Errorf("a version that was replaced: %+v, %v", got, err)
+	}
+	if got, err := replace(one); err != nil || got.Version != 2 {
+		t.Errorf("the same again: %+v, %v", got, err)
+	}
+	two.Version = 0
+	if got, err := replace(two); err != nil || got.Version != 3 || got.Limits != nil {
+		t.Errorf("whatever is stored: %+v, %v", got, err)
+	}
+	if _, err := tenants.Onboard(t.Context(), store, tenant.MustParse("ab"), two, tenants.OnboardOptions{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -36,11 +36,15 @@ type Profile struct {
 	Limits json.RawMessage `json:"limits,omitempty"`
 	// View says that the tenant has an authorized view.
 	View bool `json:"view,omitempty"`
+	// Version is how often the profile was written, as Load returned it; 0 for a profile that was not read. Onboard with Replace
+	// replaces only that version.
+	Version uint64 `json:"version,omitempty"`
 }
 
 // OnboardOptions are what an onboarding may decide. The zero value is good.
 type OnboardOptions struct {
-	// Replace changes a profile that differs. Without it the call fails with ErrConflict.
+	// Replace changes a profile that differs. Without it the call fails with ErrConflict. Where Profile.Version is not 0 it fails
+	// so too if somebody has changed the profile since that version was read; 0 replaces whatever is stored.
 	Replace bool
 	// Readmit admits a tenant again whose erasure has ended, as the function Readmit does. Without it an erased tenant is refused.
 	Readmit bool
@@ -87,6 +91,8 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 		return stored, nil
 	case doc.Exists() && !stored.same(p) && !opts.Replace:
 		return stored, fmt.Errorf("%w: tenant %s has another profile", ErrConflict, id)
+	case p.Version != 0 && p.Version != doc.Version():
+		return stored, fmt.Errorf("%w: the profile of tenant %s has version %d, not %d", ErrConflict, id, doc.Version(), p.Version)
 	}
 	saved, err := r.saveProfile(ctx, id, p, doc)
 	if err != nil {
@@ -170,6 +176,7 @@ func readProfile(id tenant.ID, doc catalog.Document) (p Profile, err error) {
 	if string(p.Limits) == "null" {
 		p.Limits = nil
 	}
+	p.Version = doc.Version()
 	return p, nil
 }
 
@@ -181,7 +188,7 @@ func (p Profile) full() any {
 		Classes   map[string]string `json:"classes"`
 		Limits    json.RawMessage   `json:"limits"`
 		View      bool              `json:"view"`
-	}(p)
+	}{p.Name, p.Retention, p.Classes, p.Limits, p.View}
 }
 
 func (p Profile) same(o Profile) bool {
