@@ -59,7 +59,7 @@ func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, 
 // What a store reads of its own accord: erasure marks so many times a second, by a request of so many bytes.
 const (
 	marks       = 1.0 / 5
-	upkeepBytes = 77
+	upkeepBytes = 96
 )
 
 // choosing is a schema whose tenants may choose another class.

@@ -86,7 +86,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.EraseEntity"}, of: "points of the entity", sizes: []int{100, 5_000, 10_000}, seen: each(2, 1), written: each(1, 8).and(groups(5000, 0)).and(fullGroups(10_000, 0)),
+		covers: []string{"tenants.EraseEntity"}, of: "points of the entity", sizes: []int{100, 5_000, 10_000}, seen: each(2, 2), written: each(1, 8).and(groups(5000, 0)).and(fullGroups(10_000, 0)),
 		requests: map[string]shape{
 			"read": fullGroups(5000, 10).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 8).and(fullGroups(10_000, 0)),
 		},
