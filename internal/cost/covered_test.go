@@ -32,7 +32,6 @@ var free = map[string]string{
 	"Store.Inside":     "is for packages of this module, and returns what is known",
 	"Store.NewWriter":  "begins with an empty buffer, or reads a journal on disk; what it finds there costs what putting it costs",
 	"Store.Table":      "returns what is known",
-	"Store.SetAlone":   "is for package embedded, and sets a field",
 	"Store.Watch":      "is for packages of this module, and tells of an operation",
 	"tsdb.Open":        "dials: the official client warms its connections, and reads no row",
 

@@ -28,7 +28,7 @@ type Store struct {
 	Alone bool   // no other store can have the table open
 	// SetAlone sets Alone, for package embedded before it hands out the store.
 	SetAlone func()
-	Clock func() time.Time
+	Clock    func() time.Time
 	// Admin returns an admin client, and what ends it; its error is tsdb.ErrNoAdmin where the store has none.
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
 	// Explain adds the table, and what is missing where something is, to what the service answered.
