@@ -181,9 +181,9 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 	return m.rec.Report, err
 }
 
-// Readmit lifts the mark of a tenant whose erasure has ended, and ReadmitEntity that of an entity; stores take its points again within tsdb.ErasedWithin. What
-// journals that were not opened since the erasure still hold of it comes back then. Its error matches ErrErasing where the
-// erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
+// Readmit lifts the mark of a tenant whose erasure has ended; ReadmitEntity lifts that of an entity. Stores take its points again
+// within tsdb.ErasedWithin. What journals that were not opened since the erasure still hold of it comes back then. Its error
+// matches ErrErasing where the erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
