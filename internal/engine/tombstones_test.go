@@ -65,7 +65,7 @@ func first(t *testing.T, r *rig, reversed bool) uint64 {
 // Ten seconds after many rows were deleted, or overwritten, a read of what stays costs as much as it did before: nothing of
 // what is gone is stepped over, whether it was in memory or in table files.
 func TestReadsForgetWhatIsGone(t *testing.T) {
-	const rows = 5000
+	const rows = 1500
 	full := set("f", "q", 1000, "v")
 	for name, tt := range map[string]struct {
 		fill, do func(t *testing.T, r *rig)
@@ -162,14 +162,14 @@ func TestReadsForgetWhatIsGone(t *testing.T) {
 func TestCleanupsRest(t *testing.T) {
 	inBubble(t, engine.Options{MemTableBytes: 64 << 20}, func(t *testing.T, r *rig) {
 		r.create(t)
-		const seconds = 50
-		for range seconds * 2 {
-			change(t, r, 0, 3000, set("f", "q", 1000, "v"))
-			change(t, r, 0, 3000, deleteRow())
+		const seconds = 20
+		for range seconds {
+			change(t, r, 0, 1000, set("f", "q", 1000, "v"))
+			change(t, r, 0, 1000, deleteRow())
 			first(t, r, false)
-			time.Sleep(time.Second / 2)
+			time.Sleep(time.Second)
 		}
-		if n := r.Flushes(); n < 5 || n > 2*(seconds/5+1) {
+		if n := r.Flushes(); n < 3 || n > 2*(seconds/5+1) {
 			t.Errorf("%d flushes in %d seconds", n, seconds)
 		}
 	})
