@@ -283,6 +283,7 @@ var funcs = []any{
 	tenants.Load,
 	tenants.Onboard,
 	tenants.Readmit,
+	tenants.ReadmitEntity,
 	tenants.Usage,
 	transfer.Check,
 	transfer.Export,
