@@ -114,14 +114,16 @@ func (e *erasures) readMarks(ctx context.Context, known *marks) (*marks, error) 
 	}
 	c, err := catalog.MarkChanges.Read(ctx, e.table, epoch) // before the marks, so that it is never newer than they are
 	if status.Code(err) == codes.NotFound {
-		return &marks{}, nil // a table that is not there has none, and the call itself will say so
+		c, err = catalog.Changes{}, nil // a table that is not there has no marks, and the call itself will say so
 	}
 	if err != nil {
 		return nil, e.unread(err)
 	}
 	switch {
+	case c.Epoch == "" && known != nil && known.Epoch == "":
+		return known, nil // still no mark was ever made
 	case c.Epoch == "":
-		return &marks{}, nil // no mark was ever made
+		return &marks{}, nil
 	case c.All:
 		return e.readAllMarks(ctx, c)
 	case len(c.Names) == 0:

@@ -306,6 +306,14 @@ var attacks = map[string]func(h *walls, a attack) error{
 		h.clock.now = h.clock.now.Add(5 * time.Second) // the mark ends
 		return err
 	},
+	"tenants.ReadmitEntity": func(h *walls, a attack) error {
+		parts := a.entity.Parts()
+		err := tenants.ReadmitEntity(a.ctx, h.store, a.id, a.dataset, map[string]string{"site": parts[0], "device": parts[1]})
+		if errors.Is(err, tsdb.ErrNotFound) { // as EraseEntity leaves no mark in force behind
+			return nil
+		}
+		return err
+	},
 	"tenants.Erasure": func(h *walls, a attack) error {
 		rep, err := tenants.Erasure(a.ctx, h.store, a.id)
 		if errors.Is(err, tsdb.ErrNotFound) && !h.erased[a.id] {
