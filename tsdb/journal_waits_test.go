@@ -40,7 +40,7 @@ func TestJournalWaitsForAllButTheRow(t *testing.T) {
 
 func waits(t *testing.T, opts tsdb.SchemaOptions, fault tsdbtest.Fault, all bool) {
 	const n = 20
-	put := func(e tsdb.Entity) error { return nil }
+	var put func(e tsdb.Entity) error
 	var store *tsdb.Store
 	var conn *tsdbtest.Conn
 	var w *tsdb.Writer
