@@ -123,6 +123,7 @@ func (w *Worker) marked(ctx context.Context, ids []tenant.ID) iter.Seq2[tenant.I
 
 // find returns the tenants that have rows in ranges, which are in order: by a request for so many ranges, and one for each tenant
 // that is found. It reads keys alone, and those of several tenants at once, as no tenant's own view of the table shows.
+// It reads where buckets are replaced, through the app profile of conditional writes.
 func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tenant.ID, error] {
 	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(tenant.ID, error) bool) {
@@ -133,7 +134,7 @@ func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tena
 				rows[i] = bigtable.NewRange(r.Start, r.Limit)
 			}
 			last, id, foreign := "", tenant.ID{}, false
-			err := w.in.Table.Read(ctx, bt.Scan{Rows: rows, Filter: filter, Limit: limit}, func(row bigtable.Row) bool {
+			err := w.in.Table.SingleCluster().Read(ctx, bt.Scan{Rows: rows, Filter: filter, Limit: limit}, func(row bigtable.Row) bool {
 				last = row.Key()
 				if foreign = !slices.ContainsFunc(asked, func(r rowkey.Range) bool { return last >= r.Start && last < r.Limit }); foreign {
 					return false
