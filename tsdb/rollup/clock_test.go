@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -26,6 +28,15 @@ type wrong struct{ by atomic.Int64 }
 func (w *wrong) now() time.Time       { return time.Now().Add(time.Duration(w.by.Load())) }
 func (w *wrong) set(by time.Duration) { w.by.Store(int64(by)) }
 
+// clockBubble runs a test on a clock of its own, for minutes and hours of it. Over TCP there is none, and the test is left out.
+func clockBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
+		t.Skip("time cannot be skipped over TCP")
+	}
+	synctest.Test(t, f)
+}
+
 const year = 365 * 24 * time.Hour
 
 func month() tsdb.SchemaOptions {
@@ -35,7 +46,7 @@ func month() tsdb.SchemaOptions {
 // TestWorkerWithAClockAhead: a pass with a clock that is years ahead takes no mark, and the next one with the right time computes
 // what it would have computed.
 func TestWorkerWithAClockAhead(t *testing.T) {
-	addBubble(t, func(t *testing.T) {
+	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
 		store, err := embedded.New(t.Context(), embedded.Options{Dir: t.TempDir(), Clock: w.now, GCInterval: -1})
 		if err != nil {
@@ -79,7 +90,7 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 // TestWorkerAsksTheServiceForTheTime: a worker that starts with a clock which is ahead of the service's does nothing for as long as
 // it is, and one that is not works at once.
 func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
-	addBubble(t, func(t *testing.T) {
+	clockBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 		opts := month()
 		opts.Rollups = []tsdb.Rollup{hour}
@@ -97,7 +108,7 @@ func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
 
 // TestAheadOfTheServiceForLong: a clock that keeps step is not believed against the service's.
 func TestAheadOfTheServiceForLong(t *testing.T) {
-	addBubble(t, func(t *testing.T) {
+	clockBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 		_, conn := tsdbtest.Open(t, tsdbtest.Options{}, schema)
@@ -131,7 +142,7 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 func TestClockStepsDuringAPass(t *testing.T) {
 	for _, step := range []time.Duration{-2 * time.Hour, -5 * time.Minute, -40 * time.Second, 40 * time.Second} {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
-			addBubble(t, func(t *testing.T) {
+			clockBubble(t, func(t *testing.T) {
 				var do func()
 				o := newOne(t, rollup.Options{}, gc.Class{}, grpc.WithChainUnaryInterceptor(
 					func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -165,7 +176,7 @@ func TestClockStepsDuringAPass(t *testing.T) {
 
 // TestMarksFromTheFuture: a point that was written with a clock years ahead is in what is stored, soon after the clock is right.
 func TestMarksFromTheFuture(t *testing.T) {
-	addBubble(t, func(t *testing.T) {
+	clockBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
 		o.now = start.Add(4 * year)
 		o.put(t, start, 1)
@@ -189,7 +200,7 @@ func TestMarksFromTheFuture(t *testing.T) {
 
 // TestMessagesWithAClockAhead: a message that is delivered again while the clock is ahead of what a row remembers counts once.
 func TestMessagesWithAClockAhead(t *testing.T) {
-	addBubble(t, func(t *testing.T) {
+	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
 		store, err := embedded.New(t.Context(), embedded.Options{Dir: t.TempDir(), Clock: w.now, GCInterval: -1})
 		if err != nil {
