@@ -356,6 +356,7 @@ func TestCacheEqualsAModel(t *testing.T) {
 			store, conn := tsdbtest.Open(t, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 12, MaxAge: time.Hour}}, datasets...)
 			client, _ := tsdbtest.Clients(t, conn)
 			behind := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{}))
+			defer behind.Close()
 			w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Linger: -1}))
 			defer func() { _ = w.Close(context.Background()) }()
 			ctx, begin := t.Context(), time.Now()

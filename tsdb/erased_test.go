@@ -73,6 +73,7 @@ func TestMarksThatCannotBeRead(t *testing.T) {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		client, _ := tsdbtest.Clients(t, conn)
 		fresh := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{}))
+		defer fresh.Close()
 		if err := s.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 			t.Fatal(err)
 		}

@@ -303,6 +303,7 @@ func TestWriterOverAnUnguardedClient(t *testing.T) {
 				_, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 				client, _ := tsdbtest.Clients(t, conn)
 				store := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{Timeouts: tsdb.Timeouts{Write: 5 * time.Second}}))
+				t.Cleanup(func() { _ = store.Close() }) // ends what it reads in the background
 				opts := tsdb.WriterOptions{}
 				if journal {
 					opts = journaled(t)

@@ -65,10 +65,10 @@ func month(ctx context.Context, stdout io.Writer, store *tsdb.Store, id tenant.I
 		return fmt.Errorf("write the readings: %w", err)
 	}
 	// A program that is always up runs worker.Run in a goroutine. Days are marked by the pass that changes their hours, and
-	// computed by the next one.
+	// computed by the next one. A mark counts to the end of its minute, and is taken Settle after that.
 	pass := func() error {
 		for marks, buckets, passes := 0, 0, 1; ; passes++ {
-			ahead.Add(int64(time.Minute))
+			ahead.Add(int64(2 * time.Minute))
 			p, err := worker.Pass(ctx)
 			if err != nil {
 				return fmt.Errorf("pass of the worker: %w", err)

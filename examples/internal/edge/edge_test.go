@@ -193,6 +193,28 @@ func TestReady(t *testing.T) {
 	})
 }
 
+// log is written and read by several goroutines.
+type log struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	return len(p), nil
+}
+
+// take returns what was written since it was called before.
+func (l *log) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := string(l.text)
+	l.text = nil
+	return text
+}
+
 // TestLimitsAreReadAgain: a new file applies within seconds, and a bad one changes nothing.
 func TestLimitsAreReadAgain(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "limits.json")
@@ -208,7 +230,7 @@ func TestLimitsAreReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var logged strings.Builder
+		var logged log
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go l.Watch(ctx, slog.New(slog.NewTextHandler(&logged, nil)))
@@ -226,15 +248,15 @@ func TestLimitsAreReadAgain(t *testing.T) {
 			if set(step.text); step.text == "" {
 				_ = os.Remove(name)
 			}
-			synctest.Wait()
-			logged.Reset()
+			logged.take()
 			time.Sleep(3 * reread)
 			synctest.Wait()
 			if got := l.Limiter.Limits(acme).Entities; got != step.want {
 				t.Errorf("%s: %d entities, want %d", step.text, got, step.want)
 			}
-			if n := strings.Count(logged.String(), "\n"); step.says >= 0 && n != step.says {
-				t.Errorf("%s: the log has %d lines, want %d: %s", step.text, n, step.says, &logged)
+			text := logged.take()
+			if n := strings.Count(text, "\n"); step.says >= 0 && n != step.says {
+				t.Errorf("%s: the log has %d lines, want %d: %s", step.text, n, step.says, text)
 			}
 		}
 	})
