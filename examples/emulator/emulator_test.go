@@ -15,6 +15,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
@@ -181,8 +182,8 @@ func TestLoopback(t *testing.T) {
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true,
 		"::ffff:127.0.0.1": true, "": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "example.com": false,
 	} {
-		if got := loopback(host); got != want {
-			t.Errorf("loopback(%q) = %v, want %v: the data is open to other machines, or nobody can reach it", host, got, want)
+		if got := edge.Loopback(host); got != want {
+			t.Errorf("edge.Loopback(%q) = %v, want %v: the data is open to other machines, or nobody can reach it", host, got, want)
 		}
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
+
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 )
 
 // options are what the command line says.
@@ -45,18 +46,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
 	case err != nil:
 		return o, usageError{fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)}
-	case !remote && !loopback(host):
+	case !remote && !edge.Loopback(host):
 		return o, usageError{fmt.Errorf("-addr %s can be reached from other machines, and there is no authentication; "+
 			"-allow-remote takes that risk", o.addr)}
 	}
 	return o, nil
-}
-
-// loopback says whether only this machine reaches a host's address. An empty host is every address.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -90,7 +90,10 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		s.busy(w, v, err.Error())
 		return
 	}
-	body, err := unpacked(w, r, packed, err, s.limits.body)
+	var body io.Reader
+	if err == nil {
+		body, err = unpacked(w, r, packed, s.limits.body)
+	}
 	if err != nil {
 		v.fail(w, statusOf(err), tooLarge(err), 0)
 		return
@@ -185,12 +188,8 @@ var errEncoding = errors.New("the body's encoding has to be gzip or none")
 // errGzip says that a body is not what its encoding says.
 var errGzip = errors.New("the body is not in gzip format")
 
-// unpacked returns what is in a body that was read, or err where it was not. Reading fails with an *http.MaxBytesError where
-// it has more than most bytes.
-func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, err error, most int64) (io.Reader, error) {
-	if err != nil {
-		return nil, err
-	}
+// unpacked returns what is in a body. Reading it fails with an *http.MaxBytesError where it has more than most bytes.
+func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, most int64) (io.Reader, error) {
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
 	case "", "identity":
 		return packed, nil
@@ -205,7 +204,7 @@ func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, err erro
 	return http.MaxBytesReader(w, z, most), nil
 }
 
-// tooLarge names the limit where a body is too large, and is else the text of the error.
+// tooLarge returns the text of an error. Where a body is too large it names the limit.
 func tooLarge(err error) string {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fmt.Sprintf("the body is too large; it may have %d bytes, packed and unpacked", large.Limit)
