@@ -2,7 +2,6 @@ package rollup_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -95,7 +94,7 @@ func TestLengthenedPolicies(t *testing.T) {
 				what = name + ", the finer rollup"
 			}
 			t.Run(what, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				clockBubble(t, func(t *testing.T) {
 					l := &lengthened{one: &one{clock: &clock{now: start}}, fine: fine}
 					l.declare(2 * day)
 					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
