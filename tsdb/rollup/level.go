@@ -92,6 +92,9 @@ func (l *level[T]) computable(now time.Time) int64 {
 	return max(l.in.Whole(later), l.stored.PointsCompleteFrom(later))
 }
 
+// replaceable returns from when on stored buckets can be replaced: those that are visible and computable.
+func (l *level[T]) replaceable(now time.Time) int64 { return max(l.computable(now), l.oldest(now)) }
+
 // ceilMilli returns t in milliseconds, rounded up.
 func ceilMilli(t time.Time) int64 {
 	ms := t.UnixMilli()

@@ -61,8 +61,7 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 			"nobody adds, and RebuildOptions.AddersStopped says so", ErrAdded, l.name)
 	}
 	s := l.spanOf(in)
-	now := l.in.Store.Clock()
-	oldest := max(l.computable(now), l.oldest(now))
+	oldest := l.replaceable(l.in.Store.Clock())
 	if from, ok := in.Start(); ok && s.from < oldest {
 		return 0, invalid.New(tsdb.ErrExpired, "start of the interval", from.UTC().String(), "what the rollup's source and its own class keep")
 	}
@@ -97,7 +96,10 @@ func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets 
 	}
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
-	for !s.empty() {
+	for {
+		if s.from = max(s.from, l.replaceable(l.in.Store.Clock())); s.empty() {
+			return buckets, nil
+		}
 		next, err := l.next(ctx, path, s)
 		if err != nil || next < 0 {
 			return buckets, err
@@ -110,7 +112,6 @@ func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets 
 		}
 		s.from = end
 	}
-	return buckets, nil
 }
 
 // next returns the start of the first bucket in s that is stored or has something to hold; negative for none.

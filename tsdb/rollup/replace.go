@@ -22,9 +22,12 @@ const (
 // errRaced says that others replaced a row each time. It is tried again by the next pass, whoever makes it.
 var errRaced = errors.New("rollup: others were faster each time that a row was to be replaced")
 
-// replaceAll computes buckets of one row anew and puts them in the place of what is stored, where that differs. It returns the
-// starts of those that it has changed.
+// replaceAll computes buckets of one row anew and puts them in the place of what is stored, where that differs. Buckets that
+// cannot be computed any more it leaves as they are. It returns the starts of those that it has changed.
 func (l *level[T]) replaceAll(ctx context.Context, path string, starts []int64) (changed []int64, err error) {
+	if lost := l.lost(starts); lost > 1 {
+		starts = starts[lost-1:] // one of them is enough to raise the row's generation
+	}
 	for chunk := range slices.Chunk(starts, max(1, maxReplaced/(2*len(l.layout.places)))) {
 		c, err := l.replace(ctx, path, chunk)
 		if err != nil {
@@ -33,6 +36,12 @@ func (l *level[T]) replaceAll(ctx context.Context, path string, starts []int64) 
 		changed = append(changed, c...)
 	}
 	return changed, nil
+}
+
+// lost returns how many of the starts, which ascend, are of buckets that cannot be replaced any more.
+func (l *level[T]) lost(starts []int64) int {
+	n, _ := slices.BinarySearch(starts, l.replaceable(l.in.Store.Clock()))
+	return n
 }
 
 func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (changed []int64, err error) {
@@ -45,19 +54,21 @@ func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (ch
 }
 
 // replaceOnce reads the row's generation before what the buckets are computed from, and writes only while the row has it
-// still. It raises the generation even if no bucket differs: its caller then takes marks away, and a computation that began
-// before and stalled must not write what it has read.
+// still. It raises the generation even if no bucket differs, or none can be computed any more: its caller then takes marks away,
+// and a computation that began before and stalled must not write what it has read.
 func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64) (changed []int64, raced bool, err error) {
 	if err := l.admit(ctx, path); err != nil {
 		return nil, false, err
 	}
 	at := l.rowOf(starts[0])
 	key := l.rowKey(path, at)
-	first, last := starts[0], starts[len(starts)-1]
-	row, err := l.table.Row(ctx, key, bigtable.InterleaveFilters(
-		bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(first*1000), bigtable.Timestamp((last+1)*1000))),
-		l.layout.isGeneration(0),
-	))
+	filter := l.layout.isGeneration(0)
+	if starts = starts[l.lost(starts):]; len(starts) > 0 { // each time: points may have expired since others were faster
+		first, last := starts[0], starts[len(starts)-1]
+		filter = bigtable.InterleaveFilters(filter,
+			bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(first*1000), bigtable.Timestamp((last+1)*1000))))
+	}
+	row, err := l.table.Row(ctx, key, filter)
 	if err != nil {
 		return nil, false, l.in.Store.Explain(err)
 	}

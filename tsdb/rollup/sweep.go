@@ -132,9 +132,8 @@ type settled struct {
 	changed int     // how many of these were not what was stored
 }
 
-// row computes the buckets of a row of marks that are due.
+// row replaces the buckets of a row of marks that are due, or, where they cannot be computed any more, keeps others from it.
 func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settled) {
-	computable := max(s.computable(now), s.oldest(now))
 	young := s.young(now)
 	var due []span
 	latest := bigtable.Time(now.Add(maxAhead))
@@ -158,7 +157,7 @@ func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settl
 		due = append(due, slot.span)
 		done.slots = append(done.slots, slot)
 	}
-	done.starts = s.starts(due, span{computable, maxMillis})
+	done.starts = s.starts(due, span{0, maxMillis})
 	for starts := done.starts; len(starts) > 0; {
 		n := 1
 		for n < len(starts) && s.rowOf(starts[n]) == s.rowOf(starts[0]) {
@@ -178,7 +177,8 @@ func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settl
 }
 
 // tell returns the marks that buckets leave in the rollups that come from this one: all that were due, since what has changed
-// is only known to whoever changed it, and that may have ended before it could tell.
+// is only known to whoever changed it, and that may have ended before it could tell. So it is with those that cannot be computed
+// any more.
 func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
 	if len(s.coarser) == 0 {
 		return nil
