@@ -23,7 +23,7 @@ const (
 )
 
 // MostMarks is how many marks may be in force at once, and MostOfTenant how many of them may be of one tenant: each store holds
-// all of them.
+// all of them, in about 200 bytes each.
 const (
 	MostMarks    = 1_000_000
 	MostOfTenant = 250_000

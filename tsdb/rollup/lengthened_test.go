@@ -1,8 +1,11 @@
 package rollup_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
@@ -136,5 +139,58 @@ func (l *lengthened) wantDay(t *testing.T, what string, midnight time.Time, n in
 	in := tsdb.Between(midnight, midnight.Add(24*time.Hour))
 	if b := total(t, l.day, l.repo, in); b.Points != n {
 		t.Errorf("%s: the day holds %d points, want %d", what, b.Points, n)
+	}
+}
+
+// TestShortenedElsewhere: a console shortens the policy of the families for some days, unknown to the catalogue. The plan that
+// lengthens it again, to what the catalogue says or to more, notes what may be lost: it is not computed any more.
+func TestShortenedElsewhere(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, age := range map[string]time.Duration{"as before": 10 * day, "longer than before": 20 * day} {
+		for _, fine := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, the finer rollup %v", name, fine), func(t *testing.T) {
+				clockBubble(t, func(t *testing.T) {
+					l := &lengthened{one: &one{clock: &clock{now: start}}, fine: fine}
+					l.declare(10 * day)
+					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
+					l.open(t)
+					midnight := l.day.Grid().Next(start)
+					for i := range 10 {
+						l.put(t, midnight.Add(time.Duration(i)*time.Minute), 1)
+					}
+					l.now = midnight.Add(26 * time.Hour)
+					l.settle(t)
+					l.now = midnight.Add(4 * day)
+					families := []string{"aged"}
+					if fine {
+						families = []string{"aged.s", "aged.n", "aged.x"}
+					}
+					_, console := tsdbtest.Clients(t, l.conn)
+					for _, f := range families {
+						if err := console.SetGCPolicy(t.Context(), tsdbtest.Table, f, bigtable.MaxAgePolicy(2*day)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := l.conn.Collect(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					l.declare(age)
+					l.apply(t)
+					l.open(t)
+					l.put(t, midnight.Add(3*time.Hour), 1)  // late, into what is lost
+					l.put(t, midnight.Add(82*time.Hour), 1) // late, into what is not
+					l.settle(t)
+					l.settle(t)
+					l.wantDay(t, "read after the worker", midnight, 10)
+					for _, r := range []*rollup.Rollup[reading]{l.hour, l.day} {
+						if _, err := rollup.For(r, l.repo).Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					l.wantDay(t, "read after a rebuild", midnight, 10)
+					l.wantDay(t, "read of what is not lost", midnight.Add(3*day), 1)
+				})
+			})
+		}
 	}
 }

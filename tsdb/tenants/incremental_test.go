@@ -14,14 +14,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// manyMarks writes marks of single entities of a tenant, as erasures of them have left.
-func manyMarks(t testing.TB, table *bigtable.Table, name string, n int) {
+// manyMarks writes marks of single entities of a tenant, as erasures of them have left, with numbers from first on.
+func manyMarks(t testing.TB, table *bigtable.Table, name string, first, n int) {
 	t.Helper()
 	keys, muts := make([]string, n), make([]*bigtable.Mutation, n)
 	for i := range n {
-		keys[i] = fmt.Sprintf("!erased#%s#%032x", name, i)
+		keys[i] = fmt.Sprintf("!erased#%s#%032x", name, first+i)
 		muts[i] = newOwn("m", "")
-		muts[i].Set("_sys", "e", 0, fmt.Appendf(nil, "%016x", i))
+		muts[i].Set("_sys", "e", 0, fmt.Appendf(nil, "%016x", first+i))
 		muts[i].Set("_sys", "gen", 0, []byte("1"))
 		muts[i].Set("_sys", "json", 0, []byte(`{"tenant":"`+name+`","state":"erased"}`))
 	}
@@ -42,7 +42,7 @@ func TestAnErasureIsOneMarkToRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
 		other := second(t, conn, tsdb.Options{Cache: tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}})
-		manyMarks(t, table, "acme", 2000)
+		manyMarks(t, table, "acme", 0, 2000)
 		e, e1 := tsdb.NewEntity("site#0", "dev 0"), tsdb.NewEntity("site#0", "dev 1")
 		put := func(id tenant.ID, e tsdb.Entity) error {
 			return f.readings.For(other, id).Put(t.Context(), e, start, "v")
@@ -186,7 +186,7 @@ func TestMarksAreBounded(t *testing.T) {
 	for _, name := range []string{"acme", "ab"} {
 		f.fill(t, store, tenant.MustParse(name))
 	}
-	manyMarks(t, table, "acme", 3)
+	manyMarks(t, table, "acme", 0, 3)
 	conn.Reset()
 	erase := func(name string) error {
 		_, err := tenants.EraseEntity(t.Context(), store, tenant.MustParse(name), "", site0, quick)
@@ -201,7 +201,7 @@ func TestMarksAreBounded(t *testing.T) {
 	if err := erase("ab"); err != nil {
 		t.Errorf("the first of another: %v", err)
 	}
-	manyMarks(t, table, "abc", 1)
+	manyMarks(t, table, "abc", 0, 1)
 	if err := erase("abcd"); !errors.Is(err, tenants.ErrInvalid) {
 		t.Errorf("a sixth of all: %v", err)
 	}
