@@ -2,7 +2,7 @@
 // the first through a late point and a deletion, the second through a process that is killed.
 //
 //	go run ./examples/rollups                 # keeps its views in ./tidemark-rollups; run it twice
-//	go run ./examples/rollups -dir ./other
+//	go run ./examples/rollups -dir ./tidemark-other
 //
 // This file is the command line and the store; temperatures.go has the rollup that is derived from points, views.go the one
 // that events are added to.

@@ -70,7 +70,7 @@ func strict(c *cli.Command) {
 // storeMarker is in every folder that holds a store.
 const storeMarker = "TIDEMARK"
 
-// open opens the store that the flags name. An embedded one has to be there; where one is to be made, the folder.
+// open opens the store that the flags name. An embedded one has to be there, unless create makes it, and its folder.
 func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 	if a.dir == "" {
 		if a.project == "" || a.instance == "" || a.table == "" {
@@ -80,7 +80,7 @@ func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 			Project: a.project, Instance: a.instance, Table: a.table, AppProfile: a.profile, ConditionalAppProfile: a.conditionalProfile,
 		})
 	}
-	if _, err := os.Stat(a.dir); err != nil {
+	if _, err := os.Stat(a.dir); err != nil && !(create && errors.Is(err, os.ErrNotExist)) {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(a.dir, storeMarker)); errors.Is(err, os.ErrNotExist) && !create {
@@ -111,6 +111,9 @@ func (a *app) withStore(wantTenant bool, act func(context.Context, *cli.Command,
 		}
 		if a.form != "text" && a.form != "json" {
 			return usageError{fmt.Errorf("--output is %q, and has to be text or json", a.form)}
+		}
+		if _, err := os.Stat(a.dir); a.dir != "" && c.Bool("dry-run") && errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("open the store: %w; a dry run makes no folder", err)
 		}
 		store, err := a.open(ctx, c.Bool("create"))
 		if err != nil {

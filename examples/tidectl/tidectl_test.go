@@ -85,6 +85,11 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 	_, _, err := tidectl(t, t.Context(), "", "--dir", filepath.Join(dir, "none"), "tenants", "list")
 	want(t, exitFailed, err, "a folder that is not there")
+	_, _, err = tidectl(t, t.Context(), "", "--dir", filepath.Join(dir, "none"), "tenants", "import", "acme", "--file", "-", "--create", "--dry-run")
+	want(t, exitFailed, err, "a dry run into a folder that is not there")
+	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
+		t.Error("a command that may not make a folder has made it")
+	}
 	_, _, err = tidectl(t, t.Context(), "", "--help")
 	want(t, 0, err, "--help")
 }
@@ -160,7 +165,7 @@ func TestExportAndImport(t *testing.T) {
 	if again, _ := os.ReadFile(file); !bytes.Equal(again, whole) {
 		t.Error("the continued file is another one")
 	}
-	empty := t.TempDir()
+	empty := filepath.Join(t.TempDir(), "made", "by", "import")
 	_, _, err = tidectl(t, t.Context(), "", "--dir", empty, "tenants", "import", "acme", "--file", file)
 	want(t, exitFailed, err, "import without --create")
 	for range 2 {

@@ -1,0 +1,336 @@
+//go:build unix
+
+package examples_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// skipped are commands that cannot be run here, by what they contain, and why.
+var skipped = []struct{ has, why string }{
+	{"go test ./...", "this test is part of it"},
+	{"gcloud ", "it needs Google Cloud"},
+	{"-cloud", "it needs Google Cloud"},
+	{"--project ", "it needs Google Cloud"},
+}
+
+// refused are the requests that the READMEs show as mistakes.
+var refused = []string{"size=5000"}
+
+// TestReadmes runs every command of each README in order, in a fresh copy of the repository. A command that fails, or a file
+// that git would show afterwards, is one that a new user meets.
+func TestReadmes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the commands take half a minute")
+	}
+	for _, program := range []string{"bash", "git", "curl", "gzip", "seq", "sha256sum"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("the commands need %s: %v", program, err)
+		}
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readmes, err := filepath.Glob(filepath.Join(root, "examples", "*", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shims := writeShims(t, root)
+	for _, readme := range append(readmes, filepath.Join(root, "README.md")) {
+		name, err := filepath.Rel(root, readme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(readme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := commands(string(text))
+		if len(steps) == 0 && bytes.Contains(text, []byte("go run ./examples")) {
+			t.Errorf("%s: no command was found in it", name)
+		}
+		if len(steps) == 0 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, root, shims)
+			for _, step := range steps {
+				u.run(step)
+			}
+			u.stop()
+			if left := u.git("status", "--porcelain"); left != "" {
+				t.Errorf("after the commands of %s, git status shows:\n%s", name, left)
+			}
+		})
+	}
+}
+
+// found matches a fence of shell commands, or a command in a line of text.
+var found = regexp.MustCompile("(?ms)^```sh\n(.*?)^```|`(go run [^`]*)`")
+
+// commands returns the commands of a README in order. Lines that end in a backslash are joined.
+func commands(readme string) []string {
+	var out []string
+	for _, m := range found.FindAllStringSubmatch(readme, -1) {
+		if m[2] != "" {
+			out = append(out, strings.Join(strings.Fields(m[2]), " "))
+			continue
+		}
+		for line := range strings.Lines(strings.ReplaceAll(m[1], "\\\n", "")) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				out = append(out, line)
+			}
+		}
+	}
+	return out
+}
+
+func TestCommands(t *testing.T) {
+	got := commands("Text, `go run ./a\n  -b` and `x`.\n```sh\n# a remark\nexport A=1\ncurl \\\n  -d x\n\n```\n```go\nnot()\n```\n")
+	want := []string{"go run ./a -b", "export A=1", "curl   -d x"}
+	if !slices.Equal(got, want) {
+		t.Errorf("commands found %q, want %q", got, want)
+	}
+}
+
+// writeShims makes a go command that runs the examples of root, whose builds are cached, but in the folder of the caller.
+func writeShims(t *testing.T, root string) string {
+	t.Helper()
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, script := range map[string]string{
+		"back": `cd "$README_FOLDER" && exec "$@"`,
+		"go": `if [[ $1 == run ]]; then README_FOLDER=$PWD exec "` + real + `" -C "` + root + `" run -exec "` + dir + `/back" "${@:2}"; fi
+exec "` + real + `" "$@"`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/usr/bin/env bash\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// user is somebody with a fresh copy of the repository who types commands.
+type user struct {
+	t       *testing.T
+	dir     string
+	env     []string
+	defined []string          // lines that later commands need: variables and functions
+	ports   map[string]string // where what the README shows at a port listens here
+	server  *server
+}
+
+func newUser(t *testing.T, root, shims string) *user {
+	t.Helper()
+	u := &user{t: t, dir: t.TempDir(), ports: map[string]string{}}
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if name != "GOWORK" && name != "PATH" && name != "BIGTABLE_EMULATOR_HOST" && !strings.HasPrefix(name, "TIDEMARK_") && !strings.HasPrefix(name, "OTEL_") {
+			u.env = append(u.env, v)
+		}
+	}
+	u.env = append(u.env, "PATH="+shims+string(os.PathListSeparator)+os.Getenv("PATH"), "SECRET=a-secret", "TOKEN=a-token",
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	clone(t, root, u.dir)
+	u.git("init", "--quiet")
+	u.git("add", "--all")
+	u.git("-c", "user.name=n", "-c", "user.email=e@example.com", "commit", "--quiet", "--message", "all")
+	// A file that readers have of their own, as the README of ingest says.
+	u.bash(`printf 'readings,name=truck_%d velocity=5 1767225600000000000\n' 1 2 3 | gzip >trucks.lp.gz; echo /trucks.lp.gz >>.git/info/exclude`)
+	t.Cleanup(u.stop)
+	return u
+}
+
+// clone copies what a clone of the repository has. It reads every file, so that a change of any runs the test again.
+func clone(t *testing.T, root, to string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		switch top := strings.SplitN(filepath.ToSlash(name), "/", 2)[0]; {
+		case top == ".git", top == ".cache", strings.HasPrefix(top, "tidemark-"):
+			if e.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case e.IsDir():
+			return os.MkdirAll(filepath.Join(to, name), 0o700)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), content, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	definition = regexp.MustCompile(`^(export )?[A-Za-z_]+=`)
+	serves     = regexp.MustCompile(`^go run \./examples/(emulator|ingest|latestapi)\b`)
+	ends       = regexp.MustCompile(` -(file|help)\b`) // these make a server no server
+	address    = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	mistake    = regexp.MustCompile(`HTTP/1\.1 [45]|"title":`)
+)
+
+// defaults are the addresses of the programs where no flag says another.
+var defaults = map[string]string{"emulator": "127.0.0.1:8087", "ingest": "127.0.0.1:8086", "latestapi": "127.0.0.1:8088"}
+
+// run types one command. A server is started and stays until the next program is started.
+func (u *user) run(step string) {
+	u.t.Helper()
+	for _, s := range skipped {
+		if strings.Contains(step, s.has) {
+			u.t.Logf("not run, %s: %s", s.why, step)
+			return
+		}
+	}
+	if strings.HasPrefix(step, "go run ") || strings.Contains(step, "| go run ") {
+		u.stop()
+	}
+	began := time.Now()
+	switch m := serves.FindStringSubmatch(step); {
+	case definition.MatchString(step):
+		u.defined = append(u.defined, step)
+	case m != nil && !ends.MatchString(step):
+		u.start(step, m[1])
+	default:
+		out := u.bash(strings.Join(append(slices.Clone(u.defined), step), "\n"))
+		wrong := mistake.MatchString(out)
+		if meant := slices.ContainsFunc(refused, func(r string) bool { return strings.Contains(step, r) }); wrong != meant {
+			u.t.Errorf("%s\nis answered with a mistake: %v, want %v:\n%s", step, wrong, meant, out)
+		}
+	}
+	u.t.Logf("%5.1fs  %s", time.Since(began).Seconds(), step)
+}
+
+// here puts the addresses that servers have here in the place of those that the README shows.
+func (u *user) here(command string) string {
+	return address.ReplaceAllStringFunc(command, func(a string) string { return cmp.Or(u.ports[a], a) })
+}
+
+// bash runs a command and returns what it prints.
+func (u *user) bash(command string) string {
+	u.t.Helper()
+	cmd := u.command(context.WithoutCancel(u.t.Context()), u.here(command))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		u.t.Fatalf("%s\nfails with %v:\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+func (u *user) git(args ...string) string {
+	u.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = u.dir, u.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		u.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (u *user) command(ctx context.Context, command string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
+	cmd.Dir, cmd.Env = u.dir, u.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C reaches all that it starts, and nothing else
+	return cmd
+}
+
+// server is a program that runs until Ctrl-C.
+type server struct {
+	cmd  *exec.Cmd
+	step string
+	out  *io.PipeReader
+	text bytes.Buffer  // what it has printed; to be read once done is closed
+	done chan struct{} // closed when it prints no more
+}
+
+// start starts a server on ports that are free and waits until it says that it listens.
+func (u *user) start(step, name string) {
+	u.t.Helper()
+	shown := append([]string{defaults[name]}, address.FindAllString(step, -1)...)
+	free := address.ReplaceAllString(strings.Replace(step, "/"+name, "/"+name+" -addr 127.0.0.1:0", 1), "127.0.0.1:0")
+	out, in := io.Pipe()
+	s := &server{cmd: u.command(context.WithoutCancel(u.t.Context()), free), step: step, out: out, done: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = in, in
+	if err := s.cmd.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	u.server = s
+	go func() { in.CloseWithError(s.cmd.Wait()) }()
+	listens := make(chan []string, 1)
+	go func() {
+		defer close(s.done)
+		var lines []byte
+		told := false
+		for buf := make([]byte, 4096); ; {
+			n, err := s.out.Read(buf)
+			lines = append(lines, buf[:n]...)
+			if text := string(lines); !told && (strings.Contains(text, "Ctrl-C stops") && address.MatchString(text) || err != nil) {
+				told = true
+				listens <- address.FindAllString(text, -1)
+			}
+			if err != nil {
+				s.text.Write(lines)
+				return
+			}
+		}
+	}()
+	at := <-listens
+	if len(at) == 0 {
+		<-s.done
+		u.t.Fatalf("%s\nends before it listens:\n%s", step, s.text.String())
+	}
+	// The programs print where metrics are before where they listen.
+	u.ports[shown[0]] = at[len(at)-1]
+	if len(shown) > 1 {
+		u.ports[shown[1]] = at[0]
+	}
+}
+
+// stop presses Ctrl-C.
+func (u *user) stop() {
+	u.t.Helper()
+	s := u.server
+	if s == nil {
+		return
+	}
+	u.server = nil
+	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		u.t.Error(err)
+	}
+	<-s.done
+	// go run itself fails after Ctrl-C; it names the program's own status only where that is a failure.
+	if text := s.text.String(); strings.Contains(text, "exit status ") {
+		u.t.Errorf("%s\nfails after Ctrl-C:\n%s", s.step, text)
+	}
+}
