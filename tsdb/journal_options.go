@@ -21,8 +21,10 @@ import (
 //
 // One writer at a time has the folder. Points that it finds there from before are delivered first.
 type JournalOptions struct {
-	// Dir is the folder of the journal, made where it does not exist. It is on one local disk, is readable by its owner
-	// only, and holds tenants' names and payloads as they are. Empty is no journal.
+	// Dir is the folder of the journal, made where it does not exist. It is on one local disk, and holds tenants' names and
+	// payloads as they are. So it has mode 0700 and its files have 0600, also where it existed before. A folder that others can
+	// write is refused, unless it is empty, and so is a symbolic link as the folder or in it; parents may be links. Empty is no
+	// journal.
 	Dir string
 	// MaxBytes bounds points and dead letters in the journal, without the file's own overhead of about as much again. While
 	// it is full, or a tenant's share of it, Put waits and TryPut returns ErrBufferFull. A tenant's points and dead letters take

@@ -9,10 +9,10 @@ import (
 
 // Options configures an engine. The zero value is an engine that syncs each write, kept in memory.
 type Options struct {
-	// Dir is the folder that holds the data; it is made if it does not exist. Empty means in memory: everything is
-	// gone after Close.
+	// Dir is the folder that holds the data; it is made if it does not exist. It and its files are for their owner alone, as
+	// private.Folder makes and refuses them. Empty means in memory: everything is gone after Close.
 	Dir string
-	// FS is the file system that holds Dir. Nil means the operating system's, or a fresh one in memory where Dir is
+	// FS is the file system that holds Dir; of another one than the system's, nobody looks at modes. Nil means the operating system's, or a fresh one in memory where Dir is
 	// empty. Tests hand in one to reopen it or to break it.
 	FS vfs.FS
 	// NoSync answers writes before they are on disk; they get there about half a second later at most, and with Close. A
@@ -53,7 +53,7 @@ func (o Options) fs() vfs.FS {
 	case o.inMemory():
 		return vfs.NewMem()
 	}
-	return vfs.Default
+	return privateFS{vfs.Default}
 }
 
 func (o Options) dir() string {

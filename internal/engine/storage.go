@@ -15,6 +15,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tidemark-go/tidemark/internal/private"
 )
 
 // markerName is the file that says that a folder is an engine's and which version wrote it. It is made after the
@@ -24,7 +26,7 @@ const markerName = "TIDEMARK"
 // openStorage locks the folder, checks what is in it and opens the database.
 func openStorage(o Options, f *fault, w *pressure) (*pebble.DB, *pebble.Lock, error) {
 	fs, dir := o.fs(), o.dir()
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
+	if err := fs.MkdirAll(dir, private.FolderMode); err != nil {
 		return nil, nil, fmt.Errorf("making the folder: %w", err)
 	}
 	lock, err := pebble.LockDirectory(dir, fs)

@@ -27,7 +27,7 @@
 // The folder (mode 0700) holds journal.db, a bbolt file; lock, which is locked while the folder is open, and holds the
 // stream, so that the loss of journal.db is noticed; reserve, 1 MiB that is given up when a full disk keeps delivered
 // records from being removed; and for moments journal.tmp. All have mode 0600: records are whatever the caller puts there,
-// as it is.
+// as it is. Package private says which folders are refused.
 //
 // journal.db never shrinks by itself. One of 64 MiB or more of which less than an eighth is used is copied and replaced, when
 // it is opened or while it is open; a crash leaves the old file or the new one, and while it is copied there are both. It

@@ -12,6 +12,8 @@ import (
 	"runtime"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/tidemark-go/tidemark/internal/private"
 )
 
 // The files of a folder.
@@ -27,7 +29,7 @@ const reserveBytes = 1 << 20
 
 // open does all of Open but for the goroutine.
 func (s *Spool) open(dir string) error {
-	if err := makeFolder(dir); err != nil {
+	if err := private.Folder(dir); err != nil {
 		return err
 	}
 	lock, err := lockFolder(filepath.Join(dir, lockName))
@@ -40,20 +42,6 @@ func (s *Spool) open(dir string) error {
 	}
 	s.lock = lock
 	return nil
-}
-
-func makeFolder(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil {
-		if !info.IsDir() {
-			return &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")}
-		}
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(dir))
 }
 
 // load opens the journal, or makes one.

@@ -90,7 +90,7 @@ func exercise(t *testing.T, s *spool.Spool, raise func()) {
 func tiny(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=700"); err != nil {
 		t.Skipf("no file system of its own size: %v", err)
 	}
 	t.Cleanup(func() {
@@ -162,7 +162,7 @@ func TestReserve(t *testing.T) {
 // A folder that cannot be written is refused, with the file system's own error.
 func TestReadOnlyDisk(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=1m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=1m,mode=700"); err != nil {
 		t.Skipf("no file system of its own: %v", err)
 	}
 	defer func() {

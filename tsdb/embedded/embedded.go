@@ -46,7 +46,8 @@ var (
 	ErrDamaged = engine.ErrDamaged
 	// ErrStorage: the file system refused an operation. The disk or the quota is full, it cannot be written, or the process
 	// has too many files open. The system's error is wrapped too: errors.Is(err, syscall.ENOSPC). The folder holds what it
-	// held before and can be opened again once the cause is gone.
+	// held before and can be opened again once the cause is gone. It is also the error of a folder that is not safe to use, as
+	// Options.Dir describes.
 	//
 	// On an open store, ErrStorage says that the disk refused a write. The store takes no more of them until it is opened again:
 	// each write fails with it at once, as does a read that finds a write that may not be on disk.
@@ -57,6 +58,10 @@ var (
 type Options struct {
 	// Dir is the folder that holds the data, made where it does not exist. Empty is in memory: the store then forgets
 	// everything when it is closed.
+	//
+	// The folder has mode 0700 and its files have 0600, whatever the umask; Open takes other users' rights from a folder that
+	// exists. It refuses a folder that others can write, unless it is empty, and a symbolic link as the folder or in it. Parents may
+	// be links. On Windows modes are not looked at.
 	Dir string
 	// Table is the name of the table. Empty is "tidemark".
 	Table string

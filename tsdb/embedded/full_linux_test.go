@@ -22,7 +22,7 @@ var blobs = tsdb.MustDefine("blobs", tsdb.Key("device"), codec.Bytes(), tsdb.Sch
 func disk(t *testing.T, options string, flags uintptr) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options+",mode=700"); err != nil {
 		t.Skipf("no file system of its own: %v", err)
 	}
 	t.Cleanup(func() {
@@ -145,7 +145,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := open(t, dir).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=48m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=48m,mode=700"); err != nil {
 		t.Skip(err)
 	}
 	if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, embedded.ErrStorage) || !errors.Is(err, syscall.EROFS) {

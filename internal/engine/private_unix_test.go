@@ -1,0 +1,111 @@
+//go:build unix
+
+package engine_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+)
+
+// TestFolderIsPrivate whatever the umask, and whatever modes folder and files had: other users of the machine read no points.
+func TestFolderIsPrivate(t *testing.T) {
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
+	dir := filepath.Join(t.TempDir(), "parent", "data")
+	o := engine.Options{Dir: dir, MemTableBytes: 64 << 10}
+	r := open(t, o)
+	r.create(t)
+	for i := range 200 { // some logs and tables, made while the store is open
+		apply(t, r, string(rune('a'+i)), set("f", "q", 1000, strings.Repeat("v", 1000)))
+	}
+	checkModes(t, dir)
+	r.disconnect(t)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkModes(t, dir)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".sst") {
+			tables++
+		}
+		if err := os.Chmod(filepath.Join(dir, f.Name()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tables == 0 {
+		t.Error("there is no table file to look at")
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	open(t, o)
+	checkModes(t, dir)
+}
+
+// TestUnsafeFolder: what others can write, or a link can lead elsewhere, does not open, and nothing outside changes.
+func TestUnsafeFolder(t *testing.T) {
+	for _, name := range []string{"LOCK", "TIDEMARK", "LOGS"} {
+		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+		if err := os.WriteFile(victim, []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, dir, "symbolic link")
+		if text, err := os.ReadFile(victim); err != nil || string(text) != "mine" {
+			t.Errorf("%s: the file behind the link holds %.20q (%v)", name, text, err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "planted"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, dir, "mode 0777")
+}
+
+func refused(t *testing.T, dir, why string) {
+	t.Helper()
+	e, err := engine.Open(engine.Options{Dir: dir, GCInterval: -1})
+	if err == nil {
+		err = e.Close()
+		t.Errorf("%s opened", dir)
+	} else if !errors.Is(err, engine.ErrStorage) || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v, want an ErrStorage with the folder and %q", err, why)
+	}
+}
+
+func checkModes(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the engine has removed it
+		}
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

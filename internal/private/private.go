@@ -1,0 +1,150 @@
+// Package private keeps folders on disk from other users of the machine.
+package private
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// What a folder and its files allow: everything to the owner, nothing to anybody else.
+const (
+	FolderMode fs.FileMode = 0o700
+	FileMode   fs.FileMode = 0o600
+)
+
+const (
+	others       = 0o077 // what group and others may do
+	othersWrite  = 0o022
+	allowedModes = "a folder that only its owner can write, such as one with mode 0700"
+)
+
+// Folder makes dir, and its parents, with mode 0700 where they are missing. It takes the rights of group and others from a
+// folder that exists and from all that is in it, not going into subfolders. A missing parent is made with the same mode.
+//
+// It refuses:
+//
+//   - a folder that others can write, unless it is empty and without the sticky bit: somebody else may have put there what it
+//     holds. An empty one is made private, so that `mkdir` under a umask of 002 does no harm;
+//   - a folder that is a symbolic link, and one that holds a link. Parents of dir may be links: their owners decide where dir
+//     is.
+//
+// It does not look at who owns the folder, nor at the rights of parents: who can rename a parent can replace the folder. On
+// Windows it only looks for links: the rights of files are not in their modes there.
+//
+// Call it before anything in the folder is opened. An error is a *fs.PathError, and names the mode.
+func Folder(dir string) error {
+	dir = filepath.Clean(dir) // with a slash at its end, the system would follow a link
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeFolder(dir); err != nil {
+			return err
+		}
+		info, err = os.Lstat(dir)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return refuse(dir, "is a symbolic link; give the folder that it points to")
+	case !info.IsDir():
+		return refuse(dir, "is not a folder")
+	}
+	if err := tightenFolder(dir, info); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if writable(info) && len(entries) > 0 {
+		return refuseMode(dir, info) // somebody was faster
+	}
+	for _, entry := range entries {
+		if err := tighten(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // What is gone was another program's, whose lock the caller is about to meet.
+		}
+	}
+	return nil
+}
+
+// makeFolder makes a folder, and its name durable.
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, FolderMode); err != nil || runtime.GOOS == "windows" { // a folder cannot be synced there
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+// writable reports whether others can write a folder.
+func writable(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&othersWrite != 0
+}
+
+// tightenFolder takes the rights of others from a folder, unless they can write it and it holds anything.
+func tightenFolder(dir string, info fs.FileInfo) error {
+	if writable(info) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		if len(entries) > 0 || info.Mode()&fs.ModeSticky != 0 {
+			return refuseMode(dir, info)
+		}
+	}
+	if err := chmod(dir, info); err != nil {
+		return err
+	}
+	now, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if writable(now) { // a file system that keeps no modes
+		return refuseMode(dir, now)
+	}
+	return nil
+}
+
+// tighten takes the rights of others from what is in a folder.
+func tighten(name string) error {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return refuse(name, "is a symbolic link; allowed are files and folders")
+	}
+	return chmod(name, info)
+}
+
+func chmod(name string, info fs.FileInfo) error {
+	if runtime.GOOS == "windows" || info.Mode().Perm()&others == 0 {
+		return nil
+	}
+	return os.Chmod(name, info.Mode()&^others)
+}
+
+func refuse(name, why string) error {
+	return &fs.PathError{Op: "open", Path: name, Err: errors.New(why)}
+}
+
+func refuseMode(dir string, info fs.FileInfo) error {
+	return refuse(dir, fmt.Sprintf("has mode %#o, which lets others write it; allowed is %s", unixMode(info.Mode()), allowedModes))
+}
+
+// unixMode is a mode as chmod takes it.
+func unixMode(m fs.FileMode) uint32 {
+	mode := uint32(m.Perm())
+	if m&fs.ModeSticky != 0 {
+		mode |= 0o1000
+	}
+	return mode
+}
