@@ -65,7 +65,7 @@ func (u *usage) idle(now, window int64) bool {
 		}
 	}
 	u.seen.turn(now, window)
-	return u.seen.count == 0
+	return u.seen.count() == 0
 }
 
 // Write lets one point of an entity through, with a payload of that many bytes, or returns an *Error; then it uses nothing.
@@ -86,21 +86,18 @@ func (l *Limiter) Write(id tenant.ID, dataset, entity string, bytes int) error {
 		return &Error{ID: PointBytes, Tenant: id, Limit: lim.PointBytes, Used: n}
 	}
 	var hash uint64
-	var at int
-	var known bool
 	if lim.Entities > 0 {
 		u.seen.turn(now, l.window)
 		hash = l.hash(dataset, entity)
-		at, known = u.seen.find(hash)
-		if !known && int64(u.seen.count) >= lim.Entities {
-			return &Error{ID: Entities, Tenant: id, Limit: lim.Entities, Used: int64(u.seen.count) + 1}
+		if n := int64(u.seen.count()); n >= lim.Entities && !u.seen.has(hash) {
+			return &Error{ID: Entities, Tenant: id, Limit: lim.Entities, Used: n + 1}
 		}
 	}
 	if err := u.rates(id, n, now); err != nil {
 		return err
 	}
 	if lim.Entities > 0 {
-		u.seen.mark(hash, at, known)
+		u.seen.add(hash)
 	}
 	return nil
 }
