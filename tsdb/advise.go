@@ -96,7 +96,7 @@ const (
 	// taken for ids where 50 and more of them are known to be written evenly, old and new; without gaps 20, and fewer if rates are known.
 	CauseTimeFirst = Cause(advise.TimeFirst)
 	// CauseSequential is a key field whose new values sort behind the old ones: counters, ids that begin with the time (UUIDs of
-	// version 6 and 7, ULIDs, KSUIDs, xids, object IDs, snowflakes), or what Sample.Arrival shows. It is a warning where the upper tenth of the values has three tenths of the writes and more. Where
+	// version 6 and 7, ULIDs, KSUIDs, snowflakes), or what Sample.Arrival shows. It is a warning where the upper tenth of the values has three tenths of the writes and more. Where
 	// writes are even or unknown it is an info, for the first field alone, and there is none for numbers behind a text
 	// (device-0042), unless Sample.Arrival shows them, and, with even writes, ids by time.
 	CauseSequential = Cause(advise.Sequential)
@@ -116,7 +116,7 @@ const (
 	// values could have grouped by. Random ids at the end of a key, or with entities below them, are fine.
 	CauseHashedPart = Cause(advise.HashedPart)
 	// CausePersonalData is what package tsdb/privacy finds in keys and in tenants' names. It is not shown in texts. What may be a
-	// person's or a machine's is an info, where 20 values and more are nearly all of that kind: IMEIs, IPv4 addresses of many networks.
+	// person's or a machine's is an info, where 20 values and more are IPv4 addresses of many networks.
 	CausePersonalData = Cause(advise.PersonalData)
 	// CauseLongKey is a row key of 2 KiB or more, of 4 at most; or keys of 256 bytes and more as a rule.
 	CauseLongKey = Cause(advise.LongKey)

@@ -3,49 +3,32 @@ package advise
 import (
 	"fmt"
 	"net/netip"
-
-	"github.com/tidemark-go/tidemark/internal/luhn"
 )
 
-// mayBelong finds parts that name what may be a person's own: numbers of mobile phones, addresses of visitors. Package privacy
-// lets them pass, as they name machines as well, so only many values of one kind count, and are worth no more than a remark.
+// mayBelong finds parts that may be the addresses of visitors. Package privacy lets addresses pass, as they name machines as
+// well, so only many of them in many networks count, and are worth no more than a remark.
 func (s *sample) mayBelong(f *field) {
 	if len(f.values) < fewestPersonal {
 		return
 	}
-	imeis, addresses := 0, 0
+	addresses := 0
 	networks := map[netip.Prefix]bool{}
 	for _, v := range f.values {
-		if isIMEI(v) {
-			imeis++
-		}
 		if network, ok := publicNetwork(v); ok {
 			addresses++
 			networks[network] = true
 		}
 	}
-	nearlyAll := inOrder * float64(len(f.values))
-	like := ""
-	switch {
-	case float64(imeis) >= nearlyAll:
-		like = "IMEIs, the numbers of mobile phones and modems"
-	case float64(addresses) >= nearlyAll && 2*len(networks) >= min(addresses, manyNetworks):
-		like = fmt.Sprintf("IPv4 addresses, of %d networks", len(networks))
-	default:
+	if float64(addresses) < inOrder*float64(len(f.values)) || 2*len(networks) < min(addresses, manyNetworks) {
 		return
 	}
 	s.add(Finding{
 		Cause: PersonalData, Severity: Info, Field: f.name,
-		Found: fmt.Sprintf("Values of key field %s look like %s.", f.name, like),
+		Found: fmt.Sprintf("Values of key field %s look like IPv4 addresses, of %d networks.", f.name, len(networks)),
 		Why: "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name. " +
-			"Where a person carries the phone or sits behind the address, that is personal data; where it is a machine's, nothing is wrong.",
+			"Where a person sits behind the address, that is personal data; where it is a machine's, nothing is wrong.",
 		Remedy: "For people's, store an opaque id, or a keyed hash by privacy.Hasher. CheckKeys: privacy.Check does not refuse these.",
 	})
-}
-
-// isIMEI reports whether s is 15 digits with a right check digit, which one in ten is by chance.
-func isIMEI(s string) bool {
-	return len(s) == 15 && isDigits(s) && luhn.Valid(s)
 }
 
 // carrier are the addresses that a carrier hands out within its own network.

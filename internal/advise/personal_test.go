@@ -7,28 +7,7 @@ import (
 	"testing"
 )
 
-// imei returns 14 digits with the check digit behind them.
-func imei(n int) string {
-	b := fmt.Appendf(nil, "%014d0", n)
-	for c := byte('0'); c <= '9'; c++ {
-		if b[14] = c; isIMEI(string(b)) {
-			return string(b)
-		}
-	}
-	return ""
-}
-
-func TestIMEI(t *testing.T) {
-	for s, want := range map[string]bool{
-		"490154203237518": true, "490154203237519": false, "49015420323751": false, "4901542032375180": false, "49015420323751a": false,
-	} {
-		if isIMEI(s) != want {
-			t.Errorf("%s is an IMEI: %v, want %v", s, !want, want)
-		}
-	}
-}
-
-// TestWhatMayBelongToPeople: of numbers of phones and addresses of visitors one alone tells nothing, many of a kind do.
+// TestWhatMayBelongToPeople: one address of a visitor tells nothing, many do.
 func TestWhatMayBelongToPeople(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	quad := func(a, b, c, d int) []string { return []string{fmt.Sprintf("%d.%d.%d.%d", a, b, c, d)} }
@@ -37,9 +16,6 @@ func TestWhatMayBelongToPeople(t *testing.T) {
 		of   func(i int) []string
 		want string
 	}{
-		{"IMEIs", func(int) []string { return []string{imei(35_000_000_000_000 + rng.IntN(1e12))} }, "personal-data/info"},
-		{"IMEIs of one model, in a row", func(i int) []string { return []string{imei(35_693_803_000_000 + i)} }, "personal-data/info"},
-		{"IMEIs behind a site", func(i int) []string { return []string{sites[i%10], imei(35_000_000_000_000 + rng.IntN(1e12))} }, "personal-data/info"},
 		{"random numbers of 15 digits", func(int) []string { return []string{fmt.Sprint(int(1e14) + rng.IntN(9e14))} }, ""},
 		{"visitors", func(int) []string { return quad(11+rng.IntN(80), rng.IntN(256), rng.IntN(256), rng.IntN(256)) }, "personal-data/info"},
 		{"visitors of a site", func(i int) []string {
@@ -67,10 +43,10 @@ func TestWhatMayBelongToPeople(t *testing.T) {
 		if i == 7 {
 			return []string{"anna@example.com"}
 		}
-		return []string{imei(35_000_000_000_000 + rng.IntN(1e12))}
+		return quad(11+rng.IntN(80), rng.IntN(256), rng.IntN(256), rng.IntN(256))
 	})
 	if got := causes(input(es)); got != "personal-data/critical" {
-		t.Errorf("IMEIs and a mail address: %q", got)
+		t.Errorf("visitors and a mail address: %q", got)
 	}
 	for _, f := range Run(input(es[8:])) {
 		if f.Field != "k1" || strings.Contains(f.Found, es[8].Parts[0]) {

@@ -44,21 +44,13 @@ func (s *sample) field(i int) *field {
 
 func (s *sample) formOf(f *field) (form, string) {
 	v := f.values
-	switch {
-	case len(v) >= fewestDates && all(v, isDate):
+	if len(v) >= fewestDates && all(v, isDate) {
 		return clock, "dates or times"
-	case len(v) >= fewestNumbers && all(v, isUUID7):
-		return clockID, "UUIDs of version 7, which begin with the time"
-	case len(v) >= fewestNumbers && all(v, isULID):
-		return clockID, "ULIDs, which begin with the time"
-	case len(v) >= fewestNumbers && all(v, isObjectID):
-		return clockID, "object IDs that begin with the time"
-	case len(v) >= fewestNumbers && all(v, isUUID6):
-		return clockID, "UUIDs of version 6, which begin with the time"
-	case len(v) >= fewestNumbers && all(v, isKSUID):
-		return clockID, "KSUIDs, which begin with the time"
-	case len(v) >= fewestNumbers && all(v, isXID):
-		return clockID, "xids, which begin with the time"
+	}
+	for _, k := range timeIDs {
+		if len(v) >= fewestNumbers && all(v, k.is) {
+			return clockID, k.what + ", which begin with the time"
+		}
 	}
 	if n, _, ok := numbers(v); ok {
 		if n.snowflakes() {
