@@ -11,9 +11,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/spool"
 )
 
-// Add is for package rollup: no other can make its second argument. It puts an event into the writer's journal, waits for
-// that where told is nil, and else calls told with what became of it.
-func (w *Writer) Add(ctx context.Context, _ inside.Key, ev inside.Event, told func(Outcome)) error {
+// add puts an event into the writer's journal, for package rollup. It waits for that if told is nil, and else calls told with
+// what became of the event.
+func (w *Writer) add(ctx context.Context, ev inside.Event, told func(Outcome)) error {
 	p, err := w.prepareEvent(ctx, ev, told)
 	switch {
 	case err != nil:

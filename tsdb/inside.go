@@ -10,9 +10,38 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Inside is for the packages of this module that are built on tsdb: no other can make its argument. Its error is ErrClosed
-// on a store that is closed.
-func (s *Store) Inside(inside.Key) (inside.Store, error) {
+// insider is every *Repository[T], for the packages of this module that are built on tsdb.
+type insider interface {
+	inside() (inside.Repository, error)
+	asUnlimited(single bool) any
+	beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
+}
+
+func init() {
+	inside.OfStore = func(store any) (inside.Store, error) { return store.(*Store).inside() }
+	inside.Watch = func(store any) *telemetry.Probe {
+		if s := store.(*Store); s != nil {
+			return s.watch
+		}
+		return nil
+	}
+	inside.OfRepository = func(repo any) (inside.Repository, error) { return repo.(insider).inside() }
+	inside.OfDataset = func(d any) (inside.Dataset, error) {
+		dataset, _ := d.(Dataset)
+		return insideDataset(dataset)
+	}
+	inside.Begin = func(ctx context.Context, repo any, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
+		return repo.(insider).beginMany(ctx, name, n, batched)
+	}
+	inside.Add = func(ctx context.Context, writer any, ev inside.Event, told any) error {
+		f, _ := told.(func(Outcome))
+		return writer.(*Writer).add(ctx, ev, f)
+	}
+	inside.EntityAt = func(path string) any { return Entity{path: path} }
+	inside.SetUnlimited(func(repo any, single bool) any { return repo.(insider).asUnlimited(single) })
+}
+
+func (s *Store) inside() (inside.Store, error) {
 	if err := s.admit(); err != nil {
 		return inside.Store{}, err
 	}
@@ -37,12 +66,4 @@ func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(),
 		return admin, func() {}, nil
 	}
 	return admin, func() { _ = admin.Close() }, nil
-}
-
-// Watch is for the packages of this module that are built on tsdb, whose operations the store's telemetry tells of, too.
-func (s *Store) Watch(inside.Key) *telemetry.Probe {
-	if s == nil {
-		return nil
-	}
-	return s.watch
 }

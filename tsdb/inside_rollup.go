@@ -8,13 +8,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Inside is for the packages of this module that are built on tsdb: no other can make its argument. It does no I/O. Its error
-// is why no call on the repository can work.
-func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
+func (r *Repository[T]) inside() (inside.Repository, error) {
 	ctx := context.Background()
 	if r != nil {
 		ctx = tenant.NewContext(ctx, r.tenant) // each call's own context is judged by the answer's Admit
@@ -22,7 +19,7 @@ func (r *Repository[T]) Inside(inside.Key) (inside.Repository, error) {
 	if err := r.admit(ctx); err != nil {
 		return inside.Repository{}, err
 	}
-	store, err := r.store.Inside(inside.Key{})
+	store, err := r.store.inside()
 	if err != nil {
 		return inside.Repository{}, err
 	}
@@ -65,11 +62,9 @@ func (r *Repository[T]) take(path string, bytes int) error {
 	return r.limits().Write(r.tenant, r.schema.name, path, bytes)
 }
 
-// Unlimited returns a repository that its tenant's limits do not hold, for what packages of this module read in the
-// background. With single all its calls go through the app profile of conditional writes, for what writes by what it reads.
-func (r *Repository[T]) Unlimited(_ inside.Key, single bool) *Repository[T] {
+func (r *Repository[T]) asUnlimited(single bool) any {
 	if r == nil {
-		return nil // Inside says so
+		return r // inside says so
 	}
 	free := *r
 	free.unlimited = true
@@ -91,8 +86,7 @@ func (d *dataset) unexpired(now time.Time) int64 {
 	return cutoff / 1000
 }
 
-// Described returns what a schema says of its dataset, for the packages of this module: no other can make its first argument.
-func Described(_ inside.Key, d Dataset) (inside.Dataset, error) {
+func insideDataset(d Dataset) (inside.Dataset, error) {
 	if d == nil || d.shape() == nil {
 		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
 	}
@@ -102,19 +96,4 @@ func Described(_ inside.Key, d Dataset) (inside.Dataset, error) {
 		out.Rollups = append(out.Rollups, shape.rollups[i].Rollup)
 	}
 	return out, nil
-}
-
-// EntityAt returns the entity at a path of package rowkey, for the packages of this module. Its inverse is Entity.String.
-func EntityAt(_ inside.Key, path string) Entity { return Entity{path: path} }
-
-// IntervalMillis returns the first and last whole millisecond in an interval, and false where there is none, for the packages
-// of this module.
-func IntervalMillis(_ inside.Key, in Interval) (oldest, newest int64, ok bool) {
-	return in.units(rowkey.Milliseconds)
-}
-
-// Begin is for the packages of this module that are built on tsdb: it begins an operation on the repository's rows, of n events
-// where it is batched.
-func (r *Repository[T]) Begin(ctx context.Context, _ inside.Key, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-	return r.beginMany(ctx, name, n, batched)
 }

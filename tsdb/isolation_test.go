@@ -205,7 +205,7 @@ var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e ts
 }
 
 // harmless are the methods that do no I/O.
-var harmless = []string{"Tenant", "Schema", "Store", "Inside", "Unlimited", "Begin"}
+var harmless = []string{"Tenant", "Schema", "Store"}
 
 // groups are the methods that may change rows of other entities of the same tenant and dataset.
 var groups = []string{"DeletePrefix"}

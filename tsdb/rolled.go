@@ -29,12 +29,19 @@ type rolled struct {
 func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
 	var out []catalog.Rollup
 	for i, r := range rollups {
-		if r == nil {
-			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), "nil", "one from rollup.Define")
+		what, e := "nil", catalog.Rollup{}
+		if r != nil {
+			what = "zero"
+			ok := false
+			if inside.Describe != nil {
+				e, ok = inside.Describe(r)
+			}
+			if !ok {
+				what = fmt.Sprintf("of type %T", r)
+			}
 		}
-		e := r.Describe(inside.Key{})
 		if e.Name == "" {
-			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), "zero", "one from rollup.Define")
+			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), what, "one from rollup.Define")
 		}
 		out = append(out, e)
 	}

@@ -34,8 +34,28 @@ func hourly(t testing.TB, measures []rollup.Measure[reading], opts rollup.Option
 // strange is a rollup that says of itself what no rollup.Define would.
 type strange struct{ entry catalog.Rollup }
 
-func (s strange) Name() string                       { return s.entry.Name }
-func (s strange) Describe(inside.Key) catalog.Rollup { return s.entry }
+func (s strange) Name() string { return s.entry.Name }
+
+func init() {
+	describe, follows := inside.Describe, inside.Follows
+	inside.Describe = func(r any) (catalog.Rollup, bool) {
+		if s, ok := r.(strange); ok {
+			return s.entry, true
+		}
+		return describe(r)
+	}
+	inside.Follows = func(r, from any, kept []gc.Policy) error {
+		if _, ok := r.(strange); ok {
+			return nil
+		}
+		return follows(r, from, kept)
+	}
+}
+
+// foreign is a rollup of a program's own.
+type foreign struct{}
+
+func (foreign) Name() string { return "foreign" }
 
 // TestRollupsThatCannotBe: a schema refuses what its writes and workers could not keep right.
 func TestRollupsThatCannotBe(t *testing.T) {
@@ -43,7 +63,7 @@ func TestRollupsThatCannotBe(t *testing.T) {
 	from := func(name string, decimals int) tsdb.Rollup {
 		return must[*rollup.Rollup[reading]](t)(rollup.Define("day", window.Every(24*time.Hour), temp(decimals), rollup.Options{From: name}))
 	}
-	fine := hour.Describe(inside.Key{})
+	fine, _ := inside.Describe(hour)
 	changed := func(f func(*catalog.Rollup)) []tsdb.Rollup {
 		c := fine
 		f(&c)
@@ -56,6 +76,7 @@ func TestRollupsThatCannotBe(t *testing.T) {
 	other := rollup.Options{Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(time.Hour)}}
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"nil":                      {Rollups: []tsdb.Rollup{nil}},
+		"a type of its own":        {Rollups: []tsdb.Rollup{foreign{}}},
 		"a nil pointer":            {Rollups: []tsdb.Rollup{(*rollup.Rollup[reading])(nil)}},
 		"twice":                    {Rollups: []tsdb.Rollup{hour, hour}},
 		"too many":                 {Rollups: many},
@@ -266,7 +287,7 @@ func TestTheDoor(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: 16, Rollups: three[reading]()})
 	c := &clock{now: start}
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
-	in, err := s.For(store, acme).Inside(inside.Key{})
+	in, err := inside.OfRepository(s.For(store, acme))
 	if err != nil || in.Dataset != "readings" || len(in.Rollups) != 3 {
 		t.Fatal(in, err)
 	}
@@ -283,14 +304,14 @@ func TestTheDoor(t *testing.T) {
 	if got := string(day.Rows.AppendPoint(nil, roof.String(), 0)); got != "acme#readings!rollup.day#12#berlin#roof-7#9223372036854775807" {
 		t.Errorf("buckets are at %q", got)
 	}
-	d, err := tsdb.Described(inside.Key{}, s)
+	d, err := inside.OfDataset(s)
 	if err != nil || d.Name != "readings" || d.Salts != 16 || len(d.Rollups) != 3 || d.Rollups[1].From != "minute" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if _, err := tsdb.Described(inside.Key{}, (*tsdb.Schema[reading])(nil)); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := inside.OfDataset((*tsdb.Schema[reading])(nil)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("of no schema: %v", err)
 	}
-	if tsdb.EntityAt(inside.Key{}, roof.String()) != roof {
+	if inside.EntityAt(roof.String()) != any(roof) {
 		t.Error("an entity is another after its path")
 	}
 	text, err := json.Marshal(d.Rollups)

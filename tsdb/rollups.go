@@ -1,14 +1,7 @@
 package tsdb
 
-import (
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/inside"
-)
-
-// Rollup is implemented by every *rollup.Rollup, whatever its type, for SchemaOptions.Rollups.
+// Rollup is a *rollup.Rollup[T], whatever its T, for SchemaOptions.Rollups. Define refuses a value of any other type.
 type Rollup interface {
 	// Name returns the rollup's name.
 	Name() string
-
-	Describe(inside.Key) catalog.Rollup
 }

@@ -27,7 +27,7 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in := must[inside.Store](t)(store.Inside(inside.Key{}))
+	in := must[inside.Store](t)(inside.OfStore(store))
 	before := rows(t, table)
 	var foreign, own []string
 	for key := range before {

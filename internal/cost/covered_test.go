@@ -18,24 +18,18 @@ import (
 
 // free are the public calls that make no request, and why. A call belongs here or among those that are counted.
 var free = map[string]string{
-	"Repository.Begin":     "is for packages of this module, and tells of an operation",
-	"Repository.Inside":    "is for packages of this module, and returns what is known",
-	"Repository.Schema":    "returns what is known",
-	"Repository.Store":     "returns what is known",
-	"Repository.Tenant":    "returns what is known",
-	"Repository.Unlimited": "is for packages of this module, and returns what is known",
-	"Repository.Via":       "binds a writer; what is put into it is counted",
-	"Schema.FromContext":   "binds a schema to a store and the context's tenant",
+	"Repository.Schema":  "returns what is known",
+	"Repository.Store":   "returns what is known",
+	"Repository.Tenant":  "returns what is known",
+	"Repository.Via":     "binds a writer; what is put into it is counted",
+	"Schema.FromContext": "binds a schema to a store and the context's tenant",
 
 	"Store.CacheStats": "reads counters in memory",
 	"Store.Close":      "closes connections",
-	"Store.Inside":     "is for packages of this module, and returns what is known",
 	"Store.NewWriter":  "begins with an empty buffer, or reads a journal on disk; what it finds there costs what putting it costs",
 	"Store.Table":      "returns what is known",
-	"Store.Watch":      "is for packages of this module, and tells of an operation",
 	"tsdb.Open":        "dials: the official client warms its connections, and reads no row",
 
-	"Writer.Add":              "is for package rollup: see `rollup.StreamAdder`",
 	"Writer.DeadLetters":      "reads the journal on disk",
 	"Writer.DropDeadLetters":  "changes the journal on disk",
 	"Writer.RetryDeadLetters": "changes the journal on disk; what is delivered then costs what putting it costs",

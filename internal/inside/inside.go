@@ -1,6 +1,7 @@
-// Package inside is the door by which the packages below tsdb reach a store's table. Programs cannot take it: it opens to a
-// Key, which only packages of this module can name. Whoever comes in keeps what tsdb promises: keys and ranges from package
-// rowkey and a validated tenant, each row that comes back checked against the range that was asked for.
+// Package inside is how the packages built on tsdb reach a store's table. Package tsdb puts functions in the variables of this
+// package when a program starts, and exports none of them, so no program outside of this module can call them. Callers keep
+// what tsdb promises: keys and ranges from package rowkey and a validated tenant, each row that comes back checked against the
+// range that was asked for.
 package inside
 
 import (
@@ -16,10 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Key opens the door.
-type Key struct{}
-
-// Store is what is behind it.
+// Store is what is inside a store.
 type Store struct {
 	Table *bt.Table // for rows of the store itself, not of tenants
 	// For returns the table as a tenant may see it. Each row of a tenant is reached through it.

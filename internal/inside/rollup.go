@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
-// Repository is what is behind the door of a repository: one tenant's rows of one dataset. Rows are made from its spaces only.
+// Repository is what is inside a repository: one tenant's rows of one dataset. Rows are made from its spaces only.
 type Repository struct {
 	Store     Store
 	Dataset   string
@@ -51,7 +51,7 @@ type Families struct{ Sum, Min, Max, Control string }
 // MarkFamily is the family of the marks of all rollups.
 const MarkFamily = "_mark"
 
-// Dataset is what is behind the door of a schema.
+// Dataset is what a schema says of its dataset.
 type Dataset struct {
 	Name      string
 	Fields    []string

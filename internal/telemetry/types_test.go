@@ -57,7 +57,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"disk.ErrQuota":             named.Foreign("transfer.File", budget{"disk.ErrQuota"}),
 		telemetry.Other:             errors.New("who knows"),
 	} {
-		_, op := w.store.Watch(inside.Key{}).Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})
+		_, op := inside.Watch(w.store).Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})
 		op.End(fmt.Errorf("in one call: %w", err))
 		if n := w.counted("db.client.operation.duration", "error.type="+want); n != 1 {
 			t.Errorf("%s: %d, of %v", want, n, err)

@@ -182,7 +182,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	in, err := store.Inside(inside.Key{})
+	in, err := inside.OfStore(store)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}

@@ -50,7 +50,7 @@ type ApplyOptions struct {
 // may succeed later is tried again, within the timeout of scans; an answer that is lost is looked for. The service may take up
 // to a week to delete what has expired; readers that declare the policy do not see it from the start.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	if p == nil || p.doc.Format == "" {
 		return Report{}, invalid.New(ErrInvalid, "plan", "zero", "one from NewPlan, NewPlanFor or ReadPlan")

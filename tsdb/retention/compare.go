@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	_ "github.com/tidemark-go/tidemark/tsdb/rollup" // sets inside.CheckSource
 )
 
 // maxFamilies is how many column families the service advises a table to have at most.
@@ -210,7 +210,7 @@ func (c *comparison) sources(d catalog.Dataset) {
 			err = errors.Join(err, bad)
 		}
 		if err == nil {
-			err = rollup.CheckSource(inside.Key{}, r, kept)
+			err = inside.CheckSource(r, kept)
 		}
 		if err != nil {
 			c.impossible(Item{Dataset: d.Name}, fmt.Sprintf("No program can declare this for rollup %s: %v.", r.Name, err))

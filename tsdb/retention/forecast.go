@@ -172,7 +172,7 @@ const day = 24 * time.Hour
 // It is bounded by ctx, and each of its requests by the timeout of scans. On a store over a client without the store's
 // interceptors it fails with tsdb.ErrUnguardedClient, as the sizes cannot be seen.
 func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (_ *Forecast, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	if opts, err = opts.resolve(); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (
 	if have, ok := tenant.FromContext(ctx); ok {
 		return nil, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
 	}
-	in, err := store.Inside(inside.Key{})
+	in, err := inside.OfStore(store)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ type document struct {
 func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (*Plan, error) {
 	declared := make([]catalog.Dataset, len(datasets))
 	for i, d := range datasets {
-		described, err := tsdb.Described(inside.Key{}, d)
+		described, err := inside.OfDataset(d)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func NewPlanFor(ctx context.Context, store *tsdb.Store, classes map[string]gc.Po
 }
 
 func newPlan(ctx context.Context, store *tsdb.Store, declare func(actual) ([]catalog.Dataset, error)) (p *Plan, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.RetentionPlan, telemetry.Subject{})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionPlan, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	r, end, err := enter(ctx, store)
 	if err != nil {

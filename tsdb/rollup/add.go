@@ -81,7 +81,7 @@ func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Cont
 	if a == nil {
 		return ctx, nil
 	}
-	return a.repo.Begin(ctx, inside.Key{}, telemetry.RollupAdd, n, batched)
+	return inside.Begin(ctx, a.repo, telemetry.RollupAdd, n, batched)
 }
 
 // open refuses a call that cannot or must not be made.
@@ -92,7 +92,7 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 	case a.rollup.opts.Mode != a.mode:
 		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s is %s, this is for %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)
 	}
-	in, err := a.repo.Inside(inside.Key{})
+	in, err := inside.OfRepository(a.repo)
 	if err != nil {
 		return inside.Repository{}, nil, err
 	}

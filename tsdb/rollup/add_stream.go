@@ -104,7 +104,7 @@ func (a *StreamAdder[T]) add(ctx context.Context, e tsdb.Entity, t time.Time, v 
 		return errorOf(out)
 	}
 	ev.Try = try
-	return a.writer.Add(ctx, inside.Key{}, ev, told)
+	return inside.Add(ctx, a.writer, ev, told)
 }
 
 func (a *StreamAdder[T]) prepare(ctx context.Context, e tsdb.Entity, t time.Time, v T) (inside.Event, error) {

@@ -85,7 +85,8 @@ func newAds(t testing.TB, opts rollup.Options, schema tsdb.SchemaOptions) *ads {
 // count puts an event into the model.
 func (a *ads) count(p tsdb.Point[view]) {
 	bucket := p.Time.Truncate(time.Hour).UnixMilli()
-	span := a.rollup.Describe(inside.Key{}).Span
+	described, _ := inside.Describe(a.rollup)
+	span := described.Span
 	row := fmt.Sprintf("acme#views!rollup.hour#%s#%019d", p.Entity, (1<<63-1)-bucket/span*span)
 	at := func(column string) string { return fmt.Sprintf("%s %s@%d", row, column, bucket) }
 	cents := int64(p.Value.Cents*100 + 0.5)

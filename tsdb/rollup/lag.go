@@ -62,6 +62,6 @@ func (l *lag) tell(watch *telemetry.Probe, now time.Time) {
 // leave tells that the worker has ended: how far its rollups are behind is not known any more.
 func (w *Worker) leave() {
 	for _, j := range w.jobs {
-		w.store.Watch(inside.Key{}).Left(j.Name())
+		inside.Watch(w.store).Left(j.Name())
 	}
 }

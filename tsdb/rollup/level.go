@@ -30,8 +30,8 @@ type level[T any] struct {
 // levels returns the rollups of a repository's schema, finer ones before those that are computed from them. With single all
 // their calls go through the app profile of conditional writes.
 func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (inside.Repository, []*level[T], error) {
-	repo = repo.Unlimited(inside.Key{}, single)
-	in, err := repo.Inside(inside.Key{})
+	repo = inside.Unlimited(repo, single)
+	in, err := inside.OfRepository(repo)
 	if err != nil {
 		return in, nil, err
 	}
@@ -64,7 +64,7 @@ func (l *level[T]) path(e tsdb.Entity) (string, error) {
 	return e.String(), l.in.Space.CheckPath(e.String())
 }
 
-func entityAt(path string) tsdb.Entity { return tsdb.EntityAt(inside.Key{}, path) }
+func entityAt(path string) tsdb.Entity { return inside.EntityAt(path).(tsdb.Entity) }
 
 // span is the times from from up to, not including, to, in milliseconds.
 type span struct{ from, to int64 }

@@ -8,28 +8,50 @@ import (
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Follows is for package tsdb: no program can make its first argument. It refuses a finer rollup whose buckets do not lie
-// whole in those of this one, and a source whose policies remove it before a bucket closes.
-func (r *Rollup[T]) Follows(_ inside.Key, from tsdb.Rollup, kept []gc.Policy) error {
+// definition is every *Rollup[T].
+type definition interface {
+	Name() string
+	Grid() window.Grid
+	describe() catalog.Rollup
+	follows(from definition, kept []gc.Policy) error
+}
+
+func init() {
+	inside.Describe = func(r any) (catalog.Rollup, bool) {
+		d, ok := r.(definition)
+		if !ok {
+			return catalog.Rollup{}, false
+		}
+		return d.describe(), true
+	}
+	inside.Follows = func(r, from any, kept []gc.Policy) error {
+		finer, _ := from.(definition)
+		return r.(definition).follows(finer, kept)
+	}
+	inside.CheckSource = checkSource
+}
+
+// follows refuses a finer rollup whose buckets do not lie whole in those of this one, and a source whose policies remove it
+// before a bucket closes.
+func (r *Rollup[T]) follows(finer definition, kept []gc.Policy) error {
 	if r == nil {
 		return invalid.New(ErrInvalid, "rollup", "nil", "one from Define")
 	}
-	if finer, ok := from.(interface{ Grid() window.Grid }); ok {
+	if finer != nil {
 		if at, ok := nested(finer.Grid(), r.grid); !ok {
-			return invalid.New(ErrInvalid, "From", invalid.Quote(from.Name())+" of "+finer.Grid().String(),
+			return invalid.New(ErrInvalid, "From", invalid.Quote(finer.Name())+" of "+finer.Grid().String(),
 				"one whose buckets lie whole in those of "+r.grid.String()+", of which one starts at "+at.UTC().Format(time.RFC3339))
 		}
 	}
 	return outlived(&r.entry, r.grid, kept)
 }
 
-// CheckSource is for package retention: no program can make its first argument. It refuses policies of what a derived rollup is
-// computed from, as a schema does, of a rollup that only the catalogue describes.
-func CheckSource(_ inside.Key, r catalog.Rollup, kept []gc.Policy) error {
+// checkSource refuses policies of what a derived rollup is computed from, as a schema does, for a rollup that only the
+// catalogue describes.
+func checkSource(r catalog.Rollup, kept []gc.Policy) error {
 	every, _, _ := strings.Cut(r.Every, " from ") // the first day of a week does not change its length
 	grid, err := window.Parse(every)
 	if err != nil {

@@ -121,7 +121,7 @@ func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Con
 	if r == nil {
 		return ctx, nil
 	}
-	return r.repo.Begin(ctx, inside.Key{}, name, 0, false)
+	return inside.Begin(ctx, r.repo, name, 0, false)
 }
 
 // each calls visit with the buckets of an entity that start in an interval, until it returns false.

@@ -8,7 +8,6 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -117,8 +116,7 @@ func (r *Rollup[T]) Grid() window.Grid {
 	return r.grid
 }
 
-// Describe is for package tsdb: no program can make its argument.
-func (r *Rollup[T]) Describe(inside.Key) catalog.Rollup {
+func (r *Rollup[T]) describe() catalog.Rollup {
 	if r == nil {
 		return catalog.Rollup{}
 	}

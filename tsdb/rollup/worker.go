@@ -75,7 +75,7 @@ type Worker struct {
 
 // NewWorker returns a worker on the derived rollups of schemas. It does nothing by itself: Run does, and Pass.
 func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, error) {
-	in, err := store.Inside(inside.Key{})
+	in, err := inside.OfStore(store)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
 		return Pass{}, invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
 	}
-	watch := w.store.Watch(inside.Key{})
+	watch := inside.Watch(w.store)
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	p := &pass{rows: make(chan struct{}, w.opts.Width), told: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
@@ -244,7 +244,7 @@ func (w *Worker) tenant(ctx context.Context, id tenant.ID, p *pass) {
 }
 
 func (j job[T]) derived() (names []string) {
-	d, err := tsdb.Described(inside.Key{}, j.Schema)
+	d, err := inside.OfDataset(j.Schema)
 	if err != nil {
 		return nil // as NewWorker reports
 	}

@@ -72,7 +72,7 @@ type Progress struct {
 // It reads all keys of the tenant twice, and writes a request for each 5,000 rows. It is bounded by ctx; each page by the
 // timeout of scans.
 func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (_ Report, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
@@ -93,7 +93,7 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 //
 // Its mark holds no key fields but a hash of them: to go on with an erasure, call it with the same ones.
 func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (_ Report, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

@@ -51,7 +51,7 @@ func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Te
 	return func(yield func(Tenant, error) bool) {
 		var err error
 		rows := 0
-		ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantList, telemetry.Subject{})
+		ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantList, telemetry.Subject{})
 		defer func() {
 			op.Returned(rows)
 			op.End(err)

@@ -168,7 +168,7 @@ var mostMarks, mostOfTenant = catalog.MostMarks, catalog.MostOfTenant
 // Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
 // It costs one read.
 func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
@@ -185,7 +185,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 // within tsdb.ErasedWithin. What journals that were not opened since the erasure still hold of it comes back then. Its error
 // matches ErrErasing where the erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
@@ -224,7 +224,7 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark) error {
 // datasets at once is readmitted to all at once. Its error matches ErrErasing where an erasure has not
 // ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string) (err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

@@ -63,7 +63,7 @@ type OnboardOptions struct {
 // It costs two reads, one more of all the catalogue where the profile names retention classes, and one conditional write where
 // something changes; where that concerns other stores, two reads and two writes more, to let them know. It may be repeated.
 func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (_ Profile, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 
 // Load returns a tenant's profile. Its error matches tsdb.ErrNotFound where there is none. It costs one read.
 func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Profile, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

@@ -26,7 +26,7 @@ type room struct {
 
 // enter opens a store for a call.
 func enter(store *tsdb.Store) (room, error) {
-	in, err := store.Inside(inside.Key{})
+	in, err := inside.OfStore(store)
 	return room{Store: in, store: store}, err
 }
 

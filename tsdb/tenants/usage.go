@@ -68,7 +68,7 @@ type UsageOptions struct {
 // It is bounded by ctx, and each page by the timeout of scans. Where it ends early, the report says how far it has come,
 // beside the error, and UsageOptions.Continue goes on from there.
 func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptions) (_ UsageReport, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TenantUsage, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantUsage, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

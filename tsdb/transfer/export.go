@@ -54,12 +54,12 @@ type Exported struct {
 // entity. It holds one block in memory, of about 4 MiB. It is bounded by ctx, and each request by the timeout of scans,
 // which includes the time that w takes. It matches ErrInvalid for a dataset that the catalogue does not have.
 func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (done Exported, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
 	defer func() {
 		op.Returned(int(done.Points))
 		op.End(err)
 	}()
-	in, err := store.Inside(inside.Key{})
+	in, err := inside.OfStore(store)
 	if err != nil {
 		return Exported{}, err
 	}

@@ -72,9 +72,9 @@ type Imported struct {
 // It costs one bulk request for every block of up to 1,000 points, conditional requests where the dataset needs them, and
 // memory for a block. It is bounded by ctx; each block by the timeout of scans.
 func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, opts ImportOptions) (_ Imported, err error) {
-	ctx, op := store.Watch(inside.Key{}).Begin(ctx, telemetry.TransferImport, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TransferImport, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
-	in, err := store.Inside(inside.Key{})
+	in, err := inside.OfStore(store)
 	if err != nil {
 		return Imported{}, err
 	}

@@ -84,7 +84,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 		Telemetry: opts.Telemetry, RequireTenant: opts.RequireTenant, Views: len(opts.Views) > 0,
 	})
 	fatal(t, err)
-	in, err := store.Inside(inside.Key{})
+	in, err := inside.OfStore(store)
 	fatal(t, err)
 	in.WatchClock(server.Watch())
 	t.Cleanup(func() {
