@@ -45,7 +45,7 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 // start runs the program on a folder and returns the address that it prints and a way to stop it.
 func start(t *testing.T, dir string) (addr string, stop func()) {
 	t.Helper()
-	cmd, stderr := program(t, "-dir", dir, "-addr", "127.0.0.1:0")
+	cmd, stderr := program(t, "-dir", dir, "-addr", "127.0.0.1:0", "-project", "p", "-instance", "i")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +54,9 @@ func start(t *testing.T, dir string) (addr string, stop func()) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stdout)
+	if lines.Scan(); !strings.Contains(lines.Text(), "project p, instance i") {
+		t.Errorf("the first line is %q, and does not say which names work", lines.Text())
+	}
 	for addr == "" && lines.Scan() {
 		addr, _ = strings.CutPrefix(lines.Text(), "export BIGTABLE_EMULATOR_HOST=")
 		if addr == lines.Text() {
@@ -154,6 +157,7 @@ func TestExitCode(t *testing.T) {
 		{"-help", 0, ""},
 		{"extra", 2, "unexpected argument"},
 		{"-nonsense", 2, "-nonsense"},
+		{"-project a/b", 2, "-project"},
 		{"-addr 8086", 2, "has to be host:port"},
 		{"-addr :8086", 2, "-allow-remote"},
 		{"-addr 0.0.0.0:8086", 2, "-allow-remote"},

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // options are what the command line says.
 type options struct {
-	dir, addr string
+	dir, addr, project, instance string
 }
 
 // usageError is a mistake on the command line.
@@ -27,7 +29,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("emulator", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "./tidemark-data", "serve this `folder`, made where there is none")
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:8086", "listen on this `host:port`; port 0 takes any that is free")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8087", "listen on this `host:port`; port 0 takes any that is free")
+	flags.StringVar(&o.project, "project", embedded.Project, "offer the folder's tables under this `project`")
+	flags.StringVar(&o.instance, "instance", embedded.Instance, "offer the folder's tables under this `instance`")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without any authentication")
 
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -42,6 +46,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	case o.project == "" || o.instance == "" || strings.Contains(o.project+o.instance, "/"):
+		return o, usageError{fmt.Errorf("-project is %q and -instance is %q, and both have to be names without a slash", o.project, o.instance)}
 	case o.dir == "":
 		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
 	case err != nil:

@@ -5,12 +5,13 @@
 //
 // It prints the line that points clients to it; in another shell:
 //
-//	export BIGTABLE_EMULATOR_HOST=127.0.0.1:8086
+//	export BIGTABLE_EMULATOR_HOST=127.0.0.1:8087
 //	cbt -project local -instance local ls
 //	cbt -project local -instance local read tidemark count=3
 //
-// Stores of package embedded have their table, "tidemark", in the project and instance "local"; any other names work
-// too, each instance with tables of its own. Ctrl-C lets the calls under way finish and closes the folder; what was
+// Stores of package embedded have their table, "tidemark", in the project and instance "local". -project and -instance offer it
+// under other names, for programs that are set up for those, such as the quickstart with -cloud. The names are printed at the
+// start. Any other names work too, each instance with tables of its own. Ctrl-C lets the calls under way finish and closes the folder; what was
 // answered is on disk in any case. One process at a time may have a folder open.
 //
 // There is no authentication: whoever reaches the port can read and delete everything. So it listens on this machine
@@ -61,11 +62,13 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", o.addr, err)
 	}
-	server, err := embedded.NewServer(embedded.Options{Dir: o.dir})
+	server, err := embedded.NewServer(embedded.Options{Dir: o.dir, Project: o.project, Instance: o.instance})
 	if err != nil {
 		return errors.Join(explain(o.dir, err), lis.Close())
 	}
-	fmt.Fprintf(stdout, "serving the folder %s; Ctrl-C stops\nexport BIGTABLE_EMULATOR_HOST=%s\n", o.dir, lis.Addr())
+	fmt.Fprintf(stdout, "serving the tables of the folder %s as project %s, instance %s; Ctrl-C stops\n"+
+		"export BIGTABLE_EMULATOR_HOST=%s\nexport TIDEMARK_PROJECT=%[2]s TIDEMARK_INSTANCE=%[3]s TIDEMARK_TABLE=tidemark\n",
+		o.dir, o.project, o.instance, lis.Addr())
 	if err := server.Serve(ctx, lis); err != nil {
 		return err
 	}

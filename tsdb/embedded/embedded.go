@@ -65,6 +65,9 @@ type Options struct {
 	Dir string
 	// Table is the name of the table. Empty is "tidemark".
 	Table string
+	// Project and Instance are the names under which a Server offers the tables of the folder's stores, for clients that are set
+	// up for a project and an instance of their own. Empty is the constants Project and Instance. New does not use them.
+	Project, Instance string
 	// NoSync answers writes before they are on disk, which makes small writes many times faster. A crash of the process
 	// or of the machine then loses up to about the last half second of answered writes; never half a point.
 	NoSync bool

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// Project and Instance are the names under which a store of this package, served or not, has its table. A served
-	// one answers under any other names too, with tables of their own.
+	// Project and Instance are the names under which a store of this package, served or not, has its table. A Server
+	// answers under any other names too, with tables of their own, or with the store's under those in its Options.
 	Project  = local.Project
 	Instance = local.Instance
 
@@ -38,11 +38,16 @@ type Server struct {
 // NewServer opens the folder in opts, or makes one there, as New does; the folder is the server's until Close. Table and
 // Timeouts are not used. Its error matches ErrLocked, ErrDamaged or ErrStorage where that is the reason.
 func NewServer(opts Options) (*Server, error) {
+	renamed, err := opts.instanceNames()
+	if err != nil {
+		return nil, err
+	}
 	server, err := local.Open(opts.engine())
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	s := &Server{server: server, grpc: grpc.NewServer(grpc.MaxRecvMsgSize(maxRequest), grpc.MaxSendMsgSize(maxRequest))}
+	options := append(renamed.options(), grpc.MaxRecvMsgSize(maxRequest), grpc.MaxSendMsgSize(maxRequest))
+	s := &Server{server: server, grpc: grpc.NewServer(options...)}
 	server.Register(s.grpc)
 	s.close = sync.OnceValue(func() error {
 		s.grpc.Stop()
