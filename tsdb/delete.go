@@ -55,6 +55,9 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if err := r.admitEntity(ctx, e); err != nil {
 		return 0, err
 	}
+	if err := in.Check(); err != nil {
+		return 0, err
+	}
 	oldest, newest, ok := in.units(r.schema.precision)
 	if !ok {
 		return 0, nil

@@ -3,18 +3,21 @@ package tsdb
 import (
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
 // Interval is a stretch of time with each end open, closed or unbounded. The zero Interval is all of time. Ends may lie
-// outside of what a schema's precision can hold; an interval whose end is not after its start holds nothing.
+// outside of what a schema's precision can hold. An interval that ends where it starts holds nothing, or with both ends closed
+// that instant. Calls refuse one that ends before it starts, with ErrInvalid, before anything is sent.
 type Interval struct {
 	from, to         time.Time
 	hasFrom, hasTo   bool
 	openFrom, closed bool
 }
 
-// Between returns the interval from from up to, not including, to.
+// Between returns the interval from from up to, not including, to. With to before from, every call that takes the interval
+// refuses it; Check says so at once.
 func Between(from, to time.Time) Interval {
 	return Interval{from: from, to: to, hasFrom: true, hasTo: true}
 }
@@ -38,6 +41,14 @@ func (in Interval) OpenStart() Interval {
 func (in Interval) ClosedEnd() Interval {
 	in.closed = true
 	return in
+}
+
+// Check returns an error that matches ErrInvalid where the interval ends before it starts: mostly two times that were mixed up.
+func (in Interval) Check() error {
+	if in.hasFrom && in.hasTo && in.to.Before(in.from) {
+		return invalid.New(ErrInvalid, "interval", in.from.Format(time.RFC3339Nano)+" to "+in.to.Format(time.RFC3339Nano), "an end that is not before its start")
+	}
+	return nil
 }
 
 // Contains reports whether t is in the interval.

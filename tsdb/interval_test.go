@@ -1,10 +1,13 @@
 package tsdb_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 // What lies from the start to the end of an interval, to the nanosecond, is what it contains.
@@ -26,5 +29,62 @@ func TestIntervalEnds(t *testing.T) {
 		if end, ok := in.End(); ok && (in.Contains(end) || !in.Contains(end.Add(-1))) || !ok && !in.Contains(to.AddDate(1000, 0, 0)) {
 			t.Errorf("%s ends at %v, %t", name, end, ok)
 		}
+	}
+}
+
+// Two times that were mixed up are an error of each call that takes them, before anything is sent, and not an empty answer.
+func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	seconds(t, repo, 3)
+	calls := map[string]func(in tsdb.Interval) error{
+		"Range": func(in tsdb.Interval) error {
+			for _, err := range repo.Range(t.Context(), roof, in) {
+				return err
+			}
+			return nil
+		},
+		"Page": func(in tsdb.Interval) error {
+			_, err := repo.Page(t.Context(), tsdb.Query{Entity: roof, In: in}, 1, "")
+			return err
+		},
+		"DeleteRange": func(in tsdb.Interval) error {
+			_, err := repo.DeleteRange(t.Context(), roof, in)
+			return err
+		},
+		"Check": tsdb.Interval.Check,
+	}
+	later := start.Add(time.Nanosecond)
+	for name, call := range calls {
+		conn.Reset()
+		for _, in := range []tsdb.Interval{tsdb.Between(later, start), tsdb.Between(later, start).ClosedEnd(), tsdb.Between(later, time.Time{})} {
+			err := call(in)
+			bad, ok := errors.AsType[*tsdb.InvalidError](err)
+			if !errors.Is(err, tsdb.ErrInvalid) || !ok || bad.Field != "interval" || !strings.Contains(bad.Value, later.Format(time.RFC3339Nano)) {
+				t.Errorf("%s of an interval that ends before it starts: %v, want an error with both times", name, err)
+			}
+		}
+		if calls := conn.Counts().Calls; len(calls) > 0 {
+			t.Errorf("%s sends %v for an interval that it refuses", name, calls)
+		}
+		for what, in := range map[string]tsdb.Interval{
+			"zero": {}, "empty": tsdb.Between(start, start), "empty, open": tsdb.Between(start, start).OpenStart(), "one instant": tsdb.Between(start, start).ClosedEnd(),
+			"since": tsdb.Since(later), "until": tsdb.Until(start),
+		} {
+			if err := call(in); err != nil {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+// The entity that LatestMany cannot read is named, also where it is empty and has no name.
+func TestLatestManyNamesAnEmptyEntity(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	_, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{roof, {}})
+	if err == nil || !strings.Contains(err.Error(), "index 1, the empty entity") || !strings.Contains(err.Error(), "site, device") {
+		t.Errorf("LatestMany with an empty entity returns %v, want its index and the key fields", err)
 	}
 }

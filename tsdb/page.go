@@ -112,6 +112,9 @@ func (r *Repository[T]) admitPage(ctx context.Context, q Query, size int) error 
 	if err := r.admitEntity(ctx, q.Entity); err != nil {
 		return err
 	}
+	if err := q.In.Check(); err != nil {
+		return err
+	}
 	if q.Order > OldestFirst {
 		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(q.Order)), "NewestFirst or OldestFirst")
 	}

@@ -136,6 +136,9 @@ func TestPagesEqualAModel(t *testing.T) {
 					}
 					c.now = c.now.Add(time.Duration(p.rnd.IntN(60)) * time.Millisecond)
 					from, to := p.at(), p.at()
+					if to.Before(from) {
+						from, to = to, from
+					}
 					q := tsdb.Query{Entity: roof, Order: tsdb.Order(round % 2), In: []tsdb.Interval{
 						{}, tsdb.Since(from), tsdb.Until(to), tsdb.Between(from, to), tsdb.Between(from, to).OpenStart().ClosedEnd(),
 					}[p.rnd.IntN(5)]}

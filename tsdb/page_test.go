@@ -91,7 +91,7 @@ func TestPageOfNothing(t *testing.T) {
 	}
 	for _, in := range []tsdb.Interval{
 		tsdb.Between(start, start), tsdb.Since(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), tsdb.Until(time.Time{}), tsdb.Until(time.Unix(0, 0)),
-		tsdb.Since(time.Unix(0, math.MaxInt64)).OpenStart(), tsdb.Between(time.Unix(1, 0), time.Unix(0, 0)),
+		tsdb.Since(time.Unix(0, math.MaxInt64)).OpenStart(), tsdb.Between(time.Unix(1, 0), time.Unix(1, 0)),
 	} {
 		page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof, In: in}, 10, "")
 		if err != nil || len(page.Points) != 0 || page.Next != "" {

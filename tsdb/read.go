@@ -163,6 +163,9 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 			op.End(err)
 		}()
 		o, err := r.rangeOptions(ctx, e, opts)
+		if err == nil {
+			err = in.Check()
+		}
 		if err != nil {
 			yield(Point[T]{}, err)
 			return

@@ -26,7 +26,11 @@ func (e *ReadError) Error() string {
 		return fmt.Sprintf("tsdb: 0 of %d reads failed", e.Total)
 	}
 	f := e.Failed[0]
-	return fmt.Sprintf("tsdb: %d of %d reads failed; the one at index %d, of %s: %v", len(e.Failed), e.Total, f.Index, f.Entity, f.Err)
+	what := "of " + f.Entity.String()
+	if f.Entity == (Entity{}) {
+		what = "the empty entity"
+	}
+	return fmt.Sprintf("tsdb: %d of %d reads failed; the one at index %d, %s: %v", len(e.Failed), e.Total, f.Index, what, f.Err)
 }
 
 // Unwrap returns the cause of each failure, in their order.

@@ -95,7 +95,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		body, err = unpacked(w, r, packed, s.limits.body)
 	}
 	if err != nil {
-		v.fail(w, statusOf(err), tooLarge(err), 0)
+		v.fail(w, statusOf(err), tooLarge(err, ""), 0)
 		return
 	}
 	// Only now, so that clients that send slowly keep nobody else out.
@@ -137,7 +137,7 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 		s.busy(w, v, "not all points could be stored; send them again")
 	case err != nil:
 		s.log.Warn("request not read to its end", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
-		v.fail(w, statusOf(err), fmt.Sprintf("partial write: %v; %d lines stored before", tooLarge(err), rep.stored), 0)
+		v.fail(w, statusOf(err), fmt.Sprintf("partial write: %v; %d lines stored before", tooLarge(err, " once it is unpacked"), rep.stored), 0)
 	case rep.refused > 0:
 		s.log.Warn("lines refused", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "refused", rep.refused, "why", bad)
 		v.fail(w, http.StatusBadRequest, fmt.Sprintf("partial write: %s dropped=%d", bad, rep.refused), first)
@@ -204,10 +204,10 @@ func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, most int
 	return http.MaxBytesReader(w, z, most), nil
 }
 
-// tooLarge returns the text of an error. Where a body is too large it names the limit.
-func tooLarge(err error) string {
+// tooLarge returns the text of an error. Where a body is too large it names the limit, and when the body was over it.
+func tooLarge(err error, when string) string {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return fmt.Sprintf("the body is too large; it may have %d bytes, packed and unpacked", large.Limit)
+		return fmt.Sprintf("the body has more than %d bytes%s, which is the limit of -max-body", large.Limit, when)
 	}
 	return err.Error()
 }

@@ -286,8 +286,8 @@ func TestBodies(t *testing.T) {
 	good := "cpu,host=a x=1 1767225600000000000\n"
 	want(t, "gzip", r.post(v2, packed(good), isGzip), 204)
 	r.stored(t, "cpu", acme, start, "{x=1}", "a")
-	want(t, "too large", r.post(v2, strings.Repeat(good, 200)), 413, "too large")
-	want(t, "too large when unpacked", r.post(v2, packed(strings.Repeat(good, 200)), isGzip), 413, "too large")
+	want(t, "too large", r.post(v2, strings.Repeat(good, 200)), 413, "bytes, which is the limit of -max-body")
+	want(t, "too large when unpacked", r.post(v2, packed(strings.Repeat(good, 200)), isGzip), 413, "bytes once it is unpacked, which is the limit of -max-body")
 	want(t, "no gzip", r.post(v2, good, isGzip), 400, "gzip")
 	want(t, "cut gzip", r.post(v2, packed(strings.Repeat(good, 20))[:30], isGzip), 400, "unexpected EOF")
 	want(t, "another encoding", r.post(v2, good, func(r *http.Request) { r.Header.Set("Content-Encoding", "br") }), 415)

@@ -98,7 +98,9 @@ func problemOf(err error) *problem {
 		return overLimitOf(over)
 	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return bodyTooLarge.problem().with(fmt.Sprintf("it may have %d bytes", large.Limit))
+		p := bodyTooLarge.problem().with(fmt.Sprintf("it has more than %d bytes, which is the limit of -max-body", large.Limit))
+		p.Field, p.Limit = "body", fmt.Sprintf("at most %d bytes", large.Limit)
+		return p
 	}
 	switch {
 	case errors.Is(err, edge.ErrNoRoom):

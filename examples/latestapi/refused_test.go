@@ -75,7 +75,10 @@ func TestRefused(t *testing.T) {
 	} {
 		a.do(http.MethodPost, "/v1/weather/latest", body).wantProblem(t, invalidInput)
 	}
-	a.do(http.MethodPost, "/v1/weather/latest", `{"keys":[`+strings.Repeat(" ", 64<<10)).wantProblem(t, bodyTooLarge)
+	large := a.do(http.MethodPost, "/v1/weather/latest", `{"keys":[`+strings.Repeat(" ", 64<<10)).wantProblem(t, bodyTooLarge)
+	if large.Field != "body" || !strings.Contains(large.Limit, " bytes") || !strings.Contains(large.Detail, "-max-body") {
+		t.Errorf("a body that is too large is answered with %+v, want the limit and its flag", large)
+	}
 	a.do(http.MethodPost, "/v1/weather/latest", `{"keys":[{"site":"a","device":"b"}]}`+strings.Repeat(" ", 64<<10)).wantProblem(t, bodyTooLarge)
 	a.do(http.MethodPost, "/v1/weather/latest", `{}`, "Content-Type: text/plain").wantProblem(t, bodyType)
 	a.do(http.MethodPost, "/v1/weather/latest", "", "Content-Type:").wantProblem(t, bodyType)

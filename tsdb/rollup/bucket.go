@@ -74,7 +74,7 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 // summary returns sums as a caller gets them. What is not kept is not a number.
 func (m *Measure[T]) summary(s sums) window.Summary {
 	nan := math.NaN()
-	out := window.Summary{Name: m.Name, Count: s.count, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan}
+	out := window.Summary{Name: m.Name, Count: s.count, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, NoEnds: true}
 	unit := math.Pow10(m.Decimals)
 	if m.Aggregates&Sum == 0 {
 		out.Sum = nan

@@ -109,11 +109,25 @@ func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 			yield(window.Bucket{}, err)
 		}
 	}
-	if opts.Gaps == window.LeaveOut || r == nil || r.rollup == nil {
+	if opts.Gaps == window.LeaveOut || r == nil || r.rollup == nil || in.Check() != nil {
 		return stored
 	}
 	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
-	return window.Fill(stored, frame, window.Options{Gaps: opts.Gaps, MaxFilled: opts.MaxFilled})
+	return withoutEnds(window.Fill(stored, frame, window.Options{Gaps: opts.Gaps, MaxFilled: opts.MaxFilled}))
+}
+
+// withoutEnds marks the summaries of gaps as those of a rollup.
+func withoutEnds(buckets iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
+	return func(yield func(window.Bucket, error) bool) {
+		for b, err := range buckets {
+			for i := range b.Values {
+				b.Values[i].NoEnds = true
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 }
 
 // begin begins an operation.
@@ -132,6 +146,9 @@ func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, o
 	}
 	if order != tsdb.NewestFirst && order != tsdb.OldestFirst {
 		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(order)), "NewestFirst or OldestFirst")
+	}
+	if err := in.Check(); err != nil {
+		return err
 	}
 	path, err := l.path(e)
 	if err != nil {
@@ -235,6 +252,9 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	if err != nil {
 		return window.Bucket{}, err
 	}
+	if err := in.Check(); err != nil {
+		return window.Bucket{}, err
+	}
 	path, err := l.path(e)
 	if err != nil {
 		return window.Bucket{}, err
@@ -282,6 +302,9 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	defer func() { op.End(err) }()
 	l, err := r.level(ctx, false)
 	if err != nil {
+		return nil, err
+	}
+	if err := in.Check(); err != nil {
 		return nil, err
 	}
 	width, err := opts.width()

@@ -60,6 +60,9 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 		return 0, fmt.Errorf("%w: %s is replaced by what its points come to only when every writer with a journal of its events has delivered and ended, "+
 			"nobody adds, and RebuildOptions.AddersStopped says so", ErrAdded, l.name)
 	}
+	if err := in.Check(); err != nil {
+		return 0, err
+	}
 	s := l.spanOf(in)
 	oldest := l.replaceable(l.in.Store.Clock())
 	if from, ok := in.Start(); ok && s.from < oldest {

@@ -106,6 +106,9 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	if id.IsZero() {
 		return invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
 	}
+	if err := opts.Interval.Check(); err != nil {
+		return err
+	}
 	h := &header{Tidemark: kind, Version: version, Tenant: id.String(), At: e.in.Clock().UTC().Truncate(time.Second)}
 	var err error
 	if h.From, err = end(opts.Interval.Start()); err != nil {

@@ -198,6 +198,7 @@ func TestRefusedArguments(t *testing.T) {
 		{Entities: []tsdb.Entity{tsdb.NewEntity("one")}},
 		{Entities: []tsdb.Entity{tsdb.NewEntity("a", "\xff")}},
 		{Interval: tsdb.Since(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))},
+		{Interval: tsdb.Between(time.Unix(2, 0), time.Unix(1, 0))},
 		{Continue: transfer.Checkpoint{Line: 5}},
 	} {
 		if _, err := transfer.Export(t.Context(), store, acme, new(bytes.Buffer), opts); !errors.Is(err, transfer.ErrInvalid) {

@@ -37,6 +37,9 @@ func (f Frame) check() error {
 	if f.Order != tsdb.NewestFirst && f.Order != tsdb.OldestFirst {
 		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(f.Order)), "NewestFirst or OldestFirst")
 	}
+	if bad, ok := errors.AsType[*tsdb.InvalidError](f.Interval.Check()); ok {
+		return invalid.New(ErrInvalid, bad.Field, bad.Value, bad.Limit)
+	}
 	return nil
 }
 

@@ -324,5 +324,5 @@ func randomInterval(rnd *rand.Rand, round int, from, to time.Time, items []item)
 	if len(items) > 0 {
 		return tsdb.Between(items[0].point.Time, items[len(items)-1].point.Time).ClosedEnd()
 	}
-	return tsdb.Between(b, a)
+	return tsdb.Between(a, a)
 }

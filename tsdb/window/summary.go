@@ -26,6 +26,8 @@ type Summary struct {
 	// Overflow says that there are so many numbers that their sum may not have fit into what holds it, and that Sum and Mean
 	// may be wrong. Only package rollup sets it.
 	Overflow bool
+	// NoEnds says that First and Last are never known here: they are NaN, and left out of the JSON. Only package rollup sets it.
+	NoEnds bool
 }
 
 // empty returns the summary of no numbers.
@@ -34,19 +36,28 @@ func empty(name string) Summary {
 	return Summary{Name: name, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan}
 }
 
+// ends are the numbers of a summary that a rollup does not know.
+type ends struct {
+	First *float64 `json:"first"`
+	Last  *float64 `json:"last"`
+}
+
 // MarshalJSON implements json.Marshaler. The name is left to what the summary stands in.
 func (s Summary) MarshalJSON() ([]byte, error) {
+	var known *ends // nil is left out
+	if !s.NoEnds {
+		known = &ends{finite(s.First), finite(s.Last)}
+	}
 	return json.Marshal(struct {
 		Count    int64    `json:"count"`
 		Sum      *float64 `json:"sum"`
 		Mean     *float64 `json:"mean"`
 		Min      *float64 `json:"min"`
 		Max      *float64 `json:"max"`
-		First    *float64 `json:"first"`
-		Last     *float64 `json:"last"`
+		*ends
 		Filled   bool     `json:"filled,omitempty"`
 		Overflow bool     `json:"overflow,omitempty"`
-	}{s.Count, finite(s.Sum), finite(s.Mean), finite(s.Min), finite(s.Max), finite(s.First), finite(s.Last), s.Filled, s.Overflow})
+	}{s.Count, finite(s.Sum), finite(s.Mean), finite(s.Min), finite(s.Max), known, s.Filled, s.Overflow})
 }
 
 // finite returns nil for what JSON cannot hold.

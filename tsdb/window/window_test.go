@@ -276,6 +276,8 @@ func TestRefusals(t *testing.T) {
 		"fill limit":      window.Fill(good, days, window.Options{MaxFilled: -1}),
 		"far interval":    window.Fill(good, window.Frame{Grid: days.Grid, Measures: days.Measures, Interval: tsdb.Between(noon, spring)}, null),
 		"old interval":    window.Fill(good, window.Frame{Grid: days.Grid, Measures: days.Measures, Interval: tsdb.Since(noon.AddDate(-3000, 0, 0))}, null),
+		"mixed-up ends":   hourly(t, window.Options{}).Over(sequence(nil), tsdb.Between(minutes(1), noon), tsdb.OldestFirst),
+		"mixed-up frame":  window.Fill(good, window.Frame{Grid: days.Grid, Measures: days.Measures, Interval: tsdb.Between(minutes(1), noon)}, null),
 		"other measures":  window.Fill(odd(window.Bucket{Start: noon, End: minutes(1)}), days, window.Options{}),
 		"other grid": window.Fill(odd(window.Bucket{Start: noon, End: minutes(1), Values: make([]window.Summary, 1)}),
 			window.Frame{Grid: days.Grid, Measures: days.Measures, Interval: tsdb.Since(noon), Order: tsdb.OldestFirst}, null),
