@@ -49,14 +49,14 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		known = &ends{finite(s.First), finite(s.Last)}
 	}
 	return json.Marshal(struct {
-		Count    int64    `json:"count"`
-		Sum      *float64 `json:"sum"`
-		Mean     *float64 `json:"mean"`
-		Min      *float64 `json:"min"`
-		Max      *float64 `json:"max"`
+		Count int64    `json:"count"`
+		Sum   *float64 `json:"sum"`
+		Mean  *float64 `json:"mean"`
+		Min   *float64 `json:"min"`
+		Max   *float64 `json:"max"`
 		*ends
-		Filled   bool     `json:"filled,omitempty"`
-		Overflow bool     `json:"overflow,omitempty"`
+		Filled   bool `json:"filled,omitempty"`
+		Overflow bool `json:"overflow,omitempty"`
 	}{s.Count, finite(s.Sum), finite(s.Mean), finite(s.Min), finite(s.Max), known, s.Filled, s.Overflow})
 }
 
