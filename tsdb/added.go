@@ -104,8 +104,9 @@ func newEvent(id tenant.ID, to *added, path string, e addition.Event, told func(
 // The record of an event is that of a point up to the path: the number of the rollup's description in the place of the
 // dataset's. The event follows, as package addition writes it.
 
-func appendEventRecord(dst []byte, number uint64, tenant string, ev *event) []byte {
+func appendEventRecord(dst []byte, number uint64, g generation, tenant string, ev *event) []byte {
 	dst = binary.AppendUvarint(dst, number)
+	dst = binary.AppendUvarint(dst, uint64(g))
 	dst = binary.AppendUvarint(dst, uint64(len(tenant)))
 	dst = append(dst, tenant...)
 	dst = binary.AppendUvarint(dst, uint64(len(ev.path)))
@@ -113,7 +114,7 @@ func appendEventRecord(dst []byte, number uint64, tenant string, ev *event) []by
 	return addition.AppendEvent(dst, ev.event)
 }
 
-// parseEventRecord reads the record of an event of a rollup, behind the number.
+// parseEventRecord reads the record of an event of a rollup, behind the generation.
 func parseEventRecord(r recordReader, to *added) (*pending, error) {
 	name, path := r.text(), r.text()
 	if r.bad {
@@ -131,21 +132,28 @@ func parseEventRecord(r recordReader, to *added) (*pending, error) {
 }
 
 // parse reads a record of the journal.
-func (j *journal) parse(src []byte) (*pending, error) {
+func (j *journal) parse(src []byte) (p *pending, err error) {
 	r := recordReader{src: src}
-	if to := j.added(r.number()); to != nil && !r.bad {
-		return parseEventRecord(r, to)
-	}
-	id, w, err := parseRecord(src, j.dataset)
-	if err != nil {
-		return nil, err
-	}
-	return newPending(id, w, nil), nil
-}
-
-// added returns the rollup that the journal describes under a number, or nil.
-func (j *journal) added(number uint64) *added {
+	number := r.number()
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.rollups[number]
+	d, to, plain := j.datasets[number], j.rollups[number], j.plain[number]
+	j.mu.Unlock()
+	g := firstGeneration
+	if !plain {
+		g = generation(r.number())
+	}
+	switch {
+	case r.bad:
+		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(src)), "a point or an event, which this is not")
+	case to != nil:
+		p, err = parseEventRecord(r, to)
+	case d != nil:
+		p, err = parseRecord(r, d)
+	default:
+		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("dataset number %d", number), "a number that the journal describes")
+	}
+	if err == nil {
+		p.generation = g
+	}
+	return p, err
 }

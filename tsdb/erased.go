@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -90,25 +89,6 @@ func (m *marks) covers(tenant string, now time.Time) bool {
 func (m *marks) coversEntity(tenant, dataset, path string, now time.Time) bool {
 	t := m.tenants[tenant]
 	return t != nil && t.coversEntity(dataset, path, now)
-}
-
-// coversWrite reports whether a point or an event on its way is one of an erased tenant or entity.
-func (m *marks) coversWrite(tenant string, p *pending, now time.Time) bool {
-	if len(m.tenants) == 0 {
-		return false
-	}
-	t := m.tenants[tenant]
-	if t == nil || t.coversAll(now) {
-		return t != nil
-	}
-	if len(t.entities) == 0 {
-		return false
-	}
-	if ev := p.event; ev != nil {
-		return t.coversEntity(ev.to.Dataset, ev.path, now)
-	}
-	id, _, ok := rowkey.PointID(p.write.key, p.write.d.salts)
-	return ok && t.coversEntity(p.write.d.name, id.Path(), now)
 }
 
 // marks returns the marks, at most as old as ErasedWithin where they can be read.

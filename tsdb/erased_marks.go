@@ -18,12 +18,18 @@ type tenantMarks struct {
 	rows     map[string]entityMark        // by the name of the mark; the tenant's own has the empty name
 	entities map[catalog.EntityHash]int64 // when the mark of an entity ends, as entityMark has it
 	all      *int64                       // when the mark of the whole tenant ends; nil for none
+
+	// The generations of the first writes that count since marks were lifted: of the whole tenant, and of entities.
+	lifted         uint64
+	liftedEntities map[catalog.EntityHash]uint64
 }
 
 // entityMark is a mark in as few bytes as there may be many of them.
 type entityMark struct {
 	until    int64                // the second since 1970 at which it ends, 0 for no end
 	entities []catalog.EntityHash // nil for the whole tenant
+	lifted   uint64               // as catalog.Mark has it
+	gone     bool
 }
 
 func over(until int64, now time.Time) bool { return until != 0 && now.Unix() >= until }
@@ -48,7 +54,7 @@ func (t *tenantMarks) coversEntity(dataset, path string, now time.Time) bool {
 
 // set notes a mark that was read.
 func (t *tenantMarks) set(m catalog.Mark) {
-	em := entityMark{entities: m.Entities}
+	em := entityMark{entities: m.Entities, lifted: m.Lifted, gone: m.Gone}
 	if !m.Until.IsZero() {
 		em.until = m.Until.Unix()
 	}
@@ -58,7 +64,18 @@ func (t *tenantMarks) set(m catalog.Mark) {
 // index makes what is looked up of the marks that were read.
 func (t *tenantMarks) index() {
 	t.all, t.entities = nil, make(map[catalog.EntityHash]int64, len(t.rows))
+	t.lifted, t.liftedEntities = 0, map[catalog.EntityHash]uint64{}
 	for _, m := range t.rows {
+		if m.entities == nil {
+			t.lifted = max(t.lifted, m.lifted)
+		} else if m.lifted > 0 {
+			for _, h := range m.entities {
+				t.liftedEntities[h] = max(t.liftedEntities[h], m.lifted)
+			}
+		}
+		if m.gone {
+			continue
+		}
 		if m.entities == nil {
 			until := m.until
 			if t.all != nil {
@@ -81,7 +98,7 @@ func (m *marks) each() iter.Seq[catalog.Mark] {
 	return func(yield func(catalog.Mark) bool) {
 		for tenant, t := range m.tenants {
 			for name, em := range t.rows {
-				mark := catalog.Mark{Tenant: tenant, Name: name, Entities: em.entities}
+				mark := catalog.Mark{Tenant: tenant, Name: name, Entities: em.entities, Lifted: em.lifted, Gone: em.gone}
 				if em.until != 0 {
 					mark.Until = time.Unix(em.until, 0)
 				}

@@ -26,7 +26,7 @@ func (d delivery) unerased(ctx context.Context, items []*ingest.Item) (rest []*i
 	}
 	now := d.store.erased.clock()
 	for _, it := range items {
-		if m.coversWrite(it.Tenant, it.Work.(*pending), now) {
+		if m.coversWrite(it.Work.(*pending), now) {
 			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: fmt.Errorf("%w: tenant %s", ErrErased, it.Tenant)})
 			continue
 		}

@@ -48,6 +48,7 @@ type journal struct {
 	failure  error                   // why the spool does nothing any more
 	changed  chan struct{}           // closed and replaced when something is done that a caller may wait for
 	datasets map[uint64]*dataset
+	plain    map[uint64]bool // numbers whose records have no generation
 	numbers  map[*dataset]uint64
 	// The rollups that events are added to: by the number and the text of their description, and as programs name them.
 	rollups    map[uint64]*added
@@ -81,6 +82,7 @@ func openJournal(opts JournalOptions) (*journal, error) {
 		spool:    sp,
 		changed:  make(chan struct{}),
 		datasets: map[uint64]*dataset{},
+		plain:    map[uint64]bool{},
 		numbers:  map[*dataset]uint64{},
 
 		rollups:    map[uint64]*added{},
@@ -189,7 +191,7 @@ func (j *journal) record(ctx context.Context, p *pending) error {
 		if err != nil {
 			return err
 		}
-		p.record = appendEventRecord(make([]byte, 0, len(p.item.Key)+32), number, p.item.Tenant, p.event)
+		p.record = appendEventRecord(make([]byte, 0, len(p.item.Key)+42), number, p.generation, p.item.Tenant, p.event)
 		return nil
 	}
 	number, err := j.describe(ctx, p.write.d)
@@ -200,7 +202,7 @@ func (j *journal) record(ctx context.Context, p *pending) error {
 	if !ok {
 		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.key, p.write.d.name)
 	}
-	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+32), number, p.item.Tenant, path, units, p.write.payload)
+	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+42), number, p.generation, p.item.Tenant, path, units, p.write.payload)
 	return nil
 }
 

@@ -118,11 +118,14 @@ func (j *journal) writeDescription(ctx context.Context, prefix string, number ui
 }
 
 const (
-	descriptionPrefix = "dataset/"
-	addedPrefix       = "rollup/"
+	descriptionPrefix = "point/"
+	addedPrefix       = "event/"
+	// Of descriptions from before records had a generation:
+	plainPrefix      = "dataset/"
+	plainAddedPrefix = "rollup/"
 )
 
-var descriptionPrefixes = []string{descriptionPrefix, addedPrefix}
+var descriptionPrefixes = []string{descriptionPrefix, addedPrefix, plainPrefix, plainAddedPrefix}
 
 func parseDescription(name string) (number uint64, prefix string, ok bool) {
 	for _, p := range descriptionPrefixes {
@@ -140,7 +143,8 @@ func (j *journal) readDescriptions() error {
 		if !ok {
 			continue
 		}
-		if prefix == addedPrefix {
+		j.plain[number] = prefix == plainPrefix || prefix == plainAddedPrefix
+		if prefix == addedPrefix || prefix == plainAddedPrefix {
 			to, err := readAdded(text)
 			if err != nil {
 				return fmt.Errorf("tsdb: the journal's %s: %w", name, err)
@@ -155,11 +159,4 @@ func (j *journal) readDescriptions() error {
 		j.datasets[number] = d
 	}
 	return nil
-}
-
-// dataset returns the dataset that the journal describes under a number, or nil.
-func (j *journal) dataset(number uint64) *dataset {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.datasets[number]
 }

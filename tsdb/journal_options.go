@@ -14,7 +14,7 @@ import (
 // and a restart of the machine lose nothing that was acknowledged, and nothing is counted twice. A point that is
 // rejected for what it holds goes to the dead letters (Writer.DeadLetters), which are part of the journal. All else is waited
 // for, as it passes or an operator can fix it: a missing table, column family, view or right, too. Points and dead letters of a tenant or
-// entity that is erased meanwhile (package tenants) are dropped, and counted in JournalStats.Erased.
+// entity that is erased meanwhile (package tenants) are dropped, and counted in JournalStats.Erased. So are those from before the erasure of one that was readmitted.
 //
 // Outcomes of points then say Journaled and not Stored: nobody is told when a point is delivered. Writer.Flush waits until
 // all are, or are dead letters.

@@ -9,13 +9,15 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// A record of the journal is a point: the number of its dataset's description in the journal, the tenant and the entity's
-// path, each behind its length, the time in units, and the payload up to the end. Numbers are varints of protobuf. What the
-// row looks like follows from the description, so that a journal can be delivered by a program that does not know the schema.
+// A record of the journal is a point: the number of its dataset's description in the journal, its generation, the tenant and the
+// entity's path, each behind its length, the time in units, and the payload up to the end. Numbers are varints of protobuf. What
+// the row looks like follows from the description, so that a journal can be delivered by a program that does not know the
+// schema. Records of numbers with an older kind of description have no generation, and count as written before all erasures.
 
 // appendRecord appends the record of a point to dst.
-func appendRecord(dst []byte, number uint64, tenant, path string, units int64, payload []byte) []byte {
+func appendRecord(dst []byte, number uint64, g generation, tenant, path string, units int64, payload []byte) []byte {
 	dst = binary.AppendUvarint(dst, number)
+	dst = binary.AppendUvarint(dst, uint64(g))
 	dst = binary.AppendUvarint(dst, uint64(len(tenant)))
 	dst = append(dst, tenant...)
 	dst = binary.AppendUvarint(dst, uint64(len(path)))
@@ -24,40 +26,35 @@ func appendRecord(dst []byte, number uint64, tenant, path string, units int64, p
 	return append(dst, payload...)
 }
 
-// parseRecord reads a record, whose payload stays a part of src. Known returns the dataset of a number, or nil.
-func parseRecord(src []byte, known func(uint64) *dataset) (tenant.ID, write, error) {
-	r := recordReader{src: src}
-	number, name, path, units := r.number(), r.text(), r.text(), r.number()
+// parseRecord reads the record of a point of a dataset, behind the generation. The payload stays a part of it.
+func parseRecord(r recordReader, d *dataset) (*pending, error) {
+	name, path, units := r.text(), r.text(), r.number()
 	if r.bad {
-		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(src)), "a point, which this is not")
-	}
-	d := known(number)
-	if d == nil {
-		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("dataset number %d", number), "a number that the journal describes")
+		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(r.src)), "a point, which this is not")
 	}
 	id, err := tenant.Parse(name)
 	if err != nil {
-		return tenant.ID{}, write{}, err
+		return nil, err
 	}
 	space, err := rowkey.NewSpace(id, d.name, d.fields, d.salts)
 	if err != nil {
-		return tenant.ID{}, write{}, err
+		return nil, err
 	}
 	space = d.beside(space)
 	if err := space.CheckPath(path); err != nil {
-		return tenant.ID{}, write{}, err
+		return nil, err
 	}
 	if units > uint64(d.precision.Max()) {
-		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.precision.Max(), d.precision))
+		return nil, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.precision.Max(), d.precision))
 	}
 	w := newWrite(d, space, space.Heads(), path, int64(units), r.src)
 	if len(r.src) > maxPayload {
-		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", maxPayload))
+		return nil, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", maxPayload))
 	}
 	if _, _, ok := space.Split(w.key); !ok {
-		return tenant.ID{}, write{}, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
+		return nil, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
 	}
-	return id, w, nil
+	return newPending(id, w, nil), nil
 }
 
 type recordReader struct {

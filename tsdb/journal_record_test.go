@@ -71,43 +71,47 @@ func TestDescribedRefuses(t *testing.T) {
 	}
 }
 
-// FuzzJournalRecord: whatever is on disk becomes a point within its tenant, whose record is the same bytes, or an error.
+// FuzzJournalRecord: whatever is on disk becomes a point within its tenant, whose record is the same bytes, or an error. Records
+// of the number 0 are as programs wrote them that knew no generations.
 func FuzzJournalRecord(f *testing.F) {
-	datasets := describedSchemas(f)
-	known := func(n uint64) *dataset {
-		if n < uint64(len(datasets)) {
-			return datasets[n]
-		}
-		return nil
-	}
+	j := &journal{datasets: map[uint64]*dataset{}, plain: map[uint64]bool{0: true}}
 	acme := tenant.MustParse("acme")
-	for n := range datasets {
-		f.Add(appendRecord(nil, uint64(n), acme.String(), NewEntity("a#b", "%").path, 1234567, []byte("payload")))
+	for n, d := range describedSchemas(f) {
+		j.datasets[uint64(n)] = d
+		f.Add(appendRecord(nil, uint64(n), 300, acme.String(), NewEntity("a#b", "%").path, 1234567, []byte("payload")))
 	}
+	f.Add([]byte("\x00\x04acme\x05a#b%c\x07payload"))
+	f.Add([]byte("\x00\x04acme\x03a#b\x07payload"))
 	f.Add([]byte{})
 	f.Add([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, src []byte) {
-		id, w, err := parseRecord(src, known)
+		p, err := j.parse(src)
 		if err != nil {
 			return
 		}
-		if !bytes.HasPrefix([]byte(w.key), []byte(id.String()+"#readings#")) {
-			t.Fatalf("the row %q is outside of tenant %s", w.key, id)
+		if !bytes.HasPrefix([]byte(p.write.key), []byte(p.item.Tenant+"#readings#")) {
+			t.Fatalf("the row %q is outside of tenant %s", p.write.key, p.item.Tenant)
 		}
-		p := newPending(id, w, nil)
 		path, units, ok := p.place()
 		if !ok {
-			t.Fatalf("the row %q is no point's", w.key)
+			t.Fatalf("the row %q is no point's", p.write.key)
 		}
-		number := uint64(0)
-		for i, d := range datasets {
-			if d == w.d {
-				number = uint64(i)
+		number := uint64(1)
+		for i, d := range j.datasets {
+			if d == p.write.d {
+				number = i
 			}
 		}
-		again, w2, err := parseRecord(appendRecord(nil, number, id.String(), path, units, w.payload), known)
-		if err != nil || again != id || w2.key != w.key || w2.cell != w.cell || !bytes.Equal(w2.payload, w.payload) {
-			t.Fatalf("%q becomes %+v, %v", src, w2, err)
+		if number == 0 {
+			if p.generation != firstGeneration {
+				t.Fatalf("a record without a generation has %d", p.generation)
+			}
+			j.datasets[9], number = j.datasets[0], 9
+		}
+		again, err := j.parse(appendRecord(nil, number, p.generation, p.item.Tenant, path, units, p.write.payload))
+		if err != nil || again.item.Tenant != p.item.Tenant || again.generation != p.generation || again.write.key != p.write.key ||
+			again.write.cell != p.write.cell || !bytes.Equal(again.write.payload, p.write.payload) {
+			t.Fatalf("%q becomes %+v, %v", src, again, err)
 		}
 	})
 }

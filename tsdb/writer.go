@@ -200,6 +200,8 @@ type pending struct {
 	told  func(Outcome) // nil where nobody waits for it
 	event *event        // in the place of write, where it is no point but an event for a rollup
 
+	generation generation // what was known of erasures when it was taken
+
 	// With a journal:
 	record []byte // what is to be synced, until it is
 	seq    uint64 // its number among those that were offered, and once it is synced that in the journal
@@ -326,6 +328,7 @@ func (w *Writer) offer(ctx context.Context, p *pending) error {
 	if ctx == nil {
 		return cause.Of(ctx)
 	}
+	p.generation = w.store.erased.generation(p)
 	tenant, bytes := p.weight()
 	var err error
 	if w.journal != nil {
@@ -344,6 +347,7 @@ func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
 	if ctx == nil {
 		return rejected(cause.Of(ctx)).err()
 	}
+	p.generation = w.store.erased.generation(p)
 	tenant, bytes := p.weight()
 	var err error
 	switch {

@@ -129,6 +129,11 @@ func value(row bigtable.Row, column string) []byte {
 	return nil
 }
 
+// has reports whether a row has a column, which may be empty.
+func has(row bigtable.Row, column string) bool {
+	return slices.ContainsFunc(row[Family], func(item bigtable.ReadItem) bool { return item.Column == Family+":"+column })
+}
+
 func parseFormat(row bigtable.Row) (int, error) {
 	text := value(row, columnVersion)
 	v, err := strconv.Atoi(string(text))

@@ -115,6 +115,12 @@ func openNames(row bigtable.Row) (names []string) {
 	return names
 }
 
+// Next returns the number that the next change will have, as the cluster has it that judges conditional writes. It costs a read.
+func (l ChangeLog) Next(ctx context.Context, t *bt.Table) (uint64, error) {
+	row, err := t.RowAsJudged(ctx, l.row, bigtable.ChainFilters(latest(), bigtable.ColumnFilter(columnNumber)))
+	return numberOf(row) + 1, err
+}
+
 // Append notes that the rows of some names have changed. It is called after the changes, and may be repeated.
 func (l ChangeLog) Append(ctx context.Context, t *bt.Table, names ...string) error {
 	return l.append(ctx, t, names, nil)

@@ -20,6 +20,10 @@ import (
 const (
 	columnMark     = "m" // "" for a mark without an end, or the second since 1970 at which it ends; missing for no mark
 	columnEntities = "e" // of a mark of an entity: the hashes of what it is called in each dataset
+
+	// What stays where a mark was lifted:
+	columnLifted         = "l" // the generation of the first writes that may be stored again, in decimal
+	columnLiftedEntities = "k" // of a mark of an entity: what columnEntities was
 )
 
 // MostMarks is how many marks may be in force at once, and MostOfTenant how many of them may be of one tenant: each store holds
@@ -44,6 +48,11 @@ type Mark struct {
 	Name     string       // of a mark of an entity, empty for that of a tenant
 	Until    time.Time    // zero for no end
 	Entities []EntityHash // nil for the whole tenant
+	// Lifted is the generation of the first writes that count after the mark was lifted last; 0 for never. It stays with a mark
+	// that is made again.
+	Lifted uint64
+	// Gone says that there is no mark, only what Lifted says.
+	Gone bool
 }
 
 // Over reports whether the mark has ended.
@@ -56,11 +65,14 @@ func SetMark(mut *bigtable.Mutation, m Mark) {
 		until = strconv.FormatInt(m.Until.Add(time.Second-1).Unix(), 10)
 	}
 	mut.Set(Family, columnMark, 0, []byte(until))
-	var hashes []byte
-	for _, h := range m.Entities {
-		hashes = append(hashes, h[:]...)
+	mut.Set(Family, columnEntities, 0, joined(m.Entities))
+}
+
+func joined(list []EntityHash) (all []byte) {
+	for _, h := range list {
+		all = append(all, h[:]...)
 	}
-	mut.Set(Family, columnEntities, 0, hashes)
+	return all
 }
 
 // Row returns the name of the mark's row, as the log of changes has it.
@@ -71,15 +83,27 @@ func (m *Mark) Row() string {
 	return m.Tenant + "#" + m.Name
 }
 
-// LiftMark adds to the mutation of a mark's row what ends it. The document stays.
-func LiftMark(mut *bigtable.Mutation) {
+// LiftMark adds to the mutation of a mark's row what ends it. The document stays. Writes of a generation before lifted are not
+// stored afterwards either; 0 is for a mark that has ended by itself, after which they are.
+func LiftMark(mut *bigtable.Mutation, lifted uint64, entities []EntityHash) {
 	mut.DeleteCellsInColumn(Family, columnMark)
 	mut.DeleteCellsInColumn(Family, columnEntities)
+	if lifted == 0 {
+		return
+	}
+	mut.Set(Family, columnLifted, 0, strconv.AppendUint(nil, lifted, 10))
+	mut.Set(Family, columnLiftedEntities, 0, joined(entities))
+}
+
+// ForgetLift adds to the mutation of a mark's row what removes the generation that LiftMark has set.
+func ForgetLift(mut *bigtable.Mutation) {
+	mut.DeleteCellsInColumn(Family, columnLifted)
+	mut.DeleteCellsInColumn(Family, columnLiftedEntities)
 }
 
 var errManyMarks = errors.New("tsdb: the table has more erasure marks than a store can hold")
 
-// Marks returns all marks that are not lifted, those that are over included. An error is the last pair.
+// Marks returns all marks, those that are over and those that are gone included. An error is the last pair.
 func Marks(ctx context.Context, t *bt.Table) iter.Seq2[Mark, error] {
 	rng := rowkey.OwnAfter(rowkey.MarkRows, "")
 	return readMarks(ctx, t, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
@@ -96,7 +120,7 @@ func MarksOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[Mark, e
 
 func readMarks(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[Mark, error] {
 	return func(yield func(Mark, error) bool) {
-		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter("["+columnMark+columnEntities+"]"), bigtable.LatestNFilter(1))
+		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter("["+columnMark+columnEntities+columnLifted+columnLiftedEntities+"]"), bigtable.LatestNFilter(1))
 		n := 0
 		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
 			var m Mark
@@ -127,7 +151,16 @@ func MarkRow(row string) Mark {
 // it holds up nobody else.
 func parseMark(row bigtable.Row) Mark {
 	m := MarkRow(strings.TrimPrefix(row.Key(), rowkey.MarkRows))
-	whole := m
+	whole, hashes := m, value(row, columnEntities)
+	if m.Gone = !has(row, columnMark) && !has(row, columnEntities); m.Gone {
+		hashes = value(row, columnLiftedEntities)
+	}
+	if text := string(value(row, columnLifted)); text != "" {
+		var err error
+		if m.Lifted, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return whole
+		}
+	}
 	if text := string(value(row, columnMark)); text != "" {
 		sec, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -135,7 +168,6 @@ func parseMark(row bigtable.Row) Mark {
 		}
 		m.Until = time.Unix(sec, 0)
 	}
-	hashes := value(row, columnEntities)
 	if len(hashes)%len(EntityHash{}) != 0 || (m.Name == "") != (len(hashes) == 0) {
 		return whole
 	}

@@ -109,14 +109,14 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Readmit"}, requests: map[string]shape{"read": always(2), "conditional": always(2)}, seen: always(2), written: always(2),
+		covers: []string{"tenants.Readmit"}, requests: map[string]shape{"read": always(3), "conditional": always(2)}, seen: always(3), written: always(2),
 		run: func(w *world, _ int) func() {
 			erased(w)
 			return func() { w.ok(tenants.Readmit(w.ctx, w.store, acme)) }
 		},
 	},
 	{
-		covers: []string{"tenants.ReadmitEntity"}, requests: map[string]shape{"read": always(3), "conditional": always(2)}, seen: always(3), written: always(2),
+		covers: []string{"tenants.ReadmitEntity"}, requests: map[string]shape{"read": always(4), "conditional": always(2)}, seen: always(4), written: always(2),
 		run: func(w *world, _ int) func() {
 			w.history(1, 1)
 			fields := map[string]string{"site": "berlin", "device": "d00000"}

@@ -1,12 +1,14 @@
 package tenants
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -117,9 +119,11 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		return err
 	}
 	n, mine, now := 0, 0, e.Earliest()
-	var over []catalog.Mark
+	var over, gone []catalog.Mark
 	for m := range all {
 		switch {
+		case m.Gone:
+			gone = append(gone, m)
 		case !m.Over(now):
 			if n++; m.Tenant == e.id.String() {
 				mine++
@@ -133,6 +137,9 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, each of which every store holds; lift some by ReadmitEntity", mostMarks))
 	case mine >= mostOfTenant:
 		return invalid.New(ErrInvalid, "marks of tenant "+e.id.String(), fmt.Sprint(mine), fmt.Sprintf("fewer than %d; lift some by ReadmitEntity", mostOfTenant))
+	}
+	if err := e.forgetLifts(ctx, gone, n); err != nil {
+		return err
 	}
 	if len(over) > 0 {
 		if now, err = e.Confirmed(ctx); errors.Is(err, tsdb.ErrClock) {
@@ -151,7 +158,8 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		if err != nil || !m.doc.Exists() || m.inForce(now) {
 			continue // it holds nobody up, or has begun anew
 		}
-		if err := e.save(ctx, &m, catalog.LiftMark); err != nil && !errors.Is(err, ErrTakenOver) {
+		lift := func(mut *bigtable.Mutation) { catalog.LiftMark(mut, 0, nil) }
+		if err := e.save(ctx, &m, lift); err != nil && !errors.Is(err, ErrTakenOver) {
 			return err
 		}
 		lifted = append(lifted, o.Row())
@@ -160,6 +168,34 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		return nil
 	}
 	return e.Explain(catalog.MarkChanges.Append(ctx, e.Table, lifted...))
+}
+
+// forgetLifts takes away the oldest of what stands of lifted marks, where stores hold as much of them and of marks as they may.
+func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks int) error {
+	const most = 100
+	if len(gone) == 0 || len(gone)+marks < mostMarks {
+		return nil
+	}
+	slices.SortFunc(gone, func(a, b catalog.Mark) int { return cmp.Compare(a.Lifted, b.Lifted) })
+	var names []string
+	for _, g := range gone[:min(len(gone), most)] {
+		id, err := tenant.Parse(g.Tenant)
+		if err != nil {
+			continue
+		}
+		m, err := e.room.mark(ctx, id, g.Name)
+		if err != nil || m.rec.State != Readmitted {
+			continue // it has begun anew
+		}
+		if err := e.save(ctx, &m, catalog.ForgetLift); err != nil && !errors.Is(err, ErrTakenOver) {
+			return err
+		}
+		names = append(names, g.Row())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return e.Explain(catalog.MarkChanges.Append(ctx, e.Table, names...))
 }
 
 // The bounds of marks in force, which tests lower.
@@ -182,7 +218,8 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 }
 
 // Readmit lifts the mark of a tenant whose erasure has ended; ReadmitEntity lifts that of an entity. Stores take its points again
-// within tsdb.ErasedWithin. What journals that were not opened since the erasure still hold of it comes back then. Its error
+// within tsdb.ErasedWithin. What was written before the erasure does not come back: journals drop what they still hold of that,
+// whenever they are opened. They also drop what a program took that could not read the table from before the erasure on. Its error
 // matches ErrErasing where the erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
@@ -198,16 +235,22 @@ func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	case !m.doc.Exists():
 		return fmt.Errorf("%w: erasure of tenant %s", tsdb.ErrNotFound, id)
 	}
-	return r.readmit(ctx, id, m)
+	return r.readmit(ctx, id, m, nil)
 }
 
-func (r room) readmit(ctx context.Context, id tenant.ID, m mark) error {
+// readmit lifts a mark, that of an entity with these hashes.
+func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalog.EntityHash) error {
 	switch m.rec.State {
 	case Readmitted: // of a call that was cut off, stores may not know yet
 	case Erased:
 		_ = r.Classes(ctx) // those of the profile are gone; where that fails, this store learns it as soon as all others do
 		m.rec.State = Readmitted
-		if err := r.save(ctx, &m, catalog.LiftMark); err != nil {
+		next, err := catalog.MarkChanges.Next(ctx, r.Table)
+		if err != nil {
+			return r.Explain(err)
+		}
+		lift := func(mut *bigtable.Mutation) { catalog.LiftMark(mut, next, hashes) }
+		if err := r.save(ctx, &m, lift); err != nil {
 			if errors.Is(err, ErrTakenOver) {
 				return fmt.Errorf("%w: erasure of tenant %s", ErrConflict, id)
 			}
@@ -235,7 +278,7 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 		return err
 	}
 	hashes := hashesOf(fit)
-	names := []string{entityName(hashes)} // one that a call that was cut off has lifted, too
+	marks := map[string][]catalog.EntityHash{entityName(hashes): hashes} // one that a call that was cut off has lifted, too
 	all, err := r.Marks(ctx)
 	if err != nil {
 		return err
@@ -244,15 +287,15 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 		here := func(h catalog.EntityHash) bool { return slices.Contains(hashes, h) }
 		elsewhere := func(h catalog.EntityHash) bool { return !here(h) }
 		switch {
-		case m.Tenant != id.String() || !slices.ContainsFunc(m.Entities, here):
+		case m.Gone || m.Tenant != id.String() || !slices.ContainsFunc(m.Entities, here):
 		case dataset != "" && slices.ContainsFunc(m.Entities, elsewhere):
 			return invalid.New(ErrInvalid, "dataset", dataset, "empty, as the entity was erased from several datasets at once")
-		case m.Name != names[0]:
-			names = append(names, m.Name)
+		default:
+			marks[m.Name] = m.Entities
 		}
 	}
 	found := false
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(marks)) {
 		m, err := r.mark(ctx, id, name)
 		if err != nil {
 			return err
@@ -261,7 +304,7 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 			continue
 		}
 		found = true
-		if err := r.readmit(ctx, id, m); err != nil {
+		if err := r.readmit(ctx, id, m, marks[name]); err != nil {
 			return err
 		}
 	}

@@ -140,7 +140,7 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 		return err
 	}
 	if readmit {
-		return r.readmit(ctx, id, m)
+		return r.readmit(ctx, id, m, nil)
 	}
 	return fmt.Errorf("%w: tenant %s", ErrErased, id)
 }

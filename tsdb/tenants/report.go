@@ -144,7 +144,7 @@ func (r *Report) unreached() []string {
 	out := []string{
 		"Backups of the table, and snapshots that the service keeps for recovery, until they end.",
 		"Files that were exported, and what other programs have copied.",
-		"Journals of programs that do not run now. When they start they drop what they hold of it, while the mark stands.",
+		"Journals of programs that do not run now. When they start they drop what they hold of it, also after it is readmitted.",
 		"Journals of programs that run now, until their next attempt at a delivery, and files on disk from which deleted records are not overwritten.",
 		"Deleted cells that the service has not collected yet, in each of its clusters. They cannot be read.",
 		"Clusters of a replicated instance that have not caught up: their stores may honour the mark, and delete, later.",

@@ -1,0 +1,80 @@
+package tsdb
+
+import (
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+)
+
+// A generation says what was known of erasure marks when a write was taken: how many changes of marks there were, plus 1. Where
+// a mark is lifted, the number of that change is kept, and writes of lesser generations are not stored any more: they are of
+// before the erasure. A store that knows of the lift gives later ones.
+type generation uint64
+
+const (
+	// unknownGeneration is that of a write that was taken where the marks could not be read. It counts whatever was lifted: most
+	// lifts are older than the write.
+	unknownGeneration generation = 0
+	// firstGeneration is that of a write of before all marks.
+	firstGeneration generation = 1
+)
+
+func (g generation) before(lifted uint64) bool { return g != unknownGeneration && uint64(g) <= lifted }
+
+// generation returns that of a write that is being taken.
+func (e *erasures) generation(p *pending) generation {
+	m := e.known.Load()
+	if m == nil {
+		return unknownGeneration
+	}
+	n := m.Number
+	if t := m.tenants[p.item.Tenant]; t != nil {
+		now := e.clock()
+		if t.coversAll(now) {
+			return firstGeneration
+		}
+		n = max(n, t.lifted)
+		if dataset, path, ok := t.entityOf(p); ok {
+			if t.coversEntity(dataset, path, now) {
+				return firstGeneration
+			}
+			n = max(n, t.liftOf(dataset, path))
+		}
+	}
+	return generation(n) + 1
+}
+
+// coversWrite reports whether a point or an event on its way is one of an erased tenant or entity, or was taken before such an
+// erasure that has been lifted.
+func (m *marks) coversWrite(p *pending, now time.Time) bool {
+	t := m.tenants[p.item.Tenant]
+	if t == nil {
+		return false
+	}
+	if t.coversAll(now) || p.generation.before(t.lifted) {
+		return true
+	}
+	dataset, path, ok := t.entityOf(p)
+	return ok && (t.coversEntity(dataset, path, now) || p.generation.before(t.liftOf(dataset, path)))
+}
+
+// entityOf returns which entity a write is of, where there are marks of entities, or were.
+func (t *tenantMarks) entityOf(p *pending) (dataset, path string, ok bool) {
+	if len(t.entities) == 0 && len(t.liftedEntities) == 0 {
+		return "", "", false
+	}
+	if ev := p.event; ev != nil {
+		return ev.to.Dataset, ev.path, true
+	}
+	id, _, ok := rowkey.PointID(p.write.key, p.write.d.salts)
+	return p.write.d.name, id.Path(), ok
+}
+
+// liftOf returns the generation of the first writes of an entity that count; 0 for all.
+func (t *tenantMarks) liftOf(dataset, path string) uint64 {
+	if len(t.liftedEntities) == 0 {
+		return 0
+	}
+	return t.liftedEntities[catalog.HashEntity(dataset, path)]
+}
