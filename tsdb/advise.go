@@ -224,7 +224,7 @@ func (d *dataset) adviseEntity(e Sampled) (advise.Entity, error) {
 	case e.Payload < 0 || e.Payload > math.MaxInt32:
 		return advise.Entity{}, invalid.New(ErrInvalid, "Payload", strconv.Itoa(e.Payload), "0 for unknown, or more bytes, up to 2 GiB")
 	}
-	space, err := rowkey.NewSpace(e.Tenant, d.name, d.fields, d.salts)
+	space, err := d.space(e.Tenant)
 	if err != nil {
 		return advise.Entity{}, err
 	}
@@ -236,7 +236,7 @@ func (d *dataset) adviseEntity(e Sampled) (advise.Entity, error) {
 	if d.beside(space).CheckPath(path) != nil {
 		key = max(key, rowkey.MaxKey+1) // of a rollup
 	}
-	one := advise.Entity{Tenant: e.Tenant.String(), Path: path, Parts: rowkey.Parts(path), Key: key, Rate: e.Rate, Payload: e.Payload}
+	one := advise.Entity{Tenant: e.Tenant.String(), Path: path, Parts: space.Judged(path), Key: key, Rate: e.Rate, Payload: e.Payload}
 	if len(one.Parts) != len(d.fields) {
 		return advise.Entity{}, space.CheckPath(path)
 	}

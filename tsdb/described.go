@@ -20,6 +20,7 @@ func (d *dataset) entry() catalog.Dataset {
 	return catalog.Dataset{
 		Name:      d.name,
 		Key:       d.fields,
+		Kinds:     d.entryKinds(),
 		Precision: d.precision.String(),
 		Salts:     d.salts,
 		FirstWins: d.firstWins,
@@ -44,6 +45,10 @@ func described(e catalog.Dataset) (*dataset, error) {
 
 func describe(e catalog.Dataset) (*dataset, error) {
 	if err := errors.Join(rowkey.CheckDataset(e.Name), rowkey.CheckFields(e.Key, e.Salts)); err != nil {
+		return nil, err
+	}
+	kinds, err := e.FieldKinds()
+	if err != nil {
 		return nil, err
 	}
 	precision, err := parsePrecision(e.Precision)
@@ -76,6 +81,7 @@ func describe(e catalog.Dataset) (*dataset, error) {
 	d := &dataset{
 		name:      e.Name,
 		fields:    e.Key,
+		kinds:     kinds,
 		tags:      e.Tags,
 		classes:   classes,
 		precision: precision,

@@ -56,7 +56,7 @@ func ExampleAdvise() {
 	// by_number: 1
 	//   warning sequential
 	//   Key field number holds numbers that follow one another, such as "00000999". The tenth with the highest values holds 85% of the writes of tenant acme, 500 points a second.
-	//   Store tsdb.ReverseDigits of the number, or put a field before it by which entities are asked for and that spreads them. It can stay where old and new values will go on to write alike.
+	//   Declare the field as an id in reverse (tsdb.KeyFields.ReversedID), or put a field before it by which entities are asked for and that spreads them. It can stay where old and new values will go on to write alike.
 	// by_site: 0
 }
 

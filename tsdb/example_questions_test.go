@@ -49,13 +49,16 @@ func ExampleRepository_Range_month() {
 // All application events per day per user. The user is the key, and a day is an interval of it: in the user's own time zone,
 // which a day in the key could not be.
 func ExampleRepository_Range_eventsPerDay() {
-	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.String(), tsdb.SchemaOptions{})
+	events := tsdb.MustDefine("events", tsdb.Key().ReversedID("user"), codec.String(), tsdb.SchemaOptions{})
 	store := open(events)
 	defer store.Close()
 	ctx := context.Background()
 	repo := events.For(store, tenant.MustParse("acme"))
 	tokyo := time.FixedZone("JST", 9*60*60)
-	user := tsdb.NewEntity(tsdb.ReverseDigits(1042)) // numbered one after the other, users would fill the table at its end
+	user, err := events.Entity(1042) // numbered one after the other, users would fill the table at its end if they were not reversed
+	if err != nil {
+		log.Fatal(err)
+	}
 	for i, what := range []string{"sign in", "search", "order", "sign out", "sign in"} {
 		t := time.Date(2026, 6, 1, 19, 0, 0, 0, tokyo).Add(time.Duration(i) * 2 * time.Hour)
 		if err := repo.Put(ctx, user, t, what); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -32,6 +33,31 @@ func ExampleKeyFields() {
 	s := tsdb.MustDefine("doors", tsdb.Key("site", "floor", "door"), codec.Int64(), tsdb.SchemaOptions{})
 	fmt.Println(s.Name())
 	// Output: doors
+}
+
+func ExampleKeyFields_Int() {
+	// The stops of a line, by number and by level: below ground come before those above.
+	s := tsdb.MustDefine("arrivals", tsdb.Key("line").Uint("stop", 5).Int("level", 2), codec.Int64(), tsdb.SchemaOptions{})
+	e, err := s.Entity("U8", 42, -1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(e)
+
+	var line string
+	var stop uint64
+	var level int
+	if err := s.Scan(e, &line, &stop, &level); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(line, stop, level)
+
+	_, err = s.Entity("U8", 123456, -1)
+	fmt.Println(err)
+	// Output:
+	// U8#00042#n98
+	// U8 42 -1
+	// tsdb: invalid input: key field stop is 123456; want a number from 0 to 99999
 }
 
 func ExamplePrecision() {

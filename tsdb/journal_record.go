@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -36,7 +35,7 @@ func parseRecord(r recordReader, d *dataset) (*pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := rowkey.NewSpace(id, d.name, d.fields, d.salts)
+	space, err := d.space(id)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (s *Store) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) 
 	if err != nil {
 		return nil, err
 	}
-	space, err := rowkey.NewSpace(id, d.name, d.fields, d.salts)
+	space, err := d.space(id)
 	if err != nil {
 		return nil, err
 	}
@@ -153,3 +153,7 @@ type shaped struct{ d *dataset }
 
 func (s shaped) Name() string    { return s.d.name }
 func (s shaped) shape() *dataset { return s.d }
+
+func (s shaped) Entity(values ...any) (Entity, error) { return s.d.entity(values) }
+func (s shaped) Prefix(values ...any) (Prefix, error) { return s.d.prefix(values) }
+func (s shaped) Scan(e Entity, into ...any) error     { return s.d.scan(e, into) }

@@ -15,14 +15,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// KeyFields are the names of the fields that identify an entity, in the order in which they stand in row keys: from the
-// one by which entities lie together to the one that tells them apart. Make them with Key.
-type KeyFields struct{ names []string }
-
-// Key returns the key fields with those names: 1 to 8, each of 1 to 64 bytes, no two the same. Names are not stored in row
-// keys, and can be as long as is clear.
-func Key(names ...string) KeyFields { return KeyFields{names: slices.Clone(names)} }
-
 // Precision is the unit in which row keys count time. It is part of the stored format and cannot change. Times are cut off
 // to a whole unit; two points of one entity in the same unit are one.
 type Precision uint8
@@ -114,10 +106,15 @@ type Schema[T any] struct {
 	listed   []Rollup                  // as they were given
 }
 
-// Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify.
+// Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify. Store.Sample returns
+// one for what the catalogue describes.
 type Dataset interface {
 	// Name returns the dataset's name.
 	Name() string
+	// Entity, Prefix and Scan are those of Schema.
+	Entity(values ...any) (Entity, error)
+	Prefix(values ...any) (Prefix, error)
+	Scan(e Entity, into ...any) error
 
 	shape() *dataset
 }
@@ -126,6 +123,7 @@ type Dataset interface {
 type dataset struct {
 	name      string
 	fields    []string
+	kinds     []rowkey.FieldKind  // of the fields
 	tags      []string            // the one that is written first
 	classes   []class             // the one that is written first
 	columns   []column            // in the order in which a payload is looked for
@@ -178,7 +176,7 @@ func MustDefine[T any](name string, key KeyFields, c codec.Codec[T], opts Schema
 }
 
 func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) (*Schema[T], error) {
-	if err := errors.Join(rowkey.CheckDataset(name), rowkey.CheckFields(key.names, opts.Salts), codec.Check(c)); err != nil {
+	if err := errors.Join(rowkey.CheckDataset(name), rowkey.CheckFields(key.names, opts.Salts), rowkey.CheckKinds(key.names, key.kinds), codec.Check(c)); err != nil {
 		return nil, err
 	}
 	if !rowkey.Precision(opts.Precision).Valid() {
@@ -200,6 +198,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), dataset: dataset{
 		name:      name,
 		fields:    key.names,
+		kinds:     key.kinds,
 		classes:   classes,
 		precision: rowkey.Precision(opts.Precision),
 		salts:     opts.Salts,
@@ -327,11 +326,17 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
 		return r
 	}
-	r.space, r.err = rowkey.NewSpace(id, s.name, s.fields, s.salts)
+	r.space, r.err = s.space(id)
 	r.space = s.beside(r.space)
 	r.heads = r.space.Heads()
 	r.rows = store.rows(id)
 	return r
+}
+
+// space returns a tenant's space of the dataset.
+func (d *dataset) space(id tenant.ID) (rowkey.Space, error) {
+	s, err := rowkey.NewSpace(id, d.name, d.fields, d.salts)
+	return s.WithKinds(d.kinds), err
 }
 
 // FromContext returns the repository of this schema for the tenant that ctx carries (tenant.NewContext). Its error is

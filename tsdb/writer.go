@@ -12,7 +12,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/ingest"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -215,7 +214,7 @@ func (p *pending) place() (path string, units int64, ok bool) {
 	if err != nil {
 		return "", 0, false
 	}
-	space, err := rowkey.NewSpace(id, p.write.d.name, p.write.d.fields, p.write.d.salts)
+	space, err := p.write.d.space(id)
 	if err != nil {
 		return "", 0, false
 	}

@@ -79,7 +79,7 @@ func (s *sample) sequence(f *field) {
 
 func sequenceRemedy(f *field) string {
 	if f.form == counter || f.form == named {
-		return "Store tsdb.ReverseDigits of the number, or put a field before it by which entities are asked for and that spreads them."
+		return "Declare the field as an id in reverse (tsdb.KeyFields.ReversedID), or put a field before it by which entities are asked for and that spreads them."
 	}
 	return "Put a field before it by which entities are asked for and that spreads them, or give the schema Salts."
 }

@@ -34,8 +34,8 @@ func (s *sample) unpadded(f *field) {
 		Cause: UnpaddedNumber, Severity: Info, Field: f.name,
 		Found: fmt.Sprintf("Key field %s holds numbers of %d to %d digits, such as %s and %s.", f.name, len(short), len(long), shown(short), shown(long)),
 		Why:   "Keys are in the order of their bytes, in which 10 comes before 9: Entities and LatestUnder answer in that order.",
-		Remedy: fmt.Sprintf("If their order matters, store tsdb.PadUint of them with as many digits as the largest will ever have, say %d.",
-			len(long)+2),
+		Remedy: fmt.Sprintf("If their order matters, declare the field as a number with as many digits as the largest will ever have: tsdb.Key().Uint(%q, %d).",
+			f.name, len(long)+2),
 	})
 }
 

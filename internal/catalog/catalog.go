@@ -32,8 +32,9 @@ const (
 // Dataset is what the catalogue knows of a dataset.
 type Dataset struct {
 	Name      string   `json:"name"`
-	Key       []string `json:"key"`       // names of the key fields
-	Precision string   `json:"precision"` // ns, us or ms
+	Key       []string `json:"key"`             // names of the key fields
+	Kinds     []string `json:"kinds,omitempty"` // of the key fields; none where all are text
+	Precision string   `json:"precision"`       // ns, us or ms
 	Salts     int      `json:"salts"`
 	FirstWins bool     `json:"first_wins"`
 	Merge     bool     `json:"merge,omitempty"`
@@ -208,6 +209,7 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 		}
 	}
 	differ("key fields", strings.Join(d.Key, ", "), strings.Join(o.Key, ", "))
+	differ("kinds of key fields", d.kinds(), o.kinds())
 	differ("precision", d.Precision, o.Precision)
 	differ("salts", strconv.Itoa(d.Salts), strconv.Itoa(o.Salts))
 	differ("head rows", d.Head.String(), o.Head.String())
@@ -222,6 +224,29 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 		}
 	}
 	return append(diffs, d.rollups(&o)...)
+}
+
+// kinds returns the kinds of the key fields as messages show them.
+func (d *Dataset) kinds() string {
+	if len(d.Kinds) == 0 {
+		return "text"
+	}
+	return strings.Join(d.Kinds, ", ")
+}
+
+// FieldKinds returns the kinds of the key fields, one each. It checks them, as they come from a table or a file.
+func (d *Dataset) FieldKinds() ([]rowkey.FieldKind, error) {
+	if len(d.Kinds) == 0 {
+		return make([]rowkey.FieldKind, len(d.Key)), nil
+	}
+	kinds := make([]rowkey.FieldKind, len(d.Kinds))
+	for i, name := range d.Kinds {
+		var err error
+		if kinds[i], err = rowkey.ParseFieldKind(name); err != nil {
+			return nil, err
+		}
+	}
+	return kinds, rowkey.CheckKinds(d.Key, kinds)
 }
 
 func missing(dataset, what, haveWord string, have []string, lackWord string, lack []string) (diffs []string) {

@@ -43,6 +43,7 @@ type Space struct {
 	prefix string // "<tenant>#<dataset>#"
 	tenant int    // length of "<tenant>#"
 	fields []string
+	kinds  []FieldKind // of the fields; nil for text alone
 	salts  int
 	spare  int // bytes by which keys of a kind beside are longer
 }
@@ -55,6 +56,13 @@ func NewSpace(id tenant.ID, dataset string, fields []string, salts int) (Space, 
 	}
 	prefix := id.String() + "#" + dataset + "#"
 	return Space{prefix: prefix, tenant: len(id.String()) + 1, fields: fields, salts: salts}, nil
+}
+
+// WithKinds returns s with its CheckPath and CheckPrefix refusing parts that the kinds of their fields do not write. The kinds
+// must have passed CheckKinds. Split takes any part: what is stored can be read.
+func (s Space) WithKinds(kinds []FieldKind) Space {
+	s.kinds = kinds
+	return s
 }
 
 // TenantPrefix is what every key of the space's tenant starts with, its delimiter included.
@@ -110,7 +118,7 @@ func (s Space) CheckPath(path string) error {
 		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %s", invalid.Quote(path), plural(got)),
 			fmt.Sprintf("exactly %d, one for each key field (%s)", len(s.fields), strings.Join(s.fields, ", ")))
 	}
-	if err := checkParts(path, s.fields); err != nil {
+	if err := s.checkParts(path); err != nil {
 		return err
 	}
 	n := len(s.prefix) + s.spare + len(path) + 1 + ReverseLen
@@ -140,7 +148,7 @@ func (s Space) CheckPrefix(path string) error {
 	if path == "" {
 		return nil
 	}
-	if err := checkParts(path, s.fields); err != nil {
+	if err := s.checkParts(path); err != nil {
 		return err
 	}
 	n := len(s.prefix) + s.spare + len(path) + 1
@@ -154,15 +162,17 @@ func (s Space) CheckPrefix(path string) error {
 	return nil
 }
 
-func checkParts(path string, fields []string) error {
+func (s Space) checkParts(path string) error {
 	for i, rest, more := 0, path, true; more; i++ {
 		var part string
 		part, rest, more = strings.Cut(rest, "#")
 		switch {
 		case part == "":
-			return invalid.New(ErrInvalid, "key field "+fields[i], "empty", "at least 1 byte")
+			return invalid.New(ErrInvalid, "key field "+s.fields[i], "empty", "at least 1 byte")
 		case !utf8.ValidString(part):
-			return invalid.New(ErrInvalid, "key field "+fields[i], invalid.Quote(part), "valid UTF-8")
+			return invalid.New(ErrInvalid, "key field "+s.fields[i], invalid.Quote(part), "valid UTF-8")
+		case s.kinds != nil && !s.kinds[i].fits(part):
+			return s.kinds[i].misfit(s.fields[i], part)
 		}
 	}
 	return nil

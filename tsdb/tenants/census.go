@@ -35,7 +35,7 @@ type counted struct {
 
 // know notes a dataset of the catalogue.
 func (c *census) know(id tenant.ID, d catalog.Dataset) error {
-	space, err := spaceOf(id, d)
+	space, _, err := spaceOf(id, d)
 	if err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func (d *discovery) isTenant(ctx context.Context, id tenant.ID, first string) (b
 	var set bigtable.RowRangeList
 	var ranges []rowkey.Range
 	for _, d := range d.datasets {
-		space, err := spaceOf(id, d)
+		space, _, err := spaceOf(id, d)
 		if err != nil {
 			return false, err
 		}

@@ -87,7 +87,8 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 }
 
 // EraseEntity is Erase for one entity of a tenant: in the dataset of that name, or for the empty name in all datasets of the
-// tenant whose key fields are those that are given, by name. Only writes of the entity are refused meanwhile and afterwards.
+// tenant whose key fields are those that are given, by name, with the usual text of their values (as tsdb.Schema.Entity takes it: "7", not
+// "007"). Only writes of the entity are refused meanwhile and afterwards.
 // It takes points, heads, and rows of reserved kinds that are kept for each entity; sums over several entities stay. An
 // entity that fits no dataset is refused with ErrInvalid.
 //

@@ -38,18 +38,18 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 		if dataset != "" && d.Name != dataset || len(d.Key) != len(fields) {
 			continue
 		}
-		parts := make([]string, 0, len(d.Key))
-		for _, name := range d.Key {
-			if v, ok := fields[name]; ok {
-				parts = append(parts, v)
-			}
-		}
-		if len(parts) != len(d.Key) {
+		if slices.ContainsFunc(d.Key, func(name string) bool { _, ok := fields[name]; return !ok }) {
 			continue
 		}
-		space, err := spaceOf(id, d)
+		space, kinds, err := spaceOf(id, d)
 		if err != nil {
 			return nil, err
+		}
+		parts := make([]string, len(d.Key))
+		for i, name := range d.Key {
+			if parts[i], err = kinds[i].Part(name, fields[name]); err != nil {
+				return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
+			}
 		}
 		path := rowkey.Path(parts...)
 		if err := space.CheckPath(path); err != nil {
@@ -64,12 +64,14 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 	return fit, nil
 }
 
-// spaceOf returns a tenant's space of a dataset in the catalogue.
-func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, error) {
-	if err := cmp.Or(rowkey.CheckDataset(d.Name), rowkey.CheckFields(d.Key, d.Salts)); err != nil {
-		return rowkey.Space{}, fmt.Errorf("tenants: dataset %s of the catalogue: %w", invalid.Quote(d.Name), err)
+// spaceOf returns a tenant's space of a dataset in the catalogue, and the kinds of its key fields.
+func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, []rowkey.FieldKind, error) {
+	kinds, err := d.FieldKinds()
+	if err := cmp.Or(rowkey.CheckDataset(d.Name), rowkey.CheckFields(d.Key, d.Salts), err); err != nil {
+		return rowkey.Space{}, nil, fmt.Errorf("tenants: dataset %s of the catalogue: %w", invalid.Quote(d.Name), err)
 	}
-	return rowkey.NewSpace(id, d.Name, d.Key, d.Salts)
+	space, err := rowkey.NewSpace(id, d.Name, d.Key, d.Salts)
+	return space, kinds, err
 }
 
 // hashes returns what stands for the entity in its mark; nil for a tenant.

@@ -98,6 +98,9 @@ func differences(file, stored catalog.Dataset, add bool) []string {
 			wide.Classes = append(wide.Classes, c)
 		}
 	}
+	if len(file.Kinds) == 0 || len(both.Kinds) == 0 {
+		wide.Kinds = both.Kinds // each part is checked against the store's; anything is text
+	}
 	wide.Rollups = both.Rollups // each store's own: a file holds points
 	return wide.Differences(both)
 }

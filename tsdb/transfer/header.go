@@ -112,6 +112,10 @@ func (h *header) resolveDataset(index int, e catalog.Dataset) (*dataset, error) 
 	if err := rowkey.CheckFields(e.Key, e.Salts); err != nil {
 		return nil, err
 	}
+	kinds, err := e.FieldKinds()
+	if err != nil {
+		return nil, err
+	}
 	d := &dataset{Dataset: e, index: index}
 	switch e.Precision {
 	case "ns":
@@ -123,10 +127,10 @@ func (h *header) resolveDataset(index int, e catalog.Dataset) (*dataset, error) 
 	default:
 		return nil, invalid.New(ErrInvalid, "precision", invalid.Quote(e.Precision), "ns, us or ms")
 	}
-	var err error
 	if d.space, err = rowkey.NewSpace(h.id, e.Name, e.Key, e.Salts); err != nil {
 		return nil, err
 	}
+	d.space = d.space.WithKinds(kinds)
 	ok := true
 	d.newest = d.precision.Max()
 	if h.From != nil {
