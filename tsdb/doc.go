@@ -32,6 +32,9 @@
 //	roof := tsdb.NewEntity("berlin", "roof-7")
 //	err = repo.Put(ctx, roof, time.Now(), Reading{TempC: 21.5})
 //
+// Key fields hold text, or what [KeyFields] declares: numbers in their order, ids in reverse, UUIDs. [Schema.Entity] then makes
+// entities of Go values.
+//
 // # Reading
 //
 // [Repository.Latest], [Repository.LatestN] and [Repository.AsOf] read the newest points, [Repository.Get] the one at a

@@ -9,18 +9,18 @@ import (
 // Entity is what is measured: one value for each key field of its schema, in their order. Entities are comparable with ==
 // and usable as map keys. The zero Entity has no parts and is refused by every call.
 //
-// Parts may hold any text. They become part of row keys, which show in logs and in Key Visualizer, so they should hold no
+// Parts of fields of text may hold any text; those of other kinds are made by Schema.Entity. They become part of row keys, which show in logs and in Key Visualizer, so they should hold no
 // personal data.
 //
 // It has no exported fields, so that encoding/json writes it, also within a Point or a Page, as {}: answer with a type of your
-// own, made from Parts.
+// own, made by Schema.Scan or from Parts.
 type Entity struct{ path string }
 
-// NewEntity returns the entity with those parts. It cannot fail: a wrong number of parts, an empty part and invalid UTF-8
-// are reported, with ErrInvalid, by the call that uses the entity with a schema. It allocates its text once.
+// NewEntity returns the entity with those parts, as they are stored. It cannot fail: a wrong number of parts, an empty part,
+// invalid UTF-8 and a part that its field's kind does not write are reported, with ErrInvalid, by the call that uses the entity with a schema. It allocates its text once.
 func NewEntity(parts ...string) Entity { return Entity{path: rowkey.Path(parts...)} }
 
-// Parts returns the values of the key fields. It allocates.
+// Parts returns the values of the key fields, as they are stored: Schema.Scan reads those of other kinds than text. It allocates.
 func (e Entity) Parts() []string { return rowkey.Parts(e.path) }
 
 // String returns the parts as they stand in row keys: joined by '#', with the bytes 0x00 to 0x25 as %XX.
@@ -43,7 +43,7 @@ func NewPrefix(parts ...string) Prefix { return Prefix{path: rowkey.Path(parts..
 // AllEntities returns the prefix of every entity of a dataset.
 func AllEntities() Prefix { return Prefix{all: true} }
 
-// Parts returns the values of the first key fields. It allocates.
+// Parts returns the values of the first key fields, as they are stored. It allocates.
 func (p Prefix) Parts() []string { return rowkey.Parts(p.path) }
 
 // String returns the parts as they stand in row keys; "" for AllEntities.

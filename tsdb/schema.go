@@ -89,7 +89,7 @@ type SchemaOptions struct {
 	// with a wrong clock would otherwise stay the newest for years. Zero is no limit.
 	MaxEarly time.Duration
 	// CheckKeys is asked about each part of an entity before a point of it is written, with the name of its key field and its
-	// value as it was given to NewEntity. Its error rejects the point with ErrInvalid; it should name the field and not show
+	// value as Entity.Parts gives it. Its error rejects the point with ErrInvalid; it should name the field and not show
 	// the value. It is for keys that must not hold personal data: see package tsdb/privacy. It is called by many goroutines at
 	// once and has to be quick. Reads and deletions do not ask it, so that what was written before can be found and removed,
 	// and points that wait in a journal are not asked about again. Nil accepts all. It is not part of the stored format.

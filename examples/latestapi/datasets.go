@@ -65,6 +65,9 @@ func datasetsOf(store *tsdb.Store) map[string]dataset {
 // dataset is what the handlers need of one, whatever the type of its values.
 type dataset interface {
 	fields() []string
+	// entity and prefix take values as clients write them: text, numbers, UUIDs.
+	entity(values []string) (tsdb.Entity, error)
+	prefix(values []string) (tsdb.Prefix, error)
 	measures() []string
 	latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error)
 	// latestMany returns an answer for each entity, also where some could not be read; an error is about all of them.
@@ -75,7 +78,7 @@ type dataset interface {
 	windows(ctx context.Context, id tenant.ID, q tsdb.Query, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
 }
 
-// key is the key fields with their values. As JSON it is an object with the fields in their order.
+// key is the key fields with the text of their values. As JSON it is an object with the fields in their order.
 type key struct{ fields, parts []string }
 
 func (k key) MarshalJSON() ([]byte, error) {
@@ -135,6 +138,31 @@ func show[T any](store *tsdb.Store, schema *tsdb.Schema[T], of []window.Measure[
 
 func (s served[T]) fields() []string { return s.names }
 
+func (s served[T]) entity(values []string) (tsdb.Entity, error) { return s.schema.Entity(anys(values)...) }
+
+func (s served[T]) prefix(values []string) (tsdb.Prefix, error) { return s.schema.Prefix(anys(values)...) }
+
+func anys(values []string) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}
+
+// keyOf returns the key of an entity as clients read it.
+func (s served[T]) keyOf(e tsdb.Entity) key {
+	k := key{s.names, make([]string, len(s.names))}
+	into := make([]any, len(k.parts))
+	for i := range into {
+		into[i] = &k.parts[i]
+	}
+	if s.schema.Scan(e, into...) != nil {
+		k.parts = e.Parts() // what does not fit is shown as it is stored
+	}
+	return k
+}
+
 func (s served[T]) measures() (names []string) {
 	for _, m := range s.of {
 		names = append(names, m.Name)
@@ -143,7 +171,7 @@ func (s served[T]) measures() (names []string) {
 }
 
 func (s served[T]) point(p tsdb.Point[T]) point {
-	return point{Key: key{s.names, p.Entity.Parts()}, Time: p.Time, Value: p.Value}
+	return point{Key: s.keyOf(p.Entity), Time: p.Time, Value: p.Value}
 }
 
 func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error) {

@@ -14,7 +14,7 @@ const maxGroup = 1000
 // group answers GET: the newest point of every entity below the first fields of a key, or of all entities. The answer is one
 // JSON object with so many points, or a line of JSON for each of all points.
 func (s *server) group(w http.ResponseWriter, r request) error {
-	prefix := r.params.prefix(r.dataset.fields())
+	prefix := r.params.prefix(r.dataset)
 	as, err := accepted(r.Request, asJSON, asLines)
 	limit := 0
 	if as == asLines {

@@ -17,7 +17,7 @@ const (
 // cursor is sealed, and of no use for any other query, or to any other tenant.
 func (s *server) history(w http.ResponseWriter, r request) error {
 	q := tsdb.Query{
-		Entity: r.params.entity(r.dataset.fields()),
+		Entity: r.params.entity(r.dataset),
 		In:     r.params.interval(),
 		Order:  r.params.order(tsdb.NewestFirst),
 	}

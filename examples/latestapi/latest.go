@@ -19,7 +19,7 @@ const maxKeys = 1000
 
 // latest answers GET: the newest point of one entity.
 func (s *server) latest(w http.ResponseWriter, r request) error {
-	e := r.params.entity(r.dataset.fields())
+	e := r.params.entity(r.dataset)
 	opts := r.params.reads()
 	if err := r.params.check(); err != nil {
 		return err
@@ -81,11 +81,15 @@ func (s *server) latestMany(w http.ResponseWriter, r request) error {
 	for i, fields := range keys {
 		k, err := keyOf(r.dataset.fields(), fields)
 		answers.Answers[i].Key = k
+		var e tsdb.Entity
+		if err == nil {
+			e, err = r.dataset.entity(k.parts)
+		}
 		if err != nil {
 			answers.failed(i, err)
 			continue
 		}
-		entities = append(entities, tsdb.NewEntity(k.parts...))
+		entities = append(entities, e)
 		at = append(at, i)
 	}
 	found, err := r.dataset.latestMany(r.Context(), r.tenant, entities, opts...)

@@ -175,24 +175,34 @@ func (p *params) key(fields []string) (parts []string) {
 }
 
 // entity takes all fields of a key.
-func (p *params) entity(fields []string) tsdb.Entity {
+func (p *params) entity(of dataset) tsdb.Entity {
+	fields := of.fields()
 	parts := p.key(fields)
 	if p.err == nil && len(parts) < len(fields) {
 		p.refuse(fields[len(parts)], "missing", "there: an entity has "+strings.Join(fields, ", "))
 	}
-	return tsdb.NewEntity(parts...)
+	e, err := of.entity(parts)
+	p.judge(err)
+	return e
+}
+
+// judge keeps what is wrong with the value of a key field.
+func (p *params) judge(err error) {
+	if p.err == nil && err != nil {
+		p.err = problemOf(err)
+	}
 }
 
 // prefix takes the first fields of a key; none stand for all entities. All of them would be one entity, and no group.
-func (p *params) prefix(fields []string) tsdb.Prefix {
+func (p *params) prefix(of dataset) tsdb.Prefix {
+	fields := of.fields()
 	parts := p.key(fields)
-	switch {
-	case len(parts) == 0:
-		return tsdb.AllEntities()
-	case len(parts) == len(fields):
+	if len(parts) == len(fields) {
 		p.refuse(fields[len(fields)-1], "there", "left out: of one entity, ask for the latest point")
 	}
-	return tsdb.NewPrefix(parts...)
+	prefix, err := of.prefix(parts)
+	p.judge(err)
+	return prefix
 }
 
 // shown renders a value of the client's for an answer to it.

@@ -31,7 +31,7 @@ func (a *app) advise() *cli.Command {
 		Name: "advise", Usage: "judge a dataset's key by a sample of its entities", ArgsUsage: "DATASET [TENANT]", HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "file", Usage: "read entities from this `file`, a line each: tenant, parts and a rate; - is standard input"},
-			&cli.StringFlag{Name: "key", Usage: "with --file: the `names` of the key fields, with commas between them"},
+			&cli.StringFlag{Name: "key", Usage: "with --file: the `names` of the key fields, with commas between them; kinds as in stop:uint5"},
 			&cli.IntFlag{Name: "salts", Usage: "with --file: the schema's `number` of salts"},
 			&cli.IntFlag{Name: "head", Usage: "with --file: how many `points` a head keeps"},
 			&cli.FloatFlag{Name: "share", Usage: "with --file: which `part` of all entities the file holds, above 0 and up to 1; all by default"},
@@ -108,12 +108,15 @@ func (a *app) sampleOfFile(c *cli.Command) (d tsdb.Dataset, s tsdb.Sample, err e
 			return nil, s, usageError{fmt.Errorf("--share is %v, and has to be above 0 and up to 1, such as 0.05 for one entity in twenty", s.Share)}
 		}
 	}
-	fields := strings.Split(c.String("key"), ",")
+	fields, err := keyFields(c.String("key"))
+	if err != nil {
+		return nil, s, usageError{err}
+	}
 	opts := tsdb.SchemaOptions{Salts: c.Int("salts"), Head: tsdb.Head{Points: c.Int("head")}}
 	if opts.Head.Points != 0 {
 		opts.Precision = tsdb.Milliseconds // which heads need
 	}
-	d, err = tsdb.Define(c.Args().First(), tsdb.Key(fields...), codec.Bytes(), opts)
+	d, err = tsdb.Define(c.Args().First(), fields, codec.Bytes(), opts)
 	if err != nil {
 		return nil, s, usageError{err}
 	}
@@ -123,13 +126,39 @@ func (a *app) sampleOfFile(c *cli.Command) (d tsdb.Dataset, s tsdb.Sample, err e
 	}
 	defer r.Close()
 	s.Arrival = c.Bool("arrival")
-	s.Entities, err = readEntities(r, len(fields))
+	s.Entities, err = readEntities(r, d, strings.Count(c.String("key"), ",")+1)
 	return d, s, err
+}
+
+// keyFields reads the names of key fields, each with its kind behind a colon where it is not text.
+func keyFields(text string) (key tsdb.KeyFields, err error) {
+	for field := range strings.SplitSeq(text, ",") {
+		name, kind, _ := strings.Cut(field, ":")
+		form := strings.TrimRight(kind, "0123456789")
+		digits, _ := strconv.Atoi(kind[len(form):])
+		switch {
+		case kind == "" || kind == "text":
+			key = key.Text(name)
+		case form == "uint":
+			key = key.Uint(name, digits)
+		case form == "int":
+			key = key.Int(name, digits)
+		case kind == "reversed_id":
+			key = key.ReversedID(name)
+		case kind == "reversed_domain":
+			key = key.ReversedDomain(name)
+		case kind == "uuid":
+			key = key.UUID(name)
+		default:
+			return key, fmt.Errorf("--key has %q; want text, uint1 to uint20, int1 to int19, reversed_id, reversed_domain or uuid behind the colon", field)
+		}
+	}
+	return key, nil
 }
 
 // readEntities reads lines of a tenant, as many parts as there are fields, and perhaps a rate, with tabs between them or, where a
 // line has none, spaces. Lines that are empty or start with # are passed over.
-func readEntities(r io.Reader, fields int) ([]tsdb.Sampled, error) {
+func readEntities(r io.Reader, d tsdb.Dataset, fields int) ([]tsdb.Sampled, error) {
 	var out []tsdb.Sampled
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -140,7 +169,7 @@ func readEntities(r io.Reader, fields int) ([]tsdb.Sampled, error) {
 		if len(out) == tsdb.MaxSample {
 			return nil, fmt.Errorf("line %d: there are more than %d entities; take some of them at random", n, tsdb.MaxSample)
 		}
-		e, err := readEntity(line, fields)
+		e, err := readEntity(line, d, fields)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
@@ -149,7 +178,7 @@ func readEntities(r io.Reader, fields int) ([]tsdb.Sampled, error) {
 	return out, lines.Err()
 }
 
-func readEntity(line string, fields int) (e tsdb.Sampled, err error) {
+func readEntity(line string, d tsdb.Dataset, fields int) (e tsdb.Sampled, err error) {
 	columns := strings.Fields(line)
 	if strings.Contains(line, "\t") {
 		columns = strings.Split(line, "\t")
@@ -160,7 +189,13 @@ func readEntity(line string, fields int) (e tsdb.Sampled, err error) {
 	if e.Tenant, err = tenant.Parse(columns[0]); err != nil {
 		return e, err
 	}
-	e.Entity = tsdb.NewEntity(columns[1 : fields+1]...)
+	values := make([]any, fields)
+	for i := range values {
+		values[i] = columns[1+i]
+	}
+	if e.Entity, err = d.Entity(values...); err != nil {
+		return e, err
+	}
 	if len(columns) == fields+2 {
 		if e.Rate, err = strconv.ParseFloat(columns[fields+1], 64); err != nil {
 			return e, fmt.Errorf("the rate %q is no number", columns[fields+1])

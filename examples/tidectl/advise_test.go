@@ -15,13 +15,14 @@ import (
 )
 
 func TestAdviseByFile(t *testing.T) {
-	var sequential, hot, even strings.Builder
+	var sequential, hot, even, levels strings.Builder
 	for i := range 1000 {
 		rate := 0.1
 		if i >= 900 {
 			rate = 40
 		}
 		fmt.Fprintf(&sequential, "acme order-%06d %v\n", i, rate)
+		fmt.Fprintf(&levels, "acme zoo %d %v\n", i-500, rate)
 		fmt.Fprintf(&even, "acme\tsite %d\troof-%d\t1\n", i%10, i)
 	}
 	hot.WriteString("# a comment\n\nacme berlin roof-0 7000\r\n")
@@ -31,6 +32,7 @@ func TestAdviseByFile(t *testing.T) {
 		{"hot", "site,device", hot.String(), "critical hot-entity"},
 		{"even", "site,device", even.String(), ""},
 		{"empty", "site", "", ""},
+		{"kinds", "site,level:int4", levels.String(), "warning sequential"},
 	} {
 		out, _, err := tidectl(t, t.Context(), tt.lines, "-o", "json", "advise", tt.name, "--file", "-", "--key", tt.key)
 		want(t, 0, err, tt.name)
@@ -130,6 +132,8 @@ func TestAdviseOnWrongCommandLines(t *testing.T) {
 		{"advise", "temps", "acme", "--file", "-", "--key", "site"},
 		{"advise", "temps", "--file", "-", "--key", "site,site"},
 		{"advise", "temps", "--file", "-", "--key", "site", "--salts", "1"},
+		{"advise", "temps", "--file", "-", "--key", "site:number"},
+		{"advise", "temps", "--file", "-", "--key", "site:uint"},
 		{"advise", "temps", "--file", "-", "--key", "site", "--entities", "5"},
 		{"advise", "te mps", "--file", "-", "--key", "site"},
 		{"-o", "xml", "advise", "temps", "--file", "-", "--key", "site"},

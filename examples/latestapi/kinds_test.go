@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// TestKeysOfKinds: clients name and read numbers as they write them, whatever they are stored as; what is no number is refused by its
+// field.
+func TestKeysOfKinds(t *testing.T) {
+	a := newAPI(t)
+	gates := tsdb.MustDefine("gates", tsdb.Key("station").Int("level", 2).Uint("gate", 4), codec.Int64(), tsdb.SchemaOptions{})
+	if err := a.store.Ensure(t.Context(), gates); err != nil {
+		t.Fatal(err)
+	}
+	a.server.datasets["gates"] = show(a.store, gates, nil)
+	for level := range 3 {
+		e, err := gates.Entity("zoo", -level, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := gates.For(a.store, acme).Put(t.Context(), e, noon.Add(time.Duration(level)*time.Second), int64(level)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const lowest = `{"key":{"station":"zoo","level":"-2","gate":"7"},"time":"2026-06-01T12:00:02Z","value":2}`
+	a.get("/v1/gates/latest?station=zoo&level=-2&gate=7").want(t, 200, lowest)
+	a.get("/v1/gates/latest?station=zoo&level=-02&gate=0007").want(t, 200, lowest)
+	a.get("/v1/gates/group?station=zoo&level=-2").want(t, 200, `{"points":[`+lowest+`],"more":false}`)
+	a.do("POST", "/v1/gates/latest", `{"keys":[{"station":"zoo","level":"-2","gate":"7"},{"station":"zoo","level":"up","gate":"7"}]}`).want(t, 200,
+		`{"answers":[{"status":"found",`+lowest[1:len(lowest)-1]+`},{"status":"failed","key":{"station":"zoo","level":"up","gate":"7"},`+
+			`"problem":{"type":"`+problemTypes+`invalid-input","title":"A parameter or a part of the body was refused","status":400,`+
+			`"detail":"key field level is \"up\"; it has to be a number from -99 to 99","field":"key field level","value":"\"up\"","limit":"a number from -99 to 99"}}],"complete":false}`)
+	for _, path := range []string{"latest?station=zoo&level=100&gate=7", "group?station=zoo&level=up", "history?station=zoo&level=0&gate=-1"} {
+		a.get("/v1/gates/" + path).wantProblem(t, invalidInput)
+	}
+}
