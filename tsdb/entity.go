@@ -9,15 +9,16 @@ import (
 // Entity is what is measured: one value for each key field of its schema, in their order. Entities are comparable with ==
 // and usable as map keys. The zero Entity has no parts and is refused by every call.
 //
-// Parts of fields of text may hold any text; those of other kinds are made by Schema.Entity. They become part of row keys, which show in logs and in Key Visualizer, so they should hold no
-// personal data.
+// Parts of text fields may hold any text; Schema.Entity makes those of other kinds. They become part of row keys, which show
+// in logs and in Key Visualizer, so they should hold no personal data.
 //
 // It has no exported fields, so that encoding/json writes it, also within a Point or a Page, as {}: answer with a type of your
 // own, made by Schema.Scan or from Parts.
 type Entity struct{ path string }
 
 // NewEntity returns the entity with those parts, as they are stored. It cannot fail: a wrong number of parts, an empty part,
-// invalid UTF-8 and a part that its field's kind does not write are reported, with ErrInvalid, by the call that uses the entity with a schema. It allocates its text once.
+// invalid UTF-8 and a part that its field's kind does not write are reported, with ErrInvalid, by the call that uses the
+// entity with a schema. It allocates its text once.
 func NewEntity(parts ...string) Entity { return Entity{path: rowkey.Path(parts...)} }
 
 // Parts returns the values of the key fields, as they are stored: Schema.Scan reads those of other kinds than text. It allocates.
