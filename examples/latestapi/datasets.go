@@ -138,9 +138,13 @@ func show[T any](store *tsdb.Store, schema *tsdb.Schema[T], of []window.Measure[
 
 func (s served[T]) fields() []string { return s.names }
 
-func (s served[T]) entity(values []string) (tsdb.Entity, error) { return s.schema.Entity(anys(values)...) }
+func (s served[T]) entity(values []string) (tsdb.Entity, error) {
+	return s.schema.Entity(anys(values)...)
+}
 
-func (s served[T]) prefix(values []string) (tsdb.Prefix, error) { return s.schema.Prefix(anys(values)...) }
+func (s served[T]) prefix(values []string) (tsdb.Prefix, error) {
+	return s.schema.Prefix(anys(values)...)
+}
 
 func anys(values []string) []any {
 	out := make([]any, len(values))

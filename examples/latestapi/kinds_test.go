@@ -35,6 +35,6 @@ func TestKeysOfKinds(t *testing.T) {
 			`"problem":{"type":"`+problemTypes+`invalid-input","title":"A parameter or a part of the body was refused","status":400,`+
 			`"detail":"key field level is \"up\"; it has to be a number from -99 to 99","field":"key field level","value":"\"up\"","limit":"a number from -99 to 99"}}],"complete":false}`)
 	for _, path := range []string{"latest?station=zoo&level=100&gate=7", "group?station=zoo&level=up", "history?station=zoo&level=0&gate=-1"} {
-		a.get("/v1/gates/" + path).wantProblem(t, invalidInput)
+		a.get("/v1/gates/"+path).wantProblem(t, invalidInput)
 	}
 }
