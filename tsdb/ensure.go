@@ -28,7 +28,7 @@ import (
 // them. Nothing is ever removed.
 //
 // Kinds of key fields are added to the catalogue where it knows text alone and every stored key fits them: it then reads the
-// names of all entities of the dataset, of all tenants, 100 rows a request and no payload. Stop programs that declare text before:
+// names of all entities of the dataset, of all tenants and past their views, 100 rows a request and no payload. Stop programs that declare text before:
 // what they still write need not fit, and Verify and Ensure refuse them afterwards. No other change of a kind is possible.
 //
 // Before it notes rollups that depend on it, it tries on a row of its own whether the service takes additions in conditional
