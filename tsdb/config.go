@@ -74,7 +74,7 @@ type Config struct {
 	// CursorKeys seal the cursors of pages, so that they are safe to hand to a client: 32 random bytes each, at most 16. The
 	// first one seals, all of them open. To rotate, first add the new key behind the others in every program, then put it
 	// first, and take the old one out when the pages that were under way are done. None leaves cursors unsealed: see
-	// Repository.Page. They are secrets: do not log a Config.
+	// Repository.Page and PageUnder. They are secrets: do not log a Config.
 	CursorKeys [][]byte
 	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
 	Cache CacheOptions

@@ -47,7 +47,7 @@
 //
 // [Repository.LatestMany] reads the newest point of many entities at once, one answer each; [Repository.LatestUnder] that of
 // every entity below a [Prefix], without knowing them; both cost as many reads as there are entities, whatever their
-// histories, and in a schema with a [Head] one. With [MaxStale] the store's last-value cache may answer. Package
+// histories, and in a schema with a [Head] one. [Repository.PageUnder] and [Repository.PageEntities] read the latter page by page. With [MaxStale] the store's last-value cache may answer. Package
 // tsdb/window makes buckets of time out of any sequence of points.
 //
 // A point past its retention is invisible from the moment it expires, whether or not Bigtable has removed it yet, and a

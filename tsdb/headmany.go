@@ -140,16 +140,20 @@ func (r *Repository[T]) fromVersions(h *History[T], versions []version) {
 
 // nextHeads is next over heads: a row an entity, and nothing to skip.
 func (s *skipScan) nextHeads(ctx context.Context) ([]hit, error) {
+	limit := headPage
+	if s.few > 0 {
+		limit = min(limit, s.few)
+	}
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
 		pg := page{rng: s.rest}
-		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.headFilter(1)), Limit: headPage}
+		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.headFilter(1)), Limit: int64(limit)}
 		err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
 		return pg, s.checked(err, pg.foreign)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if pg.rows < headPage && !pg.cut {
+	if pg.rows < limit && !pg.cut {
 		s.rest.Start = s.rest.Limit
 	} else {
 		s.rest = s.rest.After(pg.last)

@@ -143,6 +143,45 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return nil, nil
 	},
+	"PageUnder": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		for _, prefix := range []tsdb.Prefix{tsdb.NewPrefix(e.Parts()[0]), tsdb.AllEntities()} {
+			for page, next := (tsdb.Page[string]{}), "-"; next != ""; next = page.Next {
+				if page, err = r.PageUnder(ctx, prefix, 1, strings.TrimPrefix(next, "-")); err != nil {
+					return seen, err
+				}
+				for _, p := range page.Points {
+					if p.Entity == e {
+						seen = append(seen, p.Value)
+					} else if own := label(r.Tenant().String(), r.Schema().Name(), p.Entity.Parts()); p.Value != own {
+						return append(seen, p.Value), nil
+					}
+				}
+			}
+		}
+		if len(seen) != 2 {
+			return nil, fmt.Errorf("%v was seen %d times", e, len(seen))
+		}
+		return seen, nil
+	},
+	"PageEntities": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		all, err := r.PageEntities(ctx, tsdb.AllEntities(), 1000, "")
+		if err != nil {
+			return nil, err
+		}
+		below, err := r.PageEntities(ctx, tsdb.NewPrefix(e.Parts()[0]), 1000, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range below.Entities {
+			if found.Parts()[0] != e.Parts()[0] {
+				return []string{found.String()}, nil
+			}
+		}
+		if len(all.Entities) != len(hostileEntities) || !slices.Contains(below.Entities, e) {
+			return nil, fmt.Errorf("entities are %v, below the prefix %v", all, below)
+		}
+		return nil, nil
+	},
 	"Range": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, opts := range [][]tsdb.RangeOption{nil, {tsdb.OldestFirst}} {
 			for p, err := range r.Range(ctx, e, tsdb.AllTime(), opts...) {

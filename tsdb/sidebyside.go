@@ -145,10 +145,11 @@ func (f *fan) take(hits []hit) (bool, error) {
 // over is the error of a sequence whose time is over.
 func (f *fan) over() error { return f.store.explain(cause.Of(f.ctx)) }
 
-// single runs one scan, in the goroutine of the consumer until it proves big, and then in parts.
+// single runs one scan, in the goroutine of the consumer until it proves big, and then in parts: unless few entities are wanted,
+// as most of what parts read ahead would then be wasted.
 func (f *fan) single(scan skipScan) error {
 	for !scan.rest.Empty() {
-		if scan.requests >= bigAfter {
+		if scan.few == 0 && scan.requests >= bigAfter {
 			_, err := f.cut(scan, 1)
 			return err
 		}
@@ -235,8 +236,12 @@ func (s *skipScan) lastKey(ctx context.Context) (string, error) {
 // salted runs one scan a salt and merges what they find.
 func (f *fan) salted(scans []skipScan) error {
 	var m merge
+	ahead := max(16, min(partAhead, saltsAhead/len(scans)))
 	for _, s := range scans {
-		m = append(m, f.start(s, max(16, min(partAhead, saltsAhead/len(scans)))))
+		if s.few > 0 {
+			ahead = min(ahead, s.few)
+		}
+		m = append(m, f.start(s, ahead))
 	}
 	for i := len(m) - 1; i >= 0; i-- {
 		ok, err := m[i].fill()

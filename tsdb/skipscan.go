@@ -36,6 +36,7 @@ type skipScan struct {
 	oldest  int64
 	values  bool
 	heads   bool // what is scanned are heads
+	few     int  // of how many entities the points are wanted; 0 is all
 	options readOptions
 
 	rest     rowkey.Range // not read yet

@@ -47,7 +47,7 @@ var (
 var limitsOf = map[string][]limit.ID{
 	"Put": writeLimits, "PutIfAbsent": writeLimits, "PutMany": writeLimits, "Via": writeLimits,
 	"Get": readLimits, "Latest": readLimits, "AsOf": readLimits, "LatestN": readLimits, "LatestMany": readLimits, "LatestManyN": readLimits,
-	"LatestUnder": readLimits, "Entities": readLimits,
+	"LatestUnder": readLimits, "Entities": readLimits, "PageUnder": readLimits, "PageEntities": readLimits,
 	"Range": rangeLimits, "Page": rangeLimits,
 	"Delete": noLimits, "DeleteRange": noLimits, "DeleteEntity": noLimits, "DeletePrefix": noLimits,
 }

@@ -29,7 +29,7 @@ func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadO
 		ctx, op := r.begin(ctx, telemetry.LatestUnder)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, p, true, opts) {
+		for h, err := range r.newestUnder(ctx, below{prefix: p, values: true}, opts) {
 			if failed = err; err != nil {
 				yield(Point[T]{}, err)
 				return
@@ -54,7 +54,7 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 		ctx, op := r.begin(ctx, telemetry.Entities)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, p, false, opts) {
+		for h, err := range r.newestUnder(ctx, below{prefix: p}, opts) {
 			if failed = err; err != nil {
 				yield(Entity{}, err)
 				return
@@ -91,11 +91,19 @@ func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
 	return r.space.CheckPrefix(p.path)
 }
 
-// newestUnder finds the newest visible point of each entity below a prefix, in order, with its payload where values is set.
-// All reads of entities that are not known come through here.
-func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, values bool, opts []ReadOption) iter.Seq2[hit, error] {
+// below says which entities newestUnder reads.
+type below struct {
+	prefix Prefix
+	after  string // the path of an entity: those up to and including it are left out; "" is none
+	few    int    // how many the caller takes at most; 0 is all of them
+	values bool   // with their payloads
+}
+
+// newestUnder finds the newest visible point of each entity below a prefix, in order. All reads of entities that are not known
+// come through here.
+func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOption) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
-		if err := r.admitPrefix(ctx, p); err != nil {
+		if err := r.admitPrefix(ctx, q.prefix); err != nil {
 			yield(hit{}, err)
 			return
 		}
@@ -111,14 +119,21 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, values bool, 
 		}
 		defer done()
 		h := r.horizon()
-		ranges := r.space.Under(p.path)
-		scan := skipScan{
-			store: r.store, rows: r.rows, space: r.space, d: &r.schema.dataset, horizon: h, oldest: h.oldest(), values: values, options: o,
-			pager: newPager(max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))),
-		}
+		space := r.space
 		if r.schema.headsShow(1) {
-			ranges = r.heads.Under(p.path)
-			scan.space, scan.heads = r.heads, true
+			space = r.heads
+		}
+		ranges := space.Under(q.prefix.path)
+		if q.after != "" {
+			ranges = space.UnderAfter(q.prefix.path, q.after)
+		}
+		largest := max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))
+		if q.few > 0 {
+			largest = min(largest, q.few)
+		}
+		scan := skipScan{
+			store: r.store, rows: r.rows, space: space, heads: r.schema.headsShow(1), d: &r.schema.dataset, horizon: h, oldest: h.oldest(), values: q.values, few: q.few, options: o,
+			pager: newPager(largest),
 		}
 		ctx, done := r.rows.Bound(ctx, true)
 		defer done()

@@ -53,6 +53,42 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		requests: only("read", groups(1000, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return entities(w, n, 2) },
 	},
+	{
+		covers: []string{"Repository.PageUnder"}, name: "`Repository.PageUnder`, histories of 1,000 points", of: "entities of a page, of 15", sizes: []int{1, 5, 10},
+		requests: only("read", each(1, 1).atMost()), seen: each(16, 48).atMost(),
+		run: func(w *world, n int) func() {
+			w.history(15, 1000)
+			return func() {
+				page, err := w.repo.PageUnder(w.ctx, tsdb.NewPrefix("berlin"), n, "")
+				w.ok(err)
+				w.want(len(page.Points), n)
+			}
+		},
+	},
+	{
+		covers: []string{"Repository.PageUnder"}, name: "`Repository.PageUnder`, with heads", of: "entities of a page, of 1,200", schema: headed, sizes: []int{1, 10, 900},
+		requests: only("read", always(1)), seen: each(1, 1),
+		run: func(w *world, n int) func() {
+			w.history(1200, 1)
+			return func() {
+				page, err := w.repo.PageUnder(w.ctx, tsdb.NewPrefix("berlin"), n, "")
+				w.ok(err)
+				w.want(len(page.Points), n)
+			}
+		},
+	},
+	{
+		covers: []string{"Repository.PageEntities"}, name: "`Repository.PageEntities`, histories of 1 point", of: "entities of a page, of 600", sizes: []int{1, 10, 500},
+		requests: only("read", each(1, 1).atMost()), seen: each(16, 48).atMost(),
+		run: func(w *world, n int) func() {
+			w.history(600, 1)
+			return func() {
+				page, err := w.repo.PageEntities(w.ctx, tsdb.NewPrefix("berlin"), n, "")
+				w.ok(err)
+				w.want(len(page.Entities), n)
+			}
+		},
+	},
 }}
 
 func deleteOne(w *world, n int) func() {

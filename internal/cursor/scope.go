@@ -5,15 +5,21 @@ import "encoding/binary"
 // Kind is what a cursor pages over. Places of different kinds are not read as one another.
 type Kind byte
 
-// Points are the points of one entity. A place among them is a time.
-const Points Kind = 1
+const (
+	// Points are the points of one entity. A place among them is a time.
+	Points Kind = 1
+	// Newest are the newest points of the entities below a prefix, Entities only their names. A place among either is the path
+	// of an entity.
+	Newest   Kind = 2
+	Entities Kind = 3
+)
 
 // Scope is what a cursor belongs to. Two scopes that differ in anything have different encodings.
 type Scope struct {
 	Kind            Kind
 	Tenant, Dataset string
 	Precision       byte   // what the units below are
-	Path            string // of the entity
+	Path            string // of the entity, or of the prefix
 	Oldest, Newest  int64  // the first and last time that is asked for, in units
 	Reverse         bool   // oldest first
 }

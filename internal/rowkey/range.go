@@ -32,6 +32,19 @@ func (s Space) Under(path string) []Range {
 	return ranges
 }
 
+// UnderAfter returns what Under does for path, without the entities up to and including the one at after.
+func (s Space) UnderAfter(path, after string) []Range {
+	ranges := s.Under(path)
+	for i := range ranges {
+		salted := len(s.prefix)
+		if s.salts > 0 {
+			salted += saltLen
+		}
+		ranges[i].Start = max(ranges[i].Start, ranges[i].Start[:salted]+after+string(rune(afterDel)))
+	}
+	return ranges
+}
+
 func (s Space) under(salt []byte, path string) Range {
 	start := s.prefix + string(salt) + path
 	if path != "" {

@@ -55,6 +55,12 @@ var calls = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.Entities: func(ctx context.Context, w *world) error {
 		return last(w.repo.Entities(ctx, tsdb.AllEntities()))
 	},
+	telemetry.PageUnder: func(ctx context.Context, w *world) error {
+		return second(w.repo.PageUnder(ctx, tsdb.AllEntities(), 2, ""))
+	},
+	telemetry.PageEntities: func(ctx context.Context, w *world) error {
+		return second(w.repo.PageEntities(ctx, tsdb.AllEntities(), 2, ""))
+	},
 	telemetry.Delete:       func(ctx context.Context, w *world) error { return w.repo.Delete(ctx, roof, w.base) },
 	telemetry.DeleteEntity: func(ctx context.Context, w *world) error { return second(w.repo.DeleteEntity(ctx, roof)) },
 	telemetry.DeleteRange: func(ctx context.Context, w *world) error {
@@ -169,7 +175,7 @@ var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 // rows is what the reads above return.
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
-	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
+	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.TransferExport: 10,
 }
 

@@ -102,6 +102,8 @@ const (
 	LatestManyN
 	LatestUnder
 	Entities
+	PageUnder
+	PageEntities
 	Delete
 	DeleteEntity
 	DeleteRange
@@ -148,6 +150,7 @@ var operations = [names]struct {
 	Get: {"Get", true}, Latest: {"Latest", true}, LatestN: {"LatestN", true}, AsOf: {"AsOf", true},
 	Range: {"Range", true}, Page: {"Page", true}, LatestMany: {"LatestMany", true}, LatestManyN: {"LatestManyN", true},
 	LatestUnder: {"LatestUnder", true}, Entities: {"Entities", true},
+	PageUnder: {"PageUnder", true}, PageEntities: {"PageEntities", true},
 	Delete: {"Delete", false}, DeleteEntity: {"DeleteEntity", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
 	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false},
 	Sample: {"Sample", false}, Upkeep: {"Upkeep", false},

@@ -116,6 +116,8 @@ func TestNilContextIsNamed(t *testing.T) {
 		"LatestMany":       func() error { _, err := l.repo.LatestMany(none, []tsdb.Entity{roof}); return err },
 		"Range":            func() error { return last(l.repo.Range(none, roof, tsdb.AllTime())) },
 		"Page":             func() error { _, err := l.repo.Page(none, tsdb.Query{Entity: roof}, 10, ""); return err },
+		"PageUnder":        func() error { _, err := l.repo.PageUnder(none, tsdb.AllEntities(), 10, ""); return err },
+		"PageEntities":     func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
 		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
 		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
 		"Sink.Put":         func() error { return l.sink.Put(none, roof, noon, 1) },

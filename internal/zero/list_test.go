@@ -76,6 +76,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[tsdb.Order](),
 	reflect.TypeFor[tsdb.Outcome](),
 	reflect.TypeFor[tsdb.Page[int]](),
+	reflect.TypeFor[tsdb.EntityPage](),
 	reflect.TypeFor[tsdb.Point[int]](),
 	reflect.TypeFor[tsdb.PointError](),
 	reflect.TypeFor[tsdb.PointErrors](),
