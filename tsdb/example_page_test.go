@@ -128,3 +128,53 @@ func ExampleQuery() {
 	// 12:02:00
 	// tsdb: cursor refused: cursor is of another tenant, dataset or query, or was changed; want the one that came with a page of the same tenant, dataset and query
 }
+
+// The entities of a site, page by page, as a list with a button for more shows them.
+func ExampleRepository_PageUnder() {
+	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, weather); err != nil {
+		log.Fatal(err)
+	}
+	repo := weather.For(store, tenant.MustParse("acme"))
+	for i, device := range []string{"cellar-1", "roof-7", "roof-8"} {
+		if err := repo.Put(ctx, tsdb.NewEntity("berlin", device), time.Now(), Reading{TempC: float64(20 + i)}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	berlin := tsdb.NewPrefix("berlin")
+	page, err := repo.PageUnder(ctx, berlin, 2, "")
+	for _, p := range page.Points {
+		fmt.Println(p.Entity, p.Value.TempC)
+	}
+	page, err = repo.PageUnder(ctx, berlin, 2, page.Next)
+	fmt.Printf("%v %q %v\n", page.Points[0].Entity, page.Next, err)
+	// Output:
+	// berlin#cellar-1 20
+	// berlin#roof-7 21
+	// berlin#roof-8 "" <nil>
+}
+
+// Only the names, without the points.
+func ExampleEntityPage() {
+	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, weather); err != nil {
+		log.Fatal(err)
+	}
+	repo := weather.For(store, tenant.MustParse("acme"))
+	if err := repo.Put(ctx, tsdb.NewEntity("berlin", "roof-7"), time.Now(), Reading{TempC: 20}); err != nil {
+		log.Fatal(err)
+	}
+	page, err := repo.PageEntities(ctx, tsdb.AllEntities(), 100, "")
+	fmt.Println(page.Entities, page.Next == "", err)
+	// Output: [berlin#roof-7] true <nil>
+}

@@ -75,6 +75,8 @@ type dataset interface {
 	// latestUnder yields points that cannot be read with a *tsdb.PointError and goes on; any other error is the last pair.
 	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
 	page(ctx context.Context, id tenant.ID, q tsdb.Query, size int, cursor string) (page, error)
+	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)
+	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)
 	windows(ctx context.Context, id tenant.ID, q tsdb.Query, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
 }
 
@@ -118,7 +120,7 @@ type answer struct {
 	err   error
 }
 
-// page is a part of a history.
+// page is a part of a history, or of a group.
 type page struct {
 	points []point
 	next   string
@@ -206,7 +208,24 @@ func (s served[T]) latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix)
 }
 
 func (s served[T]) page(ctx context.Context, id tenant.ID, q tsdb.Query, size int, cursor string) (page, error) {
-	got, err := s.schema.For(s.store, id).Page(ctx, q, size, cursor)
+	return s.shown(s.schema.For(s.store, id).Page(ctx, q, size, cursor))
+}
+
+func (s served[T]) pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error) {
+	return s.shown(s.schema.For(s.store, id).PageUnder(ctx, p, size, cursor))
+}
+
+func (s served[T]) pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) ([]key, string, error) {
+	got, err := s.schema.For(s.store, id).PageEntities(ctx, p, size, cursor)
+	keys := make([]key, len(got.Entities))
+	for i, e := range got.Entities {
+		keys[i] = key{s.names, e.Parts()}
+	}
+	return keys, got.Next, err
+}
+
+// shown returns a page as clients see it, with problems in the place of values that cannot be read.
+func (s served[T]) shown(got tsdb.Page[T], err error) (page, error) {
 	bad, some := errors.AsType[tsdb.PointErrors](err)
 	if err != nil && !some {
 		return page{}, err
@@ -214,7 +233,7 @@ func (s served[T]) page(ctx context.Context, id tenant.ID, q tsdb.Query, size in
 	out := page{points: make([]point, len(got.Points)), next: got.Next}
 	for i, p := range got.Points {
 		out.points[i] = s.point(p)
-		if len(bad) > 0 && bad[0].Time.Equal(p.Time) { // they are in the order of the points
+		if len(bad) > 0 && bad[0].Entity == p.Entity && bad[0].Time.Equal(p.Time) { // they are in the order of the points
 			out.points[i].Value, out.points[i].Problem = nil, problemOf(bad[0])
 			bad = bad[1:]
 		}

@@ -12,15 +12,15 @@ import (
 const maxGroup = 1000
 
 // group answers GET: the newest point of every entity below the first fields of a key, or of all entities. The answer is one
-// JSON object with so many points, or a line of JSON for each of all points.
+// JSON object with so many points and the address of the next ones, or a line of JSON for each of all points.
 func (s *server) group(w http.ResponseWriter, r request) error {
 	prefix := r.params.prefix(r.dataset)
 	as, err := accepted(r.Request, asJSON, asLines)
-	limit := 0
+	limit, cursor := 0, ""
 	if as == asLines {
 		limit = r.params.integer("limit", 0, 1_000_000)
 	} else {
-		limit = r.params.integer("limit", maxGroup, maxGroup)
+		limit, cursor = r.params.integer("limit", maxGroup, maxGroup), r.params.cursor()
 	}
 	if err := errors.Join(r.params.check(), err); err != nil {
 		return err
@@ -28,20 +28,36 @@ func (s *server) group(w http.ResponseWriter, r request) error {
 	if as == asLines {
 		return s.groupLines(w, r, prefix, limit)
 	}
-	answer := struct {
+	page, err := r.dataset.pageUnder(r.Context(), r.tenant, prefix, limit, cursor)
+	if err != nil {
+		return err
+	}
+	return write(w, struct {
 		Points []point `json:"points"`
 		More   bool    `json:"more"`
-	}{Points: []point{}}
-	for p, err := range r.dataset.latestUnder(r.Context(), r.tenant, prefix) {
-		if err := bad(&p, err); err != nil {
-			return err
-		}
-		if answer.More = len(answer.Points) == limit; answer.More {
-			break
-		}
-		answer.Points = append(answer.Points, p)
+		Next   string  `json:"next,omitempty"`
+	}{page.points, page.next != "", link(w, r, page.next)})
+}
+
+// keys answers GET: the keys of the entities below the first fields of a key, or of all of them, page by page.
+func (s *server) keys(w http.ResponseWriter, r request) error {
+	prefix := r.params.prefix(r.dataset.fields())
+	size := r.params.integer("size", defaultPage, maxPage)
+	cursor := r.params.cursor()
+	if err := r.params.check(); err != nil {
+		return err
 	}
-	return write(w, answer)
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	keys, next, err := r.dataset.pageKeys(r.Context(), r.tenant, prefix, size, cursor)
+	if err != nil {
+		return err
+	}
+	return write(w, struct {
+		Keys []key  `json:"keys"`
+		Next string `json:"next,omitempty"`
+	}{keys, link(w, r, next)})
 }
 
 // groupLines sends each point when it is found. Once a line is sent, an error can only be the last one: a client takes an

@@ -24,7 +24,16 @@ func TestGroup(t *testing.T) {
 
 	a.get("/v1/weather/group?site=berlin").want(t, 200, `{"points":[`+strings.Join(all[:2], ",")+`],"more":false}`)
 	a.get("/v1/weather/group").want(t, 200, `{"points":[`+strings.Join(all, ",")+`],"more":false}`)
-	a.get("/v1/weather/group?limit=2").want(t, 200, `{"points":[`+strings.Join(all[:2], ",")+`],"more":true}`)
+	first := decode[struct {
+		More bool
+		Next string
+	}](t, a.get("/v1/weather/group?limit=2").body)
+	if !first.More || !strings.HasPrefix(first.Next, "/v1/weather/group?cursor=") {
+		t.Errorf("the first page is %+v, want the address of the next one", first)
+	}
+	a.get(first.Next).want(t, 200, `{"points":[`+all[2]+`],"more":false}`)
+	a.get(first.Next, "Authorization: Bearer secret=2").wantProblem(t, badCursor)
+	a.get(strings.Replace(first.Next, "/group", "/keys", 1)).wantProblem(t, invalidInput) // which has no limit
 	a.get("/v1/weather/group?limit=3").want(t, 200, `{"points":[`+strings.Join(all, ",")+`],"more":false}`)
 	a.get("/v1/weather/group?site=nowhere").want(t, 200, `{"points":[],"more":false}`)
 	a.get("/v1/weather/group", "Authorization: Bearer secret=2").want(t, 200, `{"points":[],"more":false}`)

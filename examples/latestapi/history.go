@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/http"
-	"net/url"
 
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -22,10 +21,7 @@ func (s *server) history(w http.ResponseWriter, r request) error {
 		Order:  r.params.order(tsdb.NewestFirst),
 	}
 	size := r.params.integer("size", defaultPage, maxPage)
-	cursor, given := r.params.text("cursor")
-	if given && cursor == "" {
-		r.params.refuse("cursor", "empty", "left out for the first page")
-	}
+	cursor := r.params.cursor()
 	if err := r.params.check(); err != nil {
 		return err
 	}
@@ -36,20 +32,21 @@ func (s *server) history(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	answer := struct {
+	return write(w, struct {
 		Points []point `json:"points"`
 		Next   string  `json:"next,omitempty"`
-	}{page.points, ""}
-	if page.next != "" {
-		answer.Next = next(r.URL, page.next)
-		w.Header().Set("Link", "<"+answer.Next+`>; rel="next"`)
-	}
-	return write(w, answer)
+	}{page.points, link(w, r, page.next)})
 }
 
-// next returns the address of the page behind this one, with everything else that this one was asked with.
-func next(u *url.URL, cursor string) string {
-	query := u.Query()
+// link returns the address of the page behind this one, with everything else that this one was asked with, and puts it into the
+// Link header. It returns "" where there is no other page.
+func link(w http.ResponseWriter, r request, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	query := r.URL.Query()
 	query.Set("cursor", cursor)
-	return u.EscapedPath() + "?" + query.Encode()
+	address := r.URL.EscapedPath() + "?" + query.Encode()
+	w.Header().Set("Link", "<"+address+`>; rel="next"`)
+	return address
 }

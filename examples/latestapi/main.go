@@ -6,7 +6,7 @@
 //
 // README.md has a line of curl for each question and what it answers. In this folder main.go opens and closes everything and
 // flags.go is the command line; datasets.go has the schemas and reads the store, the handlers are in latest.go, group.go,
-// history.go and windows.go, on what server.go, params.go and problem.go do for all of them.
+// history.go, windows.go and index.go, on what server.go, params.go and problem.go do for all of them.
 package main
 
 import (
@@ -119,6 +119,7 @@ func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, 
 	}
 	srv := s.http()
 	fmt.Fprintf(stdout, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
+	printLines(stdout, lis.Addr().String(), o.demo)
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		fmt.Fprintln(stdout, "Stopping  requests under way may finish; Ctrl-C again ends at once")

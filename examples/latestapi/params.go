@@ -74,6 +74,15 @@ func (p *params) integer(name string, otherwise, most int) int {
 	return n
 }
 
+// cursor takes the cursor of a page; "" is the first page.
+func (p *params) cursor() string {
+	text, given := p.text("cursor")
+	if given && text == "" {
+		p.refuse("cursor", "empty", "left out for the first page")
+	}
+	return text
+}
+
 // leastTimeout is the shortest timeout that a client may set: with less no read can succeed.
 const leastTimeout = 10 * time.Millisecond
 

@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 	a.do(http.MethodPost, "/v1/weather/latest", "", "Content-Type:").wantProblem(t, bodyType)
 	a.get("/v1/wether/latest?"+at).wantProblem(t, noDataset)
 	a.get("/v1/weather/newest").wantProblem(t, noResource)
-	a.get("/").wantProblem(t, noResource)
+	a.get("/v2").wantProblem(t, noResource)
 	if n := a.conn.Counts().Calls[tsdbtest.ReadRows]; n != 0 {
 		t.Errorf("%d reads for requests that were refused", n)
 	}

@@ -64,20 +64,17 @@ type handler func(w http.ResponseWriter, r request) error
 
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	question := func(path string, methods map[string]handler) {
-		allowed := []string{http.MethodOptions}
-		for method, h := range methods {
-			mux.Handle(method+" "+path, s.guarded(h))
-			if allowed = append(allowed, method); method == http.MethodGet { // which takes HEAD as well
-				allowed = append(allowed, http.MethodHead)
-			}
+	allowed := map[string][]string{}
+	for _, q := range s.queries() {
+		mux.Handle(q.Method+" "+q.Path, s.guarded(q.answer))
+		if allowed[q.Path] = append(allowed[q.Path], q.Method); q.Method == http.MethodGet { // which takes HEAD as well
+			allowed[q.Path] = append(allowed[q.Path], http.MethodHead)
 		}
-		mux.Handle(path, s.otherMethod(allowed))
 	}
-	question("/v1/{dataset}/latest", map[string]handler{http.MethodGet: s.latest, http.MethodPost: s.latestMany})
-	question("/v1/{dataset}/group", map[string]handler{http.MethodGet: s.group})
-	question("/v1/{dataset}/history", map[string]handler{http.MethodGet: s.history})
-	question("/v1/{dataset}/windows", map[string]handler{http.MethodGet: s.windows})
+	for path, methods := range allowed {
+		mux.Handle(path, s.otherMethod(append(methods, http.MethodOptions)))
+	}
+	mux.HandleFunc("GET /{$}", s.root)
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("/healthz", s.otherMethod([]string{http.MethodGet, http.MethodHead, http.MethodOptions}))
@@ -95,7 +92,7 @@ func (s *server) guarded(h handler) http.Handler {
 	return s.edge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := tenant.FromContext(r.Context())
 		ds, ok := s.datasets[r.PathValue("dataset")]
-		if !ok {
+		if !ok && r.URL.Path != indexPath {
 			s.fail(w, r, noDataset.problem())
 			return
 		}

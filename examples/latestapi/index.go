@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// indexPath is the address of the list of queries and datasets.
+const indexPath = "/v1"
+
+// query is what can be asked at an address. All take timeout besides their parameters.
+type query struct {
+	Method     string   `json:"method"`
+	Path       string   `json:"path"`
+	Answers    string   `json:"answers"`
+	Key        string   `json:"key,omitempty"`        // which key fields it takes as parameters
+	Parameters []string `json:"parameters,omitempty"` // besides the key fields
+	answer     handler
+}
+
+// Which key fields a query takes.
+const (
+	wholeKey = "all fields"
+	someKey  = "the first fields, or none"
+)
+
+// queries returns everything that can be asked, for the handler, and for clients to read.
+func (s *server) queries() []query {
+	return []query{
+		{http.MethodGet, indexPath, "these queries, and the datasets", "", nil, s.index},
+		{http.MethodGet, "/v1/{dataset}/keys", "the keys of the entities that have points, page by page", someKey, []string{"size", "cursor"}, s.keys},
+		{http.MethodGet, "/v1/{dataset}/latest", "the latest point of an entity", wholeKey, []string{"max_stale"}, s.latest},
+		{http.MethodPost, "/v1/{dataset}/latest", `the latest points of {"keys":[…]}, up to 1000`, "", []string{"max_stale"}, s.latestMany},
+		{http.MethodGet, "/v1/{dataset}/group", "the latest point of each entity of a group, page by page or as lines", someKey, []string{"limit", "cursor"}, s.group},
+		{
+			http.MethodGet, "/v1/{dataset}/history", "the points of an entity, page by page", wholeKey,
+			[]string{"from", "to", "order", "size", "cursor"},
+			s.history,
+		},
+		{
+			http.MethodGet, "/v1/{dataset}/windows", "count, sum, mean, min, max, first and last by window of time", wholeKey,
+			[]string{"from", "to", "every", "zone", "order", "measures", "aggregates", "gaps"},
+			s.windows,
+		},
+	}
+}
+
+// shownDataset is a dataset as clients see it.
+type shownDataset struct {
+	Name     string   `json:"name"`
+	Key      []string `json:"key"`
+	Measures []string `json:"measures"`
+}
+
+// index answers GET: what can be asked, and of which datasets.
+func (s *server) index(w http.ResponseWriter, r request) error {
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	datasets := []shownDataset{}
+	for _, name := range slices.Sorted(maps.Keys(s.datasets)) {
+		datasets = append(datasets, shownDataset{name, s.datasets[name].fields(), s.datasets[name].measures()})
+	}
+	return write(w, struct {
+		Datasets []shownDataset `json:"datasets"`
+		Queries  []query        `json:"queries"`
+	}{datasets, s.queries()})
+}
+
+// root answers GET of the address without a path. It takes no token, and so names no dataset.
+func (s *server) root(w http.ResponseWriter, r *http.Request) {
+	if _, err := accepted(r, asJSON); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	err := write(w, struct {
+		Token   string  `json:"token"`
+		Queries []query `json:"queries"`
+	}{"Authorization: Bearer …", s.queries()})
+	if err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+// printLines prints lines of curl that can be run as they are; outside of the demo, in a shell whose TOKEN is one.
+func printLines(out io.Writer, addr string, demo bool) {
+	token, paths := `"Authorization: Bearer $TOKEN"`, []string{indexPath, "/v1/weather/keys", "/v1/weather/group"}
+	if demo {
+		token = "'Authorization: Bearer " + demoToken + "'"
+		paths = append(paths, "/v1/weather/latest?site=berlin&device=roof-7", "/v1/weather/history?site=berlin&device=roof-7&size=3",
+			"/v1/positions/group?company=stc&route=22")
+	}
+	for _, path := range paths {
+		fmt.Fprintf(out, "  curl -H %s 'http://%s%s'\n", token, addr, path)
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// A client that knows nothing finds the queries, the datasets and the keys, and what is listed is what the handlers take.
+func TestDiscovery(t *testing.T) {
+	a := newAPI(t)
+	for _, device := range []string{"a", "b", "c"} {
+		a.put(tsdb.NewEntity("berlin", device), 1)
+	}
+	a.put(tsdb.NewEntity("hamburg", "a"), 1)
+
+	type listed struct {
+		Datasets []shownDataset
+		Queries  []query
+	}
+	got := decode[listed](t, a.get("/v1").body)
+	if len(got.Datasets) != 2 || got.Datasets[1].Name != "weather" || strings.Join(got.Datasets[1].Key, " ") != "site device" {
+		t.Errorf("the datasets are %+v", got.Datasets)
+	}
+	a.get("/v1", "Authorization:").wantProblem(t, unauthorized)
+	a.get("/v1?x=1").wantProblem(t, invalidInput)
+	open := a.get("/", "Authorization:")
+	if root := decode[listed](t, open.body); len(root.Queries) != len(got.Queries) || root.Datasets != nil || strings.Contains(open.body, "weather") {
+		t.Errorf("/ is answered with %s, want the queries, and no datasets without a token", open.body)
+	}
+
+	for _, q := range got.Queries {
+		// ask asks with good parameters, but for one.
+		ask := func(name string) problem {
+			good := url.Values{}
+			if q.Key == wholeKey {
+				good = url.Values{"site": {"berlin"}, "device": {"a"}}
+			}
+			if slices.Contains(q.Parameters, "every") {
+				good["from"], good["to"], good["every"] = []string{"2026-06-01T00:00:00Z"}, []string{"2026-06-02T00:00:00Z"}, []string{"1h"}
+			}
+			good[name] = []string{"\x00"}
+			body := ""
+			if q.Method == http.MethodPost {
+				body = `{"keys":[{"site":"a","device":"b"}]}`
+			}
+			return decode[problem](t, a.do(q.Method, strings.Replace(q.Path, "{dataset}", "weather", 1)+"?"+good.Encode(), body).body)
+		}
+		for _, name := range append(q.Parameters, "timeout") {
+			if p := ask(name); p.Field != name && p.Type != problemTypes+badCursor.name {
+				t.Errorf("%s %s lists the parameter %s, and does not read it: %+v", q.Method, q.Path, name, p)
+			}
+		}
+		if p := ask("nonsense"); !strings.Contains(p.Field, "nonsense") {
+			t.Errorf("%s %s takes any parameter: %+v", q.Method, q.Path, p)
+		}
+	}
+
+	a.get("/v1/weather/keys").want(t, 200, `{"keys":[{"site":"berlin","device":"a"},{"site":"berlin","device":"b"},{"site":"berlin","device":"c"},{"site":"hamburg","device":"a"}]}`)
+	first := a.get("/v1/weather/keys?site=berlin&size=2")
+	next := decode[struct{ Next string }](t, first.body).Next
+	if !strings.HasPrefix(next, "/v1/weather/keys?cursor=") || first.Header.Get("Link") != "<"+next+`>; rel="next"` {
+		t.Errorf("the first page is %s, with the Link %s", first.body, first.Header.Get("Link"))
+	}
+	a.get(next).want(t, 200, `{"keys":[{"site":"berlin","device":"c"}]}`)
+	a.get(next, "Authorization: Bearer secret=2").wantProblem(t, badCursor)
+	a.get(strings.Replace(next, "site=berlin", "site=hamburg", 1)).wantProblem(t, badCursor)
+	a.get("/v1/weather/keys", "Authorization: Bearer secret=2").want(t, 200, `{"keys":[]}`)
+	a.get("/v1/weather/keys?site=berlin&device=a").wantProblem(t, invalidInput)
+	a.get("/v1/weather/keys?cursor=").wantProblem(t, invalidInput)
+}
+
+// The lines that the program prints can be run as they are.
+func TestPrintedLines(t *testing.T) {
+	for _, demo := range []bool{true, false} {
+		var out bytes.Buffer
+		printLines(&out, "127.0.0.1:8088", demo)
+		for line := range strings.Lines(out.String()) {
+			if !strings.HasPrefix(line, "  curl -H ") || strings.Count(line, "'")%2 != 0 || strings.Contains(line, "Bearer demo") != demo {
+				t.Errorf("the program prints %s", line)
+			}
+		}
+		if n := strings.Count(out.String(), "\n"); n < 3 {
+			t.Errorf("the program prints %d lines", n)
+		}
+	}
+}
