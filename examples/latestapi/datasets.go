@@ -219,7 +219,7 @@ func (s served[T]) pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, si
 	got, err := s.schema.For(s.store, id).PageEntities(ctx, p, size, cursor)
 	keys := make([]key, len(got.Entities))
 	for i, e := range got.Entities {
-		keys[i] = key{s.names, e.Parts()}
+		keys[i] = s.keyOf(e)
 	}
 	return keys, got.Next, err
 }

@@ -41,7 +41,7 @@ func (s *server) group(w http.ResponseWriter, r request) error {
 
 // keys answers GET: the keys of the entities below the first fields of a key, or of all of them, page by page.
 func (s *server) keys(w http.ResponseWriter, r request) error {
-	prefix := r.params.prefix(r.dataset.fields())
+	prefix := r.params.prefix(r.dataset)
 	size := r.params.integer("size", defaultPage, maxPage)
 	cursor := r.params.cursor()
 	if err := r.params.check(); err != nil {
