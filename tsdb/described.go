@@ -3,6 +3,7 @@ package tsdb
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
@@ -30,6 +31,8 @@ func (d *dataset) entry() catalog.Dataset {
 		Classes:   classes,
 		Head:      d.entryHead(),
 		Rollups:   d.entryRollups(),
+
+		RollupAges: d.entryRollupAges(),
 	}
 }
 
@@ -97,6 +100,13 @@ func describe(e catalog.Dataset) (*dataset, error) {
 		return nil, err
 	}
 	if err := d.withRollups(e.Rollups); err != nil {
+		return nil, err
+	}
+	ages := make(map[string]time.Duration, len(e.RollupAges))
+	for class := range e.RollupAges {
+		ages[class] = e.RollupAge(class)
+	}
+	if err := d.withRollupAges(ages); err != nil {
 		return nil, err
 	}
 	d.withChoices()

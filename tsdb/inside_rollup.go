@@ -40,6 +40,9 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 		Table:   r.rows,
 		Take:    r.take,
 		Rollups: make([]inside.Rollup, len(d.rollups)),
+
+		RollupAge:         r.rollupAge,
+		ShortestRollupAge: d.shortestRollupAge(),
 	}
 	for i := range d.rollups {
 		u := &d.rollups[i]

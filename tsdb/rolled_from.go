@@ -18,7 +18,7 @@ func (d *dataset) checkSources(listed []Rollup) error {
 		from, classes := Rollup(nil), d.classes
 		for j := range i {
 			if u := &d.rollups[j]; u.Name == d.rollups[i].From {
-				from, classes = listed[j], []class{u.class}
+				from, classes = listed[j], d.keptRollups(u)
 			}
 		}
 		kept := make([]gc.Policy, len(classes))
@@ -30,4 +30,15 @@ func (d *dataset) checkSources(listed []Rollup) error {
 		}
 	}
 	return nil
+}
+
+// keptRollups returns the classes by which a rollup of some tenant may expire: its own, and those by which tenants' rollups do.
+func (d *dataset) keptRollups(u *rolled) []class {
+	kept := []class{u.class}
+	for i := range d.classes {
+		if age := d.classes[i].rollupAge; age > 0 {
+			kept = append(kept, class{Class: gc.Class{Name: d.classes[i].Name, Policy: gc.MaxAge(age)}})
+		}
+	}
+	return kept
 }

@@ -52,9 +52,21 @@ type SchemaOptions struct {
 	// Writer are written in the class of when they are sent. A class that a profile names and the list does not have is not
 	// heeded: deploy programs with a new class before profiles name it.
 	//
-	// Reads filter by each class, and look as far back as the longest one keeps. Rollups keep the class that they declare; those
-	// that are derived are not computed any more where points have expired in the shortest.
+	// Reads filter by each class, and look as far back as the longest one keeps. Rollups keep the class that they declare, within
+	// RollupAges; those that are derived are not computed any more where points have expired in the shortest.
 	Classes []gc.Class
+	// RollupAges says how long rollups of a tenant are kept at most, by the name of the class that the tenant's points are written
+	// in: Retention or one of Classes. Without it a tenant whose points are kept for 30 days has hourly means for as long as the
+	// rollup's own class says. A bucket is kept from its start on, for the shorter of the two ages; a class that the map does
+	// not name, and nil, leave rollups their own. An age is in whole seconds, at least that of the class's points, and longer than
+	// any bucket that is computed from another rollup, and its lateness.
+	//
+	// The class is the one that the profile names now, known within ClassesWithin, whenever a bucket was written: a tenant that is
+	// moved to a class with a shorter age loses what is older. Buckets disappear from reads at the moment, as points do, and
+	// events for them are rejected with ErrExpired. Families are shared by all tenants, so Bigtable does not collect them: a
+	// rollup.Worker deletes them, once a day. Until then they are hidden. Ensure changes no age that is stored; a plan of package
+	// retention does.
+	RollupAges map[string]time.Duration
 	// Older lists classes that points were written in before, and are still read from until they expire.
 	Older []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
@@ -153,6 +165,8 @@ type class struct {
 	age     time.Duration
 	bounded bool
 	choice  bool // tenants can be put in it
+	// rollupAge is how long rollups of tenants in it are kept at most; 0 for their own age.
+	rollupAge time.Duration
 }
 
 // Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of
@@ -223,6 +237,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	}
 	s.listed = slices.Clone(opts.Rollups)
 	if err := s.withRollups(rollups); err != nil {
+		return nil, err
+	}
+	if err := s.withRollupAges(opts.RollupAges); err != nil {
 		return nil, err
 	}
 	if err := s.checkSources(s.listed); err != nil {

@@ -22,6 +22,7 @@ func (a *app) tenantsShow() *cli.Command {
 			var shown struct {
 				Tenant  tenant.ID        `json:"tenant"`
 				Profile *tenants.Profile `json:"profile"`
+				Kept    []tenants.Kept   `json:"kept"`
 				Erasure *tenants.Report  `json:"erasure"`
 			}
 			shown.Tenant = id
@@ -30,6 +31,9 @@ func (a *app) tenantsShow() *cli.Command {
 			case err == nil:
 				shown.Profile = &p
 			case !errors.Is(err, tsdb.ErrNotFound) && !errors.Is(err, tenants.ErrErased):
+				return err
+			}
+			if shown.Kept, err = tenants.KeptFor(ctx, store, id); err != nil && !errors.Is(err, tenants.ErrErased) {
 				return err
 			}
 			r, err := tenants.Erasure(ctx, store, id)
@@ -47,6 +51,13 @@ func (a *app) tenantsShow() *cli.Command {
 					for _, dataset := range slices.Sorted(maps.Keys(p.Classes)) {
 						fmt.Fprintf(w, "Retention of %s\t%s\n", dataset, p.Classes[dataset])
 					}
+				}
+				for _, k := range shown.Kept {
+					text := "points " + k.Points
+					for _, u := range k.Rollups {
+						text += ", rollup " + u.Name + " " + u.Policy
+					}
+					fmt.Fprintf(w, "Kept of %s\tclass %s: %s\n", k.Dataset, k.Class, text)
 				}
 				if shown.Erasure != nil {
 					fmt.Fprintf(w, "\n%s\n", shown.Erasure)

@@ -43,6 +43,8 @@ type Dataset struct {
 	Classes   []Class  `json:"classes"`         // the one that is written first
 	Head      *Head    `json:"head,omitempty"`
 	Rollups   []Rollup `json:"rollups,omitempty"`
+	// RollupAges are how long rollups of tenants in a class are kept at most, as policies by class; missing for their own age.
+	RollupAges map[string]string `json:"rollup_ages,omitempty"`
 }
 
 // Head is what the catalogue knows of a dataset's head rows.
@@ -169,7 +171,7 @@ func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 // Write stores d where the catalogue still holds what old says: nothing for the zero Entry. It reports false, and changes
 // nothing, where another process was faster.
 func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
-	doc, err := merged(old.document, d)
+	doc, err := d.document(old.document)
 	if err != nil {
 		return false, err
 	}
@@ -222,6 +224,9 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 				differ("policy of retention class "+c.Name, c.Policy, s.Policy)
 			}
 		}
+	}
+	for _, age := range d.rollupAges(&o) {
+		differ("age of rollups of tenants in retention class "+age[0], age[1], age[2])
 	}
 	return append(diffs, d.rollups(&o)...)
 }

@@ -44,6 +44,16 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
+		covers: []string{"tenants.KeptFor"}, requests: map[string]shape{"read": always(2)}, seen: always(2),
+		run: func(w *world, _ int) func() {
+			w.onboard(acme, tenants.Profile{Name: "Acme Ltd."}, tenants.OnboardOptions{})
+			return func() {
+				_, err := tenants.KeptFor(w.ctx, w.store, acme)
+				w.ok(err)
+			}
+		},
+	},
+	{
 		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(2, 4).from(each(1, 4))}, seen: each(1, 1),
 		run: func(w *world, n int) func() {
 			for _, id := range several(n) {

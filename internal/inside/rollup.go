@@ -18,6 +18,10 @@ type Repository struct {
 	Space     rowkey.Space // of the points; its CheckPath and CheckPrefix hold for the rollups' rows too
 	Precision rowkey.Precision
 	Rollups   []Rollup // as the schema lists them
+	// RollupAge returns how long the tenant's rollups are kept at most by its class; 0 for as long as their own classes say.
+	// ShortestRollupAge is the shortest of all classes, 0 for none.
+	RollupAge         func(context.Context) (time.Duration, error)
+	ShortestRollupAge time.Duration
 	// Whole returns the oldest time, in whole milliseconds, from which on no point has expired in any class; 0 where none does.
 	Whole func(now time.Time) int64
 	// Arrival refuses a time that is too late or too early to be written by the schema's limits; what has expired passes.
@@ -41,8 +45,16 @@ type Rollup struct {
 	Rows       rowkey.Space
 	Marks      rowkey.Space // of a derived one
 	Families   Families
-	Age        time.Duration // of the retention class, from a bucket's start
+	Age        time.Duration // of the retention class, or by that of the tenant, from a bucket's start
 	Bounded    bool          // it has one
+}
+
+// Within returns the rollup as it is kept for some time at most; 0 for as long as its class says.
+func (r Rollup) Within(age time.Duration) Rollup {
+	if age > 0 && (!r.Bounded || age < r.Age) {
+		r.Age, r.Bounded = age, true
+	}
+	return r
 }
 
 // Families are the column families of a rollup.

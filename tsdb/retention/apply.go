@@ -1,7 +1,6 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -166,7 +165,7 @@ func (a *applier) admit(have actual, items []Item) error {
 	var refused, lacks []string
 	for _, i := range slices.Concat(a.plan.Items, items) {
 		if i.Destructive {
-			known[i.Family], known[i.Class] = true, true
+			known[i.Family], known[i.allowedBy()] = true, true
 		}
 	}
 	delete(known, "")
@@ -187,9 +186,9 @@ func (a *applier) admit(have actual, items []Item) error {
 		return err
 	}
 	for _, i := range items {
-		if i.Destructive && !slices.Contains(a.opts.Allow, i.Family) && (i.Class == "" || !slices.Contains(a.opts.Allow, i.Class)) {
-			refused = append(refused, i.Family+" ("+i.policies()+")")
-			if name := cmp.Or(i.Class, i.Family); !slices.Contains(lacks, name) {
+		if i.Destructive && !slices.Contains(a.opts.Allow, i.allowedBy()) && (i.Family == "" || !slices.Contains(a.opts.Allow, i.Family)) {
+			refused = append(refused, strings.TrimSuffix(i.subject()+" ("+i.policies()+")", " ()"))
+			if name := i.allowedBy(); !slices.Contains(lacks, name) {
 				lacks = append(lacks, name)
 			}
 		}
@@ -206,6 +205,11 @@ func (a *applier) asDeclared(name string, items []Item) bool {
 	for _, w := range a.want {
 		if of(w.Name, w.Class.Name) {
 			return !slices.ContainsFunc(items, func(i Item) bool { return of(i.Family, i.Class) })
+		}
+	}
+	for _, d := range a.plan.Declared {
+		if d.Name == name {
+			return !slices.ContainsFunc(items, func(i Item) bool { return i.Dataset == name })
 		}
 	}
 	return false

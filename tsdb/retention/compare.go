@@ -200,6 +200,9 @@ func (c *comparison) sources(d catalog.Dataset) {
 		for _, finer := range d.Rollups {
 			if finer.Name == r.From {
 				classes = []catalog.Class{finer.Class}
+				for _, class := range slices.Sorted(maps.Keys(d.RollupAges)) {
+					classes = append(classes, catalog.Class{Name: class, Policy: d.RollupAges[class]})
+				}
 			}
 		}
 		kept := make([]gc.Policy, len(classes))
@@ -236,7 +239,8 @@ func (c *comparison) dataset(d catalog.Dataset) {
 	if d.Same(e.Dataset) {
 		return
 	}
-	i := Item{Kind: Record, Dataset: d.Name}
+	i := Item{Kind: Record, Dataset: d.Name, Notes: shortened(d, e.Dataset)}
+	i.Destructive = len(i.Notes) > 0
 	for _, text := range d.Differences(e.Dataset) {
 		i.Notes = append(i.Notes, sentence(text))
 	}
@@ -246,7 +250,7 @@ func (c *comparison) dataset(d catalog.Dataset) {
 	c.items = append(c.items, i)
 }
 
-// withPolicies returns a dataset as it is stored, with the policies that a program declares for its classes.
+// withPolicies returns a dataset as it is stored, with the policies, and the ages of rollups, that a program declares for its classes.
 func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
 	stored.Classes, stored.Rollups = slices.Clone(stored.Classes), slices.Clone(stored.Rollups)
 	for i := range stored.Classes {
@@ -264,6 +268,16 @@ func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
 			}
 		}
 	}
+	var ages map[string]string
+	for _, c := range stored.Classes {
+		if age, ok := declared.RollupAges[c.Name]; ok {
+			if ages == nil {
+				ages = map[string]string{}
+			}
+			ages[c.Name] = age
+		}
+	}
+	stored.RollupAges = ages
 	return stored
 }
 

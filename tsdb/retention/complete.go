@@ -37,6 +37,7 @@ func (a *applier) noteComplete(ctx context.Context, have actual) (again bool, er
 			}
 			longer(from, c, stored, until, have.families[c.Name+".s"], have.families[c.Name+".n"], have.families[c.Name+".x"])
 		}
+		longerRollups(from, d, old.Dataset, until)
 		if len(from) > 0 {
 			again = true
 			written, err := catalog.WriteComplete(ctx, a.Table, old, from)

@@ -33,6 +33,10 @@ type Forecast struct {
 	// small tenants may be missing; Unmet is about what they have together. Classes and Whole count it.
 	Holdings []Holding `json:"holdings"`
 	Unmet    Estimate  `json:"unmet"` // bytes
+	// Kept says of each dataset with rollups, a line for each class in which points are written, how long points and rollups are
+	// kept. The figures go by the policies of families alone: what workers delete earlier, by SchemaOptions.RollupAges, counts as
+	// kept.
+	Kept []string `json:"kept,omitempty"`
 
 	sample *sample // nil for one that was read from JSON
 }
@@ -196,7 +200,9 @@ func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (
 	if err := s.read(ctx); err != nil {
 		return nil, err
 	}
-	return s.forecast(), nil
+	f := s.forecast()
+	f.Kept = agesOf(known)
+	return f, nil
 }
 
 // Drop is what a change of a class's policy would remove that the policy of now keeps.

@@ -102,6 +102,7 @@ func (f *Forecast) String() string {
 	if f.Unmet.Value > 0 {
 		fmt.Fprintf(&b, "Besides, %s of tenants that the sample did not meet, or of which it cannot tell.\n", f.Unmet.text(size))
 	}
+	writeAges(&b, f.Kept)
 	return trimmed(b.String())
 }
 

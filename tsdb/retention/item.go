@@ -1,6 +1,9 @@
 package retention
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Kind is what an Item of a plan is about.
 type Kind string
@@ -70,6 +73,9 @@ func (i Item) String() string {
 
 // is is the same for items about the same family or dataset.
 func (i Item) is() [2]string { return [2]string{i.Family, i.Dataset} }
+
+// allowedBy is the name that allows the item where it is destructive.
+func (i Item) allowedBy() string { return cmp.Or(i.Class, i.Family, i.Dataset) }
 
 // subject is what the item is about.
 func (i Item) subject() string {

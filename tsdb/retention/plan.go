@@ -190,12 +190,12 @@ func (p *Plan) Drifted() bool {
 	})
 }
 
-// Destructive returns the names that ApplyOptions.Allow must have for the plan to be applied: retention classes, and families
-// that belong to none.
+// Destructive returns the names that ApplyOptions.Allow must have for the plan to be applied: retention classes, families that
+// belong to none, and datasets whose rollups are kept for less by SchemaOptions.RollupAges.
 func (p *Plan) Destructive() []string {
 	var names []string
 	for _, i := range p.document().Items {
-		if name := cmp.Or(i.Class, i.Family); i.Destructive && !slices.Contains(names, name) {
+		if name := i.allowedBy(); i.Destructive && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

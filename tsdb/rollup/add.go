@@ -99,9 +99,14 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 	if err := in.Admit(ctx); err != nil {
 		return inside.Repository{}, nil, err
 	}
-	for i := range in.Rollups {
-		if u := &in.Rollups[i]; u.Definition == any(a.rollup) {
-			return in, u, nil
+	age, err := in.RollupAge(ctx)
+	if err != nil {
+		return inside.Repository{}, nil, err
+	}
+	for _, u := range in.Rollups {
+		if u.Definition == any(a.rollup) {
+			u = u.Within(age)
+			return in, &u, nil
 		}
 	}
 	return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(a.rollup.name), "one that the SchemaOptions.Rollups of the repository's schema list")
@@ -123,7 +128,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 		return placed{}, invalid.New(ErrInvalid, "time", stamp(t), "in a bucket that starts at or after 1970-01-01T00:00:00Z and far from the end of time")
 	}
 	if u.Bounded && start.Before(now.Add(-u.Age)) {
-		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that the retention class %s keeps", u.Class.Name))
+		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that starts at most %v ago, as the retention class %s or that of the tenant keeps", u.Age, u.Class.Name))
 	}
 	event := addition.Event{Bucket: bucket, Numbers: make([]addition.Number, len(a.rollup.measures))}
 	for i := range a.rollup.measures {

@@ -25,6 +25,7 @@ type level[T any] struct {
 	at     inside.Rollup
 	source *level[T] // nil for the points
 	stored *catalog.Entry
+	age    time.Duration // for which the tenant's class keeps rollups at most; 0 for their own age
 }
 
 // levels returns the rollups of a repository's schema, finer ones before those that are computed from them. With single all
@@ -42,13 +43,17 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 	if err != nil {
 		return in, nil, err
 	}
+	age, err := in.RollupAge(ctx)
+	if err != nil {
+		return in, nil, err
+	}
 	var out []*level[T]
 	for _, r := range in.Rollups {
 		def, ok := r.Definition.(*Rollup[T])
 		if !ok {
 			continue // of another type: For could not have been given it
 		}
-		l := &level[T]{Rollup: def, repo: repo, table: in.Table, in: in, at: r, stored: &stored}
+		l := &level[T]{Rollup: def, repo: repo, table: in.Table, in: in, at: r.Within(age), stored: &stored, age: age}
 		for _, finer := range out {
 			if finer.name == def.opts.From {
 				l.source = finer
@@ -75,19 +80,22 @@ func (s span) empty() bool { return s.from >= s.to }
 func (l *level[T]) rowOf(ms int64) int64 { return l.entry.Row(ms) }
 
 // oldest returns from when on buckets are visible.
-func (l *level[T]) oldest(now time.Time) int64 {
-	if !l.at.Bounded {
+func (l *level[T]) oldest(now time.Time) int64 { return oldest(l.at, now) }
+
+func oldest(r inside.Rollup, now time.Time) int64 {
+	if !r.Bounded {
 		return 0
 	}
-	return milli(now.Add(-l.at.Age))
+	return milli(now.Add(-r.Age))
 }
 
 // computable returns from when on buckets can be computed: before, what they come from may have expired in part, or does
-// while it is read, by the policies that are declared, those that are stored, or shorter ones of before.
+// while it is read, by the policies that are declared, those that are stored, or shorter ones of before. Of a finer rollup the
+// shortest age of any class counts, as the tenant may have been in that.
 func (l *level[T]) computable(now time.Time) int64 {
 	later := now.Add(l.table.Timeouts().Scan)
 	if l.source != nil {
-		return max(l.source.oldest(later), l.stored.CompleteFrom(l.source.entry.Class.Name, later))
+		return max(oldest(l.source.at.Within(l.in.ShortestRollupAge), later), l.stored.CompleteFrom(l.source.entry.Class.Name, later))
 	}
 	return max(l.in.Whole(later), l.stored.PointsCompleteFrom(later))
 }

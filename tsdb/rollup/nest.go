@@ -77,7 +77,7 @@ func outlived(r *catalog.Rollup, grid window.Grid, kept []gc.Policy) error {
 		}
 		what := "the retention of the points"
 		if r.From != "" {
-			what = "Retention of " + invalid.Quote(r.From)
+			what = "Retention of " + invalid.Quote(r.From) + ", or RollupAges,"
 		}
 		return invalid.New(ErrInvalid, what, age.String(), "more than the longest bucket and its lateness, "+least.String()+
 			": what a bucket is computed from must not expire before it is closed")

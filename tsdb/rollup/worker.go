@@ -46,6 +46,9 @@ type Job interface {
 	derived() []string // the names of its derived rollups
 	// pass works on one tenant, and reports whether there were any marks.
 	pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error)
+	// ages reports whether tenants' rollups may expire before their families' policies say, and trim deletes what has so.
+	ages() bool
+	trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error)
 }
 
 // Of returns the work of keeping the derived rollups of a schema.
@@ -62,6 +65,10 @@ type job[T any] struct{ *tsdb.Schema[T] }
 // number of workers may run, in any processes: they do no harm to each other, and none is needed for reads to be right. Each
 // pass begins with another tenant, at random, so that workers that run at once share the computing; each of them reads all
 // marks. It is safe for concurrent use.
+//
+// Once a day it deletes the buckets of tenants that have expired by SchemaOptions.RollupAges, also of rollups that are not
+// derived. That makes the service scan the rollups of such tenants, and costs a request for 500 rows that lose something and
+// another one that writes to them.
 type Worker struct {
 	store *tsdb.Store
 	in    inside.Store
@@ -71,6 +78,8 @@ type Worker struct {
 	mu    sync.Mutex
 	known []tenant.ID        // that the table has, in order
 	busy  map[tenant.ID]bool // those that had marks in the last pass
+
+	trimAt map[tenant.ID]time.Time // when to look for expired buckets again
 }
 
 // NewWorker returns a worker on the derived rollups of schemas. It does nothing by itself: Run does, and Pass.
@@ -137,6 +146,8 @@ type Pass struct {
 	Marks, Waiting int
 	// Failed is how many rows, and tenants, could not be done; the next pass tries again.
 	Failed int
+	// Trimmed is of how many rows expired buckets were deleted, by SchemaOptions.RollupAges.
+	Trimmed int
 }
 
 // pass is one under way.
@@ -214,6 +225,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 		})
 	}
 	working.Wait()
+	w.trims(ctx, ids, p)
 	if ctx.Err() != nil {
 		return p.done, cause.Of(ctx)
 	}

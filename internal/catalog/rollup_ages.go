@@ -1,0 +1,115 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+)
+
+// The ages of rollups stand beside the classes, and not within them: an older program that writes the classes anew keeps members
+// of the dataset that it does not know, and only those.
+
+// RollupAge returns how long rollups of tenants in a class are kept at most, 0 for as long as their own classes say. An age that
+// does not parse is one of a newer program, and the shortest that there can be: no rollup is shown for longer than it should be.
+func (d *Dataset) RollupAge(class string) time.Duration {
+	text, ok := d.RollupAges[class]
+	if !ok {
+		return 0
+	}
+	if policy, err := gc.Parse(text); err == nil {
+		if age, bounded, err := policy.PointAge(); err == nil && bounded {
+			return age
+		}
+	}
+	return time.Second
+}
+
+// ShortestRollupAge is the shortest RollupAge of all classes, 0 for none.
+func (d *Dataset) ShortestRollupAge() (shortest time.Duration) {
+	for class := range d.RollupAges {
+		if age := d.RollupAge(class); shortest == 0 || age < shortest {
+			shortest = age
+		}
+	}
+	return shortest
+}
+
+// rollupAges lists the classes for which the ages of rollups differ, and how.
+func (d *Dataset) rollupAges(o *Dataset) (diffs [][3]string) {
+	both := maps.Clone(d.RollupAges)
+	if both == nil {
+		both = map[string]string{}
+	}
+	maps.Copy(both, o.RollupAges)
+	for _, class := range slices.Sorted(maps.Keys(both)) {
+		if !slices.ContainsFunc(o.Classes, func(c Class) bool { return c.Name == class }) {
+			continue // the class itself is new
+		}
+		declared, stored := cmp.Or(d.RollupAges[class], "each rollup's own"), cmp.Or(o.RollupAges[class], "each rollup's own")
+		if declared != stored {
+			diffs = append(diffs, [3]string{class, declared, stored})
+		}
+	}
+	return diffs
+}
+
+// document returns the dataset as it takes the place of a document, whose ages of rollups it may have none of.
+func (d *Dataset) document(old []byte) ([]byte, error) {
+	doc, err := merged(old, d)
+	if err != nil || old == nil || len(d.RollupAges) > 0 {
+		return doc, err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &all); err != nil {
+		return nil, err
+	}
+	if _, ok := all["rollup_ages"]; !ok {
+		return doc, nil
+	}
+	delete(all, "rollup_ages")
+	return json.Marshal(all)
+}
+
+// Keeping is how long what tenants in one class of a dataset have is kept, as policies.
+type Keeping struct {
+	Class, Points string
+	Rollups       []RollupKeeping
+}
+
+// RollupKeeping is how long their buckets of one rollup are kept.
+type RollupKeeping struct{ Name, Policy string }
+
+// Keeping returns how long what tenants in a class have is kept, by the class and by the rollups. A class that no tenant can be
+// in is taken for the default one.
+func (d *Dataset) Keeping(class string) Keeping {
+	if len(d.Classes) == 0 {
+		return Keeping{}
+	}
+	i := max(0, slices.IndexFunc(d.Classes, func(c Class) bool { return c.Name == class && c.Choice }))
+	k := Keeping{Class: d.Classes[i].Name, Points: d.Classes[i].Policy}
+	age := d.RollupAge(k.Class)
+	for _, r := range d.Rollups {
+		policy := r.Class.Policy
+		if age > 0 {
+			own, err := gc.Parse(policy)
+			if at, bounded, ageErr := own.PointAge(); err == nil && ageErr == nil && (!bounded || age < at) {
+				policy = gc.MaxAge(age).String()
+			}
+		}
+		k.Rollups = append(k.Rollups, RollupKeeping{r.Name, policy})
+	}
+	return k
+}
+
+// String returns it for people: "points maxage=30d, rollup hour maxage=60d".
+func (k Keeping) String() string {
+	text := "points " + k.Points
+	for _, r := range k.Rollups {
+		text += ", rollup " + r.Name + " " + r.Policy
+	}
+	return text
+}

@@ -1,0 +1,91 @@
+package retention_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// rollupAge keeps rollups of tenants in d7 for some days.
+func rollupAge(n int) func(*tsdb.SchemaOptions) {
+	return func(o *tsdb.SchemaOptions) { o.RollupAges = map[string]time.Duration{"d7": time.Duration(n) * day} }
+}
+
+// daily keeps a rollup by hour, and one by day that is computed from it.
+func daily(c gc.Class) func(*tsdb.SchemaOptions) {
+	return func(o *tsdb.SchemaOptions) {
+		hourly(c)(o)
+		measures := []rollup.Measure[float64]{{Name: "v", Of: func(v float64) (float64, bool) { return v, true }, Decimals: 2, Max: 100}}
+		o.Rollups = append(o.Rollups, rollup.MustDefine("day", window.Every(day), measures, rollup.Options{From: "hour", Retention: c}))
+	}
+}
+
+// TestRollupAges: an age that is stored is changed by a plan alone. One that deletes has to be allowed; one that keeps more notes
+// what is lost; each plan, and a forecast, states how long points and rollups are kept.
+func TestRollupAges(t *testing.T) {
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	never := class("keep", gc.Never())
+	with := func(ages ...func(*tsdb.SchemaOptions)) tsdb.Dataset {
+		return define(t, "readings", days("d30", 30), append([]func(*tsdb.SchemaOptions){choice(days("d7", 7)), daily(never)}, ages...)...)
+	}
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }}, with())
+	var got strings.Builder
+	for _, step := range []struct {
+		what        string
+		want        tsdb.Dataset
+		destructive bool
+	}{
+		{"an age", with(rollupAge(60)), true},
+		{"a longer one", with(rollupAge(90)), false},
+		{"a shorter one", with(rollupAge(30)), true},
+		{"none", with(), false},
+	} {
+		now = now.Add(day)
+		err := store.Ensure(t.Context(), step.want)
+		if _, ok := errors.AsType[*tsdb.ConflictError](err); !ok || !strings.Contains(err.Error(), "age of rollups of tenants in retention class d7") {
+			t.Errorf("%s: Ensure: %v, want a conflict", step.what, err)
+		}
+		p := plan(t, store, step.want)
+		if got := len(p.Destructive()) > 0; got != step.destructive {
+			t.Errorf("%s: destructive %v, want %v:\n%v", step.what, got, step.destructive, p)
+		}
+		if step.destructive {
+			if _, err := p.Apply(t.Context(), store, retention.ApplyOptions{}); !errors.Is(err, retention.ErrNotAllowed) {
+				t.Errorf("%s: applied without leave: %v", step.what, err)
+			}
+		}
+		for range 2 { // the second time there is nothing left to do
+			apply(t, store, p, p.Destructive()...)
+		}
+		if err := store.Ensure(t.Context(), step.want); err != nil {
+			t.Errorf("%s: Ensure after Apply: %v", step.what, err)
+		}
+		if left := plan(t, store, step.want); !left.Empty() {
+			t.Errorf("%s: after Apply there is left to do:\n%v", step.what, left)
+		}
+		own := catalogue(t, table)
+		fmt.Fprintf(&got, "# %s\n%v", step.what, p)
+		for _, cell := range slices.Sorted(maps.Keys(own)) {
+			if strings.HasPrefix(cell, "!dataset#") {
+				fmt.Fprintf(&got, "  %q %q\n", cell, own[cell])
+			}
+		}
+	}
+	golden(t, "rollup_ages.golden", []byte(got.String()))
+	apply(t, store, plan(t, store, with(rollupAge(60))), "readings")
+	f, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{})
+	if err != nil || !strings.Contains(f.String(), "readings, class d7: points maxage=7d, rollup hour maxage=60d, rollup day maxage=60d") {
+		t.Errorf("the forecast does not state how long rollups are kept: %v\n%v", err, f)
+	}
+}

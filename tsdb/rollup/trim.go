@@ -1,0 +1,180 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+const (
+	// trimEvery is how often a worker looks for expired buckets of a tenant: each look makes the service scan the tenant's rollups.
+	trimEvery = 24 * time.Hour
+	// trimAgain is when it looks again where that failed.
+	trimAgain = time.Hour
+	// trimPage is how many rows with expired buckets are read, and written, at once.
+	trimPage = 500
+	// trimCells is how many cells of a row are looked at: more than there are columns of buckets.
+	trimCells = 200
+)
+
+// trims deletes what has expired of the rollups of tenants whose class sets an age for them. Column families cannot: all tenants
+// share those of a rollup.
+func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
+	var jobs []Job
+	for _, j := range w.jobs {
+		if j.ages() {
+			jobs = append(jobs, j)
+		}
+	}
+	if len(jobs) == 0 {
+		return
+	}
+	now := w.in.Clock()
+	w.mu.Lock()
+	next := make(map[tenant.ID]time.Time, len(ids)) // without tenants that are gone
+	var due []tenant.ID
+	for _, id := range ids {
+		if at, ok := w.trimAt[id]; ok && now.Before(at) && at.Sub(now) <= trimEvery {
+			next[id] = at
+			continue
+		}
+		next[id] = now.Add(trimEvery)
+		due = append(due, id)
+	}
+	w.trimAt = next
+	w.mu.Unlock()
+	places := make(chan struct{}, w.opts.Width)
+	var working sync.WaitGroup
+	for _, id := range due {
+		places <- struct{}{}
+		working.Go(func() {
+			defer func() { <-places }()
+			for _, j := range jobs {
+				if ctx.Err() != nil || w.trim(ctx, j, id, p) {
+					continue
+				}
+				w.mu.Lock()
+				w.trimAt[id] = now.Add(trimAgain)
+				w.mu.Unlock()
+			}
+		})
+	}
+	working.Wait()
+}
+
+// trim reports whether it has deleted all that has expired.
+func (w *Worker) trim(ctx context.Context, j Job, id tenant.ID, p *pass) bool {
+	rows, err := j.trim(tenant.NewContext(ctx, id), w.store, id)
+	p.count(func(p *Pass) { p.Trimmed += rows })
+	if err == nil || errors.Is(err, tsdb.ErrErased) { // the erasure takes all its rows
+		return true
+	}
+	if ctx.Err() == nil {
+		p.fail(fmt.Errorf("rollup: delete what has expired of tenant %s, dataset %s: %w", id, j.Name(), err))
+	}
+	return false
+}
+
+// ages reports whether a class of the schema sets an age for rollups.
+func (j job[T]) ages() bool {
+	d, err := inside.OfDataset(j.Schema)
+	return err == nil && len(d.Entry.RollupAges) > 0
+}
+
+// trim deletes what has expired of the tenant's rollups by the age that its class sets, and returns of how many rows.
+func (j job[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error) {
+	_, all, err := levels(ctx, j.For(store, id), true)
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range all {
+		if l.age == 0 || l.at.Age < l.age {
+			continue // its families' policy does it
+		}
+		for _, rng := range l.at.Rows.Under("") {
+			for !rng.Empty() {
+				var n int
+				if n, rng, err = l.trimPage(ctx, rng); err != nil {
+					return rows, err
+				}
+				rows += n
+			}
+		}
+	}
+	return rows, nil
+}
+
+// trimPage deletes what has expired in the first rows of a range that hold any such thing, and returns what is left of it.
+func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, next rowkey.Range, err error) {
+	now, err := l.in.Store.Confirmed(ctx)
+	if err != nil {
+		return 0, next, err
+	}
+	oldest := l.oldest(now)
+	cutoff := bigtable.Timestamp(oldest * 1000)
+	filter := bigtable.ChainFilters(
+		bigtable.FamilyFilter(regexp.QuoteMeta(l.entry.Class.Name)+`\.[snxc]`),
+		bigtable.TimestampRangeFilterMicros(0, cutoff),
+		bigtable.LatestNFilter(1),
+		bigtable.CellsPerRowLimitFilter(trimCells),
+		bigtable.StripValueFilter(),
+	)
+	read, last := 0, ""
+	var entries []bt.Entry
+	err = l.scan(ctx, rng, filter, trimPage, false, func(row bigtable.Row) (bool, error) {
+		read, last = read+1, row.Key()
+		if _, start, ok := l.at.Rows.Split(row.Key()); ok {
+			entries = append(entries, l.trimming(row, start+l.entry.Span <= oldest, cutoff))
+		}
+		return true, nil
+	})
+	if err != nil {
+		return 0, next, err
+	}
+	if read == trimPage {
+		next = rng.After(last)
+	}
+	if len(entries) == 0 {
+		return 0, next, nil
+	}
+	if err := l.in.Admit(ctx); err != nil {
+		return 0, next, err
+	}
+	for _, out := range l.table.Bulk(ctx, entries) {
+		if out.State == bt.Stored {
+			rows++
+		} else if err == nil {
+			err = l.in.Store.Explain(out.Err)
+		}
+	}
+	return rows, next, err
+}
+
+// trimming returns the entry that deletes the cells of a row that are older than cutoff, or, where all its buckets are, the row.
+func (l *level[T]) trimming(row bigtable.Row, whole bool, cutoff bigtable.Timestamp) bt.Entry {
+	e := bt.Entry{Key: row.Key(), Mutation: bigtable.NewMutation()}
+	if whole {
+		e.Mutation.DeleteRow()
+		e.Mutations++
+		return e
+	}
+	for family, items := range row {
+		for _, item := range items {
+			e.Mutation.DeleteTimestampRange(family, strings.TrimPrefix(item.Column, family+":"), 0, cutoff)
+			e.Mutations++
+		}
+	}
+	return e
+}

@@ -1,0 +1,58 @@
+package tenants
+
+import (
+	"context"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Kept is how long a tenant's data in one dataset is kept, by the catalogue and the tenant's profile. Policies are in the syntax
+// of gc.Parse: "maxage=30d", "never".
+type Kept struct {
+	Dataset string `json:"dataset"`
+	// Class is the retention class that the tenant's points are written in, and Points is its policy. Points that were written in
+	// another class expire in that one.
+	Class  string `json:"class"`
+	Points string `json:"points"`
+	// Rollups are in the order of the catalogue: each with its own policy, or the shorter age of SchemaOptions.RollupAges.
+	Rollups []KeptRollup `json:"rollups,omitempty"`
+}
+
+// KeptRollup is how long a tenant's buckets of one rollup are kept, from their start.
+type KeptRollup struct {
+	Name   string `json:"name"`
+	Policy string `json:"policy"`
+}
+
+// KeptFor returns how long a tenant's data is kept in each dataset of the table, in the order of their names, also where the
+// tenant has none. A tenant without a profile is in each dataset's default class. It costs two reads.
+func KeptFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (kept []Kept, err error) {
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
+	r, err := enterFor(ctx, store, id)
+	if err != nil {
+		return nil, err
+	}
+	_, p, err := r.profile(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	known, err := catalog.All(ctx, r.Table)
+	if err != nil {
+		return nil, r.Explain(err)
+	}
+	assigned := p.assignment()
+	for i := range known {
+		k := known[i].Keeping(assigned.Of(known[i].Name))
+		one := Kept{Dataset: known[i].Name, Class: k.Class, Points: k.Points}
+		for _, u := range k.Rollups {
+			one.Rollups = append(one.Rollups, KeptRollup{Name: u.Name, Policy: u.Policy})
+		}
+		kept = append(kept, one)
+	}
+	return kept, nil
+}
