@@ -42,11 +42,10 @@ func newAssigned(s *Store) *kept[assigned] {
 // readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. Where it does not tell,
 // and once in a long while, it scans all profiles.
 func (s *Store) readAssigned(ctx context.Context, known *assigned) (*assigned, error) {
-	epoch, recent := "", known != nil && time.Since(known.readAll) < allAgain
-	if recent {
-		epoch = known.Epoch
+	if known == nil {
+		known = new(assigned)
 	}
-	c, err := catalog.ProfileChanges.Read(ctx, s.whole, epoch) // before the profiles, so that it is never newer than they are
+	c, all, err := s.changedProfiles(ctx, known.Changes, known.readAll)
 	if status.Code(err) == codes.NotFound {
 		return &assigned{}, nil // a table that is not there has none, and the call itself will say so
 	}
@@ -54,7 +53,7 @@ func (s *Store) readAssigned(ctx context.Context, known *assigned) (*assigned, e
 		return nil, s.unassigned(err)
 	}
 	next, read := &assigned{Changes: c, tenants: map[string]*catalog.Assignment{}}, catalog.Assignments(ctx, s.whole)
-	if recent && (!c.All || c.Epoch == epoch) {
+	if !all {
 		if len(c.Names) == 0 {
 			return known, nil
 		}
@@ -72,6 +71,17 @@ func (s *Store) readAssigned(ctx context.Context, known *assigned) (*assigned, e
 		next.tenants[one.Tenant] = one.Assignment
 	}
 	return next, nil
+}
+
+// changedProfiles reads which profiles have changed since those were read that are known up to some changes; all says that this cannot
+// be told, or that all were read long ago, or never. It is called before the profiles are read, so that it is never newer than they are.
+func (s *Store) changedProfiles(ctx context.Context, known catalog.Changes, readAll time.Time) (c catalog.Changes, all bool, err error) {
+	epoch, recent := "", !readAll.IsZero() && time.Since(readAll) < allAgain
+	if recent {
+		epoch = known.Epoch
+	}
+	c, err = catalog.ProfileChanges.Read(ctx, s.whole, epoch)
+	return c, !recent || c.All && c.Epoch != epoch, err
 }
 
 func (s *Store) unassigned(err error) error {

@@ -80,6 +80,8 @@ type Config struct {
 	Cache CacheOptions
 	// Limits hold each tenant to its limits, as Options.Limits do. Nil is none.
 	Limits *limit.Limiter
+	// ProfileLimits takes tenants' limits from their profiles, as Options.ProfileLimits does.
+	ProfileLimits bool
 	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant whose context carries no tenant, so that
 	// a request that came past the service's edge (packages tenant/httptenant and tenant/grpctenant) reads and writes
 	// nothing. Calls of the store and of a writer need none. False lets a context without a tenant pass; one with another
@@ -177,7 +179,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	opts := Options{
 		Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, Limits: c.Limits, RequireTenant: c.RequireTenant, Views: c.Views,
-		Telemetry: c.Telemetry,
+		Telemetry: c.Telemetry, ProfileLimits: c.ProfileLimits,
 	}
 	opts.Telemetry.Namespace = cmp.Or(opts.Telemetry.Namespace, c.Project+"|"+c.Instance)
 	if err := opts.check(c.Table); err != nil {

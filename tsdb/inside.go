@@ -47,7 +47,7 @@ func (s *Store) inside() (inside.Store, error) {
 	}
 	return inside.Store{
 		Table: s.whole, For: s.rows, Name: s.name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
-		Admit: s.admitOne, Marks: s.erased.readAgain, Classes: s.classes.renew,
+		Admit: s.admitOne, Marks: s.erased.readAgain, Profiles: s.renewProfiles,
 		Entry: s.entries.get, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: describedFamilies,
 		Confirmed: s.confirmed, Earliest: s.time.Earliest, WatchClock: s.watchClock,
 	}, nil

@@ -74,7 +74,10 @@ func (r *Repository[T]) allowed(ctx context.Context) error {
 	if err := r.store.admit(); err != nil {
 		return err
 	}
-	return r.store.admitTenant(ctx, r.tenant)
+	if err := r.store.admitTenant(ctx, r.tenant); err != nil {
+		return err
+	}
+	return r.knowLimits(ctx)
 }
 
 // admitEntity is admit for a call on one entity.

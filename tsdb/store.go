@@ -43,7 +43,10 @@ type Store struct {
 	erased  *erasures
 	classes *kept[assigned]
 	entries entries
-	watch   *telemetry.Probe
+	// profileLimits are those that the limiter has from profiles; nil where it has none.
+	profileLimits *kept[profileLimits]
+
+	watch *telemetry.Probe
 
 	requireTenant bool
 	alone         bool // no other store can have the table open
@@ -74,6 +77,15 @@ type Options struct {
 	// retention ends, or from 1970, and one without an end until now. LatestMany, LatestManyN, LatestUnder and Entities have
 	// at most FanOut requests under way. Deletions, Ensure, Verify and Ping are not limited.
 	Limits *limit.Limiter
+	// ProfileLimits makes the store take each tenant's limits from its profile, too (tenants.Profile.Limits), and put them into Limits,
+	// or into a limiter of its own where that is nil. An override of the limiter's table is stronger than the profile; what a profile
+	// does not name is that of the table's defaults, which also hold tenants without a profile; 0 is no limit.
+	//
+	// The store reads all profiles at the first call of a repository, a sink or a rollup, and goes by changes within
+	// ClassesWithin. Where they cannot be read, what was read last applies; a store that never could fails those calls. A document
+	// that is not valid, as older programs have stored some, leaves the tenant's last one in force; where none is known, calls
+	// of that tenant fail with limit.ErrInvalid. Stores that share a limiter, and so its profiles, are to be of one table.
+	ProfileLimits bool
 	// RequireTenant refuses calls without a tenant in their context, as Config.RequireTenant does.
 	RequireTenant bool
 	// Views reads and writes each tenant's rows through its authorized view only, as Config.Views does.
@@ -124,6 +136,11 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	s.time.Report(s.watch.Clock)
 	s.erased = newErasures(s)
 	s.classes = newAssigned(s)
+	if opts.ProfileLimits {
+		if err := s.withProfileLimits(); err != nil {
+			return nil, err
+		}
+	}
 	s.entries.store = s
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
@@ -211,6 +228,9 @@ func (s *Store) Close() error {
 	s.cache.Close()
 	s.erased.close()
 	s.classes.close()
+	if s.profileLimits != nil {
+		s.profileLimits.close()
+	}
 	s.entries.close()
 	s.watch.Close()
 	return s.closers.close()

@@ -256,6 +256,13 @@ var attacks = map[string]func(h *walls, a attack) error{
 		}
 		return errors.Join(err, fmt.Errorf("the profile of %q", p.Name))
 	},
+	"tenants.KeptFor": func(h *walls, a attack) error {
+		kept, err := tenants.KeptFor(a.ctx, h.store, a.id)
+		if err == nil && len(kept) == 0 {
+			err = errors.New("no dataset")
+		}
+		return err
+	},
 	"tenants.Usage": func(h *walls, a attack) error {
 		rep, err := tenants.Usage(a.ctx, h.store, a.id, tenants.UsageOptions{Exact: true})
 		if err != nil {

@@ -113,7 +113,7 @@ func TestList(t *testing.T) {
 		t.Errorf("the tenants are %v", names)
 	}
 	for range 2 {
-		_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "acme", "--name", "Acme, Inc.", "--limits", `{"points":5}`)
+		_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "acme", "--name", "Acme, Inc.", "--limits", `{"points_per_second":5}`)
 		want(t, 0, err, "onboard")
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "acme", "--name", "Other")
@@ -129,7 +129,7 @@ func TestList(t *testing.T) {
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "beta", "--class", "temps=keep")
 	want(t, 0, err, "onboard in a class")
 	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "show", "beta")
-	if want(t, 0, err, "show"); !strings.Contains(out, "Retention of temps  keep") {
+	if want(t, 0, err, "show"); !strings.Contains(out, "Retention of temps  keep") || !strings.Contains(out, "Kept of temps       class keep: points never") {
 		t.Errorf("show prints %s", out)
 	}
 	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "usage", "acme")

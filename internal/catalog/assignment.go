@@ -64,7 +64,7 @@ type TenantAssignment struct {
 // MostAssignments is how many tenants may have classes assigned: each store that writes to schemas with choices holds all of them.
 const MostAssignments = 1_000_000
 
-var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 tenants whose profiles name retention classes")
+var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 tenants whose profiles name retention classes, or limits")
 
 // Assignments returns the assignments of all tenants that have one; equal ones share their memory. One that does not decode is
 // left out, so that it holds up nobody else: that tenant's points are in the default class. An error is the last pair.

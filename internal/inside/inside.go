@@ -36,8 +36,8 @@ type Store struct {
 	Admit func(context.Context, tenant.ID) error
 	// Marks reads the erasure marks as they are now, so that the store applies them from then on, and returns them from memory.
 	Marks func(context.Context) (iter.Seq[catalog.Mark], error)
-	// Classes reads the retention classes that profiles name as they are now, where the store has read them before.
-	Classes func(context.Context) error
+	// Profiles reads the retention classes and limits in profiles as they are now, where the store has read them before.
+	Profiles func(context.Context) error
 	// Entry returns the catalogue's entry of a dataset, at most some minutes old; the zero Entry for none.
 	Entry func(ctx context.Context, dataset string) (catalog.Entry, error)
 	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch where ctx carries another tenant, and

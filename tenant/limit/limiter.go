@@ -47,6 +47,8 @@ type Limiter struct {
 	rules   atomic.Pointer[rules]
 	setting sync.Mutex
 	shards  []shard
+
+	profiles profiles
 }
 
 // shard is some of the tenants.
@@ -91,7 +93,7 @@ func (l *Limiter) Set(t Table) error {
 	}
 	l.setting.Lock()
 	defer l.setting.Unlock()
-	r, err := t.rules(l.now())
+	r, err := t.rules(l.now(), &l.profiles)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (l *Limiter) Set(t Table) error {
 	return nil
 }
 
-// Limits returns what applies to a tenant in this process: its part of its limits, with the bursts that are left to their default
+// Limits returns what applies to a tenant in this process, by the table and the tenant's profile: its part of its limits, with the bursts that are left to their default
 // filled in.
 func (l *Limiter) Limits(id tenant.ID) Limits {
 	if l.off() {

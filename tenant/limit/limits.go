@@ -144,16 +144,20 @@ type rules struct {
 	defaults  *Limits
 	overrides map[tenant.ID]*Limits
 	since     int64 // when they were set
+
+	table    Limits // the defaults as the table has them
+	share    float64
+	profiles *profiles
 }
 
-func (t Table) rules(since int64) (*rules, error) {
+func (t Table) rules(since int64, profiles *profiles) (*rules, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
 	if t.Share == 0 {
 		t.Share = 1
 	}
-	r := &rules{defaults: t.Defaults.resolve(t.Share), overrides: make(map[tenant.ID]*Limits, len(t.Overrides)), since: since}
+	r := &rules{defaults: t.Defaults.resolve(t.Share), overrides: make(map[tenant.ID]*Limits, len(t.Overrides)), since: since, table: t.Defaults, share: t.Share, profiles: profiles}
 	for id, l := range t.Overrides {
 		r.overrides[id] = l.resolve(t.Share)
 	}
@@ -166,6 +170,9 @@ func (r *rules) of(id tenant.ID) *Limits {
 		if l, ok := r.overrides[id]; ok {
 			return l
 		}
+	}
+	if p := r.profiles.get(id); p != nil {
+		return p.of(r)
 	}
 	return r.defaults
 }

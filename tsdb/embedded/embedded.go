@@ -87,6 +87,8 @@ type Options struct {
 	Cache tsdb.CacheOptions
 	// Limits hold each tenant to its limits, as tsdb.Options.Limits do. Nil is none.
 	Limits *limit.Limiter
+	// ProfileLimits takes tenants' limits from their profiles, as tsdb.Options.ProfileLimits does.
+	ProfileLimits bool
 	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
 	RequireTenant bool
 	// Views reads and writes each tenant's rows through its authorized view only, as tsdb.Config.Views does.
@@ -181,6 +183,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
 
 		RequireTenant: opts.RequireTenant,
+		ProfileLimits: opts.ProfileLimits,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

@@ -90,6 +90,9 @@ acme    temps    head             d30    538 B   40     511 B    0 B
 acme    temps    head             d7     168 B   12     116 B    0 B
 acme    temps    mark.daily       _mark  92 B    2      0 B      0 B
 acme    temps    rollup.daily     y2     550 B   50     0 B      70 B
+
+How long tenants' points and rollups are kept:
+  temps, class d7: points maxage=7d, rollup daily maxage=730d
 `
 	if got := f.String(); got != want {
 		t.Errorf("%s", got)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
@@ -148,6 +149,15 @@ func TestRollupAges(t *testing.T) {
 		if _, cells := a.rows(t, acme); cells != others {
 			t.Errorf("%d cells before a worker has passed, want %d", cells, others)
 		}
+		a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.MutateRows))
+		if p, err := a.worker.Pass(t.Context()); err == nil || p.Trimmed != 0 {
+			t.Errorf("pass %+v, %v, where nothing can be deleted", p, err)
+		}
+		a.conn.Clear()
+		if p := a.pass(t); p.Trimmed != 0 {
+			t.Errorf("pass %+v immediately after one that failed, want no scan of all rollups", p)
+		}
+		a.now = a.now.Add(time.Hour)
 		if p := a.pass(t); p.Trimmed == 0 {
 			t.Errorf("pass %+v, want rows that are trimmed", p)
 		}

@@ -50,6 +50,7 @@ type Options struct {
 	From string
 	// Retention is the class that buckets are kept in: as long after their start as its policy says. Its families hold
 	// aggregates and are the rollup's own: they are named after the class, with an ending. Zero is "keep", for ever.
+	// tsdb.SchemaOptions.RollupAges ends buckets of some tenants earlier.
 	Retention gc.Class
 	// Lateness is how long after its end a bucket stays open, for points that come late. Zero is one minute. Points that come
 	// later still are in it too, after the next run of a worker; reads show them at once.

@@ -62,7 +62,7 @@ func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
 		working.Go(func() {
 			defer func() { <-places }()
 			for _, j := range jobs {
-				if ctx.Err() != nil || w.trim(ctx, j, id, p) {
+				if ctx.Err() == nil && w.trim(ctx, j, id, p) {
 					continue
 				}
 				w.mu.Lock()

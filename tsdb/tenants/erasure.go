@@ -406,7 +406,7 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 		return nil
 	}
 	key := rowkey.ProfileRows + e.id.String()
-	if doc.Assigns(catalog.Assignment{}) {
+	if doc.Assigns(catalog.Assignment{}) && p.Limits == nil {
 		return e.Explain(catalog.DeleteDocument(ctx, e.Table, key))
 	}
 	change, err := catalog.ProfileChanges.Begin(ctx, e.Table, e.id.String())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -29,13 +30,17 @@ type KeptRollup struct {
 }
 
 // KeptFor returns how long a tenant's data is kept in each dataset of the table, in the order of their names, also where the
-// tenant has none. A tenant without a profile is in each dataset's default class. It costs two reads.
+// tenant has none. It is an operator's call: as it tells what datasets there are, it is refused with tsdb.ErrTenantMismatch where ctx
+// carries a tenant. A tenant without a profile is in each dataset's default class. It costs two reads.
 func KeptFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (kept []Kept, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	r, err := enterForAll(ctx, store)
 	if err != nil {
 		return nil, err
+	}
+	if id.IsZero() {
+		return nil, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
 	}
 	_, p, err := r.profile(ctx, id)
 	if err != nil {

@@ -165,10 +165,10 @@ func TestListIsOneRequestATenant(t *testing.T) {
 // beside it stays.
 func TestOnboard(t *testing.T) {
 	_, store, conn, table := open(t, tsdbtest.Options{})
-	p := tenants.Profile{Name: "Acme", Retention: "keep", Limits: json.RawMessage(`{"points": 10}`)}
+	p := tenants.Profile{Name: "Acme", Retention: "keep", Limits: json.RawMessage(`{"points_per_second": 10}`)}
 	for range 2 {
 		got, err := tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{})
-		if err != nil || got.Name != "Acme" || string(got.Limits) != `{"points":10}` {
+		if err != nil || got.Name != "Acme" || string(got.Limits) != `{"points_per_second":10}` {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}

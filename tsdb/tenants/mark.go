@@ -243,7 +243,7 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalo
 	switch m.rec.State {
 	case Readmitted: // of a call that was cut off, stores may not know yet
 	case Erased:
-		_ = r.Classes(ctx) // those of the profile are gone; where that fails, this store learns it as soon as all others do
+		_ = r.Profiles(ctx) // those of the profile are gone; where that fails, this store learns it as soon as all others do
 		m.rec.State = Readmitted
 		next, err := catalog.MarkChanges.Next(ctx, r.Table)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"unicode/utf8"
 
 	"cloud.google.com/go/bigtable"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -32,7 +32,9 @@ type Profile struct {
 	Retention string `json:"retention,omitempty"`
 	// Classes are the retention classes for single datasets, by the dataset's name; they are stronger than Retention. Nil is none.
 	Classes map[string]string `json:"classes,omitempty"`
-	// Limits are the tenant's limits, a JSON value of up to 64 KiB for whoever enforces them. Nil is none.
+	// Limits are the tenant's limits, as JSON of limit.Limits: {"points_per_second": 100}. Stores with tsdb.Options.ProfileLimits
+	// apply them, a change within tsdb.ClassesWithin. What they do not name is that of the defaults of the store's table of limits;
+	// 0 is no limit. Onboard refuses others with ErrInvalid. Nil is none.
 	Limits json.RawMessage `json:"limits,omitempty"`
 	// View says that the tenant has an authorized view.
 	View bool `json:"view,omitempty"`
@@ -94,7 +96,7 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 	case p.Version != 0 && p.Version != doc.Version():
 		return stored, fmt.Errorf("%w: the profile of tenant %s has version %d, not %d", ErrConflict, id, doc.Version(), p.Version)
 	}
-	saved, err := r.saveProfile(ctx, id, p, doc)
+	saved, err := r.saveProfile(ctx, id, p, doc, stored)
 	if err != nil {
 		return Profile{}, err
 	}
@@ -102,7 +104,7 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 }
 
 // saveProfile stores a profile where the one that is stored is still doc, and lets stores know where it concerns them.
-func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc catalog.Document) (catalog.Document, error) {
+func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc catalog.Document, stored Profile) (catalog.Document, error) {
 	save := func() (catalog.Document, error) {
 		saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, func(mut *bigtable.Mutation) {
 			catalog.SetAssignment(mut, p.assignment())
@@ -115,7 +117,7 @@ func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc cata
 		}
 		return saved, nil
 	}
-	if doc.Assigns(p.assignment()) {
+	if doc.Assigns(p.assignment()) && sameJSON(stored.Limits, p.Limits) {
 		return save()
 	}
 	change, err := catalog.ProfileChanges.Begin(ctx, r.Table, id.String())
@@ -129,7 +131,7 @@ func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc cata
 	if endErr := change.End(ctx, r.Table, err == nil); endErr != nil && err == nil {
 		err = r.Explain(endErr)
 	}
-	_ = r.Classes(ctx) // this store applies it immediately; where that fails, as soon as all others do
+	_ = r.Profiles(ctx) // this store applies it immediately; where that fails, as soon as all others do
 	return saved, err
 }
 
@@ -218,8 +220,12 @@ func (p Profile) check() error {
 		return invalid.New(ErrInvalid, "Classes", strconv.Itoa(len(p.Classes))+" datasets", "at most "+strconv.Itoa(maxClasses))
 	case len(p.Limits) > maxLimits:
 		return invalid.New(ErrInvalid, "Limits", strconv.Itoa(len(p.Limits))+" bytes", "at most 64 KiB")
-	case p.Limits != nil && (!json.Valid(p.Limits) || !utf8.Valid(p.Limits)):
-		return invalid.New(ErrInvalid, "Limits", invalid.Quote(string(p.Limits)), "a JSON value")
+	}
+	if p.Limits == nil || string(p.Limits) == "null" {
+		return nil
+	}
+	if err := new(limit.Limits).UnmarshalJSON(p.Limits); err != nil {
+		return fmt.Errorf("%w: Limits: %w", ErrInvalid, err)
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ type Options struct {
 	Cache tsdb.CacheOptions
 	// Limits hold each tenant to its limits. Nil is none.
 	Limits *limit.Limiter
+	// ProfileLimits takes tenants' limits from their profiles, as tsdb.Options.ProfileLimits does.
+	ProfileLimits bool
 	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
 	Telemetry tsdb.Telemetry
 	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
@@ -81,7 +83,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	fatal(t, err)
 	store, err := tsdb.New(client, Table, tsdb.Options{
 		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, Cache: opts.Cache, Limits: opts.Limits, OnClose: client.Close,
-		Telemetry: opts.Telemetry, RequireTenant: opts.RequireTenant, Views: len(opts.Views) > 0,
+		Telemetry: opts.Telemetry, RequireTenant: opts.RequireTenant, ProfileLimits: opts.ProfileLimits, Views: len(opts.Views) > 0,
 	})
 	fatal(t, err)
 	in, err := inside.OfStore(store)

@@ -1,0 +1,115 @@
+package limit
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// SetProfile sets the limits in a tenant's own document, such as tenants.Profile.Limits: an object of limits, as an override of
+// Parse. What it names takes the place of the table's Defaults, now and after each Set; 0 is no limit. An override of the table
+// is stronger than the document, and applies alone. Nil and null take the document away.
+//
+// What the tenant has used stays, as in Set. A document that is not valid changes nothing: the one before applies, and the error
+// matches ErrInvalid. A store with tsdb.Options.ProfileLimits calls it. It costs no more with many tenants, and some 200 bytes
+// of memory for each document.
+func (l *Limiter) SetProfile(id tenant.ID, doc []byte) error {
+	if l.off() {
+		return invalid.New(ErrInvalid, "limiter", "nil or zero", "one from New")
+	}
+	if id.IsZero() {
+		return invalid.New(ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	}
+	var p *profile
+	if doc = bytes.TrimSpace(doc); len(doc) > 0 && !bytes.Equal(doc, []byte("null")) {
+		p = new(profile)
+		if err := p.parse(doc); err != nil {
+			return err
+		}
+	}
+	l.setting.Lock()
+	defer l.setting.Unlock()
+	l.profiles.set(id, p)
+	r := *l.rules.Load() // other rules, so that the tenant adopts them
+	r.since = l.now()
+	l.rules.Store(&r)
+	return nil
+}
+
+// profile is a tenant's own document.
+type profile struct {
+	limits Limits
+	named  uint32 // the members that it names, by their index
+	merged atomic.Pointer[merged]
+}
+
+// merged are the limits of a profile with the defaults of a table.
+type merged struct{ defaults, limits *Limits }
+
+func (p *profile) parse(doc []byte) error {
+	if err := p.limits.UnmarshalJSON(doc); err != nil {
+		return err
+	}
+	high := Limits{}
+	for _, m := range members {
+		*m.at(&high) = -1
+	}
+	if err := high.parse(field{value: doc, at: "limits"}); err != nil {
+		return err
+	}
+	for i, m := range members {
+		if *m.at(&high) != -1 {
+			p.named |= 1 << i
+		}
+	}
+	return nil
+}
+
+// of returns the limits of the tenant by rules.
+func (p *profile) of(r *rules) *Limits {
+	if m := p.merged.Load(); m != nil && m.defaults == r.defaults {
+		return m.limits
+	}
+	all := r.table
+	for i, m := range members {
+		if p.named&(1<<i) != 0 {
+			*m.at(&all) = *m.at(&p.limits)
+		}
+	}
+	m := &merged{r.defaults, all.resolve(r.share)}
+	p.merged.Store(m)
+	return m.limits
+}
+
+// profiles are the documents of tenants. The zero value is none.
+type profiles struct {
+	some atomic.Bool // there are any
+	mu   sync.RWMutex
+	of   map[tenant.ID]*profile
+}
+
+func (p *profiles) set(id tenant.ID, doc *profile) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if doc == nil {
+		delete(p.of, id)
+	} else {
+		if p.of == nil {
+			p.of = map[tenant.ID]*profile{}
+		}
+		p.of[id] = doc
+	}
+	p.some.Store(len(p.of) > 0)
+}
+
+func (p *profiles) get(id tenant.ID) *profile {
+	if !p.some.Load() {
+		return nil
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.of[id]
+}
