@@ -118,6 +118,7 @@ type request struct {
 	revive []uint64
 	drop   []uint64
 	meta   *meta
+	scrub  bool
 
 	records int // in body
 

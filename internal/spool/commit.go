@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 )
 
 // run is the spool's goroutine: it commits what waits, until Close.
 func (s *Spool) run() {
 	defer close(s.ended)
-	var due <-chan time.Time
-	flush := false
+	var due, idle <-chan time.Time
+	flush, rested := false, false // rested: the file was written anew, or could not be, since the last commit
 	last := 0
 	for {
 		s.gather(last)
@@ -51,10 +52,18 @@ func (s *Spool) run() {
 				s.mu.Unlock()
 			}
 			s.shrink()
+			idle, rested = nil, false
 			continue
 		}
+		left, worth := s.worthScrub()
 		if closing {
+			if s.stale > 0 && left <= copyBytes {
+				_ = s.scrub() // The file is whole all the same.
+			}
 			return
+		}
+		if worth && !rested && idle == nil {
+			idle = time.After(scrubIdle)
 		}
 		if dirty && due == nil {
 			due = time.After(markDelay)
@@ -63,6 +72,9 @@ func (s *Spool) run() {
 		case <-s.wake:
 		case <-due:
 			due, flush = nil, true
+		case <-idle:
+			idle, rested = nil, true
+			_ = s.scrub() // It is tried again after the next commit.
 		}
 	}
 }
@@ -114,9 +126,14 @@ func (r *request) finish(err error) {
 // commit does a batch in one transaction, and notes on disk what is done: blocks without a record left are removed; which
 // records of the others are done is written if flush is set.
 func (s *Spool) commit(batch []*request, flush bool) error {
-	err := s.attempt(batch, flush, math.MaxInt)
+	scrub := slices.ContainsFunc(batch, func(r *request) bool { return r.scrub })
+	err := s.attempt(batch, flush || scrub, math.MaxInt)
 	if err != nil && s.relieve() {
-		err = s.attempt(batch, flush, math.MaxInt)
+		err = s.attempt(batch, flush || scrub, math.MaxInt)
+	}
+	scrubbed := err
+	if scrub && err == nil {
+		scrubbed = s.scrub()
 	}
 	s.mu.Lock()
 	for _, r := range batch {
@@ -125,6 +142,10 @@ func (s *Spool) commit(batch []*request, flush bool) error {
 	s.signal()
 	s.mu.Unlock()
 	for _, r := range batch {
+		if r.scrub {
+			r.finish(scrubbed)
+			continue
+		}
 		r.finish(err)
 	}
 	return err
@@ -132,11 +153,16 @@ func (s *Spool) commit(batch []*request, flush bool) error {
 
 // attempt is a commit that removes at most some blocks. The batch is not told.
 func (s *Spool) attempt(batch []*request, flush bool, blocks int) error {
-	w := s.plan(batch, flush, blocks)
+	return s.try(s.plan(batch, flush, blocks))
+}
+
+// try does a commit that is planned.
+func (s *Spool) try(w *work) error {
 	outcome, err := s.journal.update(w.apply)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if outcome == committed {
+		s.count(w)
 		s.publish(w)
 	}
 	if outcome == unsure || errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion) || errors.Is(err, ErrFailed) {

@@ -31,7 +31,10 @@ func (j *journal) copyInto(temp string, o Options, want state) error {
 	if errors.Is(err, ErrDamaged) {
 		to.stuck.Store(true)
 	}
-	if err == nil {
+	for range 2 { // so that both of the pages that name a commit name one with this state
+		if err != nil {
+			break
+		}
 		_, err = to.update(func(tx *bolt.Tx) error { return txn{tx, &want}.putState() })
 	}
 	if err := errors.Join(err, to.close()); err != nil {
@@ -56,26 +59,37 @@ func compact(path string, o Options, want state) (*journal, error) {
 // shrink does the same for the open journal, on the committer's goroutine.
 func (s *Spool) shrink() {
 	s.mu.Lock()
-	used, want, idle := s.index.bytes+s.deadBytes+int64(s.metaBytes), s.state, s.failed == nil && len(s.queue) == 0
+	used, idle := s.index.bytes+s.deadBytes+int64(s.metaBytes), s.failed == nil && len(s.queue) == 0
 	s.mu.Unlock()
 	size := s.journal.size
 	if !idle || size < s.shrinkFrom || !s.o.shrinks(size, used) {
 		return
 	}
+	if s.rewrite() != nil {
+		s.shrinkFrom = 2 * size
+	}
+}
+
+// rewrite copies the open journal into a new file. With an error the old one is in place, unless the spool failed.
+func (s *Spool) rewrite() error {
+	s.mu.Lock()
+	want := s.state
+	s.mu.Unlock()
 	j, err := s.journal.replace(s.path, s.o, want, func(f func() error) error {
 		s.handle.Lock()
 		defer s.handle.Unlock()
 		return f()
 	})
 	if j == nil {
+		err = errors.Join(ErrFailed, err)
 		s.mu.Lock()
-		s.fail(errors.Join(ErrFailed, err))
+		s.fail(err)
 		s.mu.Unlock()
-		return
 	}
-	if err != nil {
-		s.shrinkFrom = 2 * size
+	if err == nil {
+		s.stale = 0
 	}
+	return err
 }
 
 // replace puts a copy into the journal's place and opens that. While the file changes it runs in alone. A journal comes
@@ -85,11 +99,12 @@ func (j *journal) replace(path string, o Options, want state, alone func(func() 
 	if err := j.copyInto(temp, o, want); err != nil {
 		return j, errors.Join(err, os.Remove(temp))
 	}
+	var moved error
 	err := alone(func() error {
 		if err := j.close(); err != nil {
 			return err
 		}
-		moved := moveInto(temp, path, o)
+		moved = moveInto(temp, path, o)
 		next, err := openJournal(path, o)
 		if err != nil {
 			return errors.Join(moved, err)
@@ -100,5 +115,5 @@ func (j *journal) replace(path string, o Options, want state, alone func(func() 
 	if err != nil {
 		return nil, err
 	}
-	return j, nil
+	return j, moved
 }

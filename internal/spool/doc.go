@@ -29,7 +29,11 @@
 // records from being removed; and for moments journal.tmp. All have mode 0600: records are whatever the caller puts there,
 // as it is. Package private says which folders are refused.
 //
-// journal.db never shrinks by itself. One of 64 MiB or more of which less than an eighth is used is copied and replaced, when
+// bbolt leaves what was deleted in the file until it needs the space. So the file is written anew by Scrub, where nothing was
+// written for 10 seconds, and by Close: then it holds no record that is done. What the file system does with the old file's
+// blocks, and what a crash leaves until the next idle moment, is not overwritten.
+//
+// journal.db never shrinks otherwise. One of 64 MiB or more of which less than an eighth is used is copied and replaced, when
 // it is opened or while it is open; a crash leaves the old file or the new one, and while it is copied there are both. It
 // grows to MaxBytes and about a twentieth where records are done in their order, about a third where they are not, and in
 // either case by what a commit of up to 8 MiB writes anew and 4 MiB ahead.

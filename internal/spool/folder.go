@@ -68,6 +68,7 @@ func (s *Spool) load(lock *os.File) error {
 		return fmt.Errorf("%s: %w", fileName, err)
 	}
 	s.adopt(found)
+	s.stale = found.size - found.used
 	if want := s.stream + "\n"; string(marker) != want {
 		if isStream(marker) {
 			return damaged("%s belongs to another journal than %s", lockName, fileName)
@@ -77,6 +78,7 @@ func (s *Spool) load(lock *os.File) error {
 		}
 	}
 	if s.o.shrinks(found.size, found.used) {
+		s.stale = 0
 		s.journal, err = compact(s.path, s.o, s.state)
 		if s.journal != nil {
 			return nil // With an error it is the old file, which is as good.

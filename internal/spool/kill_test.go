@@ -137,6 +137,10 @@ func child(dir string) error {
 		}
 		return nil
 	})
+	goes(func() error {
+		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+		return s.Scrub(ctx)
+	})
 	return <-failed
 }
 

@@ -57,7 +57,7 @@ func (s *Spool) plan(batch []*request, flush bool, blocks int) *work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = true
-	w := &work{now: s.o.Clock, batch: batch, sources: map[*block]*source{}, tail: &run{}, state: s.state, metas: map[string][]byte{}}
+	w := s.newWork(batch)
 	appends := false
 	for _, r := range batch {
 		appends = appends || r.records > 0 || len(r.revive) > 0
@@ -104,6 +104,11 @@ func (s *Spool) plan(batch []*request, flush bool, blocks int) *work {
 	}
 	s.thin(w)
 	return w
+}
+
+// newWork returns a commit that does nothing yet. The caller holds the spool's mu.
+func (s *Spool) newWork(batch []*request) *work {
+	return &work{now: s.o.Clock, batch: batch, sources: map[*block]*source{}, tail: &run{}, state: s.state, metas: map[string][]byte{}}
 }
 
 // source returns the commit's view of a block. The caller holds the spool's mu.

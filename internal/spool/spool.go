@@ -78,6 +78,8 @@ type Spool struct {
 	journal *journal
 	// shrinkFrom is the size of the file from which compaction is tried again. It belongs to the committer.
 	shrinkFrom int64
+	// stale is about how many bytes of the file are of records that are done. It belongs to the committer.
+	stale int64
 
 	mu        sync.Mutex
 	index     index
