@@ -77,6 +77,23 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 	return n, err
 }
 
+// ScrubJournal writes the journal's file anew, so that it holds nothing of points that were delivered, or dropped, before the
+// call: other files are written, and what a file system does with the blocks of the old one is its own affair. It costs a copy of what is left
+// in the journal, up to JournalOptions.MaxBytes, while which no point is taken, and as much space on the disk. Where that fails the
+// journal is as it was.
+//
+// A journal does it by itself about 10 seconds after the last point came, once a quarter of what it holds is delivered; within a
+// minute after something of it was erased; and when it is closed with at most 8 MiB left.
+func (w *Writer) ScrubJournal(ctx context.Context) error {
+	if ctx == nil {
+		return cause.Of(ctx)
+	}
+	if err := w.admitJournal(); err != nil {
+		return err
+	}
+	return w.journal.spool.Scrub(ctx)
+}
+
 // DropDeadLetters removes dead letters for good, and returns how many of the IDs there were.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if ctx == nil {

@@ -1,16 +1,37 @@
 package tsdb
 
-// purgeOn drops the dead letters of erased tenants and entities, at the start and whenever marks have changed.
+import "time"
+
+const (
+	// scrubDelay is how long after a change of marks, or after points were dropped, the journal's file is written anew.
+	scrubDelay = 5 * time.Second
+	// scrubShare bounds how much of the time that takes.
+	scrubShare = 20
+)
+
+// purgeOn drops the dead letters of erased tenants and entities, at the start and whenever marks have changed. It then has the
+// journal's file written anew, so that it holds nothing of what is erased either.
 func (j *journal) purgeOn(e *erasures) {
 	changed := e.watch()
 	defer e.unwatch(changed)
 	e.begin()
+	var scrub <-chan time.Time
 	for {
 		if m := e.known.Load(); m != nil && len(m.tenants) > 0 && j.spool.Stats().Dead > 0 {
 			j.purge(m, e)
 		}
 		select {
 		case <-changed:
+			scrub = time.After(scrubDelay)
+		case <-j.wakeScrub:
+			if scrub == nil {
+				scrub = time.After(scrubDelay)
+			}
+		case <-scrub:
+			scrub = nil
+			begin := time.Now()
+			_ = j.spool.Scrub(j.ctx) // where that fails, the journal does it when it is idle
+			j.pause(scrubShare * time.Since(begin))
 		case <-j.ctx.Done():
 			return
 		}
@@ -27,6 +48,7 @@ func (j *journal) purge(m *marks, e *erasures) {
 		j.erased.Add(uint64(n))
 		if n > 0 {
 			j.moved(left, nil)
+			poke(j.wakeScrub)
 		}
 		ids = ids[:0]
 		clear(left)

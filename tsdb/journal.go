@@ -65,6 +65,7 @@ type journal struct {
 	describing sync.Mutex // held while a description is written
 
 	wake, wakeFeed, wakeBury chan struct{}
+	wakeScrub                chan struct{} // poked when something of an erased tenant or entity was dropped
 	freed                    chan struct{} // poked when the buffer has room again
 	synced                   chan struct{} // closed when the last group is synced, after close
 	over                     chan struct{} // closed when close has done all that it does
@@ -94,9 +95,12 @@ func openJournal(opts JournalOptions) (*journal, error) {
 		wake:     make(chan struct{}, 1),
 		wakeFeed: make(chan struct{}, 1),
 		wakeBury: make(chan struct{}, 1),
-		freed:    make(chan struct{}, 1),
-		synced:   make(chan struct{}),
-		over:     make(chan struct{}),
+
+		wakeScrub: make(chan struct{}, 1),
+
+		freed:  make(chan struct{}, 1),
+		synced: make(chan struct{}),
+		over:   make(chan struct{}),
 	}
 	j.tells.wake = make(chan struct{}, 1)
 	if err := j.readDescriptions(); err != nil {

@@ -33,6 +33,7 @@ func (j *journal) delivered(it *ingest.Item, out bt.Outcome) {
 		j.erased.Add(1)
 		j.spool.Done(p.seq)
 		j.gone(p)
+		poke(j.wakeScrub)
 	default:
 		j.condemn(p.seq, it, out)
 	}

@@ -31,6 +31,7 @@ var free = map[string]string{
 	"tsdb.Open":        "dials: the official client warms its connections, and reads no row",
 
 	"Writer.DeadLetters":      "reads the journal on disk",
+	"Writer.ScrubJournal":     "changes the journal on disk",
 	"Writer.DropDeadLetters":  "changes the journal on disk",
 	"Writer.RetryDeadLetters": "changes the journal on disk; what is delivered then costs what putting it costs",
 	"Writer.Stats":            "reads counters in memory",

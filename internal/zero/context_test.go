@@ -122,6 +122,7 @@ func TestNilContextIsNamed(t *testing.T) {
 		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
 		"Sink.Put":         func() error { return l.sink.Put(none, roof, noon, 1) },
 		"Writer.Flush":     func() error { return l.writer.Flush(none) },
+		"ScrubJournal":     func() error { return l.writer.ScrubJournal(none) },
 		"DropDeadLetters":  func() error { _, err := l.writer.DropDeadLetters(none, 1); return err },
 		"RetryDeadLetters": func() error { _, err := l.writer.RetryDeadLetters(none, 1); return err },
 		"Ping":             func() error { return l.store.Ping(none) },

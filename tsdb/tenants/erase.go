@@ -36,7 +36,7 @@ type EraseOptions struct {
 	// readmitted. Afterwards a journal that still holds points of what was erased brings them back.
 	Keep time.Duration
 	// Writers are writers of this process: what their journals hold is delivered or dropped, and their dead letters of what is
-	// erased are dropped. Writers of other processes drop points of erased tenants by themselves.
+	// erased are dropped, and their journals are written anew, as tsdb.Writer.ScrubJournal does. Writers of other processes drop points of erased tenants by themselves.
 	Writers []*tsdb.Writer
 	// DropView is called after the rows are gone, where the tenant's profile has a view. Nil deletes the view that
 	// tsdb.Store.EnsureView makes, whatever the profile says; where the store has no admin client, or not the right, or the view

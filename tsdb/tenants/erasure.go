@@ -185,6 +185,7 @@ func (e *erasure) next(ctx context.Context, s State) error {
 
 // quit empties the journals of the writers that were given of what is erased.
 func (e *erasure) quit(ctx context.Context) error {
+	journals := int64(0)
 	for _, w := range e.opts.Writers {
 		if err := w.Flush(ctx); err != nil {
 			return fmt.Errorf("tenants: flush a writer: %w", err)
@@ -200,6 +201,14 @@ func (e *erasure) quit(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("tenants: drop dead letters: %w", err)
 		}
+		if err := w.ScrubJournal(ctx); err != nil {
+			return fmt.Errorf("tenants: write a journal anew: %w", err)
+		}
+		journals++
+	}
+	if journals > e.mark.rec.Journals {
+		e.mark.rec.Journals = journals
+		return e.save(ctx, &e.mark, nil)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (rec record) full() any {
 	}
 	all := map[string]any{
 		"by": "", "reason": "", "verified": time.Time{}, "ended": time.Time{}, "until": time.Time{}, "profile": false,
-		"late": 0, "dead_letters": 0, "next": nil, "dataset": "",
+		"late": 0, "dead_letters": 0, "journals": 0, "next": nil, "dataset": "",
 	}
 	var mine map[string]json.RawMessage
 	if err := json.Unmarshal(text, &mine); err != nil {

@@ -59,6 +59,9 @@ type Report struct {
 	Late int64 `json:"late,omitempty"`
 	// DeadLetters are those that were dropped from the writers of EraseOptions.
 	DeadLetters int64 `json:"dead_letters,omitempty"`
+	// Journals are those of the writers of EraseOptions whose files were written anew: they hold nothing any more of what was
+	// delivered or dropped before. What other journals do stands in Unreached.
+	Journals int64 `json:"journals,omitempty"`
 	// Unreached lists what an erasure cannot reach, in whole sentences.
 	Unreached []string `json:"unreached"`
 }
@@ -115,6 +118,9 @@ func (r Report) String() string {
 	if r.DeadLetters > 0 {
 		line("Dead letters", "%d", r.DeadLetters)
 	}
+	if r.Journals > 0 {
+		line("Journals", "%d written anew, without what was delivered or dropped", r.Journals)
+	}
 	if r.Profile {
 		line("Profile", "deleted")
 	}
@@ -144,8 +150,9 @@ func (r *Report) unreached() []string {
 	out := []string{
 		"Backups of the table, and snapshots that the service keeps for recovery, until they end.",
 		"Files that were exported, and what other programs have copied.",
-		"Journals of programs that do not run now. When they start they drop what they hold of it, also after it is readmitted.",
-		"Journals of programs that run now, until their next attempt at a delivery, and files on disk from which deleted records are not overwritten.",
+		"Journals of programs that do not run now. When they start they drop what they hold of it, also after it is readmitted, and write their files anew.",
+		"Journals of programs that run now, other than those that this report counts, until their next attempt at a delivery. Within a minute they then write their files anew, without what was delivered or dropped.",
+		"Blocks of disks that belonged to files of journals which were written anew, until the file system uses them again.",
 		"Deleted cells that the service has not collected yet, in each of its clusters. They cannot be read.",
 		"Clusters of a replicated instance that have not caught up: their stores may honour the mark, and delete, later.",
 		"Writers that do not go by the mark: other programs, and versions of this one without erasure.",
