@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"text/tabwriter"
 	"time"
 
@@ -21,6 +23,7 @@ func (a *app) tenantsExport() *cli.Command {
 		Name: "export", Usage: "write a tenant's points to a file", ArgsUsage: "TENANT", HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "file", Usage: "the `file`, which must not be there; - is standard output", Required: true},
+			keyFlag(),
 			&cli.BoolFlag{Name: "continue", Usage: "go on with a file whose export was interrupted"},
 			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
 			&cli.TimestampFlag{Name: "from", Usage: "only points from this `time` on", Config: cli.TimestampConfig{Layouts: []string{time.RFC3339}}},
@@ -30,6 +33,10 @@ func (a *app) tenantsExport() *cli.Command {
 			opts := transfer.ExportOptions{Datasets: c.StringSlice("dataset"), Interval: interval(c)}
 			if len(opts.Datasets) == 0 {
 				opts.Datasets = nil
+			}
+			var err error
+			if opts.Key, err = readKey(c.String(keyFlagName)); err != nil {
+				return err
 			}
 			name, goOn := c.String("file"), c.Bool("continue")
 			if goOn && (name == "-" || opts.Datasets != nil || c.IsSet("from") || c.IsSet("to")) {
@@ -43,7 +50,7 @@ func (a *app) tenantsExport() *cli.Command {
 			opts.Progress = func(e transfer.Exported) { bar.set(e.Points) }
 			got, err := transfer.Export(ctx, store, id, w, opts)
 			bar.end()
-			err = errors.Join(err, w.Close())
+			err = errors.Join(err, finish(w, name, err))
 			written := name == "-" || !removeEmpty(name, err)
 			if err != nil && ctx.Err() != nil && name != "-" {
 				if !written {
@@ -63,6 +70,24 @@ func (a *app) tenantsExport() *cli.Command {
 			})
 		}),
 	}
+}
+
+// finish closes a file, and where it is complete makes it and its name durable first: an export that is reported as done survives a
+// crash of the machine.
+func finish(w io.Closer, name string, failed error) error {
+	f, ok := w.(*os.File)
+	if !ok || failed != nil {
+		return w.Close()
+	}
+	err := errors.Join(f.Sync(), f.Close())
+	if err != nil || runtime.GOOS == "windows" { // a folder cannot be synced there
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // removeEmpty takes a file away that an export has failed to write anything to, so that the next one finds none.
@@ -103,10 +128,13 @@ func (a *app) create(ctx context.Context, name string, goOn bool, opts *transfer
 	if err != nil {
 		return nil, err
 	}
-	at, complete, err := transfer.Recover(ctx, f)
+	at, complete, err := transfer.Recover(ctx, f, opts.Key)
 	if err == nil && complete {
+		if err := finish(f, name, nil); err != nil {
+			return nil, err
+		}
 		a.say("%s is complete", name)
-		return nil, f.Close()
+		return nil, nil
 	}
 	if err == nil && at.Line == 0 {
 		err = fmt.Errorf("%s holds no whole block yet: delete it and export again", name)

@@ -24,6 +24,7 @@ func (a *app) tenantsImport() *cli.Command {
 		Name: "import", Usage: "store the points of a file; again changes nothing", ArgsUsage: "TENANT", HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "file", Usage: "the `file`; - is standard input", Required: true},
+			keyFlag(),
 			&cli.StringFlag{Name: "continue", Usage: "go on behind this `checkpoint`, which an interrupted import printed"},
 			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
 			&cli.BoolFlag{Name: "create", Usage: "make the datasets that the store lacks"},
@@ -32,6 +33,10 @@ func (a *app) tenantsImport() *cli.Command {
 		},
 		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
 			opts := transfer.ImportOptions{OtherTenant: c.Bool("other-tenant"), Create: c.Bool("create"), DryRun: c.Bool("dry-run")}
+			var err error
+			if opts.Key, err = readKey(c.String(keyFlagName)); err != nil {
+				return err
+			}
 			if names := c.StringSlice("dataset"); len(names) > 0 {
 				opts.Datasets = names
 			}

@@ -148,7 +148,7 @@ func TestNilContextIsNamed(t *testing.T) {
 		},
 		"tenants.Erase":  func() error { _, err := tenants.Erase(none, l.store, acme, tenants.EraseOptions{}); return err },
 		"tenants.Usage":  func() error { _, err := tenants.Usage(none, l.store, acme, tenants.UsageOptions{}); return err },
-		"transfer.Check": func() error { _, err := transfer.Check(none, bytes.NewReader(export(t, l))); return err },
+		"transfer.Check": func() error { _, err := transfer.Check(none, bytes.NewReader(export(t, l)), nil); return err },
 		"transfer.Export": func() error {
 			_, err := transfer.Export(none, l.store, acme, new(bytes.Buffer), transfer.ExportOptions{})
 			return err

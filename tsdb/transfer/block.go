@@ -59,10 +59,14 @@ type blocks struct {
 	block  []record         // of which the last one was
 	last   record
 	end    *endLine
+	read   *error // of the block that ahead has read; nil for none
 }
 
-// openBlocks reads the header of a file.
-func openBlocks(r io.Reader) (*blocks, error) {
+// openBlocks reads the header of a file, whose sums were made with a key; nil for none.
+func openBlocks(r io.Reader, key []byte) (*blocks, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
 	if r == nil {
 		return nil, invalid.New(ErrInvalid, "reader", "nil", "an io.Reader with an export")
 	}
@@ -81,8 +85,23 @@ func openBlocks(r io.Reader) (*blocks, error) {
 	if b.header, err = parseHeader(text); err != nil {
 		return nil, &LineError{Line: 1, Err: err}
 	}
+	if err := b.header.admitKey(key); err != nil {
+		return nil, &LineError{Line: 1, Err: err}
+	}
+	b.key = key
+	b.begin()
 	b.note()
 	return b, nil
+}
+
+// ahead reads the first block, so that a header is not believed that was made without the key; next returns that block.
+func (b *blocks) ahead() error {
+	err := b.next()
+	b.read = &err
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // errEmpty is of a file without a line.
@@ -90,6 +109,10 @@ var errEmpty = fmt.Errorf("%w: it is empty", ErrVersion)
 
 // next reads a block, whose points are in block until the next call. Its error is io.EOF behind the end of the file.
 func (b *blocks) next() error {
+	if read := b.read; read != nil {
+		b.read = nil
+		return *read
+	}
 	b.block = b.block[:0]
 	if b.end != nil {
 		return io.EOF
@@ -141,7 +164,7 @@ func (b *blocks) sum(text []byte) error {
 	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &sum); err != nil {
 		return invalid.New(ErrDamaged, "sum", err.Error(), "the sum of a block")
 	}
-	want, err := json.Marshal(sumLine{Sum: b.lines.chain.close(), Lines: b.line, Points: b.points, Unreadable: sum.Unreadable})
+	want, err := json.Marshal(sumLine{Sum: b.lines.chain.close(sum.Unreadable), Lines: b.line, Points: b.points, Unreadable: sum.Unreadable})
 	if err != nil {
 		return err
 	}
@@ -162,7 +185,7 @@ func (b *blocks) finish(text []byte) error {
 	if len(b.block) > 0 {
 		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", strconv.Itoa(len(b.block))+" points before it", "a sum before it")}
 	}
-	want, err := json.Marshal(endLine{End: b.lines.chain.close(), Lines: b.line, Points: b.points, Datasets: b.counts, Unreadable: b.left})
+	want, err := json.Marshal(endLine{End: b.lines.chain.close(b.left), Lines: b.line, Points: b.points, Datasets: b.counts, Unreadable: b.left})
 	if err != nil {
 		return err
 	}

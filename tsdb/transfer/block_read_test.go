@@ -14,13 +14,13 @@ import (
 func TestFileThatCannotBeRead(t *testing.T) {
 	broken := errors.New("input/output error")
 	for name, begins := range map[string]string{"at once": "", "within the header": `{"tidemark":"ex`, "within other bytes": "PK"} {
-		_, err := transfer.Check(t.Context(), io.MultiReader(strings.NewReader(begins), iotest.ErrReader(broken)))
+		_, err := transfer.Check(t.Context(), io.MultiReader(strings.NewReader(begins), iotest.ErrReader(broken)), nil)
 		var at *transfer.LineError
 		if !errors.Is(err, broken) || errors.Is(err, transfer.ErrVersion) || errors.Is(err, transfer.ErrDamaged) || !errors.As(err, &at) || at.Line != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := transfer.Check(t.Context(), strings.NewReader("PK\n")); !errors.Is(err, transfer.ErrVersion) {
+	if _, err := transfer.Check(t.Context(), strings.NewReader("PK\n"), nil); !errors.Is(err, transfer.ErrVersion) {
 		t.Errorf("another kind of file: %v", err)
 	}
 }

@@ -38,9 +38,9 @@ type state struct {
 // any other line is at fault the error is a *LineError that matches ErrDamaged. Of a file without a whole block it
 // returns the zero Checkpoint: export again. Where the file has its end, complete is true and nothing is left to do.
 //
-// It reads all of the file, and holds one block in memory.
-func Recover(ctx context.Context, r io.Reader) (at Checkpoint, complete bool, err error) {
-	b, err := openBlocks(r)
+// Key is that of the ExportOptions, nil for none. It reads all of the file, and holds one block in memory.
+func Recover(ctx context.Context, r io.Reader, key []byte) (at Checkpoint, complete bool, err error) {
+	b, err := openBlocks(r, key)
 	if errors.Is(err, errTorn) || errors.Is(err, errEmpty) {
 		return Checkpoint{}, false, nil
 	}

@@ -9,7 +9,9 @@
 //
 // A file is lines of JSON, each one object that ends with the member crc: a header, points, after at most 1,000 points or 4 MiB
 // a sum over the block that they make, and an end. docs/format.md specifies it. A line that was cut, changed, doubled, moved
-// or left out is refused with ErrDamaged and its number, and nothing of its block is stored. Compressing is the caller's:
+// or left out is refused with ErrDamaged and its number, and nothing of its block is stored. Without a key that finds damage, not
+// forgery: whoever can write the file can make its sums anew. With ExportOptions.Key only those can who have the key; whether
+// an older export was put in the place of a newer one shows in neither. A file is not encrypted. Compressing is the caller's:
 // give Export a gzip or zstd writer.
 //
 // A file holds points and no rollups. Those that a store derives from points it computes of what is imported, whatever rollups
@@ -40,6 +42,9 @@ var (
 	ErrVersion = named.New("transfer.ErrVersion", "transfer: not an export that this program can read")
 	// ErrTenant: the file holds the points of another tenant than the one to import into.
 	ErrTenant = named.New("transfer.ErrTenant", "transfer: the file is of another tenant")
+	// ErrKey: the file's sums were made with another key than the one given, or with a key where none was given, or the other
+	// way round.
+	ErrKey = named.New("transfer.ErrKey", "transfer: not the key of the file")
 	// ErrContinue: the checkpoint does not belong to this file.
 	ErrContinue = named.New("transfer.ErrContinue", "transfer: the checkpoint is of another file")
 )

@@ -71,7 +71,7 @@ func ExampleImport() {
 
 func ExampleCheck() {
 	ctx := context.Background()
-	held, err := transfer.Check(ctx, bytes.NewReader(exported(ctx)))
+	held, err := transfer.Check(ctx, bytes.NewReader(exported(ctx)), nil)
 	fmt.Println(held.Points, held.Datasets, err)
 	// Output: 3 map[temps:3] <nil>
 }
@@ -80,7 +80,7 @@ func ExampleCheck() {
 func ExampleRecover() {
 	ctx := context.Background()
 	file := exported(ctx)
-	at, complete, err := transfer.Recover(ctx, bytes.NewReader(file[:len(file)-10]))
+	at, complete, err := transfer.Recover(ctx, bytes.NewReader(file[:len(file)-10]), nil)
 	fmt.Println(at.Points, at.Offset < int64(len(file)), complete, err)
 	// Output: 3 true false <nil>
 }
@@ -88,7 +88,7 @@ func ExampleRecover() {
 func ExampleLineError() {
 	ctx := context.Background()
 	file := bytes.Replace(exported(ctx), []byte("21.5"), []byte("91.5"), 1)
-	_, err := transfer.Check(ctx, bytes.NewReader(file))
+	_, err := transfer.Check(ctx, bytes.NewReader(file), nil)
 	if le, ok := errors.AsType[*transfer.LineError](err); ok {
 		fmt.Println(le.Line, errors.Is(err, transfer.ErrDamaged))
 	}
@@ -123,7 +123,7 @@ func ExampleExportOptions() {
 
 func ExampleExported() {
 	ctx := context.Background()
-	held, err := transfer.Check(ctx, bytes.NewReader(exported(ctx)))
+	held, err := transfer.Check(ctx, bytes.NewReader(exported(ctx)), nil)
 	text, _ := json.Marshal(held)
 	fmt.Println(string(text), err)
 	// Output: {"points":3,"datasets":{"temps":3},"unreadable":0,"lines":6,"bytes":909} <nil>
@@ -190,7 +190,7 @@ func ExampleCheckpoint() {
 		log.Fatal(err)
 	}
 
-	at, complete, err := transfer.Recover(ctx, bytes.NewReader(file[:len(file)-10])) // the last line was cut
+	at, complete, err := transfer.Recover(ctx, bytes.NewReader(file[:len(file)-10]), nil) // the last line was cut
 	if err != nil || complete {
 		log.Fatal(complete, err)
 	}

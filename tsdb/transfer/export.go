@@ -31,6 +31,9 @@ type ExportOptions struct {
 	// Continue goes on behind a checkpoint of Recover, with what the interrupted export was asked for: the options above have
 	// to be zero. The writer appends to the file, cut off at the checkpoint's Offset.
 	Continue Checkpoint
+	// Key makes the file's sums ones that only those who have the key can make: Import and Check then find forgery too, not only
+	// damage. At least 32 random bytes, kept from those who could change the file. Nil is none. It does not encrypt.
+	Key []byte
 	// Progress is told after each block, on the caller's goroutine, once w has taken all of it. Nil is for nobody.
 	Progress func(Exported)
 }
@@ -63,10 +66,13 @@ func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, o
 	if err != nil {
 		return Exported{}, err
 	}
+	if err := checkKey(opts.Key); err != nil {
+		return Exported{}, err
+	}
 	if w == nil {
 		return Exported{}, invalid.New(ErrInvalid, "writer", "nil", "an io.Writer for the export")
 	}
-	e := &exporter{in: in, w: w, progress: opts.Progress, chain: newChain(), counts: map[string]int64{}}
+	e := &exporter{in: in, w: w, progress: opts.Progress, chain: newChain(opts.Key), counts: map[string]int64{}}
 	if opts.Continue.Line > 0 {
 		err = e.resume(id, opts)
 	} else {
@@ -109,7 +115,7 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	if err := opts.Interval.Check(); err != nil {
 		return err
 	}
-	h := &header{Tidemark: kind, Version: version, Tenant: id.String(), At: e.in.Clock().UTC().Truncate(time.Second)}
+	h := &header{Tidemark: kind, Version: version, Tenant: id.String(), At: e.in.Clock().UTC().Truncate(time.Second), Key: fingerprint(opts.Key)}
 	var err error
 	if h.From, err = end(opts.Interval.Start()); err != nil {
 		return err
@@ -182,6 +188,9 @@ func (e *exporter) resume(id tenant.ID, opts ExportOptions) error {
 	case s.header.id != id:
 		return invalid.New(ErrTenant, "tenant", invalid.Quote(id.String()), s.header.id.String()+", whose points the file holds")
 	}
+	if err := s.header.admitKey(opts.Key); err != nil {
+		return err
+	}
 	e.header, e.chain, e.counts, e.last = s.header, s.chain, maps.Clone(s.counts), s.last
 	e.chain.begin()
 	e.points, e.unreadable = opts.Continue.Points, s.unreadable
@@ -204,7 +213,7 @@ func (e *exporter) run(ctx context.Context) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(endLine{End: e.chain.close(), Lines: e.chain.line + 1, Points: e.points, Datasets: e.counts, Unreadable: e.unreadable})
+	text, err := json.Marshal(endLine{End: e.chain.close(e.unreadable), Lines: e.chain.line + 1, Points: e.points, Datasets: e.counts, Unreadable: e.unreadable})
 	if err != nil {
 		return err
 	}
@@ -263,7 +272,7 @@ func (e *exporter) point(d *dataset, p inside.Point) error {
 
 // flush writes the block and its sum.
 func (e *exporter) flush() error {
-	text, err := json.Marshal(sumLine{Sum: e.chain.close(), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.unreadable})
+	text, err := json.Marshal(sumLine{Sum: e.chain.close(e.unreadable), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.unreadable})
 	if err != nil {
 		return err
 	}

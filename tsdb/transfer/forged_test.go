@@ -17,12 +17,21 @@ var crcOfLine = regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}$`)
 
 // resealed returns a file with lines that edit changes, each line sealed as if it had been written so.
 func resealed(file []byte, edit func(line string) string) []byte {
+	return resealedWith(file, edit, func(line string) string { return line }, func([]byte) {})
+}
+
+// resealedWith is resealed with sums made anew by sum, from the sealed lines of blocks.
+func resealedWith(file []byte, edit, sum func(line string) string, ofBlock func(line []byte)) []byte {
 	var out bytes.Buffer
 	crc, table := uint32(0), crc32.MakeTable(crc32.Castagnoli)
 	for line := range strings.Lines(string(file)) {
 		text := edit(crcOfLine.ReplaceAllString(strings.TrimSuffix(line, "\n"), ""))
+		text = sum(text)
 		crc = crc32.Update(crc, table, []byte(text))
-		fmt.Fprintf(&out, "%s,\"crc\":\"%08x\"}\n", text, crc)
+		whole := fmt.Appendf(nil, "%s,\"crc\":\"%08x\"}\n", text, crc)
+		if out.Write(whole); !strings.HasPrefix(text, `{"sum":`) && !strings.HasPrefix(text, `{"end":`) {
+			ofBlock(whole)
+		}
 	}
 	return out.Bytes()
 }
@@ -55,7 +64,7 @@ func TestForgedSums(t *testing.T) {
 			if bytes.Equal(forged, file.Bytes()) {
 				t.Fatalf("%s of %s is not forged", what, of)
 			}
-			_, err := transfer.Check(t.Context(), bytes.NewReader(forged))
+			_, err := transfer.Check(t.Context(), bytes.NewReader(forged), nil)
 			at, ok := errors.AsType[*transfer.LineError](err)
 			if !errors.Is(err, transfer.ErrDamaged) || !ok || at.Line < 2 {
 				t.Errorf("%s of %s: %v, want ErrDamaged", what, of, err)

@@ -31,6 +31,7 @@ type header struct {
 	To       *time.Time        `json:"to,omitempty"`       // the first instant after
 	Entities [][]string        `json:"entities,omitempty"` // the only ones
 	Datasets []catalog.Dataset `json:"datasets"`
+	Key      string            `json:"key,omitempty"` // tells by which key sums are made; empty for none
 
 	id       tenant.ID
 	datasets []*dataset

@@ -28,6 +28,9 @@ type ImportOptions struct {
 	// DryRun reads and checks all of the file, compares it with the catalogue, and writes nothing. What Stored counts then
 	// would have been sent.
 	DryRun bool
+	// Key is the ExportOptions.Key that the file was made with; nil where it was made without. Another one is refused with ErrKey.
+	// With a key nothing of a block is used, the header included, before its sum is checked.
+	Key []byte
 	// Continue goes on behind a checkpoint of Imported. What comes before it is read and checked, and not stored again. The zero
 	// Checkpoint is the start.
 	Continue Checkpoint
@@ -81,9 +84,14 @@ func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, o
 	if id.IsZero() {
 		return Imported{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
 	}
-	b, err := openBlocks(r)
+	b, err := openBlocks(r, opts.Key)
 	if err != nil {
 		return Imported{}, err
+	}
+	if opts.Key != nil {
+		if err := b.ahead(); err != nil {
+			return Imported{}, err
+		}
 	}
 	im := &importer{in: in, id: id, blocks: b, opts: opts, at: Imported{Tenant: b.header.id}}
 	if b.header.id != id && !opts.OtherTenant {
@@ -96,10 +104,10 @@ func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, o
 	return im.at, err
 }
 
-// Check reads a file to its end, without a store, and returns what it holds. Its error is a *LineError where the file is
-// not whole. It costs memory for a block.
-func Check(ctx context.Context, r io.Reader) (Exported, error) {
-	b, err := openBlocks(r)
+// Check reads a file to its end, without a store, and returns what it holds. Key is that of the ExportOptions, nil for none. Its error is a
+// *LineError where the file is not whole, and matches ErrKey where it was made with another key. It costs memory for a block.
+func Check(ctx context.Context, r io.Reader, key []byte) (Exported, error) {
+	b, err := openBlocks(r, key)
 	if err != nil {
 		return Exported{}, err
 	}

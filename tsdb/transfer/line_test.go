@@ -91,13 +91,13 @@ func FuzzFile(f *testing.F) {
 {"sum":"00","lines":2,"points":0,"unreadable":-1
 {"end":"00","lines":3`)
 	f.Fuzz(func(t *testing.T, text string) {
-		c := newChain()
+		c := newChain(nil)
 		var file bytes.Buffer
 		for line := range strings.SplitSeq(text, "\n") {
 			file.Write(c.seal([]byte(line), true))
 		}
 		for _, b := range [][]byte{file.Bytes(), []byte(text)} {
-			bl, err := openBlocks(bytes.NewReader(b))
+			bl, err := openBlocks(bytes.NewReader(b), nil)
 			for err == nil {
 				err = bl.next()
 			}
@@ -109,7 +109,7 @@ func FuzzFile(f *testing.F) {
 }
 
 func TestLongLineIsRefused(t *testing.T) {
-	_, err := openBlocks(io.LimitReader(endless{}, 1<<30))
+	_, err := openBlocks(io.LimitReader(endless{}, 1<<30), nil)
 	if !errors.Is(err, ErrVersion) {
 		t.Errorf("got %v", err)
 	}

@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,7 +17,7 @@ import (
 )
 
 // Each line ends with a CRC-32C over all lines up to it, so that the first one at fault is known, and each block with a
-// SHA-256 over itself and the sum of the block before it.
+// SHA-256 over itself and the sum of the block before it; with a key, with an HMAC of that.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -33,10 +34,11 @@ type chain struct {
 	crc    uint32
 	sum    [sha256.Size]byte // of the last whole block
 	hash   hash.Hash         // of the block so far
+	key    []byte            // nil for sums that anybody can make
 }
 
-func newChain() chain {
-	var c chain
+func newChain(key []byte) chain {
+	c := chain{key: key}
 	c.begin()
 	return c
 }
@@ -61,8 +63,12 @@ func appendCRC(dst []byte, crc uint32) []byte {
 	return append(dst, sealEnd...)
 }
 
-// close ends a block: it returns its sum, and begins the next one with it.
-func (c *chain) close() string {
+// close ends a block: it returns its sum, and begins the next one with it. With a key the sum is also over the number of points
+// that were left out so far, which is in no line of the block.
+func (c *chain) close(unreadable int64) string {
+	if c.key != nil {
+		_, _ = c.hash.Write(strconv.AppendInt(nil, unreadable, 10))
+	}
 	c.hash.Sum(c.sum[:0])
 	c.begin()
 	return hex.EncodeToString(c.sum[:])
@@ -71,6 +77,9 @@ func (c *chain) close() string {
 // begin begins a block behind the one that sum is of.
 func (c *chain) begin() {
 	c.hash = sha256.New()
+	if c.key != nil {
+		c.hash = hmac.New(sha256.New, c.key)
+	}
 	_, _ = c.hash.Write(c.sum[:])
 }
 
@@ -82,7 +91,7 @@ type lines struct {
 }
 
 func newLines(r io.Reader) *lines {
-	return &lines{chain: newChain(), r: bufio.NewReaderSize(r, 64<<10)}
+	return &lines{chain: newChain(nil), r: bufio.NewReaderSize(r, 64<<10)}
 }
 
 // next returns a line without what seals it, until the next call. Its error is io.EOF where no byte is left, and else a

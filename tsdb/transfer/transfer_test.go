@@ -119,7 +119,7 @@ func TestRoundTrip(t *testing.T) {
 	if exported.Points != points || exported.Bytes != int64(len(file)) || exported.Lines != int64(bytes.Count(file, []byte("\n"))) {
 		t.Errorf("exported %+v of %d points, %d bytes", exported, points, len(file))
 	}
-	if checked, err := transfer.Check(t.Context(), bytes.NewReader(file)); err != nil || checked.Points != points {
+	if checked, err := transfer.Check(t.Context(), bytes.NewReader(file), nil); err != nil || checked.Points != points {
 		t.Errorf("Check = %+v, %v", checked, err)
 	}
 	if again, _ := export(t, store, acme, transfer.ExportOptions{}); !bytes.Equal(again, file) {
@@ -169,7 +169,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	file, _ := export(t, store, acme, transfer.ExportOptions{})
 	refused := func(what string, damaged []byte, line int64) {
 		t.Helper()
-		_, err := transfer.Check(t.Context(), bytes.NewReader(damaged))
+		_, err := transfer.Check(t.Context(), bytes.NewReader(damaged), nil)
 		le, ok := errors.AsType[*transfer.LineError](err)
 		if !ok || le.Line != line || !errors.Is(err, transfer.ErrDamaged) && !errors.Is(err, transfer.ErrVersion) {
 			t.Fatalf("%s: %v; want line %d at fault", what, err, line)
@@ -220,7 +220,7 @@ func TestExportContinues(t *testing.T) {
 		t.Fatalf("only %d blocks", blocks)
 	}
 	for _, cut := range []int{0, 1, 500, len(whole) / 3, len(whole) / 2, len(whole) * 4 / 5, len(whole) - 1, len(whole)} {
-		at, complete, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:cut]))
+		at, complete, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:cut]), nil)
 		if err != nil || complete != (cut == len(whole)) {
 			t.Fatalf("Recover of %d bytes = %+v, %v, %v", cut, at, complete, err)
 		}
@@ -255,9 +255,9 @@ func TestExportContinuesWithinHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole, _ := export(t, store, acme, transfer.ExportOptions{})
-	at, _, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:len(whole)-1]))
+	at, _, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:len(whole)-1]), nil)
 	must(t, err)
-	at, _, err = transfer.Recover(t.Context(), bytes.NewReader(whole[:at.Offset-1]))
+	at, _, err = transfer.Recover(t.Context(), bytes.NewReader(whole[:at.Offset-1]), nil)
 	if err != nil || at.Points != 1000 {
 		t.Fatalf("the first block ends at %+v, %v; want 1000 points", at, err)
 	}
@@ -311,7 +311,7 @@ func TestSelection(t *testing.T) {
 		if got.Points != int64(want) {
 			t.Errorf("%+v: %d points; want %d", opts, got.Points, want)
 		}
-		at, _, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:len(whole)*2/3]))
+		at, _, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:len(whole)*2/3]), nil)
 		must(t, err)
 		if at.Line == 0 {
 			continue

@@ -1,0 +1,44 @@
+package transfer
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// leastKey is how many bytes a key has at least.
+const leastKey = 32
+
+func checkKey(key []byte) error {
+	if key != nil && len(key) < leastKey {
+		return invalid.New(ErrInvalid, "Key", strconv.Itoa(len(key))+" bytes", "nil, or at least "+strconv.Itoa(leastKey))
+	}
+	return nil
+}
+
+// fingerprint tells one key from another in a header, and nothing of the key. It is empty for none.
+func fingerprint(key []byte) string {
+	if key == nil {
+		return ""
+	}
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte("tidemark export"))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// admitKey refuses a key that the file was not made with.
+func (h *header) admitKey(key []byte) error {
+	given := fingerprint(key)
+	switch {
+	case h.Key == given:
+		return nil
+	case h.Key == "":
+		return invalid.New(ErrKey, "Key", "given", "none: the file was made without one, and its sums show damage, not forgery")
+	case given == "":
+		return invalid.New(ErrKey, "Key", "nil", "the key that the file was made with, whose fingerprint is "+invalid.Quote(h.Key))
+	}
+	return invalid.New(ErrKey, "Key", "one with the fingerprint "+given, "the one with the fingerprint "+invalid.Quote(h.Key)+", which the file was made with")
+}
