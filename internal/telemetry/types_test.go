@@ -46,6 +46,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"transfer.ErrVersion":       transfer.ErrVersion,
 		"transfer.ErrTenant":        transfer.ErrTenant,
 		"transfer.ErrContinue":      transfer.ErrContinue,
+		"transfer.ErrKey":           transfer.ErrKey,
 		"tsdb.ErrErased":            tenants.ErrErased,
 		"tsdb.ErrInvalid":           retention.ErrInvalid,
 		"billing.ErrBudget":         fmt.Errorf("%w: %w", tsdb.ErrRejected, budget{"billing.ErrBudget"}),
