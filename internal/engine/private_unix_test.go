@@ -83,7 +83,7 @@ func refused(t *testing.T, dir, why string) {
 	t.Helper()
 	e, err := engine.Open(engine.Options{Dir: dir, GCInterval: -1})
 	if err == nil {
-		err = e.Close()
+		_ = e.Close()
 		t.Errorf("%s opened", dir)
 	} else if !errors.Is(err, engine.ErrStorage) || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want an ErrStorage with the folder and %q", err, why)
