@@ -78,9 +78,9 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 }
 
 // ScrubJournal writes the journal's file anew, so that it holds nothing of points that were delivered, or dropped, before the
-// call: other files are written, and what a file system does with the blocks of the old one is its own affair. It costs a copy of what is left
-// in the journal, up to JournalOptions.MaxBytes, while which no point is taken, and as much space on the disk. Where that fails the
-// journal is as it was.
+// call. A new file takes the place of the old one, whose blocks on the disk the file system may use again later. It costs a copy of
+// what is left in the journal, up to JournalOptions.MaxBytes, and as much space on the disk; meanwhile no point is taken. Where it
+// fails, the journal is as it was.
 //
 // A journal does it by itself about 10 seconds after the last point came, once a quarter of what it holds is delivered; within a
 // minute after something of it was erased; and when it is closed with at most 8 MiB left.

@@ -25,7 +25,8 @@ func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, write
 // error of its Close.
 //
 // With a journal it waits until the point is on disk, so that nil says that it will be delivered. That is a sync for each
-// Put of a loop, some hundred microseconds: a loop is many times faster with PutFunc or PutMany, whose points share syncs.
+// Put of a loop, some hundred microseconds: a loop is many times faster with PutFunc or PutMany, whose points share syncs. A read
+// just afterwards may not find the point yet; Writer.Flush waits until all that the writer has taken is delivered.
 //
 // An error is a *WriteError that matches ErrRejected: the point was not taken, for one of Put's reasons, or ErrWriterClosed,
 // or what the writer's Admit says, or ctx's error. With a journal it matches ErrUnknown where ctx ends during the sync.

@@ -256,14 +256,23 @@ func (l *ledger) check(t *testing.T, dir string) {
 func (l *ledger) checkUnanswered(t *testing.T, each func(func(seq uint64, b batch, i int))) {
 	t.Helper()
 	answered, first, there := map[batch]bool{}, map[batch]uint64{}, map[uint64]bool{}
+	found := map[batch]map[uint64]int{} // how many records say that the append began at a number
 	for _, b := range l.appended {
 		answered[b] = true
 	}
 	each(func(seq uint64, b batch, i int) {
 		there[seq] = true
-		// A revived record has a greater number than it had in its append.
-		if old, ok := first[b]; !answered[b] && (!ok || seq-uint64(i) < old) {
-			first[b] = seq - uint64(i)
+		if answered[b] {
+			return
+		}
+		if found[b] == nil {
+			found[b] = map[uint64]int{}
+		}
+		from := seq - uint64(i)
+		found[b][from]++
+		// A revived record has a greater number than it had in its append, so one record alone does not say where that began.
+		if old, ok := first[b]; found[b][from] > 1 && (!ok || from < old) {
+			first[b] = from
 		}
 	})
 	for b, from := range first {
