@@ -7,11 +7,12 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
 func init() { maps.Copy(attacks, pageAttacks) }
 
-// pageAttacks are the attacks on pages of entities.
+// pageAttacks are the attacks on pages of entities, and on the existence of tenants.
 var pageAttacks = map[string]func(h *walls, a attack) error{
 	"Repository.PageUnder": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
@@ -35,6 +36,10 @@ var pageAttacks = map[string]func(h *walls, a attack) error{
 		slices.Sort(want)
 		h.same("PageUnder", got, want)
 		return nil
+	},
+	"tenants.Exists": func(h *walls, a attack) error {
+		_, err := tenants.Exists(a.ctx, h.store, a.id)
+		return err
 	},
 	"Repository.PageEntities": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)

@@ -45,8 +45,11 @@ func run(ctx context.Context, args []string, std streams) error {
 		Writer:          std.out,
 		ErrWriter:       io.Discard, // main prints the error once
 		ExitErrHandler:  func(context.Context, *cli.Command, error) {},
+		// Hidden by default; scripts for bash, zsh, fish and PowerShell.
+		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
 		HideHelpCommand: true,
 	}
+	root.Version, root.EnableShellCompletion = version(), true
 	strict(root)
 	return root.Run(ctx, append([]string{"tidectl"}, args...))
 }

@@ -29,7 +29,7 @@ func (a *app) tenantsErase() *cli.Command {
 			},
 		},
 		DisableSliceFlagSeparator: true,
-		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+		Action: a.withTenant(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
 			fields, dataset := c.StringMap("entity"), c.String("dataset")
 			if dataset != "" && len(fields) == 0 {
 				return usageError{fmt.Errorf("--dataset is for --entity")}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"text/tabwriter"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -26,10 +25,9 @@ func (a *app) tenantsExport() *cli.Command {
 			keyFlag(),
 			&cli.BoolFlag{Name: "continue", Usage: "go on with a file whose export was interrupted"},
 			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
-			&cli.TimestampFlag{Name: "from", Usage: "only points from this `time` on", Config: cli.TimestampConfig{Layouts: []string{time.RFC3339}}},
-			&cli.TimestampFlag{Name: "to", Usage: "only points before this `time`", Config: cli.TimestampConfig{Layouts: []string{time.RFC3339}}},
+			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
 		},
-		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+		Action: a.withTenant(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
 			opts := transfer.ExportOptions{Datasets: c.StringSlice("dataset"), Interval: interval(c)}
 			if len(opts.Datasets) == 0 {
 				opts.Datasets = nil

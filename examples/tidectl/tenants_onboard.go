@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -30,6 +31,9 @@ func (a *app) tenantsOnboard() *cli.Command {
 				p.Limits = []byte(text)
 			}
 			p, err := tenants.Onboard(ctx, store, id, p, tenants.OnboardOptions{Replace: c.Bool("replace"), Readmit: c.Bool("readmit")})
+			if errors.Is(err, tenants.ErrConflict) && !c.Bool("replace") {
+				return fmt.Errorf("%w; tenants show prints it, --replace puts this one in its place", err)
+			}
 			if err != nil {
 				return err
 			}

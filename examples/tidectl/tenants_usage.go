@@ -17,7 +17,7 @@ func (a *app) tenantsUsage() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Usage: "count what a tenant has stored; reads the keys of all its rows", ArgsUsage: "TENANT", HideHelpCommand: true,
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "exact", Usage: "read all values to count their bytes"}},
-		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
+		Action: a.withTenant(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
 			bar := a.bar("Counting", -1)
 			r, err := tenants.Usage(ctx, store, id, tenants.UsageOptions{Exact: c.Bool("exact"), Progress: func(r tenants.UsageReport) {
 				rows := int64(0)

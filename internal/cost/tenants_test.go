@@ -34,6 +34,17 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
+		covers: []string{"tenants.Exists"}, name: "`tenants.Exists`, of a tenant without a profile", requests: map[string]shape{"read": always(3)}, seen: always(1),
+		run: func(w *world, _ int) func() {
+			w.history(1, 10)
+			return func() {
+				found, err := tenants.Exists(w.ctx, w.store, acme)
+				w.ok(err)
+				w.want(map[bool]int{true: 1}[found], 1)
+			}
+		},
+	},
+	{
 		covers: []string{"tenants.Load"}, requests: map[string]shape{"read": always(1)}, seen: always(1),
 		run: func(w *world, _ int) func() {
 			w.onboard(acme, tenants.Profile{Name: "Acme Ltd."}, tenants.OnboardOptions{})

@@ -278,6 +278,7 @@ var funcs = []any{
 	tenants.Erase,
 	tenants.EraseEntity,
 	tenants.Erasure,
+	tenants.Exists,
 	tenants.KeptFor,
 	tenants.List,
 	tenants.Load,

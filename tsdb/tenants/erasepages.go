@@ -58,10 +58,35 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 		fit = append(fit, fitting{dataset: d.Name, entity: tsdb.NewEntity(parts...), space: space, path: path})
 	}
 	if len(fit) == 0 {
-		return nil, invalid.New(ErrInvalid, "fields", strings.Join(slices.Sorted(maps.Keys(fields)), ", "),
-			"the key fields of a dataset in the catalogue, by name")
+		return nil, unfit(ctx, known, dataset, fields)
 	}
 	return fit, nil
+}
+
+// shownDatasets is how many datasets an error lists.
+const shownDatasets = 10
+
+// unfit is the error for fields that are not the key fields of a dataset. It tells an operator which those are; a call that was made
+// for a tenant is not told of datasets, which may be others'.
+func unfit(ctx context.Context, known []catalog.Dataset, dataset string, fields map[string]string) error {
+	given := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+	if _, ok := tenant.FromContext(ctx); ok {
+		return invalid.New(ErrInvalid, "fields", given, "the key fields of a dataset in the catalogue, by name")
+	}
+	var keys []string
+	for _, d := range known {
+		if dataset == "" || d.Name == dataset {
+			keys = append(keys, d.Name+": "+strings.Join(d.Key, ", "))
+		}
+	}
+	if len(keys) == 0 && dataset != "" {
+		return invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "one of the catalogue")
+	}
+	if more := len(keys) - shownDatasets; more > 0 {
+		keys = append(keys[:shownDatasets], fmt.Sprintf("and %d more datasets", more))
+	}
+	return invalid.New(ErrInvalid, "fields", given,
+		"the key fields of a dataset, each with a value ("+strings.Join(keys, "; ")+")")
 }
 
 // spaceOf returns a tenant's space of a dataset in the catalogue, and the kinds of its key fields.

@@ -1,0 +1,35 @@
+package tenants
+
+import (
+	"context"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Exists reports whether List would list a tenant: whether it has rows, a profile, or an erasure mark. A tenant needs no profile to
+// write, so one that does not exist may be a name that is misspelt, or a tenant that has not written yet. It costs up to three
+// reads of a row each. It returns the errors of Load, but for tsdb.ErrNotFound.
+func Exists(ctx context.Context, store *tsdb.Store, id tenant.ID) (exists bool, err error) {
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
+	r, err := enterFor(ctx, store, id)
+	if err != nil {
+		return false, err
+	}
+	if doc, _, err := r.profile(ctx, id); err != nil || doc.Exists() {
+		return err == nil, err
+	}
+	if m, err := r.mark(ctx, id, ""); err != nil || m.doc.Exists() {
+		return err == nil, err
+	}
+	rng, err := rowkey.TenantRange(id)
+	if err != nil {
+		return false, err
+	}
+	key, err := r.first(ctx, rng)
+	return key != "", err
+}

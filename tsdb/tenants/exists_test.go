@@ -1,0 +1,35 @@
+package tenants_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// A tenant exists by its rows, its profile or its mark; one whose name another's begins with does not.
+func TestExists(t *testing.T) {
+	temps := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, temps)
+	rows, profile, erased := tenant.MustParse("rows2"), tenant.MustParse("profile2"), tenant.MustParse("erased2")
+	if err := temps.For(store, rows).Put(t.Context(), tsdb.NewEntity("a"), time.Now(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tenants.Onboard(t.Context(), store, profile, tenants.Profile{}, tenants.OnboardOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tenants.Erase(t.Context(), store, erased, tenants.EraseOptions{Settle: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[tenant.ID]bool{
+		rows: true, profile: true, erased: true, tenant.MustParse("rows"): false, tenant.MustParse("rows22"): false, tenant.MustParse("profile"): false, tenant.MustParse("erased"): false,
+	} {
+		if got, err := tenants.Exists(t.Context(), store, id); err != nil || got != want {
+			t.Errorf("tenant %s exists: %v, %v; want %v", id, got, err, want)
+		}
+	}
+}
