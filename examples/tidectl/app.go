@@ -40,14 +40,14 @@ func run(ctx context.Context, args []string, std streams) error {
 			},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json", Value: "text", Destination: &a.form},
 		},
-		Commands:        []*cli.Command{a.tenants(), a.retention(), a.advise()}, // the other capabilities add theirs here
-		Reader:          std.in,
-		Writer:          std.out,
-		ErrWriter:       io.Discard, // main prints the error once
-		ExitErrHandler:  func(context.Context, *cli.Command, error) {},
+		Commands:       []*cli.Command{a.tenants(), a.retention(), a.advise(), a.get(), a.latest(), a.watch(), a.put()}, // the other capabilities add theirs here
+		Reader:         std.in,
+		Writer:         std.out,
+		ErrWriter:      io.Discard, // main prints the error once
+		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		// Hidden by default; scripts for bash, zsh, fish and PowerShell.
 		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
-		HideHelpCommand: true,
+		HideHelpCommand:                 true,
 	}
 	root.Version, root.EnableShellCompletion = version(), true
 	strict(root)

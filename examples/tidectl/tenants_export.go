@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
@@ -25,6 +26,7 @@ func (a *app) tenantsExport() *cli.Command {
 			keyFlag(),
 			&cli.BoolFlag{Name: "continue", Usage: "go on with a file whose export was interrupted"},
 			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
+			&cli.StringFlag{Name: "format", Usage: "ndjson, which import takes, or csv, of one --dataset, for other programs", Value: "ndjson"},
 			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
 		},
 		Action: a.withTenant(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
@@ -40,9 +42,26 @@ func (a *app) tenantsExport() *cli.Command {
 			if goOn && (name == "-" || opts.Datasets != nil || c.IsSet("from") || c.IsSet("to")) {
 				return usageError{errors.New("--continue takes a --file that is there, and what that was asked for")}
 			}
+			asCSV := c.String("format") == "csv"
+			switch {
+			case !asCSV && c.String("format") != "ndjson":
+				return usageError{fmt.Errorf("--format is %q, and has to be ndjson or csv", c.String("format"))}
+			case asCSV && (len(opts.Datasets) != 1 || goOn):
+				return usageError{errors.New("--format csv takes one --dataset, and no --continue")}
+			}
+			var v *inspect.View
+			if asCSV {
+				var err error
+				if v, err = inspect.Open(ctx, store, id, opts.Datasets[0]); err != nil {
+					return err
+				}
+			}
 			w, err := a.create(ctx, name, goOn, &opts)
 			if err != nil || w == nil {
 				return err
+			}
+			if asCSV {
+				w = newCSV(w, v)
 			}
 			bar := a.bar("Exporting", -1)
 			opts.Progress = func(e transfer.Exported) { bar.set(e.Points) }
@@ -50,6 +69,9 @@ func (a *app) tenantsExport() *cli.Command {
 			bar.end()
 			err = errors.Join(err, finish(w, name, err))
 			written := name == "-" || !removeEmpty(name, err)
+			if err != nil && asCSV && written && name != "-" {
+				return fmt.Errorf("%w; %s is not whole, and CSV cannot be continued: delete it", err, name)
+			}
 			if err != nil && ctx.Err() != nil && name != "-" {
 				if !written {
 					return fmt.Errorf("%w before anything was written", errInterrupted)
@@ -63,7 +85,14 @@ func (a *app) tenantsExport() *cli.Command {
 				a.say("Exported  %d points of %s", got.Points, id)
 				return nil
 			}
+			if asCSV {
+				got.Bytes, got.Lines = 0, 0 // those of the other format
+			}
 			return a.print(got, func(w *tabwriter.Writer) {
+				if asCSV {
+					fmt.Fprintf(w, "Exported  %d points of %s to %s\n", got.Points, id, name)
+					return
+				}
 				fmt.Fprintf(w, "Exported  %d points of %s to %s, %d bytes\n", got.Points, id, name, got.Bytes)
 			})
 		}),

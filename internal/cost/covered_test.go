@@ -57,7 +57,7 @@ func TestEveryCallIsCounted(t *testing.T) {
 			public[name+"."+m.Name] = true
 		}
 	}
-	for _, dir := range []string{"tsdb", "tsdb/embedded", "tsdb/retention", "tsdb/rollup", "tsdb/tenants", "tsdb/transfer", "tsdb/window"} {
+	for _, dir := range []string{"tsdb", "tsdb/embedded", "tsdb/inspect", "tsdb/retention", "tsdb/rollup", "tsdb/tenants", "tsdb/transfer", "tsdb/window"} {
 		for _, name := range withContext(t, dir) {
 			public[name] = true
 		}

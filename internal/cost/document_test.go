@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite docs/cost.md from what is count
 var text string
 
 // groupsOfCalls are the tables of the document, in their order.
-var groupsOfCalls = []group{writes, writers, reads, prefixes, deletions, rollups, stores, life}
+var groupsOfCalls = []group{writes, writers, reads, prefixes, deletions, rollups, stores, life, inspections}
 
 // document is what the template shows.
 type document struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -153,6 +154,9 @@ var types = []reflect.Type{
 	reflect.TypeFor[tenants.Tenant](),
 	reflect.TypeFor[tenants.UsageOptions](),
 	reflect.TypeFor[tenants.UsageReport](),
+	reflect.TypeFor[inspect.Description](),
+	reflect.TypeFor[inspect.Point](),
+	reflect.TypeFor[inspect.View](),
 	reflect.TypeFor[transfer.Checkpoint](),
 	reflect.TypeFor[transfer.ExportOptions](),
 	reflect.TypeFor[transfer.Exported](),
@@ -286,6 +290,7 @@ var funcs = []any{
 	tenants.Readmit,
 	tenants.ReadmitEntity,
 	tenants.Usage,
+	inspect.Open,
 	transfer.Check,
 	transfer.Export,
 	transfer.Import,

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+)
+
+// csvWriter makes CSV, as RFC 4180 has it, of the export of one dataset. The columns are the key fields, by name, then time, class,
+// tag, json and base64, whatever is stored: a payload is in the one or in the other.
+type csvWriter struct {
+	out  io.WriteCloser
+	rows *csv.Writer
+	view *inspect.View // which knows the kinds of key fields
+	rest []byte        // of a line that is not whole
+}
+
+func newCSV(out io.WriteCloser, v *inspect.View) *csvWriter {
+	w := &csvWriter{out: out, rows: csv.NewWriter(out), view: v}
+	w.rows.UseCRLF = true
+	return w
+}
+
+// Write takes some of an export.
+func (w *csvWriter) Write(b []byte) (int, error) {
+	n := len(b)
+	for {
+		line, rest, whole := bytes.Cut(b, []byte{'\n'})
+		if !whole {
+			w.rest = append(w.rest, b...)
+			return n, nil
+		}
+		if err := w.line(append(w.rest, line...)); err != nil {
+			return 0, err
+		}
+		w.rest, b = w.rest[:0], rest
+	}
+}
+
+// line takes a line of an export: its header, a point, or a sum.
+func (w *csvWriter) line(text []byte) error {
+	var l struct {
+		Tidemark string
+		Dataset  string
+		Entity   []string
+		Time     string
+		Units    *int64
+		Class    string
+		Tag      string
+		JSON     json.RawMessage
+		Base64   string
+	}
+	if err := json.Unmarshal(text, &l); err != nil {
+		return err
+	}
+	key := w.view.Describe().Key
+	switch {
+	case l.Tidemark != "":
+		return w.rows.Write(append(key, "time", "class", "tag", "json", "base64"))
+	case l.Dataset != "":
+		if l.Units != nil {
+			l.Time = fmt.Sprint(*l.Units) // behind the year 9999, in units of the dataset's precision
+		}
+		return w.rows.Write(append(w.view.Values(tsdb.NewEntity(l.Entity...)), l.Time, l.Class, l.Tag, string(l.JSON), l.Base64))
+	}
+	return nil
+}
+
+// Close writes what is left, and closes the file.
+func (w *csvWriter) Close() error {
+	w.rows.Flush()
+	return errors.Join(w.rows.Error(), w.out.Close())
+}

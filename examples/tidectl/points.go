@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+)
+
+const pointArgs = "DATASET TENANT FIELD=VALUE..."
+
+// shownPoint is a point as it is printed: its payload is JSON where it is that, and base64 otherwise.
+type shownPoint struct {
+	Dataset string            `json:"dataset"`
+	Key     map[string]string `json:"key"`
+	Time    time.Time         `json:"time"`
+	Class   string            `json:"class,omitempty"`
+	Tag     string            `json:"tag,omitempty"`
+	JSON    json.RawMessage   `json:"json,omitempty"`
+	Base64  []byte            `json:"base64,omitempty"`
+	Error   string            `json:"error,omitempty"`
+}
+
+// get prints points of an entity.
+func (a *app) get() *cli.Command {
+	return &cli.Command{
+		Name: "get", Usage: "print points of an entity, newest first", ArgsUsage: pointArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{
+			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
+			&cli.IntFlag{Name: "limit", Usage: "how `many` points at most", Value: 100},
+		},
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+			left := c.Int("limit")
+			if left < 1 {
+				return usageError{fmt.Errorf("--limit is %d, and has to be 1 or more", left)}
+			}
+			for p, err := range v.Points(ctx, e, interval(c)) {
+				if err != nil {
+					return err
+				}
+				if left--; left < 0 {
+					a.say("There are more points; --limit shows more")
+					break
+				}
+				if err := a.printPoint(v, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+// latest prints the newest point of an entity, or of some entities of a dataset.
+func (a *app) latest() *cli.Command {
+	return &cli.Command{
+		Name: "latest", Usage: "print the newest point of an entity, or without fields those of some entities",
+		ArgsUsage: "DATASET TENANT [FIELD=VALUE...]", HideHelpCommand: true,
+		Flags: []cli.Flag{&cli.IntFlag{Name: "entities", Usage: "without fields: of how `many` entities, picked at random where there are more", Value: 100}},
+		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
+			var entities []tsdb.Entity
+			if c.Args().Len() > 2 {
+				e, err := entityOf(c, v)
+				if err != nil {
+					return err
+				}
+				entities = append(entities, e)
+			} else {
+				_, sample, err := store.Sample(ctx, v.Describe().Name, id, tsdb.SampleOptions{Entities: c.Int("entities")})
+				if err != nil {
+					return err
+				}
+				for _, s := range sample.Entities {
+					entities = append(entities, s.Entity)
+				}
+				slices.SortFunc(entities, tsdb.Entity.Compare)
+			}
+			for _, e := range entities {
+				p, err := v.Latest(ctx, e)
+				if len(entities) > 1 && errors.Is(err, tsdb.ErrNotFound) {
+					continue // deleted or expired meanwhile
+				}
+				if err != nil {
+					return err
+				}
+				if err := a.printPoint(v, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+// watch prints the points of an entity as they come.
+func (a *app) watch() *cli.Command {
+	return &cli.Command{
+		Name: "watch", Usage: "print new points of an entity as they come, until Ctrl-C; in a folder no other program can write meanwhile",
+		ArgsUsage: pointArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.DurationFlag{Name: "every", Usage: "how often to look", Value: time.Second},
+			timeFlag("from", "print points from this `time` on, too"),
+		},
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+			every := c.Duration("every")
+			if every < 100*time.Millisecond {
+				return usageError{fmt.Errorf("--every is %v, and has to be 100ms or more", every)}
+			}
+			since := c.Timestamp("from")
+			if !c.IsSet("from") {
+				switch newest, err := v.Latest(ctx, e); {
+				case err == nil:
+					since = newest.Time.Add(1)
+				case !errors.Is(err, tsdb.ErrNotFound):
+					return err
+				}
+			}
+			tick := time.NewTicker(every)
+			defer tick.Stop()
+			for {
+				next, err := a.printSince(ctx, v, e, since)
+				if ctx.Err() != nil {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				since = next
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		}),
+	}
+}
+
+// watchedPoints is how many new points watch prints at once; it goes on with the rest.
+const watchedPoints = 10_000
+
+// printSince prints the points from a time on, the oldest first, and returns the time behind the last one.
+func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, since time.Time) (time.Time, error) {
+	var found []inspect.Point
+	for p, err := range v.Points(ctx, e, tsdb.Since(since)) {
+		if err != nil {
+			return since, err
+		}
+		if found = append(found, p); len(found) == watchedPoints {
+			a.say("There are more than %d new points: the older ones are not shown", watchedPoints)
+			break
+		}
+	}
+	for _, p := range slices.Backward(found) {
+		if err := a.printPoint(v, p); err != nil {
+			return since, err
+		}
+		since = p.Time.Add(1)
+	}
+	return since, nil
+}
+
+// withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and fields.
+func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID, *inspect.View) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) (err error) {
+		if a.form != "text" && a.form != "json" {
+			return usageError{fmt.Errorf("--output is %q, and has to be text or json", a.form)}
+		}
+		if c.Args().Len() < 2 {
+			return usageError{fmt.Errorf("%s takes %s", c.FullName(), c.ArgsUsage)}
+		}
+		id, err := tenant.Parse(c.Args().Get(1))
+		if err != nil {
+			return usageError{err}
+		}
+		store, err := a.open(ctx, false)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, store.Close()) }()
+		v, err := inspect.Open(ctx, store, id, c.Args().First())
+		if err != nil {
+			return err
+		}
+		if c.Name != "put" { // which may be a tenant's first point
+			if err := existing(ctx, store, id); err != nil {
+				return err
+			}
+		}
+		return act(ctx, c, store, id, v)
+	}
+}
+
+// withEntity is withView for a command on one entity.
+func (a *app) withEntity(act func(context.Context, *cli.Command, *inspect.View, tsdb.Entity) error) cli.ActionFunc {
+	return a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+		e, err := entityOf(c, v)
+		if err != nil {
+			return err
+		}
+		return act(ctx, c, v, e)
+	})
+}
+
+// entityOf returns the entity that the arguments name.
+func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
+	values := map[string]string{}
+	for _, arg := range c.Args().Slice()[2:] {
+		name, value, ok := strings.Cut(arg, "=")
+		if _, twice := values[name]; !ok || twice {
+			return tsdb.Entity{}, usageError{fmt.Errorf("%q has to be FIELD=VALUE, each field once; the fields are %s", arg, strings.Join(v.Describe().Key, ", "))}
+		}
+		values[name] = value
+	}
+	return v.Entity(values)
+}
+
+// printPoint prints a point: as a line of JSON, or its time, its key, its tag and its payload.
+func (a *app) printPoint(v *inspect.View, p inspect.Point) error {
+	d := v.Describe()
+	shown := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: p.Time.UTC(), Class: p.Class, Tag: p.Tag}
+	values := v.Values(p.Entity)
+	for i, name := range d.Key {
+		shown.Key[name] = values[i]
+	}
+	text := ""
+	switch {
+	case p.Err != nil:
+		shown.Error = p.Err.Error()
+		text = shown.Error
+	case p.Tag == "json" && utf8.Valid(p.Payload) && json.Valid(p.Payload):
+		shown.JSON = p.Payload
+		text = string(p.Payload)
+	default:
+		shown.Base64 = p.Payload
+		text = base64.StdEncoding.EncodeToString(p.Payload)
+	}
+	if a.form == "json" {
+		return json.NewEncoder(a.std.out).Encode(shown)
+	}
+	_, err := fmt.Fprintf(a.std.out, "%s  %s  %s  %s\n", shown.Time.Format(time.RFC3339Nano), p.Entity, p.Tag, text)
+	return err
+}

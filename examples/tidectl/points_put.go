@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+)
+
+// put stores one point.
+func (a *app) put() *cli.Command {
+	return &cli.Command{
+		Name: "put", Usage: "store a point; its payload is stored as it is, and has to be one of the dataset's codec", ArgsUsage: pointArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{
+			timeFlag("time", "the point's `time`; now by default"),
+			&cli.StringFlag{Name: "json", Usage: "the payload, as `JSON`; for datasets with the tag json"},
+			&cli.StringFlag{Name: "base64", Usage: "the payload of any codec, in `base64`"},
+			&cli.StringFlag{Name: "tag", Usage: "the codec's `tag`; the dataset's first one by default"},
+			&cli.StringFlag{Name: "class", Usage: "the retention `class`; that of the tenant's profile, or else the dataset's first one, by default"},
+		},
+		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
+			e, err := entityOf(c, v)
+			if err != nil {
+				return err
+			}
+			d := v.Describe()
+			p := inspect.Point{Entity: e, Time: time.Now(), Tag: c.String("tag"), Class: c.String("class")}
+			if c.IsSet("time") {
+				p.Time = c.Timestamp("time")
+			}
+			if p.Tag == "" {
+				p.Tag = d.Tags[0]
+			}
+			if p.Payload, err = payload(c, p.Tag); err != nil {
+				return err
+			}
+			if p.Class == "" {
+				if p.Class, err = classOf(ctx, store, id, d); err != nil {
+					return err
+				}
+			}
+			if err := v.Put(ctx, p); err != nil {
+				return err
+			}
+			stored := map[string]any{"stored": e.String(), "time": p.Time.UTC(), "class": p.Class, "tag": p.Tag}
+			return a.print(stored, func(w *tabwriter.Writer) {
+				fmt.Fprintf(w, "Stored  %s at %s\n", e, p.Time.UTC().Format(time.RFC3339Nano))
+			})
+		}),
+	}
+}
+
+// payload returns the payload that the command line has.
+func payload(c *cli.Command, tag string) ([]byte, error) {
+	switch text, encoded := c.String("json"), c.String("base64"); {
+	case c.IsSet("json") == c.IsSet("base64"):
+		return nil, usageError{errors.New("give the payload as --json or as --base64")}
+	case !c.IsSet("json"):
+		raw, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--base64 cannot be decoded: %w", err)}
+		}
+		return raw, nil
+	case tag != "json":
+		return nil, usageError{fmt.Errorf("the tag is %s, whose payloads are no JSON: give --base64", tag)}
+	case !json.Valid([]byte(text)):
+		return nil, usageError{errors.New("--json is no JSON")}
+	default:
+		return []byte(text), nil
+	}
+}
+
+// classOf returns the class that a program writes a tenant's points in.
+func classOf(ctx context.Context, store *tsdb.Store, id tenant.ID, d inspect.Description) (string, error) {
+	p, err := tenants.Load(ctx, store, id)
+	if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
+		return "", err
+	}
+	for _, class := range []string{p.Classes[d.Name], p.Retention} {
+		if slices.Contains(d.Offered, class) {
+			return class, nil
+		}
+	}
+	return d.Classes[0], nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+var notes = tsdb.MustDefine("notes", tsdb.Key("site").Uint("device", 4), codec.JSON[map[string]string](), tsdb.SchemaOptions{})
+
+// noted returns the folder of a store in which acme has notes.
+func noted(t *testing.T) string {
+	t.Helper()
+	dir := filled(t, 3)
+	store, err := embedded.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	err = store.Ensure(t.Context(), notes)
+	repo := notes.For(store, tenant.MustParse("acme"))
+	for i, note := range []string{"plain", "a, \"b\"\nc", "=1+2"} {
+		e, eerr := notes.Entity("berlin, ost", 7)
+		err = errors.Join(err, eerr, repo.Put(t.Context(), e, time.Unix(int64(1_780_000_000+i), 0), map[string]string{"note": note}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Points of datasets that tidectl was not compiled with are printed, stored, and read back by a program.
+func TestInspect(t *testing.T) {
+	dir := noted(t)
+	key := []string{"site=berlin, ost", "device=7"}
+	run := func(code int, args ...string) (string, error) {
+		t.Helper()
+		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "-o", "json"}, args...)...)
+		want(t, code, err, strings.Join(args, " "))
+		return out, err
+	}
+	newest := `{"dataset":"notes","key":{"device":"7","site":"berlin, ost"},"time":"2026-05-28T20:26:42Z","class":"forever","tag":"json","json":{"note":"=1+2"}}` + "\n"
+	newest = strings.Replace(newest, "forever", notes.Retention().Name, 1)
+	if out, _ := run(0, append([]string{"latest", "notes", "acme"}, key...)...); out != newest {
+		t.Errorf("latest prints %s, want %s", out, newest)
+	}
+	if out, _ := run(0, "latest", "notes", "acme"); out != newest {
+		t.Errorf("latest of all entities prints %s, want %s", out, newest)
+	}
+	if out, _ := run(0, append([]string{"get", "--limit", "2", "notes", "acme"}, key...)...); strings.Count(out, "\n") != 2 || !strings.HasPrefix(out, newest) {
+		t.Errorf("get prints %s", out)
+	}
+	if out, _ := run(0, append([]string{"get", "--to", "2026-05-28T20:26:41Z", "notes", "acme"}, key...)...); strings.Count(out, "\n") != 1 || !strings.Contains(out, "plain") {
+		t.Errorf("get --to prints %s", out)
+	}
+	if out, _ := run(0, "get", "temps", "acme", "device=roof"); strings.Count(out, `"base64":"`) != 3 {
+		t.Errorf("get of numbers prints %s, want three payloads in base64", out)
+	}
+
+	run(0, append([]string{"put", "--time", "2026-05-30", "--json", `{"note":"by hand"}`, "notes", "acme"}, key...)...)
+	run(0, "put", "--json", `{"note":"first"}`, "notes", "newcomer", "site=x", "device=1")
+	out, _ := run(0, append([]string{"latest", "notes", "acme"}, key...)...)
+	if !strings.Contains(out, "by hand") || !strings.Contains(out, "2026-05-30T00:00:00Z") {
+		t.Errorf("after put, latest prints %s", out)
+	}
+	store, err := embedded.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := notes.Entity("berlin, ost", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := notes.For(store, tenant.MustParse("acme")).Latest(t.Context(), e); err != nil || p.Value["note"] != "by hand" {
+		t.Errorf("a program reads %v, %v", p, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, wrong := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{exitFailed, "site, device", []string{"get", "notes", "acme", "site=x"}},
+		{exitFailed, "site, device", []string{"get", "notes", "acme", "site=x", "device=1", "room=2"}},
+		{exitFailed, "device", []string{"get", "notes", "acme", "site=x", "device=seven"}},
+		{exitUsage, "site, device", []string{"get", "notes", "acme", "x"}},
+		{exitUsage, "each field once", []string{"get", "notes", "acme", "site=x", "site=y"}},
+		{exitUsage, "FIELD=VALUE", []string{"get", "notes"}},
+		{exitUsage, "--limit", []string{"get", "--limit", "0", "notes", "acme", "site=x", "device=1"}},
+		{exitUsage, "--every", []string{"watch", "--every", "1ms", "notes", "acme", "site=x", "device=1"}},
+		{exitFailed, "catalogue", []string{"get", "none", "acme", "site=x"}},
+		{exitFailed, "no tenant nobody", []string{"get", "notes", "nobody", "site=x", "device=1"}},
+		{exitFailed, "not found", []string{"latest", "notes", "acme", "site=x", "device=1"}},
+		{exitUsage, "--base64", []string{"put", "notes", "acme", "site=x", "device=1"}},
+		{exitUsage, "no JSON", []string{"put", "--json", "{", "notes", "acme", "site=x", "device=1"}},
+		{exitUsage, "--base64", []string{"put", "--json", "{}", "temps", "acme", "device=1"}},
+		{exitFailed, "tag", []string{"put", "--json", "{}", "--tag", "json", "temps", "acme", "device=1"}},
+		{exitFailed, "class", []string{"put", "--json", "{}", "--class", "d9", "notes", "acme", "site=x", "device=1"}},
+	} {
+		if _, err := run(wrong.code, wrong.args...); err == nil || !strings.Contains(err.Error(), wrong.says) {
+			t.Errorf("%v ends with %v, want %q in it", wrong.args, err, wrong.says)
+		}
+	}
+}
+
+// Watch prints what is there from a time on, the oldest first, and ends without an error when it is interrupted.
+func TestWatch(t *testing.T) {
+	dir := noted(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var out lines
+	out.full = func() { cancel() }
+	err := run(ctx, []string{"--dir", dir, "watch", "--from", "2026-05-28T20:26:41Z", "notes", "acme", "site=berlin, ost", "device=7"}, streams{strings.NewReader(""), &out, os.Stderr})
+	if want(t, 0, err, "watch"); len(out.seen) != 2 || !strings.Contains(out.seen[0], "a, ") || !strings.Contains(out.seen[1], "=1+2") {
+		t.Errorf("watch prints %q", out.seen)
+	}
+}
+
+// lines calls full behind the second line.
+type lines struct {
+	seen []string
+	full func()
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	if l.seen = append(l.seen, string(b)); len(l.seen) == 2 {
+		l.full()
+	}
+	return len(b), nil
+}
+
+// CSV has the same columns whatever is stored, and a reader of RFC 4180 gets back what was stored.
+func TestCSV(t *testing.T) {
+	dir := noted(t)
+	file := filepath.Join(t.TempDir(), "notes.csv")
+	_, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--dataset", "notes", "--format", "csv", "--file", file)
+	want(t, 0, err, "export as CSV")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	if err != nil || len(rows) != 4 || strings.Join(rows[0], " ") != "site device time class tag json base64" || !strings.Contains(string(text), "\r\n") {
+		t.Fatalf("the file holds %q, %v", text, err)
+	}
+	if got := rows[2]; got[0] != "berlin, ost" || got[1] != "7" || got[2] != "2026-05-28T20:26:41Z" || got[5] != `{"note":"a, \"b\"\nc"}` || got[6] != "" {
+		t.Errorf("a row is %q", got)
+	}
+	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--dataset", "temps", "--format", "csv", "--file", "-")
+	if want(t, 0, err, "export as CSV"); !strings.HasPrefix(out, "device,time,class,tag,json,base64\r\nroof,2026-05-28T20:26:42Z,") || strings.Count(out, "\r\n") != 4 {
+		t.Errorf("standard output has %q", out)
+	}
+	for _, args := range []string{"--format csv", "--format csv --dataset notes --dataset temps", "--format xml", "--format csv --dataset notes --continue"} {
+		_, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "tenants", "export", "acme", "--file", file + "2"}, strings.Fields(args)...)...)
+		want(t, exitUsage, err, args)
+	}
+	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", file+"3", "--format", "csv", "--dataset", "none")
+	if want(t, exitFailed, err, "a dataset that is not there"); err == nil {
+		t.Error("CSV of no dataset")
+	}
+	if _, err := os.Stat(file + "3"); err == nil {
+		t.Error("an export that was refused has left a file")
+	}
+}

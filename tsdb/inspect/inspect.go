@@ -1,0 +1,138 @@
+// Package inspect reads and writes single points of datasets that only a table's catalogue describes, without a schema in Go: for
+// operators and their tools. Payloads are bytes with the tag of their codec. Programs use the repositories of package tsdb.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// ErrInvalid is tsdb.ErrInvalid: an invalid argument. A *tsdb.InvalidError says which, and the limit.
+var ErrInvalid = tsdb.ErrInvalid
+
+// Description is what the catalogue says of a dataset.
+type Description struct {
+	Name string   `json:"name"`
+	Key  []string `json:"key"` // the names of the key fields
+	// Tags are those of the codecs of payloads; the first one is written by default.
+	Tags []string `json:"tags"`
+	// Classes are the retention classes of points; the first one is the default. Offered are those that a tenant's profile may name.
+	Classes []string `json:"classes"`
+	Offered []string `json:"offered"`
+}
+
+// View is a tenant's points of one dataset. It is safe for concurrent use; the zero View and nil refuse every call with ErrInvalid.
+type View struct {
+	store   inside.Store
+	tenant  tenant.ID
+	dataset catalog.Dataset
+	kinds   []rowkey.FieldKind
+	unit    rowkey.Precision
+	points  inside.Points
+}
+
+// Open returns a tenant's points of a dataset. Its error matches ErrInvalid for a dataset that the catalogue does not have,
+// tsdb.ErrTenantMismatch where ctx carries another tenant, and tsdb.ErrErased where the tenant is erased. It reads the catalogue.
+func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) (*View, error) {
+	if store == nil {
+		return nil, invalid.New(ErrInvalid, "store", "nil", "an open store")
+	}
+	if id.IsZero() {
+		return nil, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	}
+	in, err := inside.OfStore(store)
+	if err != nil {
+		return nil, err
+	}
+	all, err := catalog.All(ctx, in.Table)
+	if err != nil {
+		return nil, in.Explain(err)
+	}
+	i := slices.IndexFunc(all, func(d catalog.Dataset) bool { return d.Name == dataset })
+	if i < 0 {
+		return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "one of the catalogue")
+	}
+	v := &View{store: in, tenant: id, dataset: all[i]}
+	if v.kinds, err = v.dataset.FieldKinds(); err != nil {
+		return nil, fmt.Errorf("inspect: dataset %s of the catalogue: %w", dataset, err)
+	}
+	for v.unit.String() != v.dataset.Precision {
+		if v.unit++; !v.unit.Valid() {
+			return nil, fmt.Errorf("inspect: dataset %s of the catalogue has the precision %q", dataset, v.dataset.Precision)
+		}
+	}
+	v.points, err = in.Points(ctx, v.dataset, id)
+	return v, err
+}
+
+// Describe returns what the catalogue says of the dataset. It does no I/O.
+func (v *View) Describe() Description {
+	if v == nil {
+		return Description{}
+	}
+	d := Description{Name: v.dataset.Name, Key: slices.Clone(v.dataset.Key), Tags: slices.Clone(v.dataset.Tags)}
+	for _, c := range v.dataset.Classes {
+		d.Classes = append(d.Classes, c.Name)
+	}
+	if len(v.dataset.Classes) > 0 {
+		d.Offered = v.dataset.Offers()
+	}
+	return d
+}
+
+// Entity returns the entity with those values of the key fields, by name. Values are text, of a number or a UUID too. Its error
+// matches ErrInvalid, and names the key fields where they are others. It does no I/O.
+func (v *View) Entity(values map[string]string) (tsdb.Entity, error) {
+	if err := v.check(); err != nil {
+		return tsdb.Entity{}, err
+	}
+	parts := make([]string, len(v.dataset.Key))
+	for i, name := range v.dataset.Key {
+		text, ok := values[name]
+		if !ok {
+			return tsdb.Entity{}, invalid.New(ErrInvalid, "key field "+name, "missing", "a value for each of "+strings.Join(v.dataset.Key, ", "))
+		}
+		var err error
+		if parts[i], err = v.kinds[i].Part(name, text); err != nil {
+			return tsdb.Entity{}, err
+		}
+	}
+	for name := range values {
+		if !slices.Contains(v.dataset.Key, name) {
+			return tsdb.Entity{}, invalid.New(ErrInvalid, "key field", invalid.Quote(name), "one of "+strings.Join(v.dataset.Key, ", "))
+		}
+	}
+	return tsdb.NewEntity(parts...), nil
+}
+
+// Values returns the values of the key fields of an entity as text, in the order of the fields. A part that does not fit its field
+// is returned as it is stored. It does no I/O.
+func (v *View) Values(e tsdb.Entity) []string {
+	parts := e.Parts()
+	if v == nil || len(parts) != len(v.kinds) {
+		return parts
+	}
+	for i, part := range parts {
+		var text string
+		if v.kinds[i].Scan(v.dataset.Key[i], part, &text) == nil {
+			parts[i] = text
+		}
+	}
+	return parts
+}
+
+func (v *View) check() error {
+	if v == nil || v.points == nil {
+		return invalid.New(ErrInvalid, "view", "zero", "one from Open")
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Point is a point as it is stored. The zero Point is refused.
+type Point struct {
+	Entity tsdb.Entity
+	Time   time.Time
+	// Class is the retention class that it is stored in, Tag that of the codec that made the payload.
+	Class, Tag string
+	// Payload is what the codec made of the value.
+	Payload []byte
+	// Err is why the payload cannot be told: it has a tag that the catalogue does not know. Class, Tag and Payload are empty then.
+	Err error
+}
+
+var errEnough = errors.New("inspect: enough")
+
+// Points returns the visible points of an entity in an interval as a sequence, newest first. An error is the last pair. It costs
+// a request for every 1,000 rows, and leaving the loop ends the one under way. It is bounded by ctx, and each request by the
+// timeout of scans.
+func (v *View) Points(ctx context.Context, e tsdb.Entity, in tsdb.Interval) iter.Seq2[Point, error] {
+	return func(yield func(Point, error) bool) {
+		if err := v.read(ctx, e, in, func(p Point) bool { return yield(p, nil) }); err != nil {
+			yield(Point{}, err)
+		}
+	}
+}
+
+func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit func(Point) bool) error {
+	if err := v.check(); err != nil {
+		return err
+	}
+	if e == (tsdb.Entity{}) { // which the core takes for all entities
+		_, err := v.Entity(nil)
+		return err
+	}
+	if err := in.Check(); err != nil {
+		return err
+	}
+	s := inside.Selection{Entity: e.String(), Newest: v.unit.Max()}
+	if from, ok := in.Start(); ok {
+		if s.Oldest, ok = v.unit.AtOrAfter(from); !ok {
+			return nil
+		}
+	}
+	if to, ok := in.End(); ok {
+		if s.Newest, ok = v.unit.AtOrBefore(to.Add(-1)); !ok {
+			return nil
+		}
+	}
+	if s.Oldest > s.Newest {
+		return nil
+	}
+	err := v.points.Read(ctx, s, func(p inside.Point) error {
+		if !visit(Point{e, v.unit.Time(p.Units), p.Class, p.Tag, bytes.Clone(p.Payload), p.Unread}) {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// Latest returns the newest visible point of an entity. Its error matches tsdb.ErrNotFound where there is none. It costs what the
+// first pair of Points costs.
+func (v *View) Latest(ctx context.Context, e tsdb.Entity) (Point, error) {
+	for p, err := range v.Points(ctx, e, tsdb.AllTime()) {
+		return p, err
+	}
+	return Point{}, fmt.Errorf("%w: entity %s", tsdb.ErrNotFound, e)
+}
+
+// Put stores a point in its class, with its tag, as a repository's Put does: marks of rollups, heads and merging included. The
+// payload is not decoded: it is the caller's to see that it fits the tag. Its error is a *tsdb.WriteError.
+func (v *View) Put(ctx context.Context, p Point) error {
+	err := v.check()
+	var units int64
+	if err == nil {
+		units, err = v.unit.Units(p.Time)
+	}
+	if err != nil {
+		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Rejected, Err: err}}
+	}
+	out := v.points.Write(ctx, []inside.Point{{Path: p.Entity.String(), Units: units, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
+	if out.State == bt.Stored {
+		return nil
+	}
+	return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.State(out.State), Attempts: out.Attempts, Err: out.Err}}
+}
