@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
@@ -21,7 +22,7 @@ import (
 // Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
 // entries in the catalogue, where those are missing, and compares the others. It is safe to call from many processes at
 // once and at every start; where nothing is missing it writes nothing. A codec tag, a class or a rollup that a schema has newly
-// added is added to the catalogue.
+// added is added to the catalogue. A dataset that is deleted is refused with ErrDatasetDeleted until its name is released.
 //
 // Where something stored differs from what is declared it changes nothing and returns a *ConflictError, which lists all
 // that differs. A family's policy is never changed: that may delete data. Package retention plans such changes, and makes
@@ -80,6 +81,9 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 		if _, none := missing[catalog.Family]; !none {
 			if st, err = catalog.Load(ctx, s.whole.SingleCluster(), names(shapes)); err != nil {
 				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
+			}
+			if err := deleted(st); err != nil {
+				return false, err
 			}
 		}
 	}
@@ -149,10 +153,10 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.
 			return false, nil // it may be of another version
 		}
 	}
-	done = true
+	done, wrote := true, false
 	for _, d := range shapes {
 		old, ok := st.Datasets[d.name]
-		if ok && old.Same(d.entry()) {
+		if ok && d.entry().Same(old.Dataset) {
 			continue
 		}
 		if u := d.probed(); u != nil {
@@ -164,9 +168,23 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.
 		if err != nil {
 			return false, catalogError(s.name, err)
 		}
-		done = done && written
+		done, wrote = done && written, true
 	}
-	return done, nil
+	if !done || !wrote {
+		return done, nil
+	}
+	if st, err = catalog.Load(ctx, s.whole.SingleCluster(), names(shapes)); err != nil {
+		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
+	}
+	return true, deleted(st) // since the marks were read
+}
+
+// deleted refuses datasets that are deleted.
+func deleted(st catalog.State) error {
+	if len(st.Deleted) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; tenants.Release lets the name be used again", ErrDatasetDeleted, strings.Join(st.Deleted, ", "))
 }
 
 func catalogError(table string, err error) error {
@@ -192,6 +210,9 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	st, err := catalog.Load(ctx, s.whole, names(shapes))
 	if err != nil {
 		return fmt.Errorf("tsdb: read the catalogue: %w", s.explain(err))
+	}
+	if err := deleted(st); err != nil {
+		return err
 	}
 	diffs := compareFormat(st, true)
 	for _, d := range shapes {

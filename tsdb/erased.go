@@ -3,6 +3,7 @@ package tsdb
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
@@ -70,8 +71,19 @@ func (e *erasures) glance(id tenant.ID) error {
 	return nil
 }
 
-// admitEntity refuses what is to be written to an erased entity. Its tenant has been admitted.
+// admitDataset refuses what is to be read of a dataset that is deleted. Its tenant has been admitted.
+func (e *erasures) admitDataset(dataset string) error {
+	if m := e.known.Load(); m == nil || len(m.tenants) == 0 || !m.coversDataset(dataset, e.clock()) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)
+}
+
+// admitEntity refuses what is to be written to an erased entity, or a dataset that is deleted. Its tenant has been admitted.
 func (e *erasures) admitEntity(id tenant.ID, dataset, path string) error {
+	if err := e.admitDataset(dataset); err != nil {
+		return err
+	}
 	m := e.known.Load()
 	if m == nil || len(m.tenants) == 0 || !m.coversEntity(id.String(), dataset, path, e.clock()) {
 		return nil
@@ -91,6 +103,11 @@ func (m *marks) coversEntity(tenant, dataset, path string, now time.Time) bool {
 	return t != nil && t.coversEntity(dataset, path, now)
 }
 
+// coversDataset reports whether a dataset is deleted.
+func (m *marks) coversDataset(dataset string, now time.Time) bool {
+	return m.covers(catalog.DeletedDataset(dataset), now)
+}
+
 // marks returns the marks, at most as old as ErasedWithin where they can be read.
 func (e *erasures) marks(ctx context.Context) (*marks, error) { return e.get(ctx) }
 
@@ -108,5 +125,9 @@ func (e *erasures) tell(old *marks) {
 		return
 	}
 	m := e.known.Load()
-	e.drop(func(tenant string) bool { return m.changed == nil || m.changed[tenant] != nil })
+	all := m.changed == nil
+	for name := range m.changed {
+		all = all || strings.HasPrefix(name, rowkey.DeletedMark) // of a dataset, whose points any tenant may have
+	}
+	e.drop(func(tenant string) bool { return all || m.changed[tenant] != nil })
 }

@@ -28,9 +28,14 @@ func (e *erasures) generation(p *pending) generation {
 	if m == nil {
 		return unknownGeneration
 	}
-	n := m.Number
+	n, now := m.Number, e.clock()
+	if d := m.tenants[catalog.DeletedDataset(p.dataset())]; d != nil {
+		if d.coversAll(now) {
+			return firstGeneration
+		}
+		n = max(n, d.lifted)
+	}
 	if t := m.tenants[p.item.Tenant]; t != nil {
-		now := e.clock()
 		if t.coversAll(now) {
 			return firstGeneration
 		}
@@ -45,9 +50,15 @@ func (e *erasures) generation(p *pending) generation {
 	return generation(n) + 1
 }
 
-// coversWrite reports whether a point or an event on its way is one of an erased tenant or entity, or was taken before such an
-// erasure that has been lifted.
+// coversWrite reports whether a point or an event on its way is one of an erased tenant or entity, or of a dataset that is deleted,
+// or was taken before such an erasure or deletion that has been lifted.
 func (m *marks) coversWrite(p *pending, now time.Time) bool {
+	if len(m.tenants) == 0 {
+		return false
+	}
+	if d := m.tenants[catalog.DeletedDataset(p.dataset())]; d != nil && (d.coversAll(now) || p.generation.before(d.lifted)) {
+		return true
+	}
 	t := m.tenants[p.item.Tenant]
 	if t == nil {
 		return false

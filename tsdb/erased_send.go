@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest"
@@ -27,10 +28,18 @@ func (d delivery) unerased(ctx context.Context, items []*ingest.Item) (rest []*i
 	now := d.store.erased.clock()
 	for _, it := range items {
 		if m.coversWrite(it.Work.(*pending), now) {
-			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: fmt.Errorf("%w: tenant %s", ErrErased, it.Tenant)})
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: m.refusal(it, now)})
 			continue
 		}
 		rest = append(rest, it)
 	}
 	return rest, r, true
+}
+
+// refusal is why nothing is written of an item that the marks cover.
+func (m *marks) refusal(it *ingest.Item, now time.Time) error {
+	if dataset := it.Work.(*pending).dataset(); m.coversDataset(dataset, now) {
+		return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)
+	}
+	return fmt.Errorf("%w: tenant %s", ErrErased, it.Tenant)
 }

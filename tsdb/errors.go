@@ -56,6 +56,9 @@ var (
 	ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
 	// ErrErased: the tenant, or the entity that was to be written, is erased or being erased (package tenants).
 	ErrErased = errors.New("tsdb: the tenant or entity is erased")
+	// ErrDatasetDeleted: the dataset is deleted or being deleted (package tenants), and its name was not released since. It
+	// matches ErrErased, too.
+	ErrDatasetDeleted error = deletedError{}
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("tsdb: store is closed")
 )
@@ -80,3 +83,8 @@ func (e *ConflictError) Error() string {
 
 // Unwrap returns ErrSchemaConflict.
 func (e *ConflictError) Unwrap() error { return ErrSchemaConflict }
+
+type deletedError struct{}
+
+func (deletedError) Error() string        { return "tsdb: the dataset is deleted" }
+func (deletedError) Is(target error) bool { return target == ErrErased }

@@ -60,7 +60,10 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.allowed(ctx); err != nil {
 		return err
 	}
-	return r.store.erased.admit(ctx, r.tenant)
+	if err := r.store.erased.admit(ctx, r.tenant); err != nil {
+		return err
+	}
+	return r.store.erased.admitDataset(r.schema.name)
 }
 
 // allowed is admit for a call whose tenant may be erased.

@@ -143,6 +143,7 @@ var kinds = []struct {
 }{
 	{ErrTenantMismatch, "tsdb.ErrTenantMismatch"},
 	{ErrNoTenant, "tsdb.ErrNoTenant"},
+	{ErrDatasetDeleted, "tsdb.ErrDatasetDeleted"},
 	{ErrErased, "tsdb.ErrErased"},
 	{ErrClosed, "tsdb.ErrClosed"},
 	{ErrWriterClosed, "tsdb.ErrWriterClosed"},

@@ -208,6 +208,14 @@ type pending struct {
 	try    bool   // its caller does not wait for room
 }
 
+// dataset returns the name of the dataset of a point or an event.
+func (p *pending) dataset() string {
+	if p.event != nil {
+		return p.event.to.Dataset
+	}
+	return p.write.d.name
+}
+
 // place returns the path and the time of a point.
 func (p *pending) place() (path string, units int64, ok bool) {
 	id, err := tenant.Parse(p.item.Tenant)

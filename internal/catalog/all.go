@@ -2,8 +2,8 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"cloud.google.com/go/bigtable"
@@ -13,55 +13,69 @@ import (
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 )
 
-// mostDatasets bounds what All holds.
-const mostDatasets = 10_000
+// page is how many entries one request reads.
+const page = 1000
 
-var errManyDatasets = errors.New("tsdb: the catalogue has more than 10,000 datasets")
-
-// All returns every dataset of the catalogue, in the order of their names. Where there are more than 10,000, or an entry is
-// of another dataset than its row, its error says so: whoever asks for all must not go on with some.
-func All(ctx context.Context, t *bt.Table) ([]Dataset, error) {
-	var all []Dataset
-	if err := each(ctx, t, func(e Entry) { all = append(all, e.Dataset) }); err != nil {
-		return nil, err
+// Each returns every entry of the catalogue, in the order of the names, a page at a time: no number of them is too large. An error
+// is the last pair. It is one where an entry is of another dataset than its row: whoever asks for all must not go on with some.
+func Each(ctx context.Context, t *bt.Table) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
+		for !rng.Empty() {
+			n := 0
+			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: latest(), Limit: page, Long: true}
+			for row, err := range t.Rows(ctx, read) {
+				var e Entry
+				if err == nil {
+					e, err = entryIn(row, rng)
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+				n++
+				rng.Start = row.Key() + "\x00"
+			}
+			if n < page {
+				return
+			}
+		}
 	}
-	return all, nil
 }
 
-// LoadAll is Load for all datasets, in two requests. It fails as All does.
+// entryIn returns the entry in a row that was read from a range.
+func entryIn(row bigtable.Row, rng rowkey.Range) (Entry, error) {
+	if row.Key() < rng.Start || row.Key() >= rng.Limit {
+		return Entry{}, bt.ErrForeignRow
+	}
+	e, err := parseEntry(row)
+	if err == nil && e.Name != strings.TrimPrefix(row.Key(), rowkey.DatasetRows) {
+		err = fmt.Errorf("the catalogue's row %s is of dataset %s", row.Key(), invalid.Quote(e.Name))
+	}
+	return e, err
+}
+
+// LoadAll is Load for all datasets.
 func LoadAll(ctx context.Context, t *bt.Table) (State, error) {
 	st, err := Load(ctx, t, nil)
 	if err != nil {
 		return st, err
 	}
-	err = each(ctx, t, func(e Entry) { st.Datasets[e.Name] = e })
-	return st, err
+	for e, err := range Each(ctx, t) {
+		if err != nil {
+			return st, err
+		}
+		st.Datasets[e.Name] = e
+	}
+	return st, nil
 }
 
-// each visits every entry of the catalogue.
-func each(ctx context.Context, t *bt.Table, visit func(Entry)) error {
-	n := 0
-	rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
-	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: latest(), Limit: mostDatasets + 1, Long: true}
-	for row, err := range t.Rows(ctx, read) {
+// All returns every dataset of the catalogue, in the order of their names.
+func All(ctx context.Context, t *bt.Table) (all []Dataset, err error) {
+	for e, err := range Each(ctx, t) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if row.Key() < rng.Start || row.Key() >= rng.Limit {
-			return bt.ErrForeignRow
-		}
-		e, err := parseEntry(row)
-		if err != nil {
-			return err
-		}
-		switch name := strings.TrimPrefix(row.Key(), rowkey.DatasetRows); {
-		case e.Name != name:
-			return fmt.Errorf("the catalogue's row %s is of dataset %s", row.Key(), invalid.Quote(e.Name))
-		case n == mostDatasets:
-			return errManyDatasets
-		}
-		n++
-		visit(e)
+		all = append(all, e.Dataset)
 	}
-	return nil
+	return all, nil
 }

@@ -45,6 +45,7 @@ type Dataset struct {
 	Rollups   []Rollup `json:"rollups,omitempty"`
 	// RollupAges are how long rollups of tenants in a class are kept at most, as policies by class; missing for their own age.
 	RollupAges map[string]string `json:"rollup_ages,omitempty"`
+	Retired    *Retired          `json:"retired,omitempty"` // nil in what a program declares
 }
 
 // Head is what the catalogue knows of a dataset's head rows.
@@ -75,7 +76,7 @@ type Class struct {
 func (d *Dataset) Offers() []string {
 	var out []string
 	for i, c := range d.Classes {
-		if i == 0 || c.Choice {
+		if i == 0 || c.Choice && !d.Retired.has(Part{Class: c.Name}) {
 			out = append(out, c.Name)
 		}
 	}
@@ -94,13 +95,14 @@ type Entry struct {
 type State struct {
 	Format   int // 0 where the table holds no store yet
 	Datasets map[string]Entry
+	Deleted  []string // of the datasets that Load was asked for, those that are deleted or being deleted
 }
 
-// Load reads the format's version and the entries of the named datasets in one request.
+// Load reads the format's version, and the entries and the marks of deletion of the named datasets in one request.
 func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
 	keys := bigtable.RowList{rowkey.FormatRow}
 	for _, name := range names {
-		keys = append(keys, rowkey.DatasetRows+name)
+		keys = append(keys, rowkey.DatasetRows+name, rowkey.MarkRows+DeletedDataset(name))
 	}
 	st := State{Datasets: make(map[string]Entry, len(names))}
 	for row, err := range t.Rows(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)}) {
@@ -113,6 +115,12 @@ func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
 		if row.Key() == rowkey.FormatRow {
 			if st.Format, err = parseFormat(row); err != nil {
 				return st, err
+			}
+			continue
+		}
+		if name, ok := strings.CutPrefix(row.Key(), rowkey.MarkRows+rowkey.DeletedMark); ok {
+			if m := parseMark(row); !m.Gone {
+				st.Deleted = append(st.Deleted, name)
 			}
 			continue
 		}
@@ -171,6 +179,7 @@ func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 // Write stores d where the catalogue still holds what old says: nothing for the zero Entry. It reports false, and changes
 // nothing, where another process was faster.
 func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
+	d = d.withRetired(old.Dataset)
 	doc, err := d.document(old.document)
 	if err != nil {
 		return false, err
@@ -178,27 +187,28 @@ func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error)
 	return write(ctx, t, old, d.Name, doc)
 }
 
-// Same reports whether the two say the same, order included.
+// Same reports whether the two say the same, order included, but for what is retired of o and d does not have.
 func (d Dataset) Same(o Dataset) bool {
+	o = o.withoutRetired(d)
 	return len(d.Differences(o)) == 0 && slices.Equal(d.Tags, o.Tags) && slices.Equal(d.Classes, o.Classes) &&
 		slices.Equal(rollupNames(d.Rollups), rollupNames(o.Rollups))
 }
 
 // Differences lists where a program that declares d cannot work with what is stored as o: the shape of keys, and tags,
-// classes and rollups that one of them has and the other has not. Their order is not a difference.
+// classes and rollups that one of them has and the other has not. Their order is not a difference, nor is what is retired of o.
 func (d Dataset) Differences(o Dataset) []string {
-	diffs := d.shape(o)
+	diffs := d.Conflicts(o)
 	diffs = append(diffs, missing(d.Name, "codec tag", "declared", d.Tags, "stored", o.Tags)...)
-	diffs = append(diffs, missing(d.Name, "codec tag", "stored", o.Tags, "declared", d.Tags)...)
 	diffs = append(diffs, missing(d.Name, "retention class", "declared", names(d.Classes), "stored", names(o.Classes))...)
-	diffs = append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
-	diffs = append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
-	return append(diffs, missing(d.Name, "rollup", "stored", rollupNames(o.Rollups), "declared", rollupNames(d.Rollups))...)
+	return append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
 }
 
-// Conflicts is Differences without what writing d to the catalogue mends: tags, classes and rollups that only d has.
+// Conflicts is Differences without what writing d to the catalogue mends: tags, classes and rollups that only d has, and that
+// were not removed from o.
 func (d Dataset) Conflicts(o Dataset) []string {
-	diffs := d.shape(o)
+	diffs := d.removed(o)
+	o = o.withoutRetired(d)
+	diffs = append(diffs, d.shape(o)...)
 	diffs = append(diffs, missing(d.Name, "codec tag", "stored", o.Tags, "declared", d.Tags)...)
 	diffs = append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
 	return append(diffs, missing(d.Name, "rollup", "stored", rollupNames(o.Rollups), "declared", rollupNames(d.Rollups))...)

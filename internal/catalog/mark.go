@@ -55,6 +55,9 @@ type Mark struct {
 	Gone bool
 }
 
+// DeletedDataset returns what stands in the place of the tenant in the mark of a dataset that is deleted.
+func DeletedDataset(dataset string) string { return rowkey.DeletedMark + dataset }
+
 // Over reports whether the mark has ended.
 func (m *Mark) Over(now time.Time) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
 

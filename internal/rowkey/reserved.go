@@ -16,6 +16,10 @@ const (
 	MarkRows = "!erased#"
 	// MarksRow says by what it holds which marks have changed.
 	MarksRow = "!erased"
+	// DeletedMark stands between MarkRows and a dataset's name in the mark of a dataset that is deleted. No tenant's name holds it.
+	DeletedMark = "!"
+	// RemovalRows is the prefix of the removals that have not ended of parts of datasets: a dataset's name follows, "#", and the part.
+	RemovalRows = "!job#remove#"
 )
 
 // OwnAfter returns what is left of the rows with one of the prefixes above behind the one of that name; all for the empty name.

@@ -130,6 +130,7 @@ const (
 	TenantUsage
 	TenantErase
 	TenantReadmit
+	DatasetRemove
 
 	TransferExport
 	TransferImport
@@ -157,7 +158,7 @@ var operations = [names]struct {
 	RollupAdd: {"rollup.Add", false}, RollupBuckets: {"rollup.Buckets", true}, RollupLatest: {"rollup.Latest", true},
 	RollupMany: {"rollup.Many", true}, RollupTotal: {"rollup.Total", true}, RollupRebuild: {"rollup.Rebuild", false}, RollupPass: {"rollup.Pass", false},
 	TenantOnboard: {"tenants.Onboard", false}, TenantList: {"tenants.List", true}, TenantProfile: {"tenants.Profile", false},
-	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false},
+	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false}, RetentionForecast: {"retention.Forecast", false},
 }

@@ -28,6 +28,8 @@ var (
 	ErrConflict = named.New("tenants.ErrConflict", "tenants: the tenant's row was changed by another")
 	// ErrTakenOver: another call goes on with this erasure; this one has ended.
 	ErrTakenOver = named.New("tenants.ErrTakenOver", "tenants: another call has taken the erasure over")
+	// ErrImpossible: something still uses what is to be removed.
+	ErrImpossible = named.New("tenants.ErrImpossible", "tenants: impossible to remove")
 	// ErrRemains: rows of what was erased keep coming, from a program that does not honour the mark.
 	ErrRemains = named.New("tenants.ErrRemains", "tenants: rows remain after the erasure")
 )

@@ -191,17 +191,22 @@ func (e *erasure) deletePage(ctx context.Context, rng rowkey.Range) (keys []stri
 	return keys, deleted, err
 }
 
-// deleteKeys deletes all rows of a page, again while some of them can be deleted.
-func (e *erasure) deleteKeys(ctx context.Context, keys []string) (deleted int, err error) {
+// deleteKeys deletes all rows of a page.
+func (r room) deleteKeys(ctx context.Context, keys []string) (deleted int, err error) {
 	entries := make([]bt.Entry, len(keys))
 	for i, key := range keys {
 		m := bigtable.NewMutation()
 		m.DeleteRow()
 		entries[i] = bt.Entry{Key: key, Mutation: m, Mutations: 1}
 	}
-	for {
+	return r.deleteAll(ctx, entries)
+}
+
+// deleteAll makes all deletions of a page, again while some of them can be made.
+func (r room) deleteAll(ctx context.Context, entries []bt.Entry) (deleted int, err error) {
+	for len(entries) > 0 {
 		var failed []bt.Entry
-		for i, out := range e.Table.Bulk(ctx, entries) {
+		for i, out := range r.Table.Bulk(ctx, entries) {
 			if out.State == bt.Stored {
 				deleted++
 				continue
@@ -213,10 +218,11 @@ func (e *erasure) deleteKeys(ctx context.Context, keys []string) (deleted int, e
 		case len(failed) == 0:
 			return deleted, nil
 		case len(failed) == len(entries):
-			return deleted, fmt.Errorf("%w: %w", errNoneDeleted, e.Explain(err))
+			return deleted, fmt.Errorf("%w: %w", errNoneDeleted, r.Explain(err))
 		}
 		entries = failed
 	}
+	return deleted, nil
 }
 
 // count notes a row.

@@ -138,12 +138,12 @@ func (e *erasure) checkClock(ctx context.Context) error {
 	return err
 }
 
-// defaultSettle is how long an erasure waits that is not told.
-func (e *erasure) defaultSettle() time.Duration {
-	if e.Alone {
+// defaultSettle is how long an erasure or a removal waits where its options do not say.
+func (r room) defaultSettle() time.Duration {
+	if r.Alone {
 		return time.Second
 	}
-	t := e.Table.Timeouts()
+	t := r.Table.Timeouts()
 	return tsdb.ErasedWithin + max(t.Write, t.Scan)
 }
 
@@ -321,7 +321,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 			rec.Deleted += int64(n)
 			rec.Next = []byte(rng.Start) // saved with the next page, or the next state
 			e.tell(0)
-			if err := e.pace(ctx, n, begin); err != nil {
+			if err := pace(ctx, e.opts.RowsPerSecond, n, begin); err != nil {
 				return err
 			}
 		}
@@ -329,12 +329,12 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 	return nil
 }
 
-// pace waits until the next page may go.
-func (e *erasure) pace(ctx context.Context, rows int, begin time.Time) error {
-	if e.opts.RowsPerSecond < 0 {
+// pace waits until the next page may go, where so many rows a second may be deleted; negative for no limit.
+func pace(ctx context.Context, perSecond, rows int, begin time.Time) error {
+	if perSecond < 0 {
 		return cause.Of(ctx)
 	}
-	due := time.Duration(float64(rows) / float64(e.opts.RowsPerSecond) * float64(time.Second))
+	due := time.Duration(float64(rows) / float64(perSecond) * float64(time.Second))
 	return pause(ctx, due-time.Since(begin))
 }
 

@@ -20,3 +20,9 @@ func LowerMarks(t testing.TB, all, one int) {
 	t.Cleanup(func() { mostMarks, mostOfTenant = a, o })
 	mostMarks, mostOfTenant = all, one
 }
+
+// WithRemovalPages returns the options with pages of that many rows.
+func WithRemovalPages(o RemoveOptions, rows int) RemoveOptions {
+	o.countPage, o.deletePage = rows, rows
+	return o
+}

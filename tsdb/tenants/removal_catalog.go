@@ -1,0 +1,238 @@
+package tenants
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+)
+
+// entryOf reads the catalogue's entry of the part's dataset; the zero Entry for none.
+func (rm *removal) entryOf(ctx context.Context) (*catalog.Entry, error) {
+	if rm.part.Dataset == "" {
+		return &catalog.Entry{}, nil
+	}
+	st, err := catalog.Load(ctx, rm.Table.SingleCluster(), []string{rm.part.Dataset})
+	if err != nil {
+		return nil, rm.Explain(err)
+	}
+	entry := st.Datasets[rm.part.Dataset]
+	return &entry, nil
+}
+
+// known reports whether the catalogue has what is to be removed.
+func (rm *removal) known(entry *catalog.Entry) bool {
+	switch {
+	case rm.part.Dataset == "":
+		return false
+	case rm.part.whole():
+		return entry.Name != ""
+	}
+	return entry.Has(rm.part.entry())
+}
+
+// rewrite changes the entry of the part's dataset, until no other process is faster. Change returns false where nothing is left
+// to change.
+func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) bool) error {
+	err := rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+		entry, err := rm.entryOf(ctx)
+		if err != nil || entry.Name == "" {
+			return err == nil, err
+		}
+		d := entry.Dataset
+		if !change(&d) {
+			return true, nil
+		}
+		return catalog.Rewrite(ctx, rm.Table, *entry, func(stored *catalog.Dataset) { *stored = d })
+	})
+	return rm.Explain(err)
+}
+
+// dropEntry deletes the dataset's entry, also one that a program wrote that had not read the mark.
+func (rm *removal) dropEntry(ctx context.Context) error {
+	err := rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+		entry, err := rm.entryOf(ctx)
+		if err != nil || entry.Name == "" {
+			return err == nil, err
+		}
+		return false, catalog.DeleteEntry(ctx, rm.Table, *entry)
+	})
+	return rm.Explain(err)
+}
+
+// impossible returns why the catalogue does not let the part go.
+func (rm *removal) impossible(ctx context.Context, entry *catalog.Entry) (err error) {
+	if rm.rec.Impossible, err = rm.reasons(ctx, entry); err != nil {
+		return err
+	}
+	return rm.refused()
+}
+
+// reasons are why the part cannot be removed: what uses it, and once it is counted what a reader would lose.
+func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []string, err error) {
+	why = []string{}
+	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	p := rm.part
+	switch {
+	case p.whole():
+		return why, nil
+	case p.Dataset == "":
+		users, err := rm.users(ctx, p.Class, "")
+		if err != nil {
+			return why, err
+		}
+		if len(users) > 0 {
+			say("Datasets use the class: %s.", list(users))
+		}
+		if rm.rec.Visible > 0 && !rm.unexpired() {
+			say("%d rows have cells in the class's families, and no dataset of the catalogue says when they expire.", rm.rec.Visible)
+		}
+		return why, nil
+	case p.Class != "":
+		if len(entry.Classes) > 0 && entry.Classes[0].Name == p.Class {
+			say("New points are written in %s unless a profile says otherwise.", p.entry())
+		}
+		names, err := rm.assigned(ctx)
+		if err != nil {
+			return why, err
+		}
+		if len(names) > 0 {
+			say("Profiles assign the class to tenants: %s.", list(names))
+		}
+	case p.Tag != "":
+		if len(entry.Tags) > 0 && entry.Tags[0] == p.Tag {
+			say("New points are written with %s.", p.entry())
+		}
+	default:
+		for _, r := range entry.Rollups {
+			if r.From == p.Rollup && r.Name != p.Rollup {
+				say("Rollup %s is computed from it.", r.Name)
+			}
+		}
+	}
+	if rm.rec.Visible > 0 && !rm.unexpired() {
+		say("%d rows hold what has not expired.", rm.rec.Visible)
+	}
+	return why, nil
+}
+
+// unexpired reports whether the removal may take what has not expired.
+func (rm *removal) unexpired() bool { return rm.opts.Unexpired || rm.rec.Unexpired }
+
+// mostNamed is how many names a reason lists.
+const mostNamed = 10
+
+// list lists names, those beyond mostNamed as "…".
+func list(names []string) string {
+	if len(names) > mostNamed {
+		names = append(slices.Clone(names[:mostNamed]), "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+func sentences(why []string) string { return strings.Join(why, " ") }
+
+// assigned returns the first tenants whose profiles assign the class for the dataset.
+func (rm *removal) assigned(ctx context.Context) (names []string, err error) {
+	for a, err := range catalog.Assignments(ctx, rm.Table.SingleCluster()) {
+		if err != nil {
+			return nil, rm.Explain(err)
+		}
+		if a.Of(rm.part.Dataset) == rm.part.Class && len(names) <= mostNamed {
+			names = append(names, a.Tenant)
+		}
+	}
+	return names, nil
+}
+
+// users returns the first datasets of the catalogue that use a class, for points or rollups, but for one.
+func (rm *removal) users(ctx context.Context, class, but string) (names []string, err error) {
+	for d, err := range catalog.Each(ctx, rm.Table.SingleCluster()) {
+		if err != nil {
+			return nil, rm.Explain(err)
+		}
+		uses := slices.ContainsFunc(d.Classes, func(c catalog.Class) bool { return c.Name == class }) ||
+			slices.ContainsFunc(d.Rollups, func(r catalog.Rollup) bool { return r.Class.Name == class })
+		if uses && d.Name != but && len(names) <= mostNamed {
+			names = append(names, d.Name)
+		}
+	}
+	return names, nil
+}
+
+// describe notes which families go, and which classes no dataset will use.
+func (rm *removal) describe(ctx context.Context, entry *catalog.Entry) (err error) {
+	rm.rec.Unused = []string{}
+	if rm.part.Dataset == "" {
+		rm.rec.Families, err = rm.families(ctx)
+		return err
+	}
+	var classes []string
+	after := entry.Dataset
+	after.Remove(rm.part.entry())
+	for _, c := range entry.Classes {
+		classes = append(classes, c.Name)
+	}
+	for _, r := range entry.Rollups {
+		classes = append(classes, r.Class.Name)
+	}
+	slices.Sort(classes)
+	for _, class := range slices.Compact(classes) {
+		kept := !rm.part.whole() && (slices.ContainsFunc(after.Classes, func(c catalog.Class) bool { return c.Name == class }) ||
+			slices.ContainsFunc(after.Rollups, func(r catalog.Rollup) bool { return r.Class.Name == class }))
+		if kept {
+			continue
+		}
+		users, err := rm.users(ctx, class, rm.part.Dataset)
+		if err != nil {
+			return err
+		}
+		if len(users) == 0 {
+			rm.rec.Unused = append(rm.rec.Unused, class)
+		}
+	}
+	return nil
+}
+
+// families returns the column families that the table has of the class.
+func (rm *removal) families(ctx context.Context) ([]string, error) {
+	admin, end, err := rm.Admin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	info, err := admin.TableInfo(ctx, rm.Name)
+	if err != nil {
+		return nil, fmt.Errorf("tenants: read table %s: %w", rm.Name, err)
+	}
+	names := []string{}
+	for _, f := range info.Families {
+		if class, _, _ := strings.Cut(f, "."); class == rm.part.Class {
+			names = append(names, f)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// dropFamilies deletes the column families of the class.
+func (rm *removal) dropFamilies(ctx context.Context) error {
+	admin, end, err := rm.Admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+		for _, name := range rm.rec.Families {
+			if err := admin.DeleteColumnFamily(ctx, rm.Name, name); err != nil && status.Code(err) != codes.NotFound {
+				return false, fmt.Errorf("tenants: drop family %s of table %s: %w", name, rm.Name, err)
+			}
+		}
+		return true, nil
+	})
+}

@@ -1,0 +1,352 @@
+package tenants
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// removalRecord is the document of a removal: the report so far, and what only those who go on need. Each member is written each
+// time, as what an earlier document had would stay otherwise.
+type removalRecord struct {
+	Removal
+	Run       string        `json:"run"`  // names the call that goes on
+	Next      []byte        `json:"next"` // the key from which counting or deleting goes on
+	Last      string        `json:"last"` // the tenant that was counted last
+	Deleted   int64         `json:"deleted"`
+	Settle    time.Duration `json:"settle"`
+	Unexpired bool          `json:"unexpired"`
+}
+
+// removal is one call that goes on with a removal, from wherever that is.
+type removal struct {
+	room
+	part Part
+	opts RemoveOptions
+	doc  catalog.Document
+	rec  removalRecord
+
+	filter  bigtable.Filter
+	cutoffs map[string]bigtable.Timestamp // by class; missing for one in which nothing expires
+}
+
+func (rm *removal) run(ctx context.Context) error {
+	entry, err := rm.entryOf(ctx)
+	if err != nil {
+		return err
+	}
+	if rm.opts.DryRun {
+		rm.fresh()
+		rm.rec.DryRun = true
+		if err := rm.aim(ctx, entry); err != nil {
+			return err
+		}
+		return rm.look(ctx, entry)
+	}
+	if err := rm.load(ctx); err != nil {
+		return err
+	}
+	if err := rm.begin(ctx, entry); err != nil {
+		return err
+	}
+	if rm.rec.State == Marked {
+		if err := rm.settle(ctx); err != nil {
+			return err
+		}
+	}
+	if entry, err = rm.entryOf(ctx); err != nil { // as it is since nothing changes it any more
+		return err
+	}
+	if err := rm.aim(ctx, entry); err != nil {
+		return err
+	}
+	if rm.rec.State == Counting {
+		if err := rm.count(ctx); err != nil {
+			return err
+		}
+		if err := rm.stillPossible(ctx, entry); err != nil {
+			return err
+		}
+		if err := rm.next(ctx, Deleting); err != nil {
+			return err
+		}
+	}
+	if rm.rec.State == Deleting {
+		if _, err := rm.delete(ctx, &rm.rec.Deleted); err != nil {
+			return err
+		}
+		if err := rm.next(ctx, Verifying); err != nil {
+			return err
+		}
+	}
+	return rm.finish(ctx, entry)
+}
+
+// fresh begins a report.
+func (rm *removal) fresh() {
+	rm.rec = removalRecord{Unexpired: rm.opts.Unexpired}
+	rm.rec.Removal = Removal{
+		Part: rm.part, By: rm.opts.By, Reason: rm.opts.Reason,
+		Kinds: []Counted{}, Tenants: []TenantRows{}, Families: []string{}, Unused: []string{}, Impossible: []string{},
+	}
+}
+
+// look counts what would go, and says what speaks against it.
+func (rm *removal) look(ctx context.Context, entry *catalog.Entry) error {
+	err := rm.walk(ctx, "", rm.opts.countPage, func(page []removable, _ string) error {
+		rm.rec.count(page)
+		rm.tell(Counting, 0)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := rm.describe(ctx, entry); err != nil {
+		return err
+	}
+	if rm.rec.Rows == 0 && len(rm.rec.Families) == 0 && !rm.known(entry) {
+		return fmt.Errorf("%w: %s", tsdb.ErrNotFound, rm.part)
+	}
+	rm.rec.Impossible, err = rm.reasons(ctx, entry)
+	return err
+}
+
+// begin takes over the removal that has begun, or begins one: where it is possible, it writes the mark.
+func (rm *removal) begin(ctx context.Context, entry *catalog.Entry) error {
+	anew := rm.rec.State == "" || rm.rec.State == Readmitted
+	if anew {
+		rm.fresh()
+		if err := rm.aim(ctx, entry); err != nil {
+			return err
+		}
+		if err := rm.look(ctx, entry); err != nil {
+			return err
+		}
+		if err := rm.refused(); err != nil {
+			return err
+		}
+		rm.fresh()
+		rm.rec.Settle = rm.defaultSettle()
+		rm.rec.State, rm.rec.Started = Marked, rm.now()
+	}
+	switch {
+	case rm.opts.Settle == 0 || rm.opts.Settle == rm.rec.Settle:
+	case rm.rec.State == Marked:
+		rm.rec.Settle = rm.opts.Settle
+	case rm.opts.Settle > rm.rec.Settle:
+		return invalid.New(ErrInvalid, "Settle", rm.opts.Settle.String(), fmt.Sprintf("0 or at most %v, which this removal has waited", rm.rec.Settle))
+	}
+	if rm.rec.State == Erased {
+		rm.rec.State = Verifying // again
+	}
+	rm.rec.Run = rand.Text()
+	if !rm.deletes() {
+		if err := rm.save(ctx, nil); err != nil {
+			return err
+		}
+		rm.tell(rm.rec.State, 0)
+		return rm.retire(ctx)
+	}
+	if err := rm.save(ctx, func(mut *bigtable.Mutation) { catalog.SetMark(mut, catalog.Mark{}) }); err != nil {
+		return err
+	}
+	rm.tell(rm.rec.State, 0)
+	return rm.announce(ctx, mark{key: rm.part.key()})
+}
+
+// deletes reports whether a whole dataset goes.
+func (rm *removal) deletes() bool { return rm.part.Dataset != "" && rm.part.whole() }
+
+// retire notes in the catalogue that the part is on its way out.
+func (rm *removal) retire(ctx context.Context) error {
+	if rm.part.Dataset == "" {
+		return nil
+	}
+	return rm.rewrite(ctx, func(d *catalog.Dataset) bool {
+		if d.IsRetired(rm.part.entry()) {
+			return false
+		}
+		d.SetRetired(rm.part.entry(), true)
+		return true
+	})
+}
+
+// refused is why the removal cannot be made; nil if it can.
+func (rm *removal) refused() error {
+	if len(rm.rec.Impossible) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %s", ErrImpossible, rm.part, sentences(rm.rec.Impossible))
+}
+
+// stillPossible ends a removal of a part that came into use after it was looked at. What it has noted is taken back.
+func (rm *removal) stillPossible(ctx context.Context, entry *catalog.Entry) (err error) {
+	if rm.deletes() {
+		return nil
+	}
+	if rm.rec.Impossible, err = rm.reasons(ctx, entry); err != nil || len(rm.rec.Impossible) == 0 {
+		return err
+	}
+	if err := rm.forget(ctx); err != nil {
+		return err
+	}
+	return rm.refused()
+}
+
+// forget deletes the row of a removal that is this call's.
+func (rm *removal) forget(ctx context.Context) error {
+	if err := rm.save(ctx, nil); err != nil {
+		return err // it was taken over
+	}
+	return rm.Explain(catalog.DeleteDocument(ctx, rm.Table, rm.part.key()))
+}
+
+// settle waits until every store honours the mark, and what was under way before has ended.
+func (rm *removal) settle(ctx context.Context) error {
+	for left := rm.rec.Settle; left > 0; left -= time.Second {
+		rm.tell(Marked, left)
+		if err := pause(ctx, min(left, time.Second)); err != nil {
+			return err
+		}
+	}
+	return rm.next(ctx, Counting)
+}
+
+// next goes on to the next state.
+func (rm *removal) next(ctx context.Context, s State) error {
+	rm.rec.State, rm.rec.Next = s, nil
+	if err := rm.save(ctx, nil); err != nil {
+		return err
+	}
+	rm.tell(s, 0)
+	return nil
+}
+
+// count counts what is there.
+func (rm *removal) count(ctx context.Context) error {
+	return rm.walk(ctx, string(rm.rec.Next), rm.opts.countPage, func(page []removable, next string) error {
+		rm.rec.count(page)
+		rm.rec.Next = []byte(next)
+		rm.tell(Counting, 0)
+		return rm.save(ctx, nil)
+	})
+}
+
+// delete deletes what is there from where it was last, and returns how many rows it found.
+func (rm *removal) delete(ctx context.Context, deleted *int64) (found int, err error) {
+	err = rm.walk(ctx, string(rm.rec.Next), rm.opts.deletePage, func(page []removable, next string) error {
+		begin := time.Now()
+		if err := rm.save(ctx, nil); err != nil {
+			return err // it was taken over, and the rows may be of the dataset's next life
+		}
+		n, err := rm.deleteAll(ctx, rm.deletions(page))
+		found += len(page)
+		*deleted += int64(n)
+		if err != nil {
+			return err
+		}
+		rm.rec.Next = []byte(next) // saved with the next page, or the next state
+		rm.tell(rm.rec.State, 0)
+		return pace(ctx, rm.opts.RowsPerSecond, n, begin)
+	})
+	return found, err
+}
+
+// finish looks whether anything is left, takes away what stands next to the rows, and ends the removal.
+func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
+	if err := rm.verify(ctx); err != nil {
+		return err
+	}
+	if err := rm.describe(ctx, entry); err != nil {
+		return err
+	}
+	if err := rm.save(ctx, nil); err != nil {
+		return err
+	}
+	switch {
+	case rm.part.Dataset == "":
+		if err := rm.dropFamilies(ctx); err != nil {
+			return err
+		}
+	case rm.deletes():
+		if err := rm.dropEntry(ctx); err != nil {
+			return err
+		}
+	default:
+		err := rm.rewrite(ctx, func(d *catalog.Dataset) bool {
+			if !d.Has(rm.part.entry()) {
+				return false
+			}
+			d.Remove(rm.part.entry())
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	rm.rec.State, rm.rec.Next = Erased, nil
+	if rm.rec.Ended.IsZero() {
+		rm.rec.Ended = rm.now()
+	}
+	if !rm.deletes() {
+		rm.tell(Erased, 0)
+		return rm.forget(ctx)
+	}
+	if err := rm.save(ctx, nil); err != nil {
+		return err
+	}
+	rm.tell(Erased, 0)
+	return nil
+}
+
+// verify looks for rows that are left, and deletes them.
+func (rm *removal) verify(ctx context.Context) error {
+	for range lateRounds {
+		rm.rec.Next = nil
+		if found, err := rm.delete(ctx, &rm.rec.Late); err != nil || found == 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s", ErrRemains, rm.part)
+}
+
+// tell reports the progress.
+func (rm *removal) tell(s State, waiting time.Duration) {
+	if rm.opts.Progress != nil {
+		rm.opts.Progress(Progress{State: s, Waiting: waiting, Counted: rm.rec.Rows, Deleted: rm.rec.Deleted})
+	}
+}
+
+// load reads the removal that has begun; without one the record is zero.
+func (rm *removal) load(ctx context.Context) error {
+	doc, err := catalog.LoadDocument(ctx, rm.Table, rm.part.key())
+	if err != nil || !doc.Exists() {
+		return rm.Explain(err)
+	}
+	rm.doc = doc
+	if err := json.Unmarshal(doc.JSON, &rm.rec); err != nil {
+		return fmt.Errorf("tenants: the removal of %s does not decode: %w", rm.part, err)
+	}
+	return nil
+}
+
+// save writes the record where it is still this call's, and adds what also adds. It returns ErrTakenOver where it is not.
+func (rm *removal) save(ctx context.Context, also func(*bigtable.Mutation)) error {
+	doc, ok, err := catalog.SaveDocument(ctx, rm.Table, rm.part.key(), rm.rec, rm.doc, also)
+	switch {
+	case err != nil:
+		return rm.Explain(err)
+	case !ok:
+		return ErrTakenOver
+	}
+	rm.doc = doc
+	return nil
+}

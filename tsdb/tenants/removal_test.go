@@ -1,0 +1,352 @@
+package tenants_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// swift is a removal in which nothing is waited for, with small pages.
+var swift = tenants.WithRemovalPages(tenants.RemoveOptions{Settle: 1, RowsPerSecond: -1}, 7)
+
+var readings = tenants.Part{Dataset: "readings"}
+
+// ofDataset keeps the rows of a dataset, of all tenants and all kinds.
+func ofDataset(name string) func(string) bool {
+	return func(key string) bool {
+		_, rest, _ := strings.Cut(key, "#")
+		return !strings.HasPrefix(key, "!") && (strings.HasPrefix(rest, name+"#") || strings.HasPrefix(rest, name+"!"))
+	}
+}
+
+// besides keeps what the deletion of a dataset must leave alone: all but its rows, its entry and marks.
+func besides(name string) func(string) bool {
+	return func(key string) bool {
+		return !ofDataset(name)(key) && !strings.HasPrefix(key, "!erased") && key != "!dataset#"+name
+	}
+}
+
+func plainRemoval(r tenants.Removal) string {
+	r.Started, r.Ended = time.Time{}, time.Time{}
+	text, _ := json.Marshal(r)
+	return string(text)
+}
+
+// threeTenants fills all datasets for tenants whose names are prefixes of one another, with rows of rollups and of other programs.
+func threeTenants(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) {
+	t.Helper()
+	client, _ := tsdbtest.Clients(t, conn)
+	table := client.Open(tsdbtest.Table)
+	for _, id := range []string{"acm", "acme", "acme-"} {
+		f.fill(t, store, tenant.MustParse(id))
+		for _, key := range []string{"#readings!rollup.hour#a#b#1", "#readings!mark.hour#a#b#1", "#readings!zzz#a", "#readings2#a#b#1", "#reading#a"} {
+			if err := table.Apply(t.Context(), id+key, newCell()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := table.Apply(t.Context(), "other#program", newCell()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeleteDataset: of four datasets one goes, of all tenants, with rollups and marks. Not a byte of the others changes.
+func TestDeleteDataset(t *testing.T) {
+	for _, views := range [][]tenant.ID{nil, {acme, tenant.MustParse("acm"), tenant.MustParse("acme-")}} {
+		f, store, conn, table := open(t, tsdbtest.Options{Views: views})
+		threeTenants(t, f, store, conn)
+		all := dump(t, table, func(string) bool { return true })
+		before := dump(t, table, besides("readings"))
+		dry := swift
+		dry.DryRun = true
+		plan, err := tenants.Remove(t.Context(), store, readings, dry)
+		if err != nil || plan.Rows != 3*15 || len(plan.Tenants) != 3 || plan.Tenants[1].Rows != 15 || len(plan.Unused) != 0 || len(plan.Kinds) != 4 {
+			t.Errorf("dry run: %+v, %v", plan, err)
+		}
+		equal(t, "dry run", dump(t, table, func(string) bool { return true }), all)
+		rep, err := tenants.Remove(t.Context(), store, readings, swift)
+		if err != nil || rep.Rows != plan.Rows || rep.State != tenants.Erased || rep.Late != 0 || len(rep.Tenants) != 3 {
+			t.Errorf("%+v, %v", rep, err)
+		}
+		equal(t, "others", dump(t, table, besides("readings")), before)
+		if left := dump(t, table, func(key string) bool { return ofDataset("readings")(key) || key == "!dataset#readings" }); len(left) > 0 {
+			t.Errorf("left %v", left)
+		}
+		repo, e := f.readings.For(store, acme), tsdb.NewEntity("a", "b")
+		_, err = repo.Latest(t.Context(), e)
+		for what, err := range map[string]error{
+			"Put": repo.Put(t.Context(), e, start, "x"), "Latest": err,
+			"Ensure": store.Ensure(t.Context(), f.datasets()...), "Verify": store.Verify(t.Context(), f.datasets()...),
+		} {
+			if !errors.Is(err, tsdb.ErrDatasetDeleted) || !errors.Is(err, tsdb.ErrErased) {
+				t.Errorf("%s of a deleted dataset: %v", what, err)
+			}
+		}
+		if err := f.events.For(store, acme).Put(t.Context(), tsdb.NewEntity("u"), start, "x"); err != nil {
+			t.Errorf("Put into another dataset: %v", err)
+		}
+		for range 2 {
+			if err := tenants.Release(t.Context(), store, readings); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := store.Ensure(t.Context(), f.datasets()...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = repo.Latest(t.Context(), e); !errors.Is(err, tsdb.ErrNotFound) {
+			t.Errorf("Latest of a new dataset: %v", err)
+		}
+		if err := repo.Put(t.Context(), e, start, "x"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestKilledRemovalEndsTheSame: the deletion is cut off at each of its requests in turn, and continued by another store.
+func TestKilledRemovalEndsTheSame(t *testing.T) {
+	want, total := "", 0
+	for cut := 0; cut <= total; cut++ {
+		f, store, conn, table := open(t, tsdbtest.Options{})
+		other := second(t, conn, tsdb.Options{})
+		threeTenants(t, f, store, conn)
+		before := dump(t, table, besides("readings"))
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls atomic.Int64
+		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+			if calls.Add(1) == int64(cut) {
+				cancel()
+			}
+			return 0
+		}))
+		rep, err := tenants.Remove(ctx, store, readings, swift)
+		conn.Clear()
+		switch {
+		case cut == 0:
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, total = plainRemoval(rep), int(calls.Load())
+		case err != nil && !errors.Is(err, context.Canceled):
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+		rep, err = tenants.Remove(t.Context(), other, readings, swift)
+		if err != nil || plainRemoval(rep) != want {
+			t.Errorf("cut at %d of %d: %s, %v; want %s", cut, total, plainRemoval(rep), err, want)
+		}
+		equal(t, "others", dump(t, table, besides("readings")), before)
+		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
+			t.Errorf("cut at %d: left %v", cut, left)
+		}
+		cancel()
+	}
+	if total < 30 {
+		t.Errorf("only %d requests", total)
+	}
+}
+
+// TestRemovalOutlivesFaults: answers that are lost and calls that fail change nothing of the report.
+func TestRemovalOutlivesFaults(t *testing.T) {
+	want := ""
+	for i, fault := range []tsdbtest.Fault{
+		{},
+		tsdbtest.Fail(codes.Unavailable).Times(1),
+		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1),
+		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(5).Times(2),
+		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRows).Times(2),
+		tsdbtest.CutStream(2, codes.Unavailable).On(tsdbtest.ReadRows).Skip(2).Times(3),
+	} {
+		f, store, conn, table := open(t, tsdbtest.Options{})
+		threeTenants(t, f, store, conn)
+		conn.Inject(fault)
+		rep, err := tenants.Remove(t.Context(), store, readings, swift)
+		if i == 0 {
+			want = plainRemoval(rep)
+		}
+		if err != nil || plainRemoval(rep) != want {
+			t.Errorf("fault %d: %s, %v; want %s", i, plainRemoval(rep), err, want)
+		}
+		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
+			t.Errorf("fault %d: left %v", i, left)
+		}
+	}
+}
+
+// TestTwoRemovers: of two at once at least one ends it, the other learns of it, and nothing is counted twice.
+func TestTwoRemovers(t *testing.T) {
+	f, store, conn, table := open(t, tsdbtest.Options{})
+	other := second(t, conn, tsdb.Options{})
+	threeTenants(t, f, store, conn)
+	errs := make(chan error, 2)
+	for _, s := range []*tsdb.Store{store, other} {
+		go func() {
+			_, err := tenants.Remove(t.Context(), s, readings, swift)
+			errs <- err
+		}()
+	}
+	ended := 0
+	for range 2 {
+		switch err := <-errs; {
+		case err == nil:
+			ended++
+		case !errors.Is(err, tenants.ErrTakenOver):
+			t.Error(err)
+		}
+	}
+	rep, err := tenants.Remove(t.Context(), store, readings, swift)
+	if err != nil || ended == 0 || rep.Rows != 45 || rep.State != tenants.Erased {
+		t.Errorf("%d ended, %+v, %v", ended, rep, err)
+	}
+	if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestRemovalTakenOver: a call whose deletion another has ended changes nothing of the dataset's next life.
+func TestRemovalTakenOver(t *testing.T) {
+	for _, at := range []tenants.State{tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying} {
+		f, store, conn, table := open(t, tsdbtest.Options{})
+		_, admin := tsdbtest.Clients(t, conn)
+		other := second(t, conn, tsdb.Options{Admin: admin})
+		threeTenants(t, f, store, conn)
+		first, looked, over := swift, false, false
+		first.Progress = func(p tenants.Progress) {
+			looked = looked || p.State == tenants.Marked
+			if p.State != at || over || !looked { // the first count is made before anything is marked
+				return
+			}
+			over = true
+			_, err := tenants.Remove(t.Context(), other, readings, swift)
+			if err = errors.Join(err, tenants.Release(t.Context(), other, readings), other.Ensure(t.Context(), f.datasets()...)); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.readings.For(other, acme).Put(t.Context(), tsdb.NewEntity("new", "life"), start, "x"); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := tenants.Remove(t.Context(), store, readings, first); !errors.Is(err, tenants.ErrTakenOver) {
+			t.Errorf("taken over while %s: %v", at, err)
+		}
+		if n := len(dump(t, table, ofDataset("readings"))); n != 1 {
+			t.Errorf("taken over while %s: %d rows, want the new one", at, n)
+		}
+		if err := store.Verify(t.Context(), f.datasets()...); err != nil {
+			t.Errorf("taken over while %s: %v", at, err)
+		}
+	}
+}
+
+// TestEnsureDuringADeletion: a program that declares the dataset learns that it is being deleted, in whatever step that is, and
+// brings back neither its entry nor its rows. Its Ensure may have begun before the mark.
+func TestEnsureDuringADeletion(t *testing.T) {
+	f, store, conn, table := open(t, tsdbtest.Options{})
+	client, admin := tsdbtest.Clients(t, conn)
+	other := second(t, conn, tsdb.Options{Admin: admin})
+	threeTenants(t, f, store, conn)
+	var seen []tenants.State
+	opts := swift
+	opts.Progress = func(p tenants.Progress) {
+		if slices.Contains(seen, p.State) {
+			return
+		}
+		err := other.Ensure(t.Context(), f.datasets()...)
+		if p.State == tenants.Counting && len(seen) == 0 { // it is looked at, and not marked
+			if err != nil {
+				t.Errorf("Ensure before the mark: %v", err)
+			}
+			return
+		}
+		seen = append(seen, p.State)
+		if !errors.Is(err, tsdb.ErrDatasetDeleted) {
+			t.Errorf("Ensure while %s: %v", p.State, err)
+		}
+	}
+	if _, err := tenants.Remove(t.Context(), store, readings, opts); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 5 {
+		t.Errorf("seen %v", seen)
+	}
+	// An entry that was written by an Ensure that had not seen the mark goes with the next call.
+	own := newOwn("json", `{"name":"readings","key":["site","device"],"precision":"ns","salts":0,"first_wins":false,"tags":["str"],"classes":[{"name":"keep","policy":"never"}]}`)
+	own.Set("_sys", "gen", 0, []byte("1"))
+	if err := client.Open(tsdbtest.Table).Apply(t.Context(), "!dataset#readings", own); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Open(tsdbtest.Table).Apply(t.Context(), "acme#readings#a#b#1", newCell()); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := tenants.Remove(t.Context(), store, readings, swift)
+	if err != nil || rep.Late != 1 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	if left := dump(t, table, func(key string) bool { return ofDataset("readings")(key) || key == "!dataset#readings" }); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestAJournalBringsNoDatasetBack: a process with a full journal, started after the deletion, drops what is of the dataset, dead
+// letters included, and delivers the rest.
+func TestAJournalBringsNoDatasetBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, store, conn, table := open(t, tsdbtest.Options{})
+		dir := fullJournal(t, f, store, conn) // 100 points and 2 dead letters of readings
+		if _, err := tenants.Remove(t.Context(), store, readings, swift); err != nil {
+			t.Fatal(err)
+		}
+		w := newWriter(t, second(t, conn, tsdb.Options{}), dir)
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 60 { // a dead letter is counted when it has gone
+			if s := w.Stats().Journal; s.DeadLetters == 0 && s.Erased == 102 {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if s := w.Stats().Journal; s.Points != 0 || s.DeadLetters != 0 || s.Erased != 102 {
+			t.Errorf("%+v, want 100 points and 2 dead letters dropped", s)
+		}
+		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
+			t.Errorf("came back: %v", left)
+		}
+		if n := len(dump(t, table, ofDataset("salted"))); n != 100 {
+			t.Errorf("%d rows of the other dataset, want 100", n)
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRemovalRefusals: what is no part, or is nowhere, and who may not ask.
+func TestRemovalRefusals(t *testing.T) {
+	_, store, _, _ := open(t, tsdbtest.Options{})
+	for _, part := range []tenants.Part{{}, {Tag: "str"}, {Dataset: "a#b"}, {Dataset: "readings", Class: "a", Tag: "b"}, {Dataset: "readings", Rollup: "a#b"}} {
+		if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tenants.ErrInvalid) {
+			t.Errorf("%+v: %v", part, err)
+		}
+	}
+	for _, part := range []tenants.Part{{Dataset: "nowhere"}, {Dataset: "readings", Rollup: "none"}, {Dataset: "readings", Class: "none"}, {Class: "none"}} {
+		if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tsdb.ErrNotFound) {
+			t.Errorf("%+v: %v", part, err)
+		}
+		if err := tenants.Release(t.Context(), store, part); !errors.Is(err, tsdb.ErrNotFound) && part.Dataset != "" {
+			t.Errorf("Release of %+v: %v", part, err)
+		}
+	}
+	if _, err := tenants.Remove(tenant.NewContext(t.Context(), acme), store, readings, swift); !errors.Is(err, tsdb.ErrTenantMismatch) {
+		t.Errorf("with a tenant: %v", err)
+	}
+}
