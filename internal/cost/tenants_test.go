@@ -3,7 +3,9 @@ package cost
 import (
 	"bytes"
 	"io"
+	"time"
 
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -12,6 +14,12 @@ import (
 
 // erasing waits for nobody: no other store is open.
 var erasing = tenants.EraseOptions{By: "ops", Reason: "contract ended", Settle: 1, RowsPerSecond: -1}
+
+// retiring is a schema with a class to retire.
+var (
+	d7       = gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
+	retiring = tsdb.SchemaOptions{Older: []gc.Class{d7}}
+)
 
 func (w *world) onboard(id tenant.ID, p tenants.Profile, opts tenants.OnboardOptions) {
 	w.Helper()
@@ -144,6 +152,35 @@ var life = group{title: "Tenants", calls: []call{
 			_, err := tenants.EraseEntity(w.ctx, w.store, acme, "", fields, erasing)
 			w.ok(err)
 			return func() { w.ok(tenants.ReadmitEntity(w.ctx, w.store, acme, "", fields)) }
+		},
+	},
+	{
+		covers: []string{"tenants.Remove"}, of: "rows of the dataset", sizes: []int{100, 5_010, 10_000}, seen: each(3, 15), written: each(1, 9).and(groups(5000, 0)),
+		requests: map[string]shape{
+			"read": fullGroups(5000, 21).and(fullGroups(10_000, 0)).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 9),
+		},
+		run: func(w *world, n int) func() {
+			w.history(n/10, 10)
+			return func() {
+				_, err := tenants.Remove(w.ctx, w.store, tenants.Part{Dataset: w.schema.Name()}, tenants.RemoveOptions{Settle: 1, RowsPerSecond: -1})
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"tenants.Retire"}, requests: map[string]shape{"read": always(3), "conditional": always(1)}, seen: always(4), written: always(1),
+		schema: retiring,
+		run: func(w *world, _ int) func() {
+			return func() { w.ok(tenants.Retire(w.ctx, w.store, tenants.Part{Dataset: w.schema.Name(), Class: d7.Name})) }
+		},
+	},
+	{
+		covers: []string{"tenants.Release"}, requests: map[string]shape{"read": always(3), "conditional": always(1)}, seen: always(4), written: always(1),
+		schema: retiring,
+		run: func(w *world, _ int) func() {
+			part := tenants.Part{Dataset: w.schema.Name(), Class: d7.Name}
+			w.ok(tenants.Retire(w.ctx, w.store, part))
+			return func() { w.ok(tenants.Release(w.ctx, w.store, part)) }
 		},
 	},
 	{

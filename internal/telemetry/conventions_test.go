@@ -129,6 +129,9 @@ var calls = map[telemetry.Name]func(context.Context, *world) error{
 		return second(tenants.Erase(ctx, w.store, acme, tenants.EraseOptions{DryRun: true}))
 	},
 	telemetry.TenantReadmit: func(ctx context.Context, w *world) error { return tenants.Readmit(ctx, w.store, acme) },
+	telemetry.DatasetRemove: func(ctx context.Context, w *world) error {
+		return second(tenants.Remove(ctx, w.store, tenants.Part{Dataset: schema.Name()}, tenants.RemoveOptions{DryRun: true}))
+	},
 	telemetry.TransferExport: func(ctx context.Context, w *world) error {
 		return second(transfer.Export(ctx, w.store, acme, io.Discard, transfer.ExportOptions{}))
 	},

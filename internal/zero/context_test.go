@@ -147,6 +147,11 @@ func TestNilContextIsNamed(t *testing.T) {
 			return err
 		},
 		"tenants.Erase":  func() error { _, err := tenants.Erase(none, l.store, acme, tenants.EraseOptions{}); return err },
+		"tenants.Retire": func() error { return tenants.Retire(none, l.store, tenants.Part{Dataset: "d", Class: "c"}) },
+		"tenants.Remove": func() error {
+			_, err := tenants.Remove(none, l.store, tenants.Part{Dataset: "d"}, tenants.RemoveOptions{})
+			return err
+		},
 		"tenants.Usage":  func() error { _, err := tenants.Usage(none, l.store, acme, tenants.UsageOptions{}); return err },
 		"transfer.Check": func() error { _, err := transfer.Check(none, bytes.NewReader(export(t, l)), nil); return err },
 		"transfer.Export": func() error {

@@ -144,7 +144,7 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 // memory; counting a class or a tag reads the keys of the whole dataset. It needs conditional writes, and for families the admin
 // rights to change the table.
 func Remove(ctx context.Context, store *tsdb.Store, part Part, opts RemoveOptions) (_ Removal, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{Dataset: part.Dataset})
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	r, err := enterForAll(ctx, store)
 	if err != nil {
@@ -166,7 +166,7 @@ func Remove(ctx context.Context, store *tsdb.Store, part Part, opts RemoveOption
 // deleted: Remove does that. Its error matches ErrImpossible as that of Remove does, expired or not, and tsdb.ErrNotFound where the
 // catalogue does not have the part. It may be repeated; Release takes it back.
 func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
-	rm, end, err := enterForPart(ctx, store, part)
+	ctx, rm, end, err := enterForPart(ctx, store, part)
 	defer func() { end(err) }()
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 // Its error matches ErrErasing while the removal has not ended, and tsdb.ErrNotFound where there is nothing to release. It may be
 // repeated.
 func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
-	rm, end, err := enterForPart(ctx, store, part)
+	ctx, rm, end, err := enterForPart(ctx, store, part)
 	defer func() { end(err) }()
 	if err != nil {
 		return err
@@ -240,14 +240,14 @@ func (rm *removal) releasePart(ctx context.Context) error {
 	})
 }
 
-// enterForPart is enter for Retire and Release, with what ends their operation.
-func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (*removal, func(error), error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{Dataset: part.Dataset})
+// enterForPart is enter for Retire and Release, with their operation's context and what ends it.
+func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (context.Context, *removal, func(error), error) {
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
 	r, err := enterForAll(ctx, store)
 	if err == nil {
 		err = part.check()
 	}
-	return &removal{room: r, part: part}, op.End, err
+	return ctx, &removal{room: r, part: part}, op.End, err
 }
 
 // TenantRows are the rows of one tenant.
@@ -255,6 +255,9 @@ type TenantRows struct {
 	Tenant tenant.ID `json:"tenant"`
 	Rows   int64     `json:"rows"`
 }
+
+// String returns tenant and rows in one line.
+func (t TenantRows) String() string { return fmt.Sprintf("tenant %s: %d", t.Tenant, t.Rows) }
 
 // Removal says what a removal takes away. It marshals to JSON; String is the same as text.
 type Removal struct {
@@ -316,7 +319,7 @@ func (r Removal) String() string {
 		fmt.Fprintf(&b, "  %s\n", k)
 	}
 	for _, t := range r.Tenants {
-		fmt.Fprintf(&b, "  tenant %s: %d\n", t.Tenant, t.Rows)
+		fmt.Fprintf(&b, "  %s\n", t)
 	}
 	if r.OtherTenants > 0 {
 		fmt.Fprintf(&b, "  and of %d more tenants\n", r.OtherTenants)
@@ -331,7 +334,7 @@ func (r Removal) String() string {
 		line("Families", "%s", strings.Join(r.Families, ", "))
 	}
 	if len(r.Unused) > 0 {
-		line("Unused", "retention class %s; remove it to drop its families", strings.Join(r.Unused, ", "))
+		line("Unused", "families of %s; remove these classes, too, to drop them", strings.Join(r.Unused, ", "))
 	}
 	return b.String()
 }

@@ -113,7 +113,9 @@ func TestRemoveParts(t *testing.T) {
 		{tenants.Part{Dataset: "temps", Class: "old"}, func(_, cell string) bool { return !strings.HasPrefix(cell, "old") }, 6, swift},
 		{tenants.Part{Dataset: "temps", Class: "spare"}, func(_, cell string) bool { return true }, 0, swift},
 		{tenants.Part{Dataset: "temps", Tag: "str"}, func(_, cell string) bool { return !strings.Contains(cell, ":p:str@") }, 3, swift},
-		{tenants.Part{Dataset: "temps", Rollup: "day"}, func(key, _ string) bool { return !strings.Contains(key, "rollup.day") && !strings.Contains(key, "mark.day") }, 15, swift},
+		{tenants.Part{Dataset: "temps", Rollup: "day"}, func(key, _ string) bool {
+			return !strings.Contains(key, "rollup.day") && !strings.Contains(key, "mark.day")
+		}, 15, swift},
 	} {
 		a := newAttic(t)
 		if c.part.Rollup != "" {
