@@ -321,6 +321,32 @@ var attacks = map[string]func(h *walls, a attack) error{
 		}
 		return err
 	},
+	"tenants.Remove": func(h *walls, a attack) error {
+		rep, err := tenants.Remove(a.ctx, h.store, tenants.Part{Dataset: a.dataset}, tenants.RemoveOptions{DryRun: true})
+		for _, k := range rep.Kinds {
+			if k.Dataset != a.dataset {
+				return fmt.Errorf("%+v would go", k)
+			}
+		}
+		if errors.Is(err, tsdb.ErrNotFound) {
+			return nil
+		}
+		return err
+	},
+	"tenants.Retire": func(h *walls, a attack) error {
+		err := tenants.Retire(a.ctx, h.store, tenants.Part{Dataset: a.dataset, Rollup: "none"})
+		if errors.Is(err, tsdb.ErrNotFound) {
+			return nil
+		}
+		return err
+	},
+	"tenants.Release": func(h *walls, a attack) error {
+		err := tenants.Release(a.ctx, h.store, tenants.Part{Dataset: a.dataset})
+		if errors.Is(err, tsdb.ErrNotFound) {
+			return nil
+		}
+		return err
+	},
 	"tenants.Erasure": func(h *walls, a attack) error {
 		rep, err := tenants.Erasure(a.ctx, h.store, a.id)
 		if errors.Is(err, tsdb.ErrNotFound) && !h.erased[a.id] {

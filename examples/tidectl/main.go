@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
@@ -58,7 +59,7 @@ func exitCode(err error) int {
 		return 0
 	case usage:
 		return exitUsage
-	case errors.Is(err, errRefused), errors.Is(err, retention.ErrNotAllowed):
+	case errors.Is(err, errRefused), errors.Is(err, retention.ErrNotAllowed), errors.Is(err, tenants.ErrImpossible):
 		return exitRefused
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted

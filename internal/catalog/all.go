@@ -47,6 +47,11 @@ func entryIn(row bigtable.Row, rng rowkey.Range) (Entry, error) {
 	if row.Key() < rng.Start || row.Key() >= rng.Limit {
 		return Entry{}, bt.ErrForeignRow
 	}
+	return namedEntry(row)
+}
+
+// namedEntry returns the entry in a row. One of another dataset than its row is an error.
+func namedEntry(row bigtable.Row) (Entry, error) {
 	e, err := parseEntry(row)
 	if err == nil && e.Name != strings.TrimPrefix(row.Key(), rowkey.DatasetRows) {
 		err = fmt.Errorf("the catalogue's row %s is of dataset %s", row.Key(), invalid.Quote(e.Name))

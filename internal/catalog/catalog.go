@@ -124,9 +124,11 @@ func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
 			}
 			continue
 		}
-		if st.Datasets[strings.TrimPrefix(row.Key(), rowkey.DatasetRows)], err = parseEntry(row); err != nil {
+		e, err := namedEntry(row)
+		if err != nil {
 			return st, err
 		}
+		st.Datasets[e.Name] = e
 	}
 	return st, nil
 }

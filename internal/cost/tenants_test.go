@@ -73,7 +73,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(2, 4).from(each(1, 4))}, seen: each(1, 1),
+		covers: []string{"tenants.List"}, of: "tenants with points", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": each(2, 4).from(each(1, 4))}, seen: each(1, 2),
 		run: func(w *world, n int) func() {
 			for _, id := range several(n) {
 				w.ok(w.schema.For(w.store, id).Put(w.ctx, device(0), noon, value))
@@ -82,7 +82,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Usage"}, of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(10_000, 3)}, seen: each(1, 1).and(groups(100, 0)),
+		covers: []string{"tenants.Usage"}, of: "rows", sizes: []int{100, 1_000, 10_000}, requests: map[string]shape{"read": fullGroups(10_000, 5)}, seen: each(1, 3).and(groups(100, 0)),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {
@@ -92,7 +92,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Usage"}, name: "`tenants.Usage`, exact", of: "rows", sizes: []int{100, 1_000}, requests: map[string]shape{"read": fullGroups(10_000, 2)}, seen: each(1, 1),
+		covers: []string{"tenants.Usage"}, name: "`tenants.Usage`, exact", of: "rows", sizes: []int{100, 1_000}, requests: map[string]shape{"read": fullGroups(10_000, 4)}, seen: each(1, 3),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {
@@ -184,7 +184,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"transfer.Export"}, of: "points", sizes: []int{100, 1_000, 2_500}, requests: map[string]shape{"read": fullGroups(1000, 2)}, seen: each(1, 1),
+		covers: []string{"transfer.Export"}, of: "points", sizes: []int{100, 1_000, 2_500}, requests: map[string]shape{"read": fullGroups(1000, 4)}, seen: each(1, 3),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {

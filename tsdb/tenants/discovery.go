@@ -21,9 +21,11 @@ import (
 // found, and looks at several parts at once.
 type discovery struct {
 	room
-	datasets     []catalog.Dataset
-	parts        []part // in order
-	found, empty int    // parts that were looked at and had a tenant, or none
+	only         string          // the dataset whose tenants are looked for; empty for all of the catalogue
+	mu           sync.Mutex      // of known
+	known        map[string]bool // whether the catalogue has a dataset
+	parts        []part          // in order
+	found, empty int             // parts that were looked at and had a tenant, or none
 }
 
 // part is a range that was not looked at, or a tenant that was found.
@@ -43,8 +45,8 @@ const (
 	mostFound = 1000
 )
 
-func newDiscovery(r room, datasets []catalog.Dataset, behind tenant.ID) *discovery {
-	return &discovery{room: r, datasets: datasets, parts: []part{{rng: rowkey.TenantsAfter(behind)}}}
+func newDiscovery(r room, only string, behind tenant.ID) *discovery {
+	return &discovery{room: r, only: only, known: map[string]bool{}, parts: []part{{rng: rowkey.TenantsAfter(behind)}}}
 }
 
 // next returns the next tenant; zero for none.
@@ -181,17 +183,72 @@ func (d *discovery) first(ctx context.Context, rng rowkey.Range) (tenant.ID, err
 	return tenant.ID{}, nil
 }
 
-// isTenant reports whether one of the rows that start like a tenant's is of a dataset in the catalogue. The first one of
-// them nearly always is; else one request looks for any.
+// isTenant reports whether one of the rows that start like a tenant's is of a dataset that counts. The first one of them nearly
+// always is; else some requests look for any.
 func (d *discovery) isTenant(ctx context.Context, id tenant.ID, first string) (bool, error) {
-	dataset, _, ok := rowkey.KindOf(first)
-	if ok && slices.ContainsFunc(d.datasets, func(d catalog.Dataset) bool { return d.Name == dataset }) {
-		return true, nil
+	if dataset, _, ok := rowkey.KindOf(first); ok {
+		if mine, err := d.counts(ctx, dataset); mine || err != nil {
+			return mine, err
+		}
 	}
+	if d.only != "" {
+		return d.any(ctx, id, []string{d.only})
+	}
+	var names []string
+	for e, err := range catalog.Each(ctx, d.Table) {
+		if err != nil {
+			return false, d.Explain(err)
+		}
+		if _, _, err := spaceOf(id, e.Dataset); err != nil {
+			return false, err
+		}
+		if names = append(names, e.Name); len(names) == anyOf {
+			if found, err := d.any(ctx, id, names); found || err != nil {
+				return found, err
+			}
+			names = names[:0]
+		}
+	}
+	return d.any(ctx, id, names)
+}
+
+// mostKnown bounds how many names of datasets are remembered.
+const mostKnown = 10_000
+
+// counts reports whether rows of a dataset make a tenant.
+func (d *discovery) counts(ctx context.Context, dataset string) (bool, error) {
+	if d.only != "" {
+		return dataset == d.only, nil
+	}
+	d.mu.Lock()
+	mine, ok := d.known[dataset]
+	d.mu.Unlock()
+	if ok {
+		return mine, nil
+	}
+	st, err := catalog.Load(ctx, d.Table, []string{dataset})
+	if err != nil {
+		return false, d.Explain(err)
+	}
+	_, mine = st.Datasets[dataset]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.known) >= mostKnown {
+		clear(d.known)
+	}
+	d.known[dataset] = mine
+	return mine, nil
+}
+
+// anyOf is how many datasets one request looks for: the service takes row sets of up to 512 KB.
+const anyOf = 1000
+
+// any reports whether a tenant has a row of one of some datasets.
+func (d *discovery) any(ctx context.Context, id tenant.ID, names []string) (found bool, err error) {
 	var set bigtable.RowRangeList
 	var ranges []rowkey.Range
-	for _, d := range d.datasets {
-		space, _, err := spaceOf(id, d)
+	for _, name := range names {
+		space, err := rowkey.NewSpace(id, name, nil, 0)
 		if err != nil {
 			return false, err
 		}
@@ -203,8 +260,8 @@ func (d *discovery) isTenant(ctx context.Context, id tenant.ID, first string) (b
 	if len(set) == 0 {
 		return false, nil
 	}
-	found, foreign := false, false
-	err := d.Table.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row bigtable.Row) bool {
+	foreign := false
+	err = d.Table.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row bigtable.Row) bool {
 		found = slices.ContainsFunc(ranges, func(rng rowkey.Range) bool { return row.Key() >= rng.Start && row.Key() < rng.Limit })
 		foreign = !found
 		return false

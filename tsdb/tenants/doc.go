@@ -1,5 +1,6 @@
 // Package tenants is the life cycle of a store's tenants, for those who operate it: their way in (Onboard), who there is
-// (List), what each has stored (Usage), and their way out (Erase, EraseEntity, Readmit).
+// (List), what each has stored (Usage), and their way out (Erase, EraseEntity, Readmit). It also removes what all tenants have
+// stopped to use: datasets, retention classes, codec tags and rollups (Retire, Remove, Release).
 //
 // All of it goes by the store's catalogue, so it works on datasets that the program was not compiled with. It reads and
 // deletes rows, and never decodes a payload. What it keeps are rows of the store's own: a profile for each tenant that was

@@ -29,12 +29,12 @@ type fitting struct {
 
 // fitting returns the datasets whose key fields are those that are given.
 func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields map[string]string) ([]fitting, error) {
-	known, err := catalog.All(ctx, r.Table)
-	if err != nil {
-		return nil, r.Explain(err)
-	}
 	var fit []fitting
-	for _, d := range known {
+	for e, err := range catalog.Each(ctx, r.Table) {
+		if err != nil {
+			return nil, r.Explain(err)
+		}
+		d := e.Dataset
 		if dataset != "" && d.Name != dataset || len(d.Key) != len(fields) {
 			continue
 		}

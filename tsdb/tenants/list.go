@@ -64,12 +64,7 @@ func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Te
 		l := listing{room: r, profiles: own{prefix: rowkey.ProfileRows}, marks: own{prefix: rowkey.MarkRows, only: "[^#]*"}}
 		l.profiles.last, l.marks.last = opts.After.String(), opts.After.String()
 		if !opts.ProfilesOnly {
-			var datasets []catalog.Dataset
-			if datasets, err = catalog.All(ctx, r.Table); err != nil {
-				yield(Tenant{}, r.Explain(err))
-				return
-			}
-			l.rows = newDiscovery(r, datasets, opts.After)
+			l.rows = newDiscovery(r, "", opts.After)
 		}
 		for {
 			var t Tenant

@@ -171,6 +171,9 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	if err != nil {
 		return err
 	}
+	if part.Dataset == "" || part.whole() {
+		return invalid.New(ErrInvalid, "part", part.String(), "a class, a tag or a rollup of a dataset")
+	}
 	entry, err := rm.entryOf(ctx)
 	if err != nil {
 		return err
@@ -191,7 +194,8 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 }
 
 // Release lets the name of a dataset that was deleted, or of a class, a tag or a rollup that was retired or removed, be used again:
-// Ensure then makes it anew. What journals that were not opened since the deletion of a dataset still hold of it comes back then.
+// Ensure then makes it anew. What was written to a dataset before its deletion does not come back: journals drop what they still hold
+// of that.
 // Its error matches ErrErasing while the removal has not ended, and tsdb.ErrNotFound where there is nothing to release. It may be
 // repeated.
 func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {

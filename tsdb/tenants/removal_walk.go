@@ -63,8 +63,7 @@ func (rm *removal) walk(ctx context.Context, from string, most int, visit func(p
 			}
 		}
 	}
-	// Ranges do not depend on key fields, so a dataset that is not in the catalogue is found too.
-	d := newDiscovery(rm.room, []catalog.Dataset{{Name: rm.part.Dataset, Key: []string{"k"}}}, id)
+	d := newDiscovery(rm.room, rm.part.Dataset, id)
 	for {
 		var err error
 		if id, err = d.next(ctx); err != nil {

@@ -87,7 +87,7 @@ func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptio
 		rep = *c
 		rep.Kinds, rng.Start = slices.Clone(c.Kinds), next
 	}
-	known, err := catalog.All(ctx, r.Table)
+	known, err := catalog.DatasetsOf(ctx, r.Table, r.Table, id)
 	if err != nil {
 		return rep, r.Explain(err)
 	}

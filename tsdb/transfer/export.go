@@ -22,7 +22,7 @@ import (
 
 // ExportOptions are what an export may decide. The zero value exports everything of the tenant.
 type ExportOptions struct {
-	// Datasets are the names of the datasets to export. Nil is all of the catalogue.
+	// Datasets are the names of the datasets to export. Nil is all of the catalogue that the tenant has rows of.
 	Datasets []string
 	// Entities are the only entities to export, from each dataset with as many key fields, up to 10,000. Nil is all.
 	Entities []tsdb.Entity
@@ -115,6 +115,9 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	if err := opts.Interval.Check(); err != nil {
 		return err
 	}
+	if err := e.in.Admit(ctx, id); err != nil {
+		return err
+	}
 	h := &header{Tidemark: kind, Version: version, Tenant: id.String(), At: e.in.Clock().UTC().Truncate(time.Second), Key: fingerprint(opts.Key)}
 	var err error
 	if h.From, err = end(opts.Interval.Start()); err != nil {
@@ -123,13 +126,13 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	if h.To, err = end(opts.Interval.End()); err != nil {
 		return err
 	}
-	if h.Datasets, err = e.choose(ctx, opts.Datasets); err != nil {
+	if h.Datasets, err = e.choose(ctx, id, opts.Datasets); err != nil {
 		return err
 	}
 	for _, entity := range opts.Entities {
 		parts := entity.Parts()
 		if !slices.ContainsFunc(h.Datasets, func(d catalog.Dataset) bool { return len(d.Key) == len(parts) }) {
-			return invalid.New(ErrInvalid, "entity", invalid.Quote(entity.String()), "as many parts as a dataset to export has key fields")
+			return invalid.New(ErrInvalid, "entity", invalid.Quote(entity.String()), "as many parts as a dataset to export, of which the tenant has rows, has key fields")
 		}
 		h.Entities = append(h.Entities, parts)
 	}
@@ -160,21 +163,33 @@ func end(t time.Time, ok bool) (*time.Time, error) {
 	return &t, nil
 }
 
-// choose returns the catalogue's entries of the datasets to export.
-func (e *exporter) choose(ctx context.Context, names []string) ([]catalog.Dataset, error) {
-	all, err := catalog.All(ctx, e.in.Table)
-	if err != nil {
-		return nil, e.in.Explain(err)
-	}
+// choose returns the catalogue's entries of the datasets to export: those that are named, or all that the tenant has rows of. What
+// others have stored is not in a tenant's file.
+func (e *exporter) choose(ctx context.Context, id tenant.ID, names []string) (all []catalog.Dataset, err error) {
 	if names == nil {
-		return all, nil
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(d catalog.Dataset) bool { return d.Name == name }) {
-			return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one of the catalogue")
+		if all, err = catalog.DatasetsOf(ctx, e.in.Table, e.in.For(id), id); err != nil {
+			return nil, e.in.Explain(err)
+		}
+	} else {
+		names = slices.Compact(slices.Sorted(slices.Values(names)))
+		for some := range slices.Chunk(names, 1000) {
+			st, err := catalog.Load(ctx, e.in.Table, some)
+			if err != nil {
+				return nil, e.in.Explain(err)
+			}
+			for _, name := range some {
+				entry, ok := st.Datasets[name]
+				if !ok {
+					return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one of the catalogue")
+				}
+				all = append(all, entry.Dataset)
+			}
 		}
 	}
-	return slices.DeleteFunc(all, func(d catalog.Dataset) bool { return !slices.Contains(names, d.Name) }), nil
+	for i := range all {
+		all[i].Retired = nil // of the table, not of the points
+	}
+	return all, nil
 }
 
 // resume goes on behind a checkpoint.
