@@ -297,37 +297,45 @@ func TestEnsureDuringADeletion(t *testing.T) {
 }
 
 // TestAJournalBringsNoDatasetBack: a process with a full journal, started after the deletion, drops what is of the dataset, dead
-// letters included, and delivers the rest.
+// letters included, and delivers the rest. So it does after the dataset was made anew.
 func TestAJournalBringsNoDatasetBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f, store, conn, table := open(t, tsdbtest.Options{})
-		dir := fullJournal(t, f, store, conn) // 100 points and 2 dead letters of readings
-		if _, err := tenants.Remove(t.Context(), store, readings, swift); err != nil {
+	bubble(t, func(t *testing.T) { journalOfADeletedDataset(t, false) })
+	bubble(t, func(t *testing.T) { journalOfADeletedDataset(t, true) })
+}
+
+func journalOfADeletedDataset(t *testing.T, released bool) {
+	f, store, conn, table := open(t, tsdbtest.Options{})
+	dir := fullJournal(t, f, store, conn) // 100 points and 2 dead letters of readings
+	if _, err := tenants.Remove(t.Context(), store, readings, swift); err != nil {
+		t.Fatal(err)
+	}
+	if released {
+		if err := errors.Join(tenants.Release(t.Context(), store, readings), store.Ensure(t.Context(), f.datasets()...)); err != nil {
 			t.Fatal(err)
 		}
-		w := newWriter(t, second(t, conn, tsdb.Options{}), dir)
-		if err := w.Flush(t.Context()); err != nil {
-			t.Fatal(err)
+	}
+	w := newWriter(t, second(t, conn, tsdb.Options{}), dir)
+	if err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 60 { // a dead letter is counted when it has gone
+		if s := w.Stats().Journal; s.DeadLetters == 0 && s.Erased == 102 {
+			break
 		}
-		for range 60 { // a dead letter is counted when it has gone
-			if s := w.Stats().Journal; s.DeadLetters == 0 && s.Erased == 102 {
-				break
-			}
-			time.Sleep(time.Second)
-		}
-		if s := w.Stats().Journal; s.Points != 0 || s.DeadLetters != 0 || s.Erased != 102 {
-			t.Errorf("%+v, want 100 points and 2 dead letters dropped", s)
-		}
-		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
-			t.Errorf("came back: %v", left)
-		}
-		if n := len(dump(t, table, ofDataset("salted"))); n != 100 {
-			t.Errorf("%d rows of the other dataset, want 100", n)
-		}
-		if err := w.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
+		time.Sleep(time.Second)
+	}
+	if s := w.Stats().Journal; s.Points != 0 || s.DeadLetters != 0 || s.Erased != 102 {
+		t.Errorf("%+v, want 100 points and 2 dead letters dropped", s)
+	}
+	if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
+		t.Errorf("came back: %v", left)
+	}
+	if n := len(dump(t, table, ofDataset("salted"))); n != 100 {
+		t.Errorf("%d rows of the other dataset, want 100", n)
+	}
+	if err := w.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestRemovalRefusals: what is no part, or is nowhere, and who may not ask.
