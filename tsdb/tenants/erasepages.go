@@ -58,6 +58,10 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 		fit = append(fit, fitting{dataset: d.Name, entity: tsdb.NewEntity(parts...), space: space, path: path})
 	}
 	if len(fit) == 0 {
+		known, err := catalog.All(ctx, r.Table)
+		if err != nil {
+			return nil, r.Explain(err)
+		}
 		return nil, unfit(ctx, known, dataset, fields)
 	}
 	return fit, nil
