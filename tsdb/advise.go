@@ -230,6 +230,9 @@ func (d *dataset) adviseEntity(e Sampled) (advise.Entity, error) {
 	}
 	path := e.Entity.path
 	key := len(space.AppendPoint(nil, path, 0))
+	if d.identity {
+		key += 1 + rowkey.MaxID
+	}
 	if err := space.CheckPath(path); err != nil && key <= rowkey.MaxKey {
 		return advise.Entity{}, err
 	}

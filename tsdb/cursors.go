@@ -41,8 +41,12 @@ func (r *Repository[T]) scope(q Query) cursor.Scope {
 	if !ok {
 		oldest, newest = 1, 0
 	}
+	kind := cursor.Points
+	if r.schema.identity {
+		kind = cursor.Events
+	}
 	return cursor.Scope{
-		Kind:      cursor.Points,
+		Kind:      kind,
 		Tenant:    r.tenant.String(),
 		Dataset:   r.schema.name,
 		Precision: byte(r.schema.precision),

@@ -15,11 +15,12 @@ import (
 type DeadLetter struct {
 	// ID names the letter in its journal. It is never given again.
 	ID uint64
-	// Tenant, Dataset, Entity and Time are the point's; zero where the record could not be read.
+	// Tenant, Dataset, Entity, Time, and in a schema with Identity PointID, are the point's; zero where the record could not be read.
 	Tenant  tenant.ID
 	Dataset string
 	Entity  Entity
 	Time    time.Time
+	PointID string
 	// Rollup is the rollup that an event was to be added to, of which Time is the start of the bucket; empty for a point.
 	Rollup string
 	// Payload is the point's value as it would be stored; nil for an event.
@@ -47,7 +48,7 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 			l := DeadLetter{ID: d.ID, Payload: d.Data, Buried: d.Time, Reason: d.Reason, Attempts: d.Attempts}
 			if p, err := w.journal.parse(d.Data); err == nil {
 				u := p.undelivered(p.item.Track.Outcome())
-				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, p.write.payload
+				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.PointID, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, u.ID, p.write.payload
 			}
 			if !yield(l, nil) {
 				return

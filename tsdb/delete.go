@@ -26,6 +26,9 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	if err := r.admitEntity(ctx, e); err != nil {
 		return rejected(err).err()
 	}
+	if err := r.space.CheckID(r.id); err != nil {
+		return rejected(err).err()
+	}
 	units, err := r.schema.precision.Units(t)
 	if err != nil {
 		return rejected(err).err()
@@ -171,8 +174,8 @@ func (r *Repository[T]) deletePage(ctx context.Context, page []removal, report *
 			continue
 		}
 		o := r.store.outcome(out)
-		path, units, _ := r.space.Split(page[i].key)
-		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.precision.Time(units), Err: o.Err}
+		path, units, id, _ := r.space.SplitEvent(page[i].key)
+		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.precision.Time(units), ID: id, Err: o.Err}
 		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Outcome: o})
 	}
 	report.Total += len(page)

@@ -22,7 +22,7 @@ func (d *dataset) entry() catalog.Dataset {
 		Name:      d.name,
 		Key:       d.fields,
 		Kinds:     d.entryKinds(),
-		Precision: d.precision.String(),
+		Precision: d.precision.TimeName(d.identity),
 		Salts:     d.salts,
 		FirstWins: d.firstWins,
 		Merge:     d.merge,
@@ -54,7 +54,7 @@ func describe(e catalog.Dataset) (*dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	precision, err := parsePrecision(e.Precision)
+	precision, identity, err := rowkey.ParseTimeName(e.Precision)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,7 @@ func describe(e catalog.Dataset) (*dataset, error) {
 		tags:      e.Tags,
 		classes:   classes,
 		precision: precision,
+		identity:  identity,
 		salts:     e.Salts,
 		firstWins: e.FirstWins,
 		merge:     e.Merge,
@@ -111,13 +112,4 @@ func describe(e catalog.Dataset) (*dataset, error) {
 	}
 	d.withChoices()
 	return d, nil
-}
-
-func parsePrecision(name string) (rowkey.Precision, error) {
-	for _, p := range []Precision{Nanoseconds, Microseconds, Milliseconds} {
-		if p.String() == name {
-			return rowkey.Precision(p), nil
-		}
-	}
-	return 0, invalid.New(ErrInvalid, "precision", invalid.Quote(name), "ns, us or ms")
 }

@@ -78,7 +78,7 @@ func (t *tenantMarks) entityOf(p *pending) (dataset, path string, ok bool) {
 	if ev := p.event; ev != nil {
 		return ev.to.Dataset, ev.path, true
 	}
-	id, _, ok := rowkey.PointID(p.write.key, p.write.d.salts)
+	id, _, ok := rowkey.PointID(p.write.key, p.write.d.salts, p.write.d.identity)
 	return p.write.d.name, id.Path(), ok
 }
 

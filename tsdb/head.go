@@ -67,6 +67,9 @@ func (d *dataset) checkHead() error {
 // withHead adds what a dataset with heads needs.
 func (d *dataset) withHead() error {
 	h := d.head
+	if h.Points > 0 && d.identity {
+		return invalid.New(ErrInvalid, "Head", "with Identity", "one of the two: a head keeps one point of a time")
+	}
 	if err := d.checkHead(); err != nil || h.Points == 0 {
 		return err
 	}

@@ -202,11 +202,11 @@ func (j *journal) record(ctx context.Context, p *pending) error {
 	if err != nil {
 		return err
 	}
-	path, units, ok := p.place()
+	path, units, id, ok := p.place()
 	if !ok {
 		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.key, p.write.d.name)
 	}
-	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+42), number, p.generation, p.item.Tenant, path, units, p.write.payload)
+	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+42), number, p.generation, p.item.Tenant, path, units, id, p.write.payload)
 	return nil
 }
 

@@ -9,12 +9,13 @@ import (
 )
 
 // A record of the journal is a point: the number of its dataset's description in the journal, its generation, the tenant and the
-// entity's path, each behind its length, the time in units, and the payload up to the end. Numbers are varints of protobuf. What
+// entity's path, each behind its length, the time in units, in a dataset with Identity the ID
+// behind its length, and the payload up to the end. Numbers are varints of protobuf. What
 // the row looks like follows from the description, so that a journal can be delivered by a program that does not know the
 // schema. Records of numbers with an older kind of description have no generation, and count as written before all erasures.
 
-// appendRecord appends the record of a point to dst.
-func appendRecord(dst []byte, number uint64, g generation, tenant, path string, units int64, payload []byte) []byte {
+// appendRecord appends the record of a point to dst. The ID is empty in a dataset without Identity.
+func appendRecord(dst []byte, number uint64, g generation, tenant, path string, units int64, id string, payload []byte) []byte {
 	dst = binary.AppendUvarint(dst, number)
 	dst = binary.AppendUvarint(dst, uint64(g))
 	dst = binary.AppendUvarint(dst, uint64(len(tenant)))
@@ -22,6 +23,10 @@ func appendRecord(dst []byte, number uint64, g generation, tenant, path string, 
 	dst = binary.AppendUvarint(dst, uint64(len(path)))
 	dst = append(dst, path...)
 	dst = binary.AppendUvarint(dst, uint64(units))
+	if id != "" {
+		dst = binary.AppendUvarint(dst, uint64(len(id)))
+		dst = append(dst, id...)
+	}
 	return append(dst, payload...)
 }
 
@@ -40,13 +45,20 @@ func parseRecord(r recordReader, d *dataset) (*pending, error) {
 		return nil, err
 	}
 	space = d.beside(space)
+	identity := ""
+	if d.identity {
+		identity = r.text()
+	}
+	if err := space.CheckID(identity); err != nil {
+		return nil, err
+	}
 	if err := space.CheckPath(path); err != nil {
 		return nil, err
 	}
 	if units > uint64(d.precision.Max()) {
 		return nil, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.precision.Max(), d.precision))
 	}
-	w := newWrite(d, space, space.Heads(), path, int64(units), r.src)
+	w := newWrite(d, space, space.Heads(), path, int64(units), identity, r.src)
 	if len(r.src) > maxPayload {
 		return nil, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", maxPayload))
 	}

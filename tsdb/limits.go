@@ -18,12 +18,12 @@ func (r *Repository[T]) limits() *limit.Limiter {
 }
 
 // ready returns a point that was checked against everything, its tenant's limits last, so that only what would be sent counts.
-func (r *Repository[T]) ready(d *dataset, e Entity, t time.Time, v T, now time.Time) (write, error) {
-	w, err := r.prepare(d, e, t, v, now)
+func (r *Repository[T]) ready(d *dataset, p Point[T], now time.Time) (write, error) {
+	w, err := r.prepare(d, p, now)
 	if err != nil {
 		return write{}, err
 	}
-	if err := r.count(e, &w); err != nil {
+	if err := r.count(p.Entity, &w); err != nil {
 		return write{}, err
 	}
 	return w, nil

@@ -46,7 +46,7 @@ func (m *slotMarks) add(dst []int32, d *dataset, key string, cell bigtable.Times
 			continue
 		}
 		start, slot := u.Slot(int64(cell) / 1000)
-		n := m.row(i, u, key, start)
+		n := m.row(i, u, key, start, d.identity)
 		if n < 0 {
 			continue
 		}
@@ -62,14 +62,14 @@ func (m *slotMarks) add(dst []int32, d *dataset, key string, cell bigtable.Times
 
 // row returns the index of the row of marks that starts at a time, for the entity of a point. Points mostly come in the order
 // of their rows, so that it is the one before.
-func (m *slotMarks) row(rollup int, u *rolled, point string, start int64) int32 {
+func (m *slotMarks) row(rollup int, u *rolled, point string, start int64, identity bool) int32 {
 	if n := m.last[rollup] - 1; n >= 0 {
-		if r := m.rows[n]; r.start == start && rowkey.SameEntity(r.point, point) {
+		if r := m.rows[n]; r.start == start && rowkey.SameEntity(r.point, point, identity) {
 			return n
 		}
 	}
 	var buf [256]byte
-	key, ok := rowkey.AppendBeside(buf[:0], point, u.mark, start)
+	key, ok := rowkey.AppendBeside(buf[:0], point, u.mark, start, identity)
 	if !ok {
 		return -1
 	}

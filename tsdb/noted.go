@@ -22,20 +22,20 @@ func (s *Store) noted() noted {
 
 // begin is told of a write that is about to be sent.
 func (n noted) begin(w *write) {
-	if n.cache == nil {
+	if n.cache == nil || w.d.identity { // of which it keeps no points
 		return
 	}
-	if id, _, ok := rowkey.PointID(w.key, w.d.salts); ok {
+	if id, _, ok := rowkey.PointID(w.key, w.d.salts, false); ok {
 		n.cache.Begin(n.mark, id)
 	}
 }
 
 // end is told how a write ended, or one attempt at it.
 func (n noted) end(w *write, state bt.State) {
-	if n.cache == nil {
+	if n.cache == nil || w.d.identity { // of which it keeps no points
 		return
 	}
-	id, units, ok := rowkey.PointID(w.key, w.d.salts)
+	id, units, ok := rowkey.PointID(w.key, w.d.salts, false)
 	switch {
 	case !ok:
 	case w.conditional(): // what is there may be another's
@@ -47,10 +47,10 @@ func (n noted) end(w *write, state bt.State) {
 
 // inserted is told how a write that PutIfAbsent made ended.
 func (n noted) inserted(w *write, found bt.Inserted, state bt.State) {
-	if n.cache == nil {
+	if n.cache == nil || w.d.identity { // of which it keeps no points
 		return
 	}
-	id, units, ok := rowkey.PointID(w.key, w.d.salts)
+	id, units, ok := rowkey.PointID(w.key, w.d.salts, false)
 	switch {
 	case !ok:
 	case state == bt.Stored && found != bt.Fresh:

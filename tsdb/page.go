@@ -37,7 +37,7 @@ const (
 // 10,000, fewer where the query ends, or where their payloads are over 32 MiB together. The size may change from page to
 // page. Go by Next, and not by the number of points, to tell whether there are more.
 //
-// A cursor marks the last point of its page by its time. So points that arrive, are deleted or expire between two pages
+// A cursor marks the last point of its page by its time, and its ID where it has one. So points that arrive, are deleted or expire between two pages
 // repeat no point and skip none: newest first, what arrives in front of the page is not seen, and the pages do not shift;
 // oldest first, they go on into what has arrived until they reach the end as it then is. What is visible is decided page by
 // page. A cursor holds nothing on the server and does not expire.
@@ -99,7 +99,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 		if err != nil {
 			return Page[T]{}, err
 		}
-		page.Next = r.store.cursors.WriteTime(scope, last)
+		page.Next = r.store.cursors.WriteTime(scope, last, points[len(points)-1].ID)
 	}
 	if bad != nil {
 		return page, bad
@@ -126,10 +126,12 @@ func (r *Repository[T]) admitPage(ctx context.Context, q Query, size int) error 
 
 // resume cuts off of s what comes up to the place of a cursor.
 func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
-	at, err := r.store.cursors.ReadTime(scope, text)
+	at, id, err := r.store.cursors.ReadTime(scope, text)
 	switch {
 	case err != nil:
 		return err
+	case r.schema.identity: // others of that time may come behind it
+		s.after = r.WithID(id).key(s.entity, at)
 	case !scope.Reverse:
 		s.newest = at - 1
 	case at == scope.Newest: // which may be the last time there is

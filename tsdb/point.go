@@ -9,6 +9,7 @@ import (
 type Point[T any] struct {
 	Entity Entity
 	Time   time.Time
+	ID     string // in a schema with Identity; else empty
 	Value  T
 }
 
@@ -18,12 +19,17 @@ type Point[T any] struct {
 type PointError struct {
 	Entity Entity
 	Time   time.Time
+	ID     string // in a schema with Identity; else empty
 	Err    error
 }
 
 // Error implements error. It names the point, but none of its payload beyond what the codec's own error shows.
 func (e *PointError) Error() string {
-	return fmt.Sprintf("tsdb: point of %s at %s: %v", e.Entity, e.Time.Format(time.RFC3339Nano), e.Err)
+	id := ""
+	if e.ID != "" {
+		id = " with ID " + e.ID
+	}
+	return fmt.Sprintf("tsdb: point of %s at %s%s: %v", e.Entity, e.Time.Format(time.RFC3339Nano), id, e.Err)
 }
 
 // Unwrap returns the cause.

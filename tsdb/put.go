@@ -33,7 +33,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err != nil {
 		return rejected(err).err()
 	}
-	w, err := r.ready(d, e, t, v, r.store.clock())
+	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.clock())
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -67,7 +67,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err != nil {
 		return false, rejected(err).err()
 	}
-	w, err := r.ready(d, e, t, v, r.store.clock())
+	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.clock())
 	if err != nil {
 		return false, rejected(err).err()
 	}
@@ -120,7 +120,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 	writes := make([]*write, 0, len(points))
 	index := make([]int, 0, len(points))
 	for i, p := range points {
-		w, err := r.ready(d, p.Entity, p.Time, p.Value, now)
+		w, err := r.ready(d, p, now)
 		if err != nil {
 			outcomes[i] = rejected(err)
 			continue

@@ -87,6 +87,9 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if err := r.store.erased.admitEntity(r.tenant, r.d.name, p.Path); err != nil {
 		return write{}, err
 	}
+	if err := r.points.CheckID(p.ID); err != nil {
+		return write{}, err
+	}
 	d, err := r.writer(p.Class, p.Tag)
 	if err != nil {
 		return write{}, err
@@ -97,7 +100,7 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if limit := d.maxPayload(); len(p.Payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(p.Payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
-	w := newWrite(d, r.points, r.heads, p.Path, p.Units, p.Payload)
+	w := newWrite(d, r.points, r.heads, p.Path, p.Units, p.ID, p.Payload)
 	if _, _, ok := r.points.Split(w.key); !ok {
 		return write{}, invalid.New(ErrInvalid, "entity", invalid.Quote(p.Path), "an escaped path")
 	}

@@ -86,7 +86,7 @@ func (r *rawRead) ranges() []rowkey.Range {
 	if s.After == nil {
 		return all
 	}
-	from := rowkey.Range{Start: string(space.AppendPoint(nil, s.After.Path, s.After.Units)) + "\x00"}
+	from := rowkey.Range{Start: string(space.AppendEvent(nil, s.After.Path, s.After.Units, s.After.ID)) + "\x00"}
 	if r.d.head.Only {
 		from.Start = string(space.AppendEntity(nil, s.After.Path)) // its row may hold more
 	}
@@ -134,7 +134,7 @@ func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, 
 }
 
 func (r *rawRead) pointRow(row bigtable.Row) bool {
-	path, units, ok := r.points.Split(row.Key())
+	path, units, id, ok := r.points.SplitEvent(row.Key())
 	if !ok {
 		return true
 	}
@@ -146,7 +146,7 @@ func (r *rawRead) pointRow(row bigtable.Row) bool {
 	if item == nil {
 		return true
 	}
-	p := inside.Point{Path: path, Units: units, Unread: err}
+	p := inside.Point{Path: path, Units: units, ID: id, Unread: err}
 	if err == nil {
 		p.Class, _, _ = strings.Cut(item.Column, ":")
 		p.Tag, p.Payload = r.d.tags[tag], item.Value

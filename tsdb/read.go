@@ -19,6 +19,9 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
+	if err := r.space.CheckID(r.id); err != nil {
+		return Point[T]{}, err
+	}
 	units, err := r.schema.precision.Units(t)
 	if err != nil {
 		return Point[T]{}, err
@@ -28,7 +31,7 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newest(ctx, e, units, units)
+	return r.newestIn(ctx, span{entity: e, oldest: units, newest: units, id: r.id, limit: 1})
 }
 
 // Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
@@ -214,9 +217,14 @@ func (r *Repository[T]) rangeOptions(ctx context.Context, e Entity, opts []Range
 
 // newest returns the newest visible point between two times, both included.
 func (r *Repository[T]) newest(ctx context.Context, e Entity, oldest, newest int64) (point Point[T], err error) {
+	return r.newestIn(ctx, span{entity: e, oldest: oldest, newest: newest, limit: 1})
+}
+
+// newestIn returns the newest visible point of a span.
+func (r *Repository[T]) newestIn(ctx context.Context, s span) (point Point[T], err error) {
 	found := false
 	var bad *PointError
-	err = r.scan(ctx, span{entity: e, oldest: oldest, newest: newest, limit: 1}, func(p Point[T], perr *PointError) bool {
+	err = r.scan(ctx, s, func(p Point[T], perr *PointError) bool {
 		point, bad, found = p, perr, true
 		return true
 	})

@@ -21,7 +21,7 @@ type recall[T any] struct {
 
 // recalls reports whether the options let the cache answer for the n newest points of an entity.
 func (r *Repository[T]) recalls(o readOptions, n int) bool {
-	return o.stale > 0 && n == 1 && r.store.cache != nil
+	return o.stale > 0 && n == 1 && r.store.cache != nil && !r.schema.identity
 }
 
 func (r *Repository[T]) recall(o readOptions) recall[T] {

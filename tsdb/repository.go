@@ -27,8 +27,9 @@ type Repository[T any] struct {
 	tenant    tenant.ID
 	space     rowkey.Space
 	heads     rowkey.Space
-	err       error // why no call can work
-	unlimited bool  // calls are the store's own: no limits, and by a clock that is not ahead
+	err       error  // why no call can work
+	id        string // of the points that calls are about, in a schema with Identity
+	unlimited bool   // calls are the store's own: no limits, and by a clock that is not ahead
 }
 
 // Tenant returns the tenant that the repository is bound to.
@@ -99,10 +100,23 @@ func (r *Repository[T]) horizon() horizon {
 	return r.schema.horizon(r.store.clock())
 }
 
-// key returns the row key of a point.
+// WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryPut
+// and PutFunc of the Sink that its Via returns, are about the point of an entity and a time which has it. Without it they are
+// refused with ErrInvalid, and so is any ID in a schema without Identity. All other calls are about points whatever their IDs:
+// PutMany takes them from its points. It does no I/O and cannot fail: an ID that is not allowed is reported by the call that uses it.
+func (r *Repository[T]) WithID(id string) *Repository[T] {
+	if r == nil {
+		return nil // each call says so
+	}
+	one := *r
+	one.id = id
+	return &one
+}
+
+// key returns the row key of the point with the repository's ID.
 func (r *Repository[T]) key(e Entity, units int64) string {
 	var buf [256]byte
-	return string(r.space.AppendPoint(buf[:0], e.path, units))
+	return string(r.space.AppendEvent(buf[:0], e.path, units, r.id))
 }
 
 // arrival checks the time of a point that is about to be written, and returns it in units of the schema's precision.

@@ -15,7 +15,9 @@ import (
 type span struct {
 	entity         Entity
 	oldest, newest int64
-	limit          int // 0 for none
+	id             string // the only one, of one time, that counts; empty for all
+	after          string // the row key behind which to read, in the order of the span; empty for all of it
+	limit          int    // 0 for none
 	reverse        bool
 	long           bool                   // bounded by the timeout of scans
 	class          *int                   // the only one whose payloads count, by its index; nil for all
@@ -40,9 +42,19 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 		return cause.Of(ctx)
 	}
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
+	prefix := rng.Start[:len(rng.Start)-rowkey.ReverseLen]
+	switch {
+	case s.id != "":
+		rng.Start = r.key(s.entity, s.newest)
+		rng.Limit = rng.Start + "\x00"
+	case s.after != "" && s.reverse:
+		rng = rng.Before(min(s.after, rng.Limit))
+	case s.after != "":
+		rng = rng.After(max(s.after, rng.Start))
+	}
 	ctx, cancel := r.rows.Bound(ctx, s.long)
 	defer cancel()
-	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: rng.Start[:len(rng.Start)-rowkey.ReverseLen], limit: s.limit, visit: visit, room: s.room, raw: s.raw, stored: s.stored}
+	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: prefix, limit: s.limit, visit: visit, room: s.room, raw: s.raw, stored: s.stored}
 	filter := h.filter()
 	if s.class != nil {
 		filter = h.classFilter(*s.class)
@@ -101,7 +113,7 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 		sc.foreign = fmt.Errorf("%w: dataset %s", ErrForeignRow, sc.repo.schema.name)
 		return false
 	}
-	units, ok := rowkey.PointTime(sc.last, sc.prefix)
+	units, id, ok := sc.repo.space.PointTime(sc.last, sc.prefix)
 	if !ok {
 		return true
 	}
@@ -123,13 +135,13 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 		sc.stored(units, item, sc.repo.schema.columnOf(item.Column), err)
 		return !(sc.makeUp && sc.points == sc.limit)
 	}
-	p := Point[T]{Entity: sc.entity, Time: precision.Time(units)}
+	p := Point[T]{Entity: sc.entity, Time: precision.Time(units), ID: id}
 	if err == nil {
 		p.Value, err = sc.repo.schema.decoders[tag](item.Value)
 	}
 	var bad *PointError
 	if err != nil {
-		bad = &PointError{Entity: p.Entity, Time: p.Time, Err: err}
+		bad = &PointError{Entity: p.Entity, Time: p.Time, ID: id, Err: err}
 	}
 	sc.stopped = !sc.visit(p, bad)
 	return !sc.stopped && !(sc.makeUp && sc.points == sc.limit)

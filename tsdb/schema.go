@@ -71,6 +71,13 @@ type SchemaOptions struct {
 	Older []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
 	Precision Precision
+	// Identity gives points an ID in addition to their time, for events: two of one entity at one instant are two points. Points
+	// are written with the ID in Point.ID, or through Repository.WithID, and to write one again with the same time and ID
+	// replaces it. Every read returns all of them: newest first those of one instant are in the order of their IDs, byte by
+	// byte, and oldest first in the reverse of that; so the latest of several is the one with the smallest ID. An ID has 1 to 64
+	// bytes of A-Z a-z 0-9 . _ - and :, and stands in row keys, so it should hold no personal data. It excludes Head, and the
+	// last-value cache keeps none of such points. It is part of the stored format.
+	Identity bool
 	// Salts spreads a tenant's entities over that many parts of the tenant's key range, 2 to 100, for a dataset that one
 	// tenant writes faster than one server takes (Bigtable splits a range by load, so most need none). Reads of one entity
 	// cost the same, deletions below a prefix go over one range a salt. Zero is none. It is part of the stored format.
@@ -143,6 +150,7 @@ type dataset struct {
 	written   int                 // what the first column's index is in the dataset of the default class
 	layout    string              // equal for those who read and write points the same way
 	precision rowkey.Precision
+	identity  bool
 	salts     int
 	firstWins bool
 	merge     bool
@@ -215,6 +223,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		kinds:     key.kinds,
 		classes:   classes,
 		precision: rowkey.Precision(opts.Precision),
+		identity:  opts.Identity,
 		salts:     opts.Salts,
 		firstWins: opts.FirstWins,
 		merge:     opts.Merge,
@@ -262,7 +271,7 @@ func (d *dataset) complete() error {
 			fmt.Sprintf("at most %d", maxColumns))
 	}
 	d.columns = columns(d.classes, d.tags)
-	d.layout = d.precision.String()
+	d.layout = d.precision.TimeName(d.identity)
 	for i := range d.classes {
 		d.layout += fmt.Sprintf(" %s %q", d.classes[i].Name, d.classes[i].Policy)
 	}
@@ -353,7 +362,7 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 // space returns a tenant's space of the dataset.
 func (d *dataset) space(id tenant.ID) (rowkey.Space, error) {
 	s, err := rowkey.NewSpace(id, d.name, d.fields, d.salts)
-	return s.WithKinds(d.kinds), err
+	return s.WithKinds(d.kinds).WithIdentity(d.identity), err
 }
 
 // FromContext returns the repository of this schema for the tenant that ctx carries (tenant.NewContext). Its error is

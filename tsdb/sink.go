@@ -31,7 +31,7 @@ func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, write
 // An error is a *WriteError that matches ErrRejected: the point was not taken, for one of Put's reasons, or ErrWriterClosed,
 // or what the writer's Admit says, or ctx's error. With a journal it matches ErrUnknown where ctx ends during the sync.
 func (s *Sink[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
-	p, err := s.prepare(ctx, e, t, v, nil)
+	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -40,7 +40,7 @@ func (s *Sink[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
 
 // TryPut is Put without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
 func (s *Sink[T]) TryPut(ctx context.Context, e Entity, t time.Time, v T) error {
-	p, err := s.prepare(ctx, e, t, v, nil)
+	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -57,7 +57,7 @@ func (s *Sink[T]) PutFunc(ctx context.Context, e Entity, t time.Time, v T, told 
 	if told == nil {
 		return rejected(invalid.New(ErrInvalid, "told", "nil", "a function")).err()
 	}
-	p, err := s.prepare(ctx, e, t, v, told)
+	p, err := s.prepare(ctx, s.point(e, t, v), told)
 	if err == nil {
 		err = s.writer.offer(ctx, p)
 	}
@@ -82,7 +82,7 @@ func (s *Sink[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, er
 	}
 	for i, pt := range points {
 		told := func(o Outcome) { g.tell(i, o) }
-		p, err := s.prepare(ctx, pt.Entity, pt.Time, pt.Value, told)
+		p, err := s.prepare(ctx, pt, told)
 		if err == nil {
 			err = s.writer.offer(ctx, p)
 		}
@@ -131,8 +131,17 @@ func (g *gathering) wait(ctx context.Context) []Outcome {
 	return g.outcomes
 }
 
+// point returns a point with the repository's ID.
+func (s *Sink[T]) point(e Entity, t time.Time, v T) Point[T] {
+	p := Point[T]{Entity: e, Time: t, Value: v}
+	if s != nil && s.repo != nil {
+		p.ID = s.repo.id
+	}
+	return p
+}
+
 // prepare checks a point and makes it ready for the writer.
-func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) (*pending, error) {
+func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome)) (*pending, error) {
 	if s == nil {
 		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
 	}
@@ -149,7 +158,7 @@ func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told 
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
 	d := &s.repo.schema.dataset
-	w, err := s.repo.prepare(s.repo.store.arriving(d, s.repo.tenant), e, t, v, s.repo.store.clock())
+	w, err := s.repo.prepare(s.repo.store.arriving(d, s.repo.tenant), point, s.repo.store.clock())
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +169,7 @@ func (s *Sink[T]) prepare(ctx context.Context, e Entity, t time.Time, v T, told 
 			return nil, err
 		}
 	}
-	if err := s.repo.count(e, &p.write); err != nil {
+	if err := s.repo.count(point.Entity, &p.write); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -17,6 +17,7 @@ const pageBytes = 4 << 20
 type hit struct {
 	path    string
 	units   int64
+	id      string
 	payload []byte
 	tag     int
 	err     error // why the payload cannot be decoded
@@ -122,19 +123,19 @@ func (s *skipScan) row(pg *page, row bigtable.Row) bool {
 		}
 	}
 	pg.cut = pg.bytes >= pageBytes
-	units, ok := rowkey.PointTime(key, pg.prefix)
+	units, id, ok := s.space.PointTime(key, pg.prefix)
 	if !ok {
 		pg.entities++ // a row of another program is one, so that many of them do not make the pages small
 		pg.needed = pg.rows
 		var path string
-		if path, units, ok = s.space.Split(key); !ok {
+		if path, units, id, ok = s.space.SplitEvent(key); !ok {
 			return !pg.cut
 		}
-		pg.path, pg.prefix, pg.settled = path, key[:len(key)-rowkey.ReverseLen], false
+		pg.path, pg.prefix, pg.settled = path, s.space.EntityPrefix(key, path), false
 	}
 	if !pg.settled {
 		var h hit
-		if h, pg.settled = s.hit(pg.path, units, row); pg.settled {
+		if h, pg.settled = s.hit(pg.path, units, id, row); pg.settled {
 			pg.hits = append(pg.hits, h)
 		}
 	}
@@ -143,7 +144,7 @@ func (s *skipScan) row(pg *page, row bigtable.Row) bool {
 
 // hit returns the visible point in a row of an entity. As in reads of one entity, a row that is too old has none, whatever
 // times its cells carry.
-func (s *skipScan) hit(path string, units int64, row bigtable.Row) (hit, bool) {
+func (s *skipScan) hit(path string, units int64, id string, row bigtable.Row) (hit, bool) {
 	if units < s.oldest {
 		return hit{}, false
 	}
@@ -151,7 +152,7 @@ func (s *skipScan) hit(path string, units int64, row bigtable.Row) (hit, bool) {
 	if item == nil {
 		return hit{}, false
 	}
-	return hit{path: path, units: units, payload: item.Value, tag: tag, err: err}, true
+	return hit{path: path, units: units, id: id, payload: item.Value, tag: tag, err: err}, true
 }
 
 // settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden. Nothing
@@ -175,8 +176,8 @@ func (s *skipScan) settle(ctx context.Context, path, last string) (hit, bool, er
 				if got.foreign = got.last < rng.Start || got.last >= rng.Limit; got.foreign {
 					return false
 				}
-				if found, units, ok := s.space.Split(got.last); ok && found == path {
-					got.hit, got.found = s.hit(path, units, row)
+				if found, units, id, ok := s.space.SplitEvent(got.last); ok && found == path {
+					got.hit, got.found = s.hit(path, units, id, row)
 				}
 				return !got.found
 			})

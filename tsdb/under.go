@@ -69,13 +69,13 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 
 // decode makes a point of what a scan has found.
 func (r *Repository[T]) decode(h hit) (Point[T], *PointError) {
-	p := Point[T]{Entity: Entity{path: h.path}, Time: r.schema.precision.Time(h.units)}
+	p := Point[T]{Entity: Entity{path: h.path}, Time: r.schema.precision.Time(h.units), ID: h.id}
 	err := h.err
 	if err == nil {
 		p.Value, err = r.schema.decoders[h.tag](h.payload)
 	}
 	if err != nil {
-		return p, &PointError{Entity: p.Entity, Time: p.Time, Err: err}
+		return p, &PointError{Entity: p.Entity, Time: p.Time, ID: p.ID, Err: err}
 	}
 	return p, nil
 }

@@ -35,36 +35,40 @@ type write struct {
 
 // prepare checks a point against every limit and turns it into its row, as d writes it: the schema's dataset in the class that
 // the tenant is in.
-func (r *Repository[T]) prepare(d *dataset, e Entity, t time.Time, v T, now time.Time) (write, error) {
+func (r *Repository[T]) prepare(d *dataset, p Point[T], now time.Time) (write, error) {
+	e := p.Entity
 	if err := r.space.CheckPath(e.path); err != nil {
+		return write{}, err
+	}
+	if err := r.space.CheckID(p.ID); err != nil {
 		return write{}, err
 	}
 	if err := r.schema.checkKeys(e.path); err != nil {
 		return write{}, err
 	}
-	units, err := d.arrival(t, now)
+	units, err := d.arrival(p.Time, now)
 	if err != nil {
 		return write{}, err
 	}
 	if err := r.store.erased.admitEntity(r.tenant, r.schema.name, e.path); err != nil {
 		return write{}, err
 	}
-	payload, err := codec.Append(r.schema.codec, nil, v)
+	payload, err := codec.Append(r.schema.codec, nil, p.Value)
 	if err != nil {
 		return write{}, err
 	}
 	if limit := d.maxPayload(); len(payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
-	return newWrite(d, r.space, r.heads, e.path, units, payload), nil
+	return newWrite(d, r.space, r.heads, e.path, units, p.ID, payload), nil
 }
 
-// newWrite returns the write of a point of an entity at a time, which were checked, in the spaces of points and heads.
-func newWrite(d *dataset, points, heads rowkey.Space, path string, units int64, payload []byte) write {
+// newWrite returns the write of a point of an entity at a time, and with an ID, which were checked, in the spaces of points and heads.
+func newWrite(d *dataset, points, heads rowkey.Space, path string, units int64, id string, payload []byte) write {
 	var buf [256]byte
 	w := write{
 		d:       d,
-		key:     string(points.AppendPoint(buf[:0], path, units)),
+		key:     string(points.AppendEvent(buf[:0], path, units, id)),
 		cell:    bigtable.Timestamp(d.precision.CellMicros(units)),
 		payload: payload,
 	}

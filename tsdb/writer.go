@@ -216,17 +216,17 @@ func (p *pending) dataset() string {
 	return p.write.d.name
 }
 
-// place returns the path and the time of a point.
-func (p *pending) place() (path string, units int64, ok bool) {
-	id, err := tenant.Parse(p.item.Tenant)
+// place returns the path, the time and the ID of a point.
+func (p *pending) place() (path string, units int64, id string, ok bool) {
+	of, err := tenant.Parse(p.item.Tenant)
 	if err != nil {
-		return "", 0, false
+		return "", 0, "", false
 	}
-	space, err := p.write.d.space(id)
+	space, err := p.write.d.space(of)
 	if err != nil {
-		return "", 0, false
+		return "", 0, "", false
 	}
-	return space.Split(p.write.key)
+	return space.SplitEvent(p.write.key)
 }
 
 // overhead is about what a writer keeps for a point beside its key and payload.
@@ -264,6 +264,7 @@ type Undelivered struct {
 	Dataset string
 	Entity  Entity
 	Time    time.Time
+	ID      string // in a schema with Identity; else empty
 	Outcome Outcome
 	// Rollup is the rollup that an event was to be added to, of which Time is the start of the bucket; empty for a point.
 	Rollup string
@@ -324,8 +325,8 @@ func (p *pending) undelivered(out bt.Outcome) Undelivered {
 		return u
 	}
 	u.Dataset = p.write.d.name
-	if path, units, ok := p.place(); ok {
-		u.Entity, u.Time = Entity{path: path}, p.write.d.precision.Time(units)
+	if path, units, id, ok := p.place(); ok {
+		u.Entity, u.Time, u.ID = Entity{path: path}, p.write.d.precision.Time(units), id
 	}
 	return u
 }

@@ -12,6 +12,8 @@ const (
 	// of an entity.
 	Newest   Kind = 2
 	Entities Kind = 3
+	// Events are the points of one entity that have an identity. A place among them is a time and an ID.
+	Events Kind = 4
 )
 
 // Scope is what a cursor belongs to. Two scopes that differ in anything have different encodings.

@@ -21,6 +21,7 @@ type Points interface {
 type Point struct {
 	Path       string // of the entity
 	Units      int64  // the time in units of the dataset's precision
+	ID         string // in a dataset whose points have an identity; else empty
 	Class, Tag string // of the payload
 	Payload    []byte
 	Unread     error // why the payload is of no tag that the catalogue knows; Payload is nil then
@@ -30,5 +31,5 @@ type Point struct {
 type Selection struct {
 	Entity         string // the path of the only entity; empty for all
 	Oldest, Newest int64  // in units, both included
-	After          *Point // the last one that was read; nil from the start. Only path and time count
+	After          *Point // the last one that was read; nil from the start. Only path, time and ID count
 }

@@ -13,9 +13,12 @@ type ID struct {
 // ID returns the ID of the entity at path, which must have passed CheckPath.
 func (s Space) ID(path string) ID { return ID{prefix: s.prefix, salts: s.salts, path: path} }
 
-// PointID returns the ID of the entity, and the time in units, of the point whose key AppendPoint has made in a space with
-// that number of salts. It reports false for a key that is too short or has other delimiters. The ID holds on to key.
-func PointID(key string, salts int) (id ID, units int64, ok bool) {
+// PointID returns the ID of the entity, and the time in units, of the point whose key AppendEvent has made in a space with
+// that number of salts and with points that have an identity, or have none. It reports false for a key that is too short or has other delimiters. The ID holds on to key.
+func PointID(key string, salts int, identity bool) (id ID, units int64, ok bool) {
+	if key, _, ok = cutID(key, identity); !ok {
+		return ID{}, 0, false
+	}
 	cut := len(key) - ReverseLen - 1
 	if cut < 0 || key[cut] != delim {
 		return ID{}, 0, false

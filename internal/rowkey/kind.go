@@ -19,7 +19,7 @@ func (s Space) Kind(kind string) Space {
 		return s
 	}
 	s.prefix = s.prefix[:len(s.prefix)-1] + kindMark + kind + s.prefix[len(s.prefix)-1:]
-	s.spare = 0
+	s.spare, s.identity = 0, false
 	return s
 }
 
@@ -32,8 +32,12 @@ func (s Space) Beside(kinds ...string) Space {
 }
 
 // AppendBeside appends the key that AppendPoint gives for the entity of a point in the space of a kind beside it, at another
-// time. The point is a key that AppendPoint made. It reports false, and appends nothing, for what cannot be one.
-func AppendBeside(dst []byte, point, kind string, units int64) ([]byte, bool) {
+// time. The point is a key that AppendEvent made, with an id or without. It reports false, and appends nothing, for what cannot be one.
+func AppendBeside(dst []byte, point, kind string, units int64, identity bool) ([]byte, bool) {
+	point, _, ok := cutID(point, identity)
+	if !ok {
+		return dst, false
+	}
 	tenant := strings.IndexByte(point, delim) + 1
 	dataset := tenant + strings.IndexByte(point[tenant:], delim)
 	end := len(point) - ReverseLen
@@ -47,8 +51,10 @@ func AppendBeside(dst []byte, point, kind string, units int64) ([]byte, bool) {
 	return appendReverse(dst, uint64(maxUnits-units)), true
 }
 
-// SameEntity reports whether two keys that AppendPoint made are of one entity in one space.
-func SameEntity(a, b string) bool {
+// SameEntity reports whether two keys that AppendEvent made, with ids or without, are of one entity in one space.
+func SameEntity(a, b string, identity bool) bool {
+	a, _, _ = cutID(a, identity)
+	b, _, _ = cutID(b, identity)
 	n := len(a) - ReverseLen
 	return n > 0 && len(a) == len(b) && a[:n] == b[:n]
 }

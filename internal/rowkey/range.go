@@ -1,7 +1,5 @@
 package rowkey
 
-import "strings"
-
 // Range is the keys from Start up to, not including, Limit. Both always start with one tenant's prefix.
 type Range struct{ Start, Limit string }
 
@@ -66,13 +64,3 @@ func (s Space) PastEntity(r Range, path string) Range {
 
 // Empty reports whether no key is in r.
 func (r Range) Empty() bool { return r.Start >= r.Limit }
-
-// PointTime returns the time, in units, of the point whose key is entity, as AppendEntity gave it, and a reverse time.
-// It reports false for any other key.
-func PointTime(key, entity string) (units int64, ok bool) {
-	rest, ok := strings.CutPrefix(key, entity)
-	if !ok {
-		return 0, false
-	}
-	return parseReverse(rest)
-}

@@ -46,6 +46,8 @@ type Space struct {
 	kinds  []FieldKind // of the fields; nil for text alone
 	salts  int
 	spare  int // bytes by which keys of a kind beside are longer
+
+	identity bool // keys of points end with an id
 }
 
 // NewSpace returns the space of a tenant's dataset whose keys have the given key fields and salts (0 for none). Its error
@@ -83,9 +85,15 @@ func (s Space) AppendPoint(dst []byte, path string, units int64) []byte {
 	return appendReverse(s.AppendEntity(dst, path), uint64(maxUnits-units))
 }
 
-// Split takes the key of a point apart. It reports false for any key that AppendPoint does not make in this space: rows of
+// Split takes the key of a point apart. It reports false for any key that AppendEvent does not make in this space: rows of
 // other tenants and datasets, reserved rows, and what other programs wrote into the same table. The path is a part of key.
 func (s Space) Split(key string) (path string, units int64, ok bool) {
+	path, units, _, ok = s.SplitEvent(key)
+	return path, units, ok
+}
+
+// split is Split for a key without its id.
+func (s Space) split(key string) (path string, units int64, ok bool) {
 	rest, ok := strings.CutPrefix(key, s.prefix)
 	if !ok || s.prefix == "" {
 		return "", 0, false
@@ -122,6 +130,9 @@ func (s Space) CheckPath(path string) error {
 		return err
 	}
 	n := len(s.prefix) + s.spare + len(path) + 1 + ReverseLen
+	if s.identity {
+		n += 1 + MaxID
+	}
 	if s.salts > 0 {
 		n += saltLen
 	}

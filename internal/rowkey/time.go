@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -40,6 +41,29 @@ func (p Precision) String() string {
 		return "ms"
 	}
 	return "Precision(" + strconv.Itoa(int(p)) + ")"
+}
+
+// withID stands behind a precision in the catalogue where points have an identity beside their time. A program that knows no
+// identities takes it for another precision, and leaves the dataset alone.
+const withID = "+id"
+
+// TimeName returns the name by which the catalogue knows how the keys of points end: that of p, and whether an id follows.
+func (p Precision) TimeName(identity bool) string {
+	if identity {
+		return p.String() + withID
+	}
+	return p.String()
+}
+
+// ParseTimeName returns what TimeName was given.
+func ParseTimeName(name string) (p Precision, identity bool, err error) {
+	short, identity := strings.CutSuffix(name, withID)
+	for p = Nanoseconds; p.Valid(); p++ {
+		if p.String() == short {
+			return p, identity, nil
+		}
+	}
+	return 0, false, invalid.New(ErrInvalid, "precision", invalid.Quote(name), "ns, us or ms, or one of them and +id")
 }
 
 func (p Precision) unit() int64 {

@@ -10,7 +10,6 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -40,10 +39,8 @@ func (c *census) know(id tenant.ID, d catalog.Dataset) error {
 		return err
 	}
 	known := counted{points: space, heads: space.Heads(), only: d.Head != nil && d.Head.Only}
-	for known.precision = rowkey.Nanoseconds; known.precision.String() != d.Precision; known.precision++ {
-		if !known.precision.Valid() {
-			return invalid.New(ErrInvalid, "precision of dataset "+d.Name, invalid.Quote(d.Precision), "ns, us or ms")
-		}
+	if known.precision, _, err = rowkey.ParseTimeName(d.Precision); err != nil {
+		return err
 	}
 	c.datasets[d.Name] = known
 	c.versions = c.versions || known.only

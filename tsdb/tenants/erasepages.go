@@ -96,11 +96,12 @@ func unfit(ctx context.Context, known []catalog.Dataset, dataset string, fields 
 // spaceOf returns a tenant's space of a dataset in the catalogue, and the kinds of its key fields.
 func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, []rowkey.FieldKind, error) {
 	kinds, err := d.FieldKinds()
-	if err := cmp.Or(rowkey.CheckDataset(d.Name), rowkey.CheckFields(d.Key, d.Salts), err); err != nil {
+	_, identity, unknown := rowkey.ParseTimeName(d.Precision)
+	if err := cmp.Or(rowkey.CheckDataset(d.Name), rowkey.CheckFields(d.Key, d.Salts), err, unknown); err != nil {
 		return rowkey.Space{}, nil, fmt.Errorf("tenants: dataset %s of the catalogue: %w", invalid.Quote(d.Name), err)
 	}
 	space, err := rowkey.NewSpace(id, d.Name, d.Key, d.Salts)
-	return space, kinds, err
+	return space.WithIdentity(identity), kinds, err
 }
 
 // hashes returns what stands for the entity in its mark; nil for a tenant.

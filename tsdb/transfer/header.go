@@ -118,20 +118,14 @@ func (h *header) resolveDataset(index int, e catalog.Dataset) (*dataset, error) 
 		return nil, err
 	}
 	d := &dataset{Dataset: e, index: index}
-	switch e.Precision {
-	case "ns":
-		d.precision = rowkey.Nanoseconds
-	case "us":
-		d.precision = rowkey.Microseconds
-	case "ms":
-		d.precision = rowkey.Milliseconds
-	default:
-		return nil, invalid.New(ErrInvalid, "precision", invalid.Quote(e.Precision), "ns, us or ms")
+	var identity bool
+	if d.precision, identity, err = rowkey.ParseTimeName(e.Precision); err != nil {
+		return nil, err
 	}
 	if d.space, err = rowkey.NewSpace(h.id, e.Name, e.Key, e.Salts); err != nil {
 		return nil, err
 	}
-	d.space = d.space.WithKinds(kinds)
+	d.space = d.space.WithKinds(kinds).WithIdentity(identity)
 	ok := true
 	d.newest = d.precision.Max()
 	if h.From != nil {

@@ -32,6 +32,7 @@ type pointLine struct {
 	Entity  []string        `json:"entity"`
 	Time    string          `json:"time"`
 	Units   *int64          `json:"units"`
+	ID      string          `json:"id"`
 	Class   string          `json:"class"`
 	Tag     string          `json:"tag"`
 	JSON    json.RawMessage `json:"json"`
@@ -53,6 +54,9 @@ func appendPoint(dst []byte, d *dataset, p inside.Point) []byte {
 		dst = append(dst, '"')
 	} else {
 		dst = strconv.AppendInt(append(dst, `],"units":`...), p.Units, 10)
+	}
+	if p.ID != "" {
+		dst = appendString(append(dst, `,"id":`...), p.ID)
 	}
 	dst = appendString(append(dst, `,"class":`...), p.Class)
 	dst = appendString(append(dst, `,"tag":`...), p.Tag)
@@ -103,7 +107,7 @@ func (h *header) parsePoint(text []byte) (*dataset, inside.Point, error) {
 	if d == nil {
 		return nil, inside.Point{}, invalid.New(ErrDamaged, "dataset", invalid.Quote(l.Dataset), "one of the header's")
 	}
-	p := inside.Point{Path: rowkey.Path(l.Entity...), Class: l.Class, Tag: l.Tag}
+	p := inside.Point{Path: rowkey.Path(l.Entity...), ID: l.ID, Class: l.Class, Tag: l.Tag}
 	if err := d.check(p, l.Entity); err != nil {
 		return nil, p, err
 	}
@@ -137,6 +141,9 @@ func (d *dataset) check(p inside.Point, parts []string) error {
 		if part == "" || !utf8.ValidString(part) {
 			return invalid.New(ErrDamaged, "entity", invalid.Quote(part), "at least 1 byte of UTF-8")
 		}
+	}
+	if d.space.CheckID(p.ID) != nil {
+		return invalid.New(ErrDamaged, "id", invalid.Quote(p.ID), "one of dataset "+d.Name)
 	}
 	if !d.hasClass(p.Class) {
 		return invalid.New(ErrDamaged, "class", invalid.Quote(p.Class), "one of dataset "+d.Name)
