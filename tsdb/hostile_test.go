@@ -431,7 +431,7 @@ func TestOnePoisonedRowDoesNotDelayTheOthers(t *testing.T) {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
 		conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "poison") }))
 		good, bad := tsdb.NewEntity("berlin", "good"), tsdb.NewEntity("berlin", "poison")
-		outcomes, _ := s.For(store, acme).PutMany(t.Context(), []tsdb.Point[reading]{{bad, start, reading{}}, {good, start, reading{1}}, {good, start, reading{2}}})
+		outcomes, _ := s.For(store, acme).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: bad, Time: start}, {Entity: good, Time: start, Value: reading{1}}, {Entity: good, Time: start, Value: reading{2}}})
 		if outcomes[0].State != tsdb.Unknown || outcomes[1].State != tsdb.Stored || outcomes[2].State != tsdb.Stored {
 			t.Errorf("outcomes are %+v", outcomes)
 		}

@@ -20,6 +20,7 @@ func describedSchemas(t testing.TB) []*dataset {
 		{Retention: d7, Older: []gc.Class{d30, {Name: "keep", Policy: gc.Never()}}, Salts: 16, Precision: Microseconds},
 		{FirstWins: true, Precision: Milliseconds},
 		{Merge: true, Fixed: "#"},
+		{Identity: true, Precision: Microseconds, FirstWins: true, Salts: 3},
 	} {
 		s, err := Define("readings", Key("site", "device"), codec.Fallback(codec.Records(), codec.Convert(codec.Int64(),
 			func(int64) (codec.Record, error) { return codec.Record{}, nil }, nil)), opts)
@@ -78,7 +79,11 @@ func FuzzJournalRecord(f *testing.F) {
 	acme := tenant.MustParse("acme")
 	for n, d := range describedSchemas(f) {
 		j.datasets[uint64(n)] = d
-		f.Add(appendRecord(nil, uint64(n), 300, acme.String(), NewEntity("a#b", "%").path, 1234567, []byte("payload")))
+		id := ""
+		if d.identity {
+			id = "e-1"
+		}
+		f.Add(appendRecord(nil, uint64(n), 300, acme.String(), NewEntity("a#b", "%").path, 1234567, id, []byte("payload")))
 	}
 	f.Add([]byte("\x00\x04acme\x05a#b%c\x07payload"))
 	f.Add([]byte("\x00\x04acme\x03a#b\x07payload"))
@@ -92,7 +97,7 @@ func FuzzJournalRecord(f *testing.F) {
 		if !bytes.HasPrefix([]byte(p.write.key), []byte(p.item.Tenant+"#readings#")) {
 			t.Fatalf("the row %q is outside of tenant %s", p.write.key, p.item.Tenant)
 		}
-		path, units, ok := p.place()
+		path, units, id, ok := p.place()
 		if !ok {
 			t.Fatalf("the row %q is no point's", p.write.key)
 		}
@@ -108,7 +113,7 @@ func FuzzJournalRecord(f *testing.F) {
 			}
 			j.datasets[9], number = j.datasets[0], 9
 		}
-		again, err := j.parse(appendRecord(nil, number, p.generation, p.item.Tenant, path, units, p.write.payload))
+		again, err := j.parse(appendRecord(nil, number, p.generation, p.item.Tenant, path, units, id, p.write.payload))
 		if err != nil || again.item.Tenant != p.item.Tenant || again.generation != p.generation || again.write.key != p.write.key ||
 			again.write.cell != p.write.cell || !bytes.Equal(again.write.payload, p.write.payload) {
 			t.Fatalf("%q becomes %+v, %v", src, again, err)

@@ -48,14 +48,14 @@ func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
 	if err := repo.Put(t.Context(), roof, now, reading{1}); err != nil {
 		t.Errorf("Put: %v", err)
 	}
-	if _, err := repo.PutMany(t.Context(), []tsdb.Point[reading]{{roof, now.Add(1), reading{2}}}); err != nil {
+	if _, err := repo.PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: now.Add(1), Value: reading{2}}}); err != nil {
 		t.Errorf("PutMany: %v", err)
 	}
 	if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value.TempC != 2 {
 		t.Errorf("Latest = %v, %v", p, err)
 	}
 	err := s.For(missing, acme).Put(t.Context(), roof, now, reading{})
-	_, errMany := s.For(missing, acme).PutMany(t.Context(), []tsdb.Point[reading]{{roof, now, reading{}}})
+	_, errMany := s.For(missing, acme).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: now}})
 	for call, err := range map[string]error{"Put": err, "PutMany": errMany} {
 		if guarded && (!errors.Is(err, tsdb.ErrRejected) || errors.Is(err, tsdb.ErrUnguardedClient)) {
 			t.Errorf("%s that the service refuses: %v, want ErrRejected", call, err)

@@ -262,7 +262,7 @@ func TestFirstWinsRejectsAnotherValueOnly(t *testing.T) {
 	if !errors.Is(err, tsdb.ErrExists) || !errors.Is(err, tsdb.ErrRejected) {
 		t.Errorf("Put of another value: %v, want ErrExists", err)
 	}
-	outcomes, err := repo.PutMany(t.Context(), []tsdb.Point[reading]{{roof, start, reading{3}}, {roof, start.Add(1), reading{4}}, {roof, start.Add(1), reading{5}}})
+	outcomes, err := repo.PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: start, Value: reading{3}}, {Entity: roof, Time: start.Add(1), Value: reading{4}}, {Entity: roof, Time: start.Add(1), Value: reading{5}}})
 	if !errors.Is(err, tsdb.ErrExists) || outcomes[0].State != tsdb.Rejected || outcomes[1].State != tsdb.Stored || outcomes[2].State != tsdb.Rejected {
 		t.Errorf("PutMany: %v, %v", outcomes, err)
 	}
@@ -277,7 +277,7 @@ func TestNothingIsSentAfterTheContextHasEnded(t *testing.T) {
 	if err := repo.Put(ctx, roof, start, reading{}); !errors.Is(err, tsdb.ErrRejected) || !errors.Is(err, context.Canceled) {
 		t.Errorf("Put: %v, want it rejected by the context", err)
 	}
-	outcomes, err := repo.PutMany(ctx, []tsdb.Point[reading]{{roof, start, reading{}}})
+	outcomes, err := repo.PutMany(ctx, []tsdb.Point[reading]{{Entity: roof, Time: start}})
 	if outcomes[0].State != tsdb.Rejected || !errors.Is(err, context.Canceled) {
 		t.Errorf("PutMany: %v, %v, want it rejected by the context", outcomes, err)
 	}

@@ -99,7 +99,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 		if err != nil {
 			return Page[T]{}, err
 		}
-		page.Next = r.store.cursors.WriteTime(scope, last, points[len(points)-1].ID)
+		page.Next = r.store.cursors.WriteEvent(scope, last, points[len(points)-1].ID)
 	}
 	if bad != nil {
 		return page, bad
@@ -126,12 +126,17 @@ func (r *Repository[T]) admitPage(ctx context.Context, q Query, size int) error 
 
 // resume cuts off of s what comes up to the place of a cursor.
 func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
-	at, id, err := r.store.cursors.ReadTime(scope, text)
+	if r.schema.identity {
+		at, id, err := r.store.cursors.ReadEvent(scope, text)
+		if err == nil {
+			s.after = r.WithID(id).key(s.entity, at) // others of that time may come behind it
+		}
+		return err
+	}
+	at, err := r.store.cursors.ReadTime(scope, text)
 	switch {
 	case err != nil:
 		return err
-	case r.schema.identity: // others of that time may come behind it
-		s.after = r.WithID(id).key(s.entity, at)
 	case !scope.Reverse:
 		s.newest = at - 1
 	case at == scope.Newest: // which may be the last time there is

@@ -1,6 +1,7 @@
 package tsdb_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,8 +19,22 @@ type pager struct {
 	rnd   *rand.Rand
 	repo  *tsdb.Repository[reading]
 	clock *clock
-	model map[time.Time]float64
+	ids   []string // that points may have; the empty one alone where they have none
+	model map[instant]float64
 }
+
+// instant is what names a point of an entity.
+type instant struct {
+	time time.Time
+	id   string
+}
+
+// newestFirst is the order of points, newest first.
+func (a instant) newestFirst(b instant) int {
+	return cmp.Or(b.time.Compare(a.time), cmp.Compare(a.id, b.id))
+}
+
+func instantOf[T any](p tsdb.Point[T]) instant { return instant{p.Time, p.ID} }
 
 // at returns a random time; some of them are past their retention, or will be soon.
 func (p *pager) at() time.Time {
@@ -28,40 +43,43 @@ func (p *pager) at() time.Time {
 
 func (p *pager) cutoff() time.Time { return p.clock.now.Add(-90 * 24 * time.Hour) }
 
-func (p *pager) put(when time.Time) {
-	if when.Before(p.cutoff()) {
+// point returns a random time and ID.
+func (p *pager) point() instant { return instant{p.at(), p.ids[p.rnd.IntN(len(p.ids))]} }
+
+func (p *pager) put(at instant) {
+	if at.time.Before(p.cutoff()) {
 		return
 	}
 	v := p.rnd.Float64()
-	if err := p.repo.Put(p.t.Context(), roof, when, reading{v}); err != nil {
+	if err := p.repo.WithID(at.id).Put(p.t.Context(), roof, at.time, reading{v}); err != nil {
 		p.t.Fatal(err)
 	}
-	p.model[when] = v
+	p.model[at] = v
 }
 
 // change is what happens between two pages.
 func (p *pager) change() {
 	for range p.rnd.IntN(6) {
-		p.put(p.at())
+		p.put(p.point())
 	}
 	for range p.rnd.IntN(4) {
-		when := p.at()
-		if err := p.repo.Delete(p.t.Context(), roof, when); err != nil {
+		at := p.point()
+		if err := p.repo.WithID(at.id).Delete(p.t.Context(), roof, at.time); err != nil {
 			p.t.Fatal(err)
 		}
-		delete(p.model, when)
+		delete(p.model, at)
 	}
 	p.clock.now = p.clock.now.Add(time.Duration(p.rnd.IntN(5)) * time.Millisecond)
 }
 
 // visible returns the model's points in a query, in its order.
 func (p *pager) visible(q tsdb.Query) (out []tsdb.Point[reading]) {
-	for _, when := range slices.SortedFunc(maps.Keys(p.model), time.Time.Compare) {
-		if q.In.Contains(when) && !when.Before(p.cutoff()) {
-			out = append(out, tsdb.Point[reading]{Entity: roof, Time: when, Value: reading{p.model[when]}})
+	for _, at := range slices.SortedFunc(maps.Keys(p.model), instant.newestFirst) {
+		if q.In.Contains(at.time) && !at.time.Before(p.cutoff()) {
+			out = append(out, tsdb.Point[reading]{Entity: roof, Time: at.time, ID: at.id, Value: reading{p.model[at]}})
 		}
 	}
-	if q.Order == tsdb.NewestFirst {
+	if q.Order == tsdb.OldestFirst {
 		slices.Reverse(out)
 	}
 	return out
@@ -69,9 +87,9 @@ func (p *pager) visible(q tsdb.Query) (out []tsdb.Point[reading]) {
 
 // run pages through a query to its end and compares each page with the model. It returns all pages joined.
 func (p *pager) run(q tsdb.Query, changing bool) (joined []tsdb.Point[reading]) {
-	always := map[time.Time]bool{} // there, and untouched, as long as the pages went on
+	always := map[instant]bool{} // there, and untouched, as long as the pages went on
 	for _, point := range p.visible(q) {
-		always[point.Time] = true
+		always[instantOf(point)] = true
 	}
 	next := ""
 	for page := 0; ; page++ {
@@ -79,8 +97,8 @@ func (p *pager) run(q tsdb.Query, changing bool) (joined []tsdb.Point[reading]) 
 		want := p.visible(q)
 		if n := len(joined); n > 0 {
 			want = slices.DeleteFunc(want, func(w tsdb.Point[reading]) bool {
-				c := w.Time.Compare(joined[n-1].Time)
-				return q.Order == tsdb.NewestFirst && c >= 0 || q.Order == tsdb.OldestFirst && c <= 0
+				c := instantOf(w).newestFirst(instantOf(joined[n-1]))
+				return q.Order == tsdb.NewestFirst && c <= 0 || q.Order == tsdb.OldestFirst && c >= 0
 			})
 		}
 		got, err := p.repo.Page(p.t.Context(), q, size, next)
@@ -96,19 +114,19 @@ func (p *pager) run(q tsdb.Query, changing bool) (joined []tsdb.Point[reading]) 
 		}
 		if changing {
 			p.change()
-			there := map[time.Time]bool{}
+			there := map[instant]bool{}
 			for _, point := range p.visible(q) {
-				there[point.Time] = true
+				there[instantOf(point)] = true
 			}
-			maps.DeleteFunc(always, func(when time.Time, _ bool) bool { return !there[when] })
+			maps.DeleteFunc(always, func(at instant, _ bool) bool { return !there[at] })
 		}
 	}
-	seen := map[time.Time]bool{}
+	seen := map[instant]bool{}
 	for _, point := range joined {
-		if seen[point.Time] {
+		if seen[instantOf(point)] {
 			p.t.Fatalf("%+v: %v comes twice", q, point)
 		}
-		seen[point.Time] = true
+		seen[instantOf(point)] = true
 	}
 	for when := range always {
 		if !seen[when] {
@@ -121,18 +139,21 @@ func (p *pager) run(q tsdb.Query, changing bool) (joined []tsdb.Point[reading]) 
 // TestPagesEqualAModel: all pages together are what Range yields; and while points arrive, are replaced and deleted and
 // expire, each page is what the model has behind the one before it.
 func TestPagesEqualAModel(t *testing.T) {
-	for i, opts := range []tsdb.SchemaOptions{{}, {Salts: 5, Precision: tsdb.Milliseconds}, {Precision: tsdb.Microseconds}} {
+	for i, opts := range []tsdb.SchemaOptions{{}, {Salts: 5, Precision: tsdb.Milliseconds}, {Precision: tsdb.Microseconds}, {Identity: true, Salts: 3}} {
 		for _, keys := range [][][]byte{nil, secrets(1)} {
-			t.Run(fmt.Sprintf("%v, %d keys", opts.Precision, len(keys)), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v, identity %v, %d keys", opts.Precision, opts.Identity, len(keys)), func(t *testing.T) {
 				opts.Retention = d90
 				s := readings(t, opts)
 				c := &clock{}
 				store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: func() time.Time { return c.now }, CursorKeys: keys}, s)
-				p := &pager{t: t, rnd: rand.New(rand.NewPCG(7, uint64(i))), repo: s.For(store, acme), clock: c, model: map[time.Time]float64{}}
+				p := &pager{t: t, rnd: rand.New(rand.NewPCG(7, uint64(i))), repo: s.For(store, acme), clock: c, ids: []string{""}, model: map[instant]float64{}}
+				if opts.Identity {
+					p.ids = []string{"a", "a.", "b", "b:1"}
+				}
 				for round := range 24 {
 					c.now = start.Add(90*24*time.Hour - time.Millisecond)
 					for range 10 + p.rnd.IntN(80) {
-						p.put(p.at())
+						p.put(p.point())
 					}
 					c.now = c.now.Add(time.Duration(p.rnd.IntN(60)) * time.Millisecond)
 					from, to := p.at(), p.at()

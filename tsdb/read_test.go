@@ -128,32 +128,41 @@ func TestForeignRowsAreIgnored(t *testing.T) {
 
 // TestReadsEqualAModel compares every read with a slice of the same points, over random histories.
 func TestReadsEqualAModel(t *testing.T) {
-	for _, opts := range []tsdb.SchemaOptions{{}, {Precision: tsdb.Milliseconds, Salts: 5}, {Precision: tsdb.Microseconds}} {
+	for _, opts := range []tsdb.SchemaOptions{{}, {Precision: tsdb.Milliseconds, Salts: 5}, {Precision: tsdb.Microseconds}, {Identity: true}, {Identity: true, Salts: 3, Precision: tsdb.Milliseconds, FirstWins: true}} {
 		s := readings(t, opts)
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		rnd := rand.New(rand.NewPCG(1, uint64(opts.Precision)))
 		at := func() time.Time { return start.Add(time.Duration(rnd.IntN(100)) * time.Millisecond) }
-		model := map[time.Time]float64{}
-		for n := range 60 {
-			when := at()
-			model[when] = float64(n)
-			if err := repo.Put(t.Context(), roof, when, reading{float64(n)}); err != nil {
+		ids := []string{""}
+		if opts.Identity {
+			ids = []string{"a", "a-b", "z", "9"}
+		}
+		point := func() instant { return instant{at(), ids[rnd.IntN(len(ids))]} }
+		model := map[instant]float64{}
+		for n := range 60 * len(ids) {
+			when := point()
+			_, there := model[when]
+			switch err := repo.WithID(when.id).Put(t.Context(), roof, when.time, reading{float64(n)}); {
+			case opts.FirstWins && there && errors.Is(err, tsdb.ErrExists):
+			case err != nil || opts.FirstWins && there:
 				t.Fatal(err)
+			default:
+				model[when] = float64(n)
 			}
 			if n%7 == 0 {
-				when = at()
+				when = point()
 				delete(model, when)
-				if err := repo.Delete(t.Context(), roof, when); err != nil {
+				if err := repo.WithID(when.id).Delete(t.Context(), roof, when.time); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		var all []tsdb.Point[reading]
 		for when, v := range model {
-			all = append(all, tsdb.Point[reading]{Entity: roof, Time: when, Value: reading{v}})
+			all = append(all, tsdb.Point[reading]{Entity: roof, Time: when.time, ID: when.id, Value: reading{v}})
 		}
-		slices.SortFunc(all, func(a, b tsdb.Point[reading]) int { return b.Time.Compare(a.Time) })
+		slices.SortFunc(all, func(a, b tsdb.Point[reading]) int { return instantOf(a).newestFirst(instantOf(b)) })
 		for range 200 {
 			from, to := at().Add(-time.Duration(rnd.IntN(2))), at().Add(time.Duration(rnd.IntN(2)))
 			if to.Before(from) {
@@ -191,8 +200,15 @@ func TestReadsEqualAModel(t *testing.T) {
 		if got := must[[]tsdb.Point[reading]](t)(repo.LatestN(t.Context(), roof, 10)); !slices.Equal(got, all[:10]) {
 			t.Fatalf("LatestN = %v", got)
 		}
-		n := must[int](t)(repo.DeleteRange(t.Context(), roof, tsdb.Between(all[20].Time, all[10].Time)))
-		if got := must[[]tsdb.Point[reading]](t)(repo.LatestN(t.Context(), roof, 100)); n != 10 || !slices.Equal(got, slices.Concat(all[:11], all[21:])) {
+		for _, p := range all {
+			if got, err := repo.WithID(p.ID).Get(t.Context(), roof, p.Time); got != p || err != nil {
+				t.Fatalf("Get = %v, %v, want %v", got, err, p)
+			}
+		}
+		gone := tsdb.Between(all[20].Time, all[10].Time)
+		left := slices.DeleteFunc(slices.Clone(all), func(p tsdb.Point[reading]) bool { return gone.Contains(p.Time) })
+		n := must[int](t)(repo.DeleteRange(t.Context(), roof, gone))
+		if got := must[[]tsdb.Point[reading]](t)(repo.LatestN(t.Context(), roof, 1000)); n != len(all)-len(left) || n == 0 || !slices.Equal(got, left) {
 			t.Fatalf("after DeleteRange of %d: %v", n, got)
 		}
 	}

@@ -110,6 +110,7 @@ func (k key) MarshalJSON() ([]byte, error) {
 type point struct {
 	Key     key       `json:"key"`
 	Time    time.Time `json:"time"`
+	ID      string    `json:"id,omitempty"` // of an event, in a dataset of such
 	Value   any       `json:"value,omitempty"`
 	Problem *problem  `json:"problem,omitempty"`
 }
@@ -177,7 +178,7 @@ func (s served[T]) measures() (names []string) {
 }
 
 func (s served[T]) point(p tsdb.Point[T]) point {
-	return point{Key: s.keyOf(p.Entity), Time: p.Time, Value: p.Value}
+	return point{Key: s.keyOf(p.Entity), Time: p.Time, ID: p.ID, Value: p.Value}
 }
 
 func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error) {
@@ -233,7 +234,7 @@ func (s served[T]) shown(got tsdb.Page[T], err error) (page, error) {
 	out := page{points: make([]point, len(got.Points)), next: got.Next}
 	for i, p := range got.Points {
 		out.points[i] = s.point(p)
-		if len(bad) > 0 && bad[0].Entity == p.Entity && bad[0].Time.Equal(p.Time) { // they are in the order of the points
+		if len(bad) > 0 && bad[0].Entity == p.Entity && bad[0].Time.Equal(p.Time) && bad[0].ID == p.ID { // they are in the order of the points
 			out.points[i].Value, out.points[i].Problem = nil, problemOf(bad[0])
 			bad = bad[1:]
 		}

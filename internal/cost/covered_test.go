@@ -21,6 +21,7 @@ var free = map[string]string{
 	"Repository.Schema":  "returns what is known",
 	"Repository.Store":   "returns what is known",
 	"Repository.Tenant":  "returns what is known",
+	"Repository.WithID":  "binds an ID; no request is made",
 	"Repository.Via":     "binds a writer; what is put into it is counted",
 	"Schema.FromContext": "binds a schema to a store and the context's tenant",
 

@@ -26,7 +26,11 @@ func TestIDsAreOfOneEntity(t *testing.T) {
 							t.Fatalf("%q and %q have the same ID", name, other)
 						}
 						seen[id] = name
-						got, units, ok := rowkey.PointID(string(s.AppendPoint(nil, path, 42)), salts)
+						got, units, ok := rowkey.PointID(string(s.AppendPoint(nil, path, 42)), salts, false)
+						event := string(s.WithIdentity(true).AppendEvent(nil, path, 42, "e-1"))
+						if same, at, ok := rowkey.PointID(event, salts, true); !ok || same != got || at != units {
+							t.Fatalf("PointID of %q = %v, %d, %v; want %v", event, same, at, ok, got)
+						}
 						if !ok || got != id || units != 42 || got.Clone() != id || id.Len() != len(tenant)+len(dataset)+2+len(path) {
 							t.Fatalf("PointID of %q = %v, %d, %v; want %v", name, got, units, ok, id)
 						}
@@ -55,13 +59,15 @@ func FuzzPointID(f *testing.F) {
 	f.Add("a##b#0000000000000000000", 0)
 	f.Add("a#b#0000000000000000000", 2)
 	f.Fuzz(func(t *testing.T, key string, salts int) {
-		id, units, ok := rowkey.PointID(key, salts)
-		if !ok {
-			return
-		}
-		parts := strings.SplitN(key, "#", 3)
-		if units < 0 || id.Len() >= len(key) || parts[0] == "" || parts[1] == "" {
-			t.Fatalf("%q: %v, %d", key, id, units)
+		for _, identity := range []bool{false, true} {
+			id, units, ok := rowkey.PointID(key, salts, identity)
+			if !ok {
+				continue
+			}
+			parts := strings.SplitN(key, "#", 3)
+			if units < 0 || id.Len() >= len(key) || parts[0] == "" || parts[1] == "" {
+				t.Fatalf("%q: %v, %d", key, id, units)
+			}
 		}
 	})
 }

@@ -25,7 +25,7 @@ func TestRollupKeyIsTheDocumentedOne(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("key of %s = %q, want %q: stored rows would no longer be found", tt.kind, got, tt.want)
 		}
-		beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 7)), tt.kind, tt.ms)
+		beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 7)), tt.kind, tt.ms, false)
 		if !ok || string(beside) != tt.want {
 			t.Errorf("the key beside a point's is %q, %v, want %q", beside, ok, tt.want)
 		}
@@ -49,7 +49,11 @@ func TestKindsLieBesideThePoints(t *testing.T) {
 				for _, kind := range kinds {
 					key := string(of(kind).AppendPoint(nil, path, 5))
 					if kind != "" {
-						beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 99)), kind, 5)
+						beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 99)), kind, 5, false)
+						event := string(points.WithIdentity(true).AppendEvent(nil, path, 99, "e:1"))
+						if same, ok := rowkey.AppendBeside(nil, event, kind, 5, true); !ok || string(same) != key {
+							t.Fatalf("the %s row beside the event %q is %q, %v, want %q", kind, event, same, ok, key)
+						}
 						if !ok || string(beside) != key {
 							t.Fatalf("the %s row beside %q is %q, %v, want %q", kind, path, beside, ok, key)
 						}
@@ -102,7 +106,7 @@ func FuzzAppendBeside(f *testing.F) {
 	f.Add("acme##", int64(0))
 	f.Fuzz(func(t *testing.T, key string, units int64) {
 		units = max(0, units)
-		got, ok := rowkey.AppendBeside([]byte("x"), key, "mark.m", units)
+		got, ok := rowkey.AppendBeside([]byte("x"), key, "mark.m", units, false)
 		if !ok && string(got) != "x" {
 			t.Errorf("%q is refused and leaves %q", key, got)
 		}
