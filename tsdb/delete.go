@@ -17,7 +17,8 @@ const (
 	maxFailures = 10000 // rows that could not be deleted, after which a deletion gives up
 )
 
-// Delete deletes the point of an entity at exactly that time, cut off to the schema's precision. Deleting a point that is
+// Delete deletes the point of an entity at exactly that time, cut off to the schema's precision, in a schema with Identity the one
+// with the ID of WithID. Deleting a point that is
 // not there is no error, so a Delete may be repeated. Errors are a *WriteError, as for Put. It costs one request; in a
 // schema with heads three, and four where the point was among the newest, or six where the head is filled up from older ones.
 func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err error) {

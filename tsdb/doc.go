@@ -29,6 +29,8 @@
 // lie together in the table, newest first, so that the latest ones are one short scan, whatever the history. A point is
 // identified by its entity and its time: writing it again replaces its value.
 //
+// In a schema with Identity an ID is part of that: two events of one instant are two points.
+//
 //	roof := tsdb.NewEntity("berlin", "roof-7")
 //	err = repo.Put(ctx, roof, time.Now(), Reading{TempC: 21.5})
 //

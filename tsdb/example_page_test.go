@@ -8,6 +8,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -177,4 +178,28 @@ func ExampleEntityPage() {
 	page, err := repo.PageEntities(ctx, tsdb.AllEntities(), 100, "")
 	fmt.Println(page.Entities, page.Next == "", err)
 	// Output: [berlin#roof-7] true <nil>
+}
+
+// All events of a user on a day, none lost: two of one instant have their own IDs, and one that is stored twice is there once.
+func ExampleRepository_WithID() {
+	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.String(), tsdb.SchemaOptions{Identity: true})
+	store := open(events)
+	defer store.Close()
+	ctx := context.Background()
+	repo := events.For(store, tenant.MustParse("acme"))
+	ada := tsdb.NewEntity("ada")
+	for _, e := range []struct{ id, what string }{{"e-1", "sign in"}, {"e-2", "order"}, {"e-2", "order"}} {
+		if err := repo.WithID(e.id).Put(ctx, ada, noon, e.what); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for p, err := range repo.Range(ctx, ada, tsdb.Since(noon.Truncate(24*time.Hour))) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(p.ID, p.Value)
+	}
+	// Output:
+	// e-1 sign in
+	// e-2 order
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Put stores one point. Storing it again replaces its value, so a Put may be repeated. It costs one request, for two rows
+// Put stores one point, in a schema with Identity the one with the ID of WithID. Storing it again replaces its value, so a Put may be repeated. It costs one request, for two rows
 // in a schema with heads.
 //
 // In a schema with FirstWins it stores the point only where none is visible yet: a repeated Put whose payload is equal byte
@@ -95,7 +95,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 
 // PutMany stores the points and returns one outcome for each, in order; the error is nil where all are stored, and else a
 // *BatchError, or a *WriteError where the call as a whole was refused. A point that cannot be stored does not hinder the
-// others. Points may be in any order; of two at the same entity and time the later one in the slice is stored.
+// others. Points may be in any order; of two at the same entity and time, and with the same ID, the later one in the slice is stored.
 //
 // It costs one request for every 8 MiB or 10,000 points, and memory for all of them at once. In a schema with FirstWins it
 // costs one conditional request a point, 16 at a time, and the earlier of two is stored; in one with Merge likewise, and

@@ -11,7 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Get returns the point of an entity at exactly that time, cut off to the schema's precision. Where there is none, or it
+// Get returns the point of an entity at exactly that time, cut off to the schema's precision, in a schema with Identity the one with
+// the ID of WithID. Where there is none, or it
 // is expired, the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request for one row.
 func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Get)

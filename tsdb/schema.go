@@ -16,7 +16,7 @@ import (
 )
 
 // Precision is the unit in which row keys count time. It is part of the stored format and cannot change. Times are cut off
-// to a whole unit; two points of one entity in the same unit are one.
+// to a whole unit; two points of one entity in the same unit are one, without SchemaOptions.Identity.
 type Precision uint8
 
 // The precisions. Times before 1970 cannot be stored in any.
