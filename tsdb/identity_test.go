@@ -202,6 +202,14 @@ func TestEventsAreMovedAndErased(t *testing.T) {
 	if !strings.Contains(file.String(), `"time":"2026-01-01T00:00:00Z","id":"e7","class":`) {
 		t.Errorf("exported %.500s", &file)
 	}
+	at, _, err := transfer.Recover(ctx, bytes.NewReader(file.Bytes()[:file.Len()/2])) // behind a block that ends within an instant
+	if err != nil || at.Line == 0 {
+		t.Fatalf("%+v, %v", at, err)
+	}
+	rest := bytes.NewBuffer(slices.Clone(file.Bytes()[:at.Offset]))
+	if _, err := transfer.Export(ctx, store, acme, rest, transfer.ExportOptions{Continue: at}); err != nil || !bytes.Equal(rest.Bytes(), file.Bytes()) {
+		t.Errorf("an export that is continued is not the same file: %d and %d bytes, %v", rest.Len(), file.Len(), err)
+	}
 	other, _, fresh := tsdbtest.OpenTable(t, tsdbtest.Options{})
 	got, err := transfer.Import(ctx, other, acme, bytes.NewReader(file.Bytes()), transfer.ImportOptions{Create: true})
 	if err != nil || got.Stored != 2500 {

@@ -38,3 +38,36 @@ func TestKeysOfKinds(t *testing.T) {
 		a.get("/v1/gates/"+path).wantProblem(t, invalidInput)
 	}
 }
+
+// TestEvents: of two events of one instant each is shown, with its ID, also where a page ends between them.
+func TestEvents(t *testing.T) {
+	a := newAPI(t)
+	visits := tsdb.MustDefine("visits", tsdb.Key("user"), codec.Int64(), tsdb.SchemaOptions{Identity: true})
+	if err := a.store.Ensure(t.Context(), visits); err != nil {
+		t.Fatal(err)
+	}
+	a.server.datasets["visits"] = show(a.store, visits, nil)
+	ada := tsdb.NewEntity("ada")
+	for i, id := range []string{"a", "b", "c"} {
+		if err := visits.For(a.store, acme).WithID(id).Put(t.Context(), ada, noon, int64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const first = `{"key":{"user":"ada"},"time":"2026-06-01T12:00:00Z","id":"a","value":0}`
+	a.get("/v1/visits/latest?user=ada").want(t, 200, first)
+	type answer struct {
+		Points []struct{ ID string }
+		Next   string
+	}
+	ids := ""
+	for path := "/v1/visits/history?user=ada&size=1"; path != ""; {
+		got := decode[answer](t, a.get(path).body)
+		for _, p := range got.Points {
+			ids += p.ID
+		}
+		path = got.Next
+	}
+	if ids != "abc" {
+		t.Errorf("the pages show the events %q, want abc", ids)
+	}
+}

@@ -86,3 +86,54 @@ func FuzzBetween(f *testing.F) {
 		}
 	})
 }
+
+// TestEntityOf: the rows of an entity are found by the key of any of its points, with an id or without.
+func TestEntityOf(t *testing.T) {
+	s := space(t, "acme", "events", 2, 3)
+	path := rowkey.Path("a", "b")
+	plain, ofPlain := string(s.AppendPoint(nil, path, 7)), 0.0
+	event := string(s.WithIdentity(true).AppendEvent(nil, path, 7, "e:1"))
+	want := s.Whole(path)
+	for _, key := range []string{plain, event} {
+		got, reverse, ok := rowkey.EntityOf(key)
+		if !ok || got != want || ofPlain != 0 && reverse != ofPlain {
+			t.Errorf("EntityOf(%q) = %v, %v, %v, want %v", key, got, reverse, ok, want)
+		}
+		ofPlain = reverse
+	}
+	for _, key := range []string{"acme#events#a", "acme#events#a#", "acme!x"} {
+		if got, _, ok := rowkey.EntityOf(key); ok {
+			t.Errorf("EntityOf(%q) = %v", key, got)
+		}
+	}
+}
+
+// FuzzSplitEvent: what is taken for a point with an id is made of exactly those bytes, and no key is one with an id and without.
+func FuzzSplitEvent(f *testing.F) {
+	f.Add("acme#readings#berlin#roof-7#7456146436854775807#e-1")
+	f.Add("acme#readings#12#berlin#roof-7#7456146436854775807#9223372036854775807")
+	f.Add("acme#readings#berlin#roof-7#7456146436854775807#")
+	f.Fuzz(func(t *testing.T, key string) {
+		for _, salts := range []int{0, 16} {
+			plain := space(t, "acme", "readings", 2, salts)
+			s := plain.WithIdentity(true)
+			path, units, id, ok := s.SplitEvent(key)
+			if !ok {
+				continue
+			}
+			if again := string(s.AppendEvent(nil, path, units, id)); again != key || s.CheckID(id) != nil {
+				t.Fatalf("SplitEvent(%q) is a point whose key is %q", key, again)
+			}
+			if _, _, ok := plain.Split(key); ok {
+				t.Fatalf("%q is a point with an id and without", key)
+			}
+			prefix := s.EntityPrefix(key, path)
+			if at, same, ok := s.PointTime(key, prefix); !ok || at != units || same != id {
+				t.Fatalf("PointTime(%q, %q) = %d, %q, %v", key, prefix, at, same, ok)
+			}
+			if rng := s.Entity(path, units, units); key < rng.Start || key >= rng.Limit {
+				t.Fatalf("%q is not in the range of its instant", key)
+			}
+		}
+	})
+}
