@@ -202,7 +202,7 @@ func TestEventsAreMovedAndErased(t *testing.T) {
 	if !strings.Contains(file.String(), `"time":"2026-01-01T00:00:00Z","id":"e7","class":`) {
 		t.Errorf("exported %.500s", &file)
 	}
-	at, _, err := transfer.Recover(ctx, bytes.NewReader(file.Bytes()[:file.Len()/2])) // behind a block that ends within an instant
+	at, _, err := transfer.Recover(ctx, bytes.NewReader(file.Bytes()[:file.Len()/2]), nil) // behind a block that ends within an instant
 	if err != nil || at.Line == 0 {
 		t.Fatalf("%+v, %v", at, err)
 	}
