@@ -37,8 +37,8 @@ const (
 // 10,000, fewer where the query ends, or where their payloads are over 32 MiB together. The size may change from page to
 // page. Go by Next, and not by the number of points, to tell whether there are more.
 //
-// A cursor marks the last point of its page by its time, and its ID where it has one. So points that arrive, are deleted or expire between two pages
-// repeat no point and skip none: newest first, what arrives in front of the page is not seen, and the pages do not shift;
+// A cursor marks the last point of its page by its time, and its ID where it has one. So points that arrive, are deleted or
+// expire between two pages repeat no point and skip none: newest first, what arrives in front of the page is not seen, and the pages do not shift;
 // oldest first, they go on into what has arrived until they reach the end as it then is. What is visible is decided page by
 // page. A cursor holds nothing on the server and does not expire.
 //

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
 // csvWriter makes CSV, as RFC 4180 has it, of the export of one dataset. The columns are the key fields, by name, then time, class,
-// tag, json and base64, whatever is stored: a payload is in the one or in the other.
+// tag, json and base64, and where points have an identity their id, whatever is stored: a payload is in the one or in the other.
 type csvWriter struct {
 	out  io.WriteCloser
 	rows *csv.Writer
@@ -51,6 +52,7 @@ func (w *csvWriter) line(text []byte) error {
 		Entity   []string
 		Time     string
 		Units    *int64
+		ID       string
 		Class    string
 		Tag      string
 		JSON     json.RawMessage
@@ -59,15 +61,22 @@ func (w *csvWriter) line(text []byte) error {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return err
 	}
-	key := w.view.Describe().Key
+	d := w.view.Describe()
+	var id []string // a column at the end, where there are IDs
 	switch {
 	case l.Tidemark != "":
-		return w.rows.Write(append(key, "time", "class", "tag", "json", "base64"))
+		if d.Identity {
+			id = []string{"id"}
+		}
+		return w.rows.Write(slices.Concat(d.Key, []string{"time", "class", "tag", "json", "base64"}, id))
 	case l.Dataset != "":
 		if l.Units != nil {
 			l.Time = fmt.Sprint(*l.Units) // behind the year 9999, in units of the dataset's precision
 		}
-		return w.rows.Write(append(w.view.Values(tsdb.NewEntity(l.Entity...)), l.Time, l.Class, l.Tag, string(l.JSON), l.Base64))
+		if d.Identity {
+			id = []string{l.ID}
+		}
+		return w.rows.Write(slices.Concat(w.view.Values(tsdb.NewEntity(l.Entity...)), []string{l.Time, l.Class, l.Tag, string(l.JSON), l.Base64}, id))
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type shownPoint struct {
 	Dataset string            `json:"dataset"`
 	Key     map[string]string `json:"key"`
 	Time    time.Time         `json:"time"`
+	ID      string            `json:"id,omitempty"`
 	Class   string            `json:"class,omitempty"`
 	Tag     string            `json:"tag,omitempty"`
 	JSON    json.RawMessage   `json:"json,omitempty"`
@@ -117,26 +118,28 @@ func (a *app) watch() *cli.Command {
 			if every < 100*time.Millisecond {
 				return usageError{fmt.Errorf("--every is %v, and has to be 100ms or more", every)}
 			}
-			since := c.Timestamp("from")
+			from := seen{from: c.Timestamp("from"), ids: map[string]bool{}}
 			if !c.IsSet("from") {
-				switch newest, err := v.Latest(ctx, e); {
-				case err == nil:
-					since = newest.Time.Add(1)
-				case !errors.Is(err, tsdb.ErrNotFound):
+				newest, err := v.Latest(ctx, e)
+				if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
 					return err
+				}
+				if err == nil {
+					if from, err = seenUntil(ctx, v, newest); err != nil {
+						return err
+					}
 				}
 			}
 			tick := time.NewTicker(every)
 			defer tick.Stop()
 			for {
-				next, err := a.printSince(ctx, v, e, since)
+				err := a.printSince(ctx, v, e, &from)
 				if ctx.Err() != nil {
 					return nil
 				}
 				if err != nil {
 					return err
 				}
-				since = next
 				select {
 				case <-tick.C:
 				case <-ctx.Done():
@@ -150,12 +153,34 @@ func (a *app) watch() *cli.Command {
 // watchedPoints is how many new points watch prints at once; it goes on with the rest.
 const watchedPoints = 10_000
 
-// printSince prints the points from a time on, the oldest first, and returns the time behind the last one.
-func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, since time.Time) (time.Time, error) {
-	var found []inspect.Point
-	for p, err := range v.Points(ctx, e, tsdb.Since(since)) {
+// seen is up to where points were printed: those from a time on are new, but for the ones at that time with these IDs. Points
+// without an identity have the empty one.
+type seen struct {
+	from time.Time
+	ids  map[string]bool
+}
+
+// seenUntil takes a point and all others of its time for printed.
+func seenUntil(ctx context.Context, v *inspect.View, newest inspect.Point) (seen, error) {
+	s := seen{from: newest.Time, ids: map[string]bool{}}
+	for p, err := range v.Points(ctx, newest.Entity, tsdb.Between(newest.Time, newest.Time).ClosedEnd()) {
 		if err != nil {
-			return since, err
+			return s, err
+		}
+		s.ids[p.ID] = true
+	}
+	return s, nil
+}
+
+// printSince prints the points that were not seen, the oldest first, and notes them.
+func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s *seen) error {
+	var found []inspect.Point
+	for p, err := range v.Points(ctx, e, tsdb.Since(s.from)) {
+		if err != nil {
+			return err
+		}
+		if p.Time.Equal(s.from) && s.ids[p.ID] {
+			continue
 		}
 		if found = append(found, p); len(found) == watchedPoints {
 			a.say("There are more than %d new points: the older ones are not shown", watchedPoints)
@@ -164,11 +189,15 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, si
 	}
 	for _, p := range slices.Backward(found) {
 		if err := a.printPoint(v, p); err != nil {
-			return since, err
+			return err
 		}
-		since = p.Time.Add(1)
+		if !p.Time.Equal(s.from) {
+			clear(s.ids)
+			s.from = p.Time
+		}
+		s.ids[p.ID] = true
 	}
-	return since, nil
+	return nil
 }
 
 // withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and fields.
@@ -229,7 +258,7 @@ func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
 // printPoint prints a point: as a line of JSON, or its time, its key, its tag and its payload.
 func (a *app) printPoint(v *inspect.View, p inspect.Point) error {
 	d := v.Describe()
-	shown := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: p.Time.UTC(), Class: p.Class, Tag: p.Tag}
+	shown := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: p.Time.UTC(), ID: p.ID, Class: p.Class, Tag: p.Tag}
 	values := v.Values(p.Entity)
 	for i, name := range d.Key {
 		shown.Key[name] = values[i]
@@ -249,6 +278,10 @@ func (a *app) printPoint(v *inspect.View, p inspect.Point) error {
 	if a.form == "json" {
 		return json.NewEncoder(a.std.out).Encode(shown)
 	}
-	_, err := fmt.Fprintf(a.std.out, "%s  %s  %s  %s\n", shown.Time.Format(time.RFC3339Nano), p.Entity, p.Tag, text)
+	id := ""
+	if p.ID != "" {
+		id = "  " + p.ID
+	}
+	_, err := fmt.Fprintf(a.std.out, "%s%s  %s  %s  %s\n", shown.Time.Format(time.RFC3339Nano), id, p.Entity, p.Tag, text)
 	return err
 }

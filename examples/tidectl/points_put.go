@@ -24,6 +24,7 @@ func (a *app) put() *cli.Command {
 		Name: "put", Usage: "store a point; its payload is stored as it is, and has to be one of the dataset's codec", ArgsUsage: pointArgs, HideHelpCommand: true,
 		Flags: []cli.Flag{
 			timeFlag("time", "the point's `time`; now by default"),
+			&cli.StringFlag{Name: "id", Usage: "the point's `ID`, in a dataset whose points have an identity"},
 			&cli.StringFlag{Name: "json", Usage: "the payload, as `JSON`; for datasets with the tag json"},
 			&cli.StringFlag{Name: "base64", Usage: "the payload of any codec, in `base64`"},
 			&cli.StringFlag{Name: "tag", Usage: "the codec's `tag`; the dataset's first one by default"},
@@ -35,7 +36,7 @@ func (a *app) put() *cli.Command {
 				return err
 			}
 			d := v.Describe()
-			p := inspect.Point{Entity: e, Time: time.Now(), Tag: c.String("tag"), Class: c.String("class")}
+			p := inspect.Point{Entity: e, Time: time.Now(), ID: c.String("id"), Tag: c.String("tag"), Class: c.String("class")}
 			if c.IsSet("time") {
 				p.Time = c.Timestamp("time")
 			}

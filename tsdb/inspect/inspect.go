@@ -28,6 +28,8 @@ type Description struct {
 	// Classes are the retention classes of points; the first one is the default. Offered are those that a tenant's profile may name.
 	Classes []string `json:"classes"`
 	Offered []string `json:"offered"`
+	// Identity says that points have an ID in addition to their time.
+	Identity bool `json:"identity,omitempty"`
 }
 
 // View is a tenant's points of one dataset. It is safe for concurrent use; the zero View and nil refuse every call with ErrInvalid.
@@ -37,7 +39,9 @@ type View struct {
 	dataset catalog.Dataset
 	kinds   []rowkey.FieldKind
 	unit    rowkey.Precision
-	points  inside.Points
+
+	identity bool // of its points
+	points   inside.Points
 }
 
 // Open returns a tenant's points of a dataset. Its error matches ErrInvalid for a dataset that the catalogue does not have,
@@ -65,10 +69,8 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	if v.kinds, err = v.dataset.FieldKinds(); err != nil {
 		return nil, fmt.Errorf("inspect: dataset %s of the catalogue: %w", dataset, err)
 	}
-	for v.unit.String() != v.dataset.Precision {
-		if v.unit++; !v.unit.Valid() {
-			return nil, fmt.Errorf("inspect: dataset %s of the catalogue has the precision %q", dataset, v.dataset.Precision)
-		}
+	if v.unit, v.identity, err = rowkey.ParseTimeName(v.dataset.Precision); err != nil {
+		return nil, fmt.Errorf("inspect: dataset %s of the catalogue: %w", dataset, err)
 	}
 	v.points, err = in.Points(ctx, v.dataset, id)
 	return v, err
@@ -79,7 +81,7 @@ func (v *View) Describe() Description {
 	if v == nil {
 		return Description{}
 	}
-	d := Description{Name: v.dataset.Name, Key: slices.Clone(v.dataset.Key), Tags: slices.Clone(v.dataset.Tags)}
+	d := Description{Name: v.dataset.Name, Key: slices.Clone(v.dataset.Key), Tags: slices.Clone(v.dataset.Tags), Identity: v.identity}
 	for _, c := range v.dataset.Classes {
 		d.Classes = append(d.Classes, c.Name)
 	}

@@ -17,6 +17,7 @@ import (
 type Point struct {
 	Entity tsdb.Entity
 	Time   time.Time
+	ID     string // in a dataset whose points have an identity; else empty
 	// Class is the retention class that it is stored in, Tag that of the codec that made the payload.
 	Class, Tag string
 	// Payload is what the codec made of the value.
@@ -64,7 +65,7 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 		return nil
 	}
 	err := v.points.Read(ctx, s, func(p inside.Point) error {
-		if !visit(Point{e, v.unit.Time(p.Units), p.Class, p.Tag, bytes.Clone(p.Payload), p.Unread}) {
+		if !visit(Point{e, v.unit.Time(p.Units), p.ID, p.Class, p.Tag, bytes.Clone(p.Payload), p.Unread}) {
 			return errEnough
 		}
 		return nil
@@ -95,7 +96,7 @@ func (v *View) Put(ctx context.Context, p Point) error {
 	if err != nil {
 		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Rejected, Err: err}}
 	}
-	out := v.points.Write(ctx, []inside.Point{{Path: p.Entity.String(), Units: units, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
+	out := v.points.Write(ctx, []inside.Point{{Path: p.Entity.String(), Units: units, ID: p.ID, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
 	if out.State == bt.Stored {
 		return nil
 	}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+)
+
+// Events of one instant are put, printed, watched and exported, each with its ID.
+func TestInspectEvents(t *testing.T) {
+	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.JSON[string](), tsdb.SchemaOptions{Identity: true})
+	dir := filled(t, 1)
+	store, err := embedded.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Ensure(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run := func(code int, args ...string) string {
+		t.Helper()
+		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, args...)...)
+		want(t, code, err, strings.Join(args, " "))
+		return out
+	}
+	for _, id := range []string{"b", "a"} {
+		run(0, "put", "--time", "2026-05-30", "--id", id, "--json", `"x"`, "events", "acme", "user=ada")
+	}
+	run(exitFailed, "put", "--time", "2026-05-30", "--json", `"x"`, "events", "acme", "user=ada")
+	if out, want := run(0, "get", "events", "acme", "user=ada"), "2026-05-30T00:00:00Z  a  ada  json  \"x\"\n2026-05-30T00:00:00Z  b  ada  json  \"x\"\n"; out != want {
+		t.Errorf("get prints %q, want %q", out, want)
+	}
+	if out := run(0, "-o", "json", "latest", "events", "acme", "user=ada"); !strings.Contains(out, `"id":"a"`) {
+		t.Errorf("latest prints %s", out)
+	}
+	if store, err = embedded.Open(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	v, err := inspect.Open(t.Context(), store, tenant.MustParse("acme"), "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada := tsdb.NewEntity("ada")
+	newest, err := v.Latest(t.Context(), ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := seenUntil(t.Context(), v, newest)
+	if err != nil || !s.ids["a"] || !s.ids["b"] {
+		t.Errorf("seen before watch begins: %+v, %v", s, err)
+	}
+	var out strings.Builder
+	a := &app{form: "text"}
+	a.std.out = &out
+	for _, id := range []string{"c", "d"} {
+		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, newest.Time, "y"); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.printSince(t.Context(), v, ada, &s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "2026-05-30T00:00:00Z  c  ada  json  \"y\"\n2026-05-30T00:00:00Z  d  ada  json  \"y\"\n"; out.String() != want {
+		t.Errorf("watch prints %q, want %q", &out, want)
+	}
+	var table strings.Builder
+	w := newCSV(memoryFile{&table}, v)
+	for _, line := range []string{`{"tidemark":"export"}`, `{"dataset":"events","entity":["ada"],"time":"2026-05-30T00:00:00Z","id":"a","class":"keep","tag":"json","json":"x"}`} {
+		if _, err := w.Write([]byte(line + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil || !strings.HasSuffix(table.String(), ",id\r\nada,2026-05-30T00:00:00Z,keep,json,\"\"\"x\"\"\",,a\r\n") {
+		t.Errorf("as CSV: %q, %v", &table, err)
+	}
+}
+
+// memoryFile is a file that is written to memory.
+type memoryFile struct{ *strings.Builder }
+
+func (memoryFile) Close() error { return nil }
