@@ -244,7 +244,7 @@ var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e ts
 }
 
 // harmless are the methods that do no I/O.
-var harmless = []string{"Tenant", "Schema", "Store"}
+var harmless = []string{"Tenant", "Schema", "Store", "WithID"}
 
 // groups are the methods that may change rows of other entities of the same tenant and dataset.
 var groups = []string{"DeletePrefix"}
