@@ -92,6 +92,9 @@ func (w *Writer) Flush(ctx context.Context) error {
 	if err := w.admit(); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return cause.Of(ctx)
+	}
 	if w.journal != nil {
 		return w.journal.flush(ctx)
 	}
