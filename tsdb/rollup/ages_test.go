@@ -280,3 +280,31 @@ func TestRollupAgesThatCannotBe(t *testing.T) {
 		t.Errorf("without rollups: %v", err)
 	}
 }
+
+// TestRollupAgesBeyond1970: an age that reaches back before 1970 deletes nothing.
+func TestRollupAgesBeyond1970(t *testing.T) {
+	clockBubble(t, func(t *testing.T) {
+		a := &aged{clock: &clock{now: start}}
+		a.hour = rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{Span: 2 * oneDay})
+		a.day = rollup.MustDefine("day", window.Every(oneDay), measures(), rollup.Options{From: "hour", Span: 10 * oneDay})
+		a.events = rollup.MustDefine("events", window.Every(time.Hour), measures(), rollup.Options{Mode: rollup.ByMessage, Span: 2 * oneDay})
+		a.schema = tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{
+			Retention:  gc.Class{Name: "d90", Policy: gc.MaxAge(90 * oneDay)},
+			Classes:    []gc.Class{{Name: "d30", Policy: gc.MaxAge(30 * oneDay)}},
+			RollupAges: map[string]time.Duration{"d30": 60 * 365 * oneDay},
+			Rollups:    []tsdb.Rollup{a.hour, a.day, a.events},
+		})
+		a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Clock: a.Now}, a.schema)
+		a.assign(t, acme, "d30")
+		var err error
+		if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.Of(a.schema)); err != nil {
+			t.Fatal(err)
+		}
+		a.fill(t, 5)
+		before := a.count(t, acme)
+		a.now = a.now.Add(26 * time.Hour)
+		if p := a.pass(t); p.Trimmed != 0 || a.count(t, acme) != before || before[2] == 0 {
+			t.Errorf("trimmed %d; %v buckets, want %v", p.Trimmed, a.count(t, acme), before)
+		}
+	})
+}

@@ -123,6 +123,9 @@ func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, ne
 		return 0, next, err
 	}
 	oldest := l.oldest(now)
+	if oldest <= 0 { // an age that reaches before 1970; a range that ends at 0 would have no end
+		return 0, next, nil
+	}
 	cutoff := bigtable.Timestamp(oldest * 1000)
 	filter := bigtable.ChainFilters(
 		bigtable.FamilyFilter(regexp.QuoteMeta(l.entry.Class.Name)+`\.[snxc]`),
