@@ -86,9 +86,6 @@ func (s *Spool) rewrite() error {
 		s.fail(err)
 		s.mu.Unlock()
 	}
-	if err == nil {
-		s.stale = 0
-	}
 	return err
 }
 

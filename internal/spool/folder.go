@@ -78,7 +78,6 @@ func (s *Spool) load(lock *os.File) error {
 		}
 	}
 	if s.o.shrinks(found.size, found.used) {
-		s.stale = 0
 		s.journal, err = compact(s.path, s.o, s.state)
 		if s.journal != nil {
 			return nil // With an error it is the old file, which is as good.

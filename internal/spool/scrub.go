@@ -36,7 +36,11 @@ func (s *Spool) scrub() error {
 			return err
 		}
 	}
-	return s.rewrite()
+	err := s.rewrite()
+	if err == nil {
+		s.stale = 0
+	}
+	return err
 }
 
 // planScrub decides on a commit that removes what is done from blocks in which other records are left, from a sequence number on.
@@ -44,8 +48,8 @@ func (s *Spool) scrub() error {
 func (s *Spool) planScrub(from uint64) (w *work, next uint64, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.writing = true
 	w = s.newWork(nil)
+	defer func() { s.writing = len(w.sources) > 0 }()
 	size := 0
 	for _, b := range s.index.list[s.index.at(from):] {
 		if size >= batchBytes {
