@@ -54,6 +54,9 @@ func Folder(dir string) error {
 	case !info.IsDir():
 		return refuse(dir, "is not a folder")
 	}
+	if err := holdsNoLink(dir); err != nil {
+		return err
+	}
 	if err := tightenFolder(dir, info); err != nil {
 		return err
 	}
@@ -70,6 +73,24 @@ func Folder(dir string) error {
 		}
 	}
 	return nil
+}
+
+// holdsNoLink refuses a folder that holds a link, before anything in it is changed.
+func holdsNoLink(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Type()&fs.ModeSymlink != 0 {
+			return refuseLink(filepath.Join(dir, entry.Name()))
+		}
+	}
+	return nil
+}
+
+func refuseLink(name string) error {
+	return refuse(name, "is a symbolic link; allowed are files and folders")
 }
 
 // makeFolder makes a folder, and its name durable.
@@ -120,7 +141,7 @@ func tighten(name string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return refuse(name, "is a symbolic link; allowed are files and folders")
+		return refuseLink(name)
 	}
 	return chmod(name, info)
 }
