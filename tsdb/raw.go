@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/catalog"
@@ -21,6 +22,7 @@ type raw struct {
 	d      *dataset
 	points rowkey.Space
 	heads  rowkey.Space
+	mu     sync.Mutex
 	as     map[[2]string]*dataset // the dataset that writes a class and a tag
 }
 
@@ -33,6 +35,7 @@ func (s *Store) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) 
 	if err != nil {
 		return nil, err
 	}
+	space = d.beside(space)
 	r := &raw{store: s, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset{}}
 	return r, r.admit(ctx)
 }
@@ -111,6 +114,8 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 // a merging dataset in a tag that cannot be merged are written where there is none.
 func (r *raw) writer(class, tag string) (*dataset, error) {
 	key := [2]string{class, tag}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if d := r.as[key]; d != nil {
 		return d, nil
 	}

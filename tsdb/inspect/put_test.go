@@ -1,0 +1,50 @@
+package inspect_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestPutsAtOnce: a view is used by many at once.
+func TestPutsAtOnce(t *testing.T) {
+	s := define(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	v, err := inspect.Open(t.Context(), store, acme, "readings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			e := tsdb.NewEntity("a", fmt.Sprint(i))
+			if err := v.Put(t.Context(), inspect.Point{Entity: e, Time: start, Class: "keep", Tag: "json", Payload: []byte(`{}`)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestPutOfALongEntity: an entity whose rows of rollups would be too long is refused as a repository refuses it, and nothing is stored.
+func TestPutOfALongEntity(t *testing.T) {
+	s := define(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	v, err := inspect.Open(t.Context(), store, acme, "readings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := tsdb.NewEntity("a", strings.Repeat("x", 4096-len("acme#readings#a##")-19))
+	if err := s.For(store, acme).Put(t.Context(), e, start, reading{1}); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Fatalf("repository: %v", err)
+	}
+	if err := v.Put(t.Context(), inspect.Point{Entity: e, Time: start, Class: "keep", Tag: "json", Payload: []byte(`{}`)}); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("view: %v", err)
+	}
+}
