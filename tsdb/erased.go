@@ -63,9 +63,16 @@ func (e *erasures) admit(ctx context.Context, id tenant.ID) error {
 	return nil
 }
 
-// glance is admit for what is looked at again when it is sent: it goes by what is known, if anything, and waits for nothing.
-func (e *erasures) glance(id tenant.ID) error {
+// glance is admit for what is looked at again when it is sent: it goes by what is known, if anything. Only where that is too
+// old it waits, as admit does: a point of a tenant that was readmitted meanwhile would be taken for one from before its erasure.
+func (e *erasures) glance(ctx context.Context, id tenant.ID) error {
 	m := e.glimpse()
+	if m != nil && e.age.Load() == keptStale {
+		var err error
+		if m, err = e.marks(ctx); err != nil {
+			return err
+		}
+	}
 	if m != nil && len(m.tenants) > 0 && m.covers(id.String(), e.clock()) {
 		return fmt.Errorf("%w: tenant %s", ErrErased, id)
 	}

@@ -148,7 +148,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 	if err := s.repo.allowed(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.repo.store.erased.glance(s.repo.tenant); err != nil {
+	if err := s.repo.store.erased.glance(ctx, s.repo.tenant); err != nil {
 		return nil, err
 	}
 	if err := s.writer.admit(); err != nil {

@@ -218,3 +218,39 @@ func openSpool(t testing.TB, dir string) *spool.Spool {
 	}
 	return s
 }
+
+// TestIdleStoreLearnsOfReadmission: a store that was idle while a tenant was erased and readmitted takes a point of it for what
+// it is: one of the new life.
+func TestIdleStoreLearnsOfReadmission(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, store, conn, table := open(t, tsdbtest.Options{})
+		other := second(t, conn, tsdb.Options{})
+		w := newWriter(t, other, t.TempDir())
+		if err := f.readings.For(other, tenant.MustParse("other")).Via(w).Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		if _, err := tenants.Erase(t.Context(), store, acme, quick); err != nil {
+			t.Fatal(err)
+		}
+		if err := tenants.Readmit(t.Context(), store, acme); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		if err := f.readings.For(other, acme).Via(w).Put(t.Context(), tsdb.NewEntity("new", "life"), start, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(dump(t, table, of("acme"))); n != 1 || w.Stats().Journal.Erased != 0 {
+			t.Errorf("%d rows of the new life, %d points dropped", n, w.Stats().Journal.Erased)
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
