@@ -121,7 +121,8 @@ func (rm *removal) look(ctx context.Context, entry *catalog.Entry) error {
 
 // begin takes over the removal that has begun, or begins one: where it is possible, it writes the mark.
 func (rm *removal) begin(ctx context.Context, entry *catalog.Entry) error {
-	anew := rm.rec.State == "" || rm.rec.State == Readmitted
+	// A part that has been removed may be in use again, if whoever removed it ended before the record was deleted.
+	anew := rm.rec.State == "" || rm.rec.State == Readmitted || rm.rec.State == Erased && !rm.deletes() && rm.known(entry)
 	if anew {
 		rm.fresh()
 		if err := rm.aim(ctx, entry); err != nil {
@@ -147,6 +148,7 @@ func (rm *removal) begin(ctx context.Context, entry *catalog.Entry) error {
 	if rm.rec.State == Erased {
 		rm.rec.State = Verifying // again
 	}
+	rm.rec.Unexpired = rm.rec.Unexpired || rm.opts.Unexpired
 	rm.rec.Run = rand.Text()
 	if !rm.deletes() {
 		if err := rm.save(ctx, nil); err != nil {
@@ -273,6 +275,10 @@ func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
 	}
 	switch {
 	case rm.part.Dataset == "":
+		// A dataset may have come to use the class during the walks. Nothing keeps an Ensure out from here on.
+		if err := rm.stillPossible(ctx, entry); err != nil {
+			return err
+		}
 		if err := rm.dropFamilies(ctx); err != nil {
 			return err
 		}
