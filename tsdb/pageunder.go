@@ -114,7 +114,7 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 }
 
 // placeUnder returns the path of the entity at which a cursor stands. It is one below the prefix of the scope, whatever the
-// cursor says: a forged one cannot lead out of it.
+// cursor says: a forged one cannot lead out of it. Its parts may be of other kinds, as those of stored entities may.
 func (r *Repository[T]) placeUnder(scope cursor.Scope, text string) (string, error) {
 	place, err := r.store.cursors.Read(scope, text)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Repository[T]) placeUnder(scope cursor.Scope, text string) (string, err
 	}
 	path := string(place)
 	below := scope.Path == "" || strings.HasPrefix(path, scope.Path+"#")
-	if !below || r.space.CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
+	if !below || r.space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
 		return "", invalid.New(ErrCursor, "cursor", "outside of the query", "the one that came with a page of the same tenant, dataset and prefix")
 	}
 	return path, nil
