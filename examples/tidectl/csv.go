@@ -13,7 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
-// csvWriter makes CSV, as RFC 4180 has it, of the export of one dataset. The columns are the key fields, by name, then time, class,
+// csvWriter makes CSV of the export of one dataset, as RFC 4180 has it, except that lines end with \n alone: package csv
+// would change values with line ends in them otherwise. The columns are the key fields, by name, then time, class,
 // tag, json and base64, and where points have an identity their id, whatever is stored: a payload is in the one or in the other.
 type csvWriter struct {
 	out  io.WriteCloser
@@ -23,9 +24,7 @@ type csvWriter struct {
 }
 
 func newCSV(out io.WriteCloser, v *inspect.View) *csvWriter {
-	w := &csvWriter{out: out, rows: csv.NewWriter(out), view: v}
-	w.rows.UseCRLF = true
-	return w
+	return &csvWriter{out: out, rows: csv.NewWriter(out), view: v}
 }
 
 // Write takes some of an export.
@@ -81,8 +80,10 @@ func (w *csvWriter) line(text []byte) error {
 	return nil
 }
 
-// Close writes what is left, and closes the file.
-func (w *csvWriter) Close() error {
+func (w *csvWriter) flush() error {
 	w.rows.Flush()
-	return errors.Join(w.rows.Error(), w.out.Close())
+	return w.rows.Error()
 }
+
+// Close writes what is left, and closes the file.
+func (w *csvWriter) Close() error { return errors.Join(w.flush(), w.out.Close()) }

@@ -44,5 +44,8 @@ func readKey(name string) ([]byte, error) {
 	if len(key) > maxKey {
 		return nil, fmt.Errorf("%s holds more than %d bytes, and has to hold a key of at least 32", name, maxKey)
 	}
-	return bytes.TrimRight(key, "\r\n"), nil
+	if line := bytes.TrimSuffix(bytes.TrimSuffix(key, []byte("\n")), []byte("\r")); len(line) >= 32 {
+		return line, nil // a line of text
+	}
+	return key, nil
 }

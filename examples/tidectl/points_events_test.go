@@ -79,7 +79,7 @@ func TestInspectEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil || !strings.HasSuffix(table.String(), ",id\r\nada,2026-05-30T00:00:00Z,keep,json,\"\"\"x\"\"\",,a\r\n") {
+	if err := w.Close(); err != nil || !strings.HasSuffix(table.String(), ",id\nada,2026-05-30T00:00:00Z,keep,json,\"\"\"x\"\"\",,a\n") {
 		t.Errorf("as CSV: %q, %v", &table, err)
 	}
 }

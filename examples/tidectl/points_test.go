@@ -152,14 +152,14 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil || len(rows) != 4 || strings.Join(rows[0], " ") != "site device time class tag json base64" || !strings.Contains(string(text), "\r\n") {
+	if err != nil || len(rows) != 4 || strings.Join(rows[0], " ") != "site device time class tag json base64" || strings.Contains(string(text), "\r") {
 		t.Fatalf("the file holds %q, %v", text, err)
 	}
 	if got := rows[2]; got[0] != "berlin, ost" || got[1] != "7" || got[2] != "2026-05-28T20:26:41Z" || got[5] != `{"note":"a, \"b\"\nc"}` || got[6] != "" {
 		t.Errorf("a row is %q", got)
 	}
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--dataset", "temps", "--format", "csv", "--file", "-")
-	if want(t, 0, err, "export as CSV"); !strings.HasPrefix(out, "device,time,class,tag,json,base64\r\nroof,2026-05-28T20:26:42Z,") || strings.Count(out, "\r\n") != 4 {
+	if want(t, 0, err, "export as CSV"); !strings.HasPrefix(out, "device,time,class,tag,json,base64\nroof,2026-05-28T20:26:42Z,") || strings.Count(out, "\n") != 4 {
 		t.Errorf("standard output has %q", out)
 	}
 	for _, args := range []string{"--format csv", "--format csv --dataset notes --dataset temps", "--format xml", "--format csv --dataset notes --continue"} {

@@ -102,9 +102,14 @@ func (a *app) tenantsExport() *cli.Command {
 // finish closes a file, and where it is complete makes it and its name durable first: an export that is reported as done survives a
 // crash of the machine.
 func finish(w io.Closer, name string, failed error) error {
+	var flushed error
+	if c, ok := w.(*csvWriter); ok {
+		flushed = c.flush()
+		w = c.out
+	}
 	f, ok := w.(*os.File)
-	if !ok || failed != nil {
-		return w.Close()
+	if !ok || failed != nil || flushed != nil {
+		return errors.Join(flushed, w.Close())
 	}
 	err := errors.Join(f.Sync(), f.Close())
 	if err != nil || runtime.GOOS == "windows" { // a folder cannot be synced there
