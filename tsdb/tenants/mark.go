@@ -219,7 +219,8 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 
 // Readmit lifts the mark of a tenant whose erasure has ended; ReadmitEntity lifts that of an entity. Stores take its points again
 // within tsdb.ErasedWithin. What was written before the erasure does not come back: journals drop what they still hold of that,
-// whenever they are opened. They also drop what a program took that could not read the table from before the erasure on. Its error
+// whenever they are opened. They also drop what a program took that could not read the table from before the erasure on. One case
+// is not covered: what a program took before it had ever read the table's marks counts as new. Its error
 // matches ErrErasing where the erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
