@@ -63,8 +63,9 @@ func (e *erasures) admit(ctx context.Context, id tenant.ID) error {
 	return nil
 }
 
-// glance is admit for what is looked at again when it is sent: it goes by what is known, if anything. Only where that is too
-// old it waits, as admit does: a point of a tenant that was readmitted meanwhile would be taken for one from before its erasure.
+// glance is admit for a point that is checked again when it is sent. It uses the marks in memory, if there are any, and reads
+// none. If they are too old it waits, as admit does: the tenant may have been erased and readmitted since, and the point would
+// count as written before the erasure.
 func (e *erasures) glance(ctx context.Context, id tenant.ID) error {
 	m := e.glimpse()
 	if m != nil && e.age.Load() == keptStale {

@@ -69,29 +69,48 @@ var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 ten
 // Assignments returns the assignments of all tenants that have one; equal ones share their memory. One that does not decode is
 // left out, so that it holds up nobody else: that tenant's points are in the default class. An error is the last pair.
 func Assignments(ctx context.Context, t *bt.Table) iter.Seq2[TenantAssignment, error] {
-	rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
-	return readAssignments(ctx, t, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
+	return assignmentsIn(profiles(ctx, t, columnAssigned))
 }
 
 // AssignmentsOf is Assignments for some tenants.
 func AssignmentsOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[TenantAssignment, error] {
+	return assignmentsIn(profilesOf(ctx, t, names, columnAssigned))
+}
+
+// profiles returns the rows of all tenants' profiles that have a column, with that column. An error is the last pair.
+func profiles(ctx context.Context, t *bt.Table, column string) iter.Seq2[bigtable.Row, error] {
+	rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
+	return readProfiles(ctx, t, column, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
+}
+
+// profilesOf is profiles for some tenants.
+func profilesOf(ctx context.Context, t *bt.Table, names []string, column string) iter.Seq2[bigtable.Row, error] {
 	keys := make(bigtable.RowList, len(names))
 	for i, name := range names {
 		keys[i] = rowkey.ProfileRows + name
 	}
-	return readAssignments(ctx, t, keys, func(key string) bool { return slices.Contains(keys, key) })
+	return readProfiles(ctx, t, column, keys, func(key string) bool { return slices.Contains(keys, key) })
 }
 
-func readAssignments(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[TenantAssignment, error] {
-	return func(yield func(TenantAssignment, error) bool) {
-		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(columnAssigned), bigtable.LatestNFilter(1))
-		seen, n := map[string]*Assignment{}, 0
+func readProfiles(ctx context.Context, t *bt.Table, column string, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[bigtable.Row, error] {
+	return func(yield func(bigtable.Row, error) bool) {
+		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(column), bigtable.LatestNFilter(1))
 		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
-			switch {
-			case err != nil:
-			case !asked(row.Key()):
+			if err == nil && !asked(row.Key()) {
 				err = bt.ErrForeignRow
-			case n == MostAssignments:
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func assignmentsIn(rows iter.Seq2[bigtable.Row, error]) iter.Seq2[TenantAssignment, error] {
+	return func(yield func(TenantAssignment, error) bool) {
+		seen, n := map[string]*Assignment{}, 0
+		for row, err := range rows {
+			if err == nil && n == MostAssignments {
 				err = errManyAssignments
 			}
 			if err != nil {

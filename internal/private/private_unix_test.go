@@ -172,3 +172,19 @@ func link(t *testing.T, to, name string) {
 		t.Fatal(err)
 	}
 }
+
+// TestRefusedFolderKeepsItsRights: a folder that is refused for a link in it is left as it was, with all that it holds.
+func TestRefusedFolderKeepsItsRights(t *testing.T) {
+	noUmask(t)
+	dir := folder(t, filepath.Join(t.TempDir(), "data"), 0o755)
+	sub := folder(t, filepath.Join(dir, "a"), 0o755)
+	link(t, sub, filepath.Join(dir, "b"))
+	if err := private.Folder(dir); err == nil {
+		t.Error("a folder with a link is not refused")
+	}
+	for _, name := range []string{dir, sub} {
+		if got := modeOf(t, name); got != 0o755 {
+			t.Errorf("%s has mode %#o", name, got)
+		}
+	}
+}

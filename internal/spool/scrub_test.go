@@ -149,19 +149,24 @@ func TestScrubWithoutItsCopy(t *testing.T) {
 // left, until it is scrubbed.
 func TestScrubAfterAShrink(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, spool.Shrinking(spool.Options{NoSync: true}, 8<<20))
-	left := deliverHalf(t, s)
-	time.Sleep(600 * time.Millisecond) // what is done is noted in the file by then; the test shows nothing where it is not
-	var large []uint64
-	for range 40 {
-		large = append(large, appendAll(t, s, strings.Repeat("x", 1<<20)))
-	}
-	s.Done(large...)
-	for _, text := range []string{"more", "and more"} {
-		left = append(left, fmt.Sprintf("%d:%s", appendAll(t, s, text), text))
-	}
-	if err := s.Scrub(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	checkScrubbed(t, s, dir, left)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, dir, spool.Shrinking(spool.Options{NoSync: true}, 8<<20))
+		left := deliverHalf(t, s)
+		time.Sleep(time.Second) // what is done is noted in the file by then
+		var large []uint64
+		for range 40 {
+			large = append(large, appendAll(t, s, strings.Repeat("x", 1<<20)))
+		}
+		s.Done(large...)
+		for _, text := range []string{"more", "and more"} {
+			left = append(left, fmt.Sprintf("%d:%s", appendAll(t, s, text), text))
+		}
+		if err := s.Scrub(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkScrubbed(t, s, dir, left)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -88,8 +88,8 @@ func (p Part) key() string {
 	return rowkey.RemovalRows + p.Dataset + "#rollup." + p.Rollup
 }
 
-// RemoveOptions are what a removal may decide. The zero value is good, and removes nothing of a class, tag or rollup that a
-// reader could still see.
+// RemoveOptions are what a removal may decide. The zero value is good. A removal that it begins takes nothing of a class, tag or
+// rollup that a reader could still see; one that it goes on with takes what that one was begun to take.
 type RemoveOptions struct {
 	// DryRun counts what would go, and changes nothing.
 	DryRun bool

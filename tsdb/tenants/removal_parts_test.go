@@ -277,6 +277,11 @@ func TestAPartComesIntoUse(t *testing.T) {
 		if err := a.store.Verify(t.Context(), a.full); err != nil {
 			t.Errorf("written while %s: %v", at, err)
 		}
+		if at == tenants.Marked { // nothing was changed: the class is not retired either
+			if err := tenants.Release(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "old"}); !errors.Is(err, tsdb.ErrNotFound) {
+				t.Errorf("the class is retired after a removal that was impossible: release ends with %v", err)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,6 +25,7 @@ type removalRecord struct {
 	Deleted   int64         `json:"deleted"`
 	Settle    time.Duration `json:"settle"`
 	Unexpired bool          `json:"unexpired"`
+	Retires   bool          `json:"retires"` // the part was not retired before
 }
 
 // removal is one call that goes on with a removal, from wherever that is.
@@ -137,6 +139,7 @@ func (rm *removal) begin(ctx context.Context, entry *catalog.Entry) error {
 		rm.fresh()
 		rm.rec.Settle = rm.defaultSettle()
 		rm.rec.State, rm.rec.Started = Marked, rm.now()
+		rm.rec.Retires = rm.part.Dataset != "" && !rm.deletes() && !entry.IsRetired(rm.part.entry())
 	}
 	switch {
 	case rm.opts.Settle == 0 || rm.opts.Settle == rm.rec.Settle:
@@ -196,6 +199,11 @@ func (rm *removal) stillPossible(ctx context.Context, entry *catalog.Entry) (err
 	}
 	if rm.rec.Impossible, err = rm.reasons(ctx, entry); err != nil || len(rm.rec.Impossible) == 0 {
 		return err
+	}
+	if rm.rec.Retires {
+		if err := rm.releasePart(ctx); err != nil && !errors.Is(err, tsdb.ErrNotFound) {
+			return err
+		}
 	}
 	if err := rm.forget(ctx); err != nil {
 		return err
