@@ -17,7 +17,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -100,7 +100,7 @@ type contextKey struct{}
 // tenant to tenant; at the edge, where a request must not change hands, use Bind. A nil ctx
 // counts as one that has ended.
 func NewContext(ctx context.Context, id ID) context.Context {
-	return context.WithValue(cause.Given(ctx), contextKey{}, id)
+	return context.WithValue(ctxerr.Given(ctx), contextKey{}, id)
 }
 
 // FromContext returns the tenant that NewContext put into ctx, and whether there is one.

@@ -3,12 +3,12 @@ package tsdb
 import (
 	"context"
 
-	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/spool"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 )
 
 // add puts an event into the writer's journal, for package rollup. It waits for that if told is nil, and else calls told with
@@ -77,7 +77,7 @@ func (j *journal) addedTo(ev inside.Event) (*added, error) {
 }
 
 // sendEvents adds events to the rows of rollups, each with those that it brings with it.
-func (d delivery) sendEvents(ctx context.Context, rows *bt.Table, items []*ingest.Item) []bt.Outcome {
+func (d delivery) sendEvents(ctx context.Context, rows *bt.Table, items []*buffer.Item) []bt.Outcome {
 	outs := make([]bt.Outcome, len(items))
 	rows.ByRow(ctx, len(items), insertWidth, func(i int) string { return items[i].Key }, func(ctx context.Context, i int) {
 		outs[i] = d.sendEvent(ctx, rows, items[i])
@@ -86,7 +86,7 @@ func (d delivery) sendEvents(ctx context.Context, rows *bt.Table, items []*inges
 }
 
 // sendEvent adds an event, and those that it brings with it, to their row. Runs of one description go together.
-func (d delivery) sendEvent(ctx context.Context, rows *bt.Table, it *ingest.Item) bt.Outcome {
+func (d delivery) sendEvent(ctx context.Context, rows *bt.Table, it *buffer.Item) bt.Outcome {
 	if refused := it.Work.(*pending).event.refused; refused != nil {
 		return *refused
 	}
@@ -95,7 +95,7 @@ func (d delivery) sendEvent(ctx context.Context, rows *bt.Table, it *ingest.Item
 		all = append(all, c.Work.(*pending))
 	}
 	all = append(all, it.Work.(*pending))
-	s := addition.Streamed{Key: it.Key, Stream: d.journal.spool.Stream(), Doubt: it.Track.Outcome().State == bt.Unknown}
+	s := rollupadd.Streamed{Key: it.Key, Stream: d.journal.spool.Stream(), Doubt: it.Track.Outcome().State == bt.Unknown}
 	out := bt.Outcome{State: bt.Stored}
 	for len(all) > 0 && out.State == bt.Stored {
 		run := 1
@@ -120,7 +120,7 @@ func (d delivery) sendEvent(ctx context.Context, rows *bt.Table, it *ingest.Item
 
 // lay makes dead letters of an event that was refused and of those that went with it, before their row is free again: once
 // the row holds later ones of the stream, they would pass for ones that it holds. It reports whether that is done; where it is not, it may be on disk all the same, and so the event must not be sent again.
-func (d delivery) lay(it *ingest.Item, out bt.Outcome) bool {
+func (d delivery) lay(it *buffer.Item, out bt.Outcome) bool {
 	it.Work.(*pending).event.refused = &out
 	var dead []spool.Dead
 	add := func(p *pending) {

@@ -6,19 +6,19 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // added is a rollup to which events are added through a journal, without its Go type.
 type added struct {
 	addedEntry
-	shape *addition.Shape
+	shape *rollupadd.Shape
 	text  string // the entry as a journal holds it
 }
 
@@ -34,7 +34,7 @@ type addedEntry struct {
 type event struct {
 	to    *added
 	path  string
-	event addition.Event
+	event rollupadd.Event
 	done  bool // it is in its row, though others that went with it were refused
 	// refused is how it ended, and those that it brought with it, before that was on disk.
 	refused *bt.Outcome
@@ -56,7 +56,7 @@ func describedAdded(e addedEntry) (*added, error) {
 	if e.Rollup.Kind != catalog.ByStream {
 		return nil, invalid.New(ErrInvalid, "kind", invalid.Quote(e.Rollup.Kind), catalog.ByStream)
 	}
-	shape, err := addition.NewShape(&e.Rollup)
+	shape, err := rollupadd.NewShape(&e.Rollup)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func describedAdded(e addedEntry) (*added, error) {
 }
 
 // newEvent returns an event for the writer's buffer.
-func newEvent(id tenant.ID, to *added, path string, e addition.Event, told func(Outcome)) (*pending, error) {
+func newEvent(id tenant.ID, to *added, path string, e rollupadd.Event, told func(Outcome)) (*pending, error) {
 	if err := to.shape.Check(e); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func newEvent(id tenant.ID, to *added, path string, e addition.Event, told func(
 		return nil, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
 	}
 	p := &pending{told: told, event: &event{to: to, path: path, event: e}}
-	p.item = ingest.Item{
+	p.item = buffer.Item{
 		Tenant:    id.String(),
 		Key:       key,
 		Bytes:     len(key) + len(path) + 16*len(e.Numbers) + overhead,
@@ -111,7 +111,7 @@ func appendEventRecord(dst []byte, number uint64, g generation, tenant string, e
 	dst = append(dst, tenant...)
 	dst = binary.AppendUvarint(dst, uint64(len(ev.path)))
 	dst = append(dst, ev.path...)
-	return addition.AppendEvent(dst, ev.event)
+	return rollupadd.AppendEvent(dst, ev.event)
 }
 
 // parseEventRecord reads the record of an event of a rollup, behind the generation.

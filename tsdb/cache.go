@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
 // CacheOptions are what the last-value cache of a store may hold: the newest points of entities, for the calls that take a

@@ -3,7 +3,7 @@ package tsdb
 import (
 	"fmt"
 
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // checkKeys asks the schema's CheckKeys about each part of the path of an entity, which has passed CheckPath.

@@ -11,7 +11,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -66,7 +66,7 @@ func (s *Store) arriving(d *dataset, id tenant.ID) *dataset {
 
 // classed gives each item the class that its tenant is in now. It reports false where nothing can be sent, as the classes
 // cannot be read; the report then says what that means.
-func (d delivery) classed(ctx context.Context, items []*ingest.Item, r *ingest.Report) bool {
+func (d delivery) classed(ctx context.Context, items []*buffer.Item, r *buffer.Report) bool {
 	if !slices.ContainsFunc(items, chooses) {
 		return true
 	}
@@ -89,7 +89,7 @@ func (d delivery) classed(ctx context.Context, items []*ingest.Item, r *ingest.R
 }
 
 // chooses reports whether an item is a point of a dataset with classes to choose from.
-func chooses(it *ingest.Item) bool {
+func chooses(it *buffer.Item) bool {
 	p := it.Work.(*pending)
 	return p.event == nil && p.write.d.choices != nil
 }

@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/clock"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // ErrClock: the store's clock is ahead of the time that has passed, or of the service's clock, by more than 10 seconds. What
@@ -54,7 +54,7 @@ func (c *serviceClock) compare(ctx context.Context, s *Store) error {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
 	case <-ctx.Done():
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	_, err := s.time.Now()
 	if err == nil && !c.asked.IsZero() && time.Since(c.asked) < clockDue {

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -34,7 +34,7 @@ type DeadLetter struct {
 // DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page: letters that are
 // retried or dropped while it runs may or may not show. An error is the last pair; without a journal it is ErrInvalid.
 func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
-	ctx = cause.Given(ctx)
+	ctx = ctxerr.Given(ctx)
 	return func(yield func(DeadLetter, error) bool) {
 		if err := w.admitJournal(); err != nil {
 			yield(DeadLetter{}, err)
@@ -61,7 +61,7 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 // of the IDs there were. They do not wait for room.
 func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if ctx == nil {
-		return 0, cause.Of(ctx)
+		return 0, ctxerr.Of(ctx)
 	}
 	if err := w.admitJournal(); err != nil {
 		return 0, err
@@ -87,7 +87,7 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 // minute after something of it was erased; and when it is closed with at most 8 MiB left.
 func (w *Writer) ScrubJournal(ctx context.Context) error {
 	if ctx == nil {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	if err := w.admitJournal(); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (w *Writer) ScrubJournal(ctx context.Context) error {
 // DropDeadLetters removes dead letters for good, and returns how many of the IDs there were.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if ctx == nil {
-		return 0, cause.Of(ctx)
+		return 0, ctxerr.Of(ctx)
 	}
 	if err := w.admitJournal(); err != nil {
 		return 0, err

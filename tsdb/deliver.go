@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -22,8 +22,8 @@ type delivery struct {
 	journal *journal // nil for none
 }
 
-// Send implements ingest.Sender.
-func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report {
+// Send implements buffer.Sender.
+func (d delivery) Send(ctx context.Context, items []*buffer.Item) buffer.Report {
 	ctx, op := d.store.watch.Begin(ctx, telemetry.Deliver, subjectOf(items))
 	r := d.send(ctx, items)
 	if op != nil {
@@ -32,7 +32,7 @@ func (d delivery) Send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	return r
 }
 
-func (d delivery) send(ctx context.Context, items []*ingest.Item) ingest.Report {
+func (d delivery) send(ctx context.Context, items []*buffer.Item) buffer.Report {
 	if err := d.store.admit(); err != nil { // closed before its writer
 		return reject(items, fmt.Errorf("%w: %w", ErrWriterClosed, err))
 	}
@@ -79,11 +79,11 @@ func (d delivery) send(ctx context.Context, items []*ingest.Item) ingest.Report 
 	return r
 }
 
-func reject(items []*ingest.Item, err error) ingest.Report {
+func reject(items []*buffer.Item, err error) buffer.Report {
 	for _, it := range items {
 		it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
 	}
-	return ingest.Report{}
+	return buffer.Report{}
 }
 
 // waits reports whether a point that outlives the process is sent again after an attempt that ended so. What a client without
@@ -93,14 +93,14 @@ func (d delivery) waits(err error, doubt bool) bool {
 }
 
 // alone makes an attempt at each of several writes that depend on what their rows hold: points and events side by side.
-func (d delivery) alone(ctx context.Context, rows *bt.Table, items []*ingest.Item) []bt.Outcome {
-	events := func(it *ingest.Item) int {
+func (d delivery) alone(ctx context.Context, rows *bt.Table, items []*buffer.Item) []bt.Outcome {
+	events := func(it *buffer.Item) int {
 		if it.Work.(*pending).event != nil {
 			return 1
 		}
 		return 0
 	}
-	var parts [2][]*ingest.Item
+	var parts [2][]*buffer.Item
 	for _, it := range items {
 		parts[events(it)] = append(parts[events(it)], it)
 	}
@@ -117,7 +117,7 @@ func (d delivery) alone(ctx context.Context, rows *bt.Table, items []*ingest.Ite
 	return all
 }
 
-func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*ingest.Item) []bt.Outcome {
+func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*buffer.Item) []bt.Outcome {
 	if len(items) == 0 {
 		return nil
 	}
@@ -136,9 +136,9 @@ func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*inges
 
 // sendAlone sends writes that depend on what their rows hold, one request each. What a request for one row says of when to
 // try again is about that row.
-func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest.Item) ingest.Report {
+func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.Item) buffer.Report {
 	outs := d.alone(ctx, rows, items)
-	var r ingest.Report
+	var r buffer.Report
 	served := false
 	for i, it := range items {
 		out := outs[i]
@@ -175,14 +175,14 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*ingest
 }
 
 // read takes from how a request ended what the service says of itself.
-func (d delivery) read(r *ingest.Report, err error) {
+func (d delivery) read(r *buffer.Report, err error) {
 	r.Wait = max(r.Wait, bt.Delay(err))
 	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
 }
 
 // judge decides what it means that a request of n items was not served at all, and reports whether to send them again for
 // that.
-func (d delivery) judge(r *ingest.Report, err error, n int) (again bool) {
+func (d delivery) judge(r *buffer.Report, err error, n int) (again bool) {
 	switch {
 	case status.Code(err) == codes.ResourceExhausted:
 		return false

@@ -20,8 +20,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/faultdisk"
 	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"

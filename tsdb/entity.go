@@ -3,7 +3,7 @@ package tsdb
 import (
 	"strings"
 
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // Entity is what is measured: one value for each key field of its schema, in their order. Entities are comparable with ==

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // entriesWithin is how old the catalogue's entries are at most by which rollups are computed, if they can be read. An older one

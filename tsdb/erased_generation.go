@@ -3,8 +3,8 @@ package tsdb
 import (
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // A generation says what was known of erasure marks when a write was taken: how many changes of marks there were, plus 1. Where

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 )
 
 // unerased ends the items that write to erased tenants or entities, and returns the others. It reports false where nothing
 // can be sent, as the marks cannot be read; the report then says what that means.
-func (d delivery) unerased(ctx context.Context, items []*ingest.Item) (rest []*ingest.Item, r ingest.Report, ok bool) {
+func (d delivery) unerased(ctx context.Context, items []*buffer.Item) (rest []*buffer.Item, r buffer.Report, ok bool) {
 	m, err := d.store.erased.marks(ctx)
 	if err != nil {
 		again := d.judge(&r, err, 1)
@@ -37,7 +37,7 @@ func (d delivery) unerased(ctx context.Context, items []*ingest.Item) (rest []*i
 }
 
 // refusal is why nothing is written of an item that the marks cover.
-func (m *marks) refusal(it *ingest.Item, now time.Time) error {
+func (m *marks) refusal(it *buffer.Item, now time.Time) error {
 	if dataset := it.Work.(*pending).dataset(); m.coversDataset(dataset, now) {
 		return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // headFilter passes the k newest visible versions of each column of a head row. The k newest points are among them,
@@ -131,7 +131,7 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 		if s.limit > 0 && visited == s.limit {
 			return nil
 		}
-		if err := cause.Of(ctx); err != nil {
+		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
 		if s.room != nil && !s.room(len(v.item.Value)) {

@@ -8,8 +8,8 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // describedFamilies returns the families that datasets need of which there is no schema, and what each is for.

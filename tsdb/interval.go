@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // Interval is a stretch of time with each end open, closed or unbounded. The zero Interval is all of time. Ends may lie

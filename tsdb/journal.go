@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/cause"
-	"github.com/tidemark-go/tidemark/internal/ingest"
-	"github.com/tidemark-go/tidemark/internal/spool"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -26,9 +26,9 @@ const (
 // journal is the disk under a writer: points come in by offer, are synced in groups, go on to the writer's buffer in the
 // order of the journal, and leave it once the buffer says what became of them.
 type journal struct {
-	buffer *ingest.Buffer
+	buffer *buffer.Buffer
 	spool  *spool.Spool
-	failed func(*ingest.Item, bt.Outcome)
+	failed func(*buffer.Item, bt.Outcome)
 	watch  *telemetry.Writer // nil where nobody watches
 	atOnce int               // records that are read from the disk at once
 
@@ -116,7 +116,7 @@ func openJournal(opts JournalOptions) (*journal, error) {
 }
 
 // start begins the delivery into a buffer.
-func (j *journal) start(b *ingest.Buffer, e *erasures) {
+func (j *journal) start(b *buffer.Buffer, e *erasures) {
 	j.buffer = b
 	j.workers.Go(j.commit)
 	j.workers.Go(j.feedOn)
@@ -158,7 +158,7 @@ func (j *journal) offer(ctx context.Context, p *pending, try bool) error {
 			return ErrBufferFull
 		case !j.fits(p.item.Tenant, p.bytes):
 			j.awaitShare(ctx)
-			if err := cause.Of(ctx); err != nil {
+			if err := ctxerr.Of(ctx); err != nil {
 				j.mu.Unlock()
 				return err
 			}
@@ -182,7 +182,7 @@ func (j *journal) offer(ctx context.Context, p *pending, try bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return cause.Of(ctx)
+			return ctxerr.Of(ctx)
 		}
 		j.mu.Lock()
 	}
@@ -223,13 +223,13 @@ func (j *journal) put(ctx context.Context, p *pending, try bool) Outcome {
 	case <-ctx.Done():
 	}
 	if j.withdraw(p) {
-		return rejected(cause.Of(ctx))
+		return rejected(ctxerr.Of(ctx))
 	}
 	select {
 	case o := <-done:
 		return o
 	default:
-		return Outcome{State: Unknown, Err: cause.Of(ctx)} // it is being synced just now
+		return Outcome{State: Unknown, Err: ctxerr.Of(ctx)} // it is being synced just now
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/spool"
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // flush returns when all points that are in the journal or on their way to it by now have been delivered or refused, and
@@ -52,7 +52,7 @@ func (j *journal) until(ctx context.Context, so func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return cause.Of(ctx)
+			return ctxerr.Of(ctx)
 		case <-j.ctx.Done():
 			return ErrWriterClosed
 		}
@@ -74,7 +74,7 @@ func (j *journal) untilTold(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	case <-j.ctx.Done():
 		return ErrWriterClosed
 	}
@@ -170,7 +170,7 @@ func (j *journal) drain(ctx context.Context) error {
 	select {
 	case <-j.synced:
 	case <-ctx.Done():
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	return j.flush(ctx)
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/spool"
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
 // commit syncs what waits, group by group, and hands it on.

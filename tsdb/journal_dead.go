@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
-	"github.com/tidemark-go/tidemark/internal/spool"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
 // letter is a point that is to become a dead letter.
 type letter struct {
 	dead spool.Dead
-	item *ingest.Item
+	item *buffer.Item
 	out  bt.Outcome
 }
 
@@ -22,7 +22,7 @@ const buryPause = time.Second
 
 // delivered takes a point out of the journal, once it is stored or refused. Anything else was said because the writer is
 // closed: it stays for the next one.
-func (j *journal) delivered(it *ingest.Item, out bt.Outcome) {
+func (j *journal) delivered(it *buffer.Item, out bt.Outcome) {
 	p := it.Work.(*pending)
 	switch {
 	case out.State == bt.Stored, p.event != nil && p.event.done:
@@ -40,7 +40,7 @@ func (j *journal) delivered(it *ingest.Item, out bt.Outcome) {
 }
 
 // condemn queues a point to become a dead letter, and waits while many do.
-func (j *journal) condemn(seq uint64, it *ingest.Item, out bt.Outcome) {
+func (j *journal) condemn(seq uint64, it *buffer.Item, out bt.Outcome) {
 	const most = 1000
 	j.mu.Lock()
 	defer j.mu.Unlock()

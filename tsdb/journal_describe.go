@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // describe returns the number under which the journal describes a dataset, and writes the description where there is none.

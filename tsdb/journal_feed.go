@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/spool"
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
 const (

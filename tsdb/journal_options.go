@@ -3,8 +3,8 @@ package tsdb
 import (
 	"fmt"
 
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/spool"
 )
 
 // JournalOptions are what a writer's journal may decide. The zero value is no journal.

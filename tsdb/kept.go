@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -110,7 +110,7 @@ func (k *kept[T]) read(ctx context.Context) (*T, error) {
 	case <-f.done:
 	case <-late:
 	case <-ctx.Done():
-		return nil, cause.Of(ctx)
+		return nil, ctxerr.Of(ctx)
 	}
 	if v := k.known.Load(); v != nil {
 		return v, nil
@@ -130,7 +130,7 @@ func (k *kept[T]) refresh(ctx context.Context) error {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			return cause.Of(ctx)
+			return ctxerr.Of(ctx)
 		}
 		if f.err != nil {
 			return f.err

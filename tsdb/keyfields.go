@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // KeyFields are the fields that identify an entity, in the order in which they stand in row keys: from the one by which

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // PadUint returns n in decimal with leading zeros, width digits in all, so that parts sort by number. Width is 1 to 20; a

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -187,7 +187,7 @@ func (r *Repository[T]) newestOfOne(ctx context.Context, e Entity, n int, o read
 	}
 	h := History[T]{Entity: e}
 	if ctx.Err() != nil {
-		h.Err = r.store.explain(cause.Of(ctx))
+		h.Err = r.store.explain(ctxerr.Of(ctx))
 		return h
 	}
 	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) (got result, err error) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // A write of a point marks, in the rollups that are derived from points, the slot of time in which the point lies, and so

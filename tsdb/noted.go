@@ -2,8 +2,8 @@ package tsdb
 
 import (
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/lastvalue"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // noted is a call that writes points, as the store's cache is told of it. Whoever makes one tells it of each point before

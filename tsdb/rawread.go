@@ -9,9 +9,9 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 const (
@@ -36,7 +36,7 @@ func (r *raw) Read(ctx context.Context, s inside.Selection, visit func(inside.Po
 	rr := rawRead{raw: r, selection: s, visit: visit}
 	for _, rng := range rr.ranges() {
 		for !rng.Empty() {
-			if err := cause.Of(ctx); err != nil {
+			if err := ctxerr.Of(ctx); err != nil {
 				return err
 			}
 			var err error

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -64,7 +64,7 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 	}
 	if r.recalls(o, 1) {
 		if ctx.Err() != nil {
-			return Point[T]{}, r.store.explain(cause.Of(ctx))
+			return Point[T]{}, r.store.explain(ctxerr.Of(ctx))
 		}
 		c := r.recall(o)
 		if p, err, ok := c.known(e); ok {

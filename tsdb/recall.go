@@ -7,8 +7,8 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
-	"github.com/tidemark-go/tidemark/internal/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
 // recall is one call that takes answers from the store's cache.
@@ -58,7 +58,7 @@ func (c recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 		return Point[T]{Entity: e, Time: bad.Time}, bad
 	}
 	if ctx.Err() != nil && err == context.Cause(ctx) {
-		err = r.store.explain(cause.Of(ctx))
+		err = r.store.explain(ctxerr.Of(ctx))
 	}
 	return Point[T]{}, err
 }
@@ -82,7 +82,7 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 	var unknown []int
 	for i, e := range entities {
 		if ctx.Err() != nil {
-			answer(i, Point[T]{}, r.store.explain(cause.Of(ctx)))
+			answer(i, Point[T]{}, r.store.explain(ctxerr.Of(ctx)))
 		} else if p, err, ok := c.known(e); ok {
 			answer(i, p, err)
 		} else {

@@ -2,7 +2,7 @@ package tsdb
 
 import (
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -19,7 +19,7 @@ func (s *Store) rows(id tenant.ID) *bt.Table {
 }
 
 // rowsOf is rows for the items of one request.
-func (d delivery) rowsOf(items []*ingest.Item) (*bt.Table, error) {
+func (d delivery) rowsOf(items []*buffer.Item) (*bt.Table, error) {
 	id, err := tenant.Parse(items[0].Tenant)
 	if err != nil {
 		return nil, err

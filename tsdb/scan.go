@@ -7,8 +7,8 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // span is what to read of one entity: the points between two times in units, both included.
@@ -39,7 +39,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	h := r.horizon()
 	oldest := max(s.oldest, h.oldest())
 	if oldest > s.newest {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	rng := r.space.Entity(s.entity.path, oldest, s.newest)
 	prefix := rng.Start[:len(rng.Start)-rowkey.ReverseLen]

@@ -8,8 +8,8 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // A skip scan knows where its next request starts only when it has seen the answer to the last, so one scan of a big
@@ -143,7 +143,7 @@ func (f *fan) take(hits []hit) (bool, error) {
 }
 
 // over is the error of a sequence whose time is over.
-func (f *fan) over() error { return f.store.explain(cause.Of(f.ctx)) }
+func (f *fan) over() error { return f.store.explain(ctxerr.Of(f.ctx)) }
 
 // single runs one scan, in the goroutine of the consumer until it proves big, and then in parts: unless few entities are wanted,
 // as most of what parts read ahead would then be wasted.

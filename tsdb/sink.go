@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -125,7 +125,7 @@ func (g *gathering) wait(ctx context.Context) []Outcome {
 	g.gone = true
 	for i := range g.outcomes {
 		if g.outcomes[i].State == 0 {
-			g.outcomes[i] = Outcome{State: Unknown, Err: cause.Of(ctx)}
+			g.outcomes[i] = Outcome{State: Unknown, Err: ctxerr.Of(ctx)}
 		}
 	}
 	return g.outcomes

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -204,7 +204,7 @@ func (r *Repository[T]) begin(ctx context.Context, name telemetry.Name) (context
 // beginMany begins an operation that may be a batch.
 func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
 	if r == nil || r.store == nil || r.schema == nil {
-		return cause.Given(ctx), nil
+		return ctxerr.Given(ctx), nil
 	}
 	return r.store.watch.Begin(ctx, name, telemetry.Subject{Tenant: r.tenant.String(), Dataset: r.schema.name, Batch: n, Batched: batched})
 }
@@ -212,7 +212,7 @@ func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n in
 // begin begins an operation of the store's own.
 func (s *Store) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
 	if s == nil {
-		return cause.Given(ctx), nil
+		return ctxerr.Given(ctx), nil
 	}
 	return s.watch.Begin(ctx, name, telemetry.Subject{})
 }

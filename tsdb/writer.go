@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -31,7 +31,7 @@ import (
 type Writer struct {
 	store  *Store
 	opts   WriterOptions
-	buffer *ingest.Buffer
+	buffer *buffer.Buffer
 
 	journal *journal          // nil for none
 	watch   *telemetry.Writer // nil where nobody watches
@@ -43,11 +43,11 @@ type Writer struct {
 // The errors of a writer, to tell apart with errors.Is.
 var (
 	// ErrBufferFull: the writer's buffer, or the tenant's share of it, has no room.
-	ErrBufferFull = ingest.ErrFull
+	ErrBufferFull = buffer.ErrFull
 	// ErrWriterClosed: the writer is closed, or was closed before it could deliver the point.
-	ErrWriterClosed = ingest.ErrClosed
+	ErrWriterClosed = buffer.ErrClosed
 	// ErrDeliveryTimeout: the point could not be delivered within the writer's DeliveryTimeout.
-	ErrDeliveryTimeout = ingest.ErrTimeout
+	ErrDeliveryTimeout = buffer.ErrTimeout
 )
 
 // NewWriter returns a writer for the store. It runs two goroutines, and one for each request under way, until Writer.Close,
@@ -67,7 +67,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	if opts.Journal.Dir == "" {
 		o.Failed = w.failed
-		w.buffer = ingest.New(delivery{store: s}, o)
+		w.buffer = buffer.New(delivery{store: s}, o)
 		w.watch.Open(w.figures(o))
 		return w, nil
 	}
@@ -77,7 +77,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	o.Delivery, o.Freed = 0, j.freed
 	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
-	w.buffer = ingest.New(delivery{store: s, keep: true, journal: j}, o)
+	w.buffer = buffer.New(delivery{store: s, keep: true, journal: j}, o)
 	w.journal, j.watch = j, w.watch
 	j.start(w.buffer, s.erased)
 	w.watch.Open(w.figures(o))
@@ -88,12 +88,12 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 // error is ctx's. What became of the points is told by PutFunc, PutMany, OnFailure and Stats. It must not be called from a
 // function that the writer calls.
 func (w *Writer) Flush(ctx context.Context) error {
-	ctx = cause.Given(ctx)
+	ctx = ctxerr.Given(ctx)
 	if err := w.admit(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	if w.journal != nil {
 		return w.journal.flush(ctx)
@@ -111,7 +111,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 // With a journal nothing is lost: where ctx ends before all is delivered, the error matches ErrKept and says how many points
 // are left for the next writer. Dead letters are no error of it; Stats counts them.
 func (w *Writer) Close(ctx context.Context) error {
-	ctx = cause.Given(ctx)
+	ctx = ctxerr.Given(ctx)
 	if w == nil || w.buffer == nil {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
 	}
@@ -197,7 +197,7 @@ func (w *Writer) admit() error {
 
 // pending is a point on its way through a writer.
 type pending struct {
-	item  ingest.Item
+	item  buffer.Item
 	write write
 	told  func(Outcome) // nil where nobody waits for it
 	event *event        // in the place of write, where it is no point but an event for a rollup
@@ -237,7 +237,7 @@ const overhead = 384
 
 func newPending(id tenant.ID, w write, told func(Outcome)) *pending {
 	p := &pending{write: w, told: told}
-	p.item = ingest.Item{
+	p.item = buffer.Item{
 		Tenant:    id.String(),
 		Key:       w.key,
 		Bytes:     w.size() + overhead,
@@ -252,7 +252,7 @@ func newPending(id tenant.ID, w write, told func(Outcome)) *pending {
 }
 
 // tell tells whoever waits for a point how it ended.
-func tell(it *ingest.Item, out bt.Outcome) {
+func tell(it *buffer.Item, out bt.Outcome) {
 	p := it.Work.(*pending)
 	p.told(p.outcome(out))
 }
@@ -304,7 +304,7 @@ func (e *UndeliveredError) Unwrap() []error {
 }
 
 // failed notes a point that ended without being stored.
-func (w *Writer) failed(it *ingest.Item, out bt.Outcome) {
+func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 	p := it.Work.(*pending)
 	u := p.undelivered(out)
 	w.watch.Lost(u.Dataset, u.Tenant.String(), out.Err)
@@ -337,7 +337,7 @@ func (p *pending) undelivered(out bt.Outcome) Undelivered {
 // offer takes a point whose told is called when it has ended.
 func (w *Writer) offer(ctx context.Context, p *pending) error {
 	if ctx == nil {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	p.generation = w.store.erased.generation(p)
 	tenant, bytes := p.weight()
@@ -356,7 +356,7 @@ func (w *Writer) offer(ctx context.Context, p *pending) error {
 // take takes a point that nobody waits for; with try it does not wait for room.
 func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
 	if ctx == nil {
-		return rejected(cause.Of(ctx)).err()
+		return rejected(ctxerr.Of(ctx)).err()
 	}
 	p.generation = w.store.erased.generation(p)
 	tenant, bytes := p.weight()

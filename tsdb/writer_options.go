@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -81,8 +81,8 @@ const leastBuffer = 16 << 20
 // aloneBatch is how many conditional writes are taken at once, and sent one by one, insertWidth at a time.
 const aloneBatch = 4 * insertWidth
 
-func (o WriterOptions) buffer(request time.Duration) ingest.Options {
-	return ingest.Options{
+func (o WriterOptions) buffer(request time.Duration) buffer.Options {
+	return buffer.Options{
 		BatchEntries:   cmp.Or(o.BatchPoints, 1000),
 		BatchBytes:     cmp.Or(o.BatchBytes, 4<<20),
 		BatchMutations: bt.MaxMutations,

@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/ingest"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // figures returns what the writer's metrics are read from.
-func (w *Writer) figures(o ingest.Options) func() telemetry.WriterFigures {
+func (w *Writer) figures(o buffer.Options) func() telemetry.WriterFigures {
 	return func() telemetry.WriterFigures {
 		s := w.Stats()
 		return telemetry.WriterFigures{
@@ -25,13 +25,13 @@ func (w *Writer) figures(o ingest.Options) func() telemetry.WriterFigures {
 }
 
 // sends tells of a request.
-func (w *Writer) sends(s ingest.Sending) {
+func (w *Writer) sends(s buffer.Sending) {
 	w.watch.Sends(context.Background(), telemetry.Batch{Points: s.Items, Wait: s.Wait, Reason: string(s.Reason)})
 }
 
 // subjectOf returns what a batch is about: its tenant and its dataset where there is one of each. The items are in the order
 // of their rows, and so of both.
-func subjectOf(items []*ingest.Item) telemetry.Subject {
+func subjectOf(items []*buffer.Item) telemetry.Subject {
 	s := telemetry.Subject{Batch: len(items), Batched: true}
 	first, last := items[0], items[len(items)-1]
 	if first.Tenant == last.Tenant {
@@ -43,7 +43,7 @@ func subjectOf(items []*ingest.Item) telemetry.Subject {
 	return s
 }
 
-func datasetOf(it *ingest.Item) string {
+func datasetOf(it *buffer.Item) string {
 	p := it.Work.(*pending)
 	if p.event != nil {
 		return p.event.to.Dataset
@@ -52,7 +52,7 @@ func datasetOf(it *ingest.Item) string {
 }
 
 // endDelivery ends what a writer has sent, with the first error of its writes.
-func endDelivery(op *telemetry.Op, items []*ingest.Item) {
+func endDelivery(op *telemetry.Op, items []*buffer.Item) {
 	var first error
 	failed := 0
 	for _, it := range items {

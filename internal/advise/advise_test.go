@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // entities returns n entities of tenant acme, each writing r points a second, whose parts are what of returns.

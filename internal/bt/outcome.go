@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // State says what became of a write.
@@ -92,7 +92,7 @@ func (t *Tracker) Outcome() Outcome {
 
 // notSent is the outcome of a write for which there was no time left to try.
 func notSent(ctx context.Context) Outcome {
-	return Outcome{State: Rejected, Err: cause.Of(ctx)}
+	return Outcome{State: Rejected, Err: ctxerr.Of(ctx)}
 }
 
 // ended adds to the error of a call why its context has ended, where it has: the status alone does not match the
@@ -101,7 +101,7 @@ func ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", cause.Of(ctx), err)
+	return fmt.Errorf("%w: %w", ctxerr.Of(ctx), err)
 }
 
 // Add adds what became of several attempts that were made at once.

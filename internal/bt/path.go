@@ -6,14 +6,14 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // Path returns the table's full name, projects/p/instances/i/tables/t, which the official client keeps to itself: admin calls
 // that the client has no method for need it. The guard tells it, so nothing is sent, and a client without the guard is
 // refused with ErrUnguarded.
 func (t *Table) Path(ctx context.Context) (string, error) {
-	if err := cause.Of(ctx); err != nil {
+	if err := ctxerr.Of(ctx); err != nil {
 		return "", err
 	}
 	ctx, cancel := within(ctx, t.timeouts.Read)

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/named"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 )
 
 // ErrAhead is returned while the clock is not believed.
-var ErrAhead = named.New("tsdb.ErrClock", "tsdb: the clock is ahead")
+var ErrAhead = errtype.New("tsdb.ErrClock", "tsdb: the clock is ahead")
 
 // Watch compares a wall clock with the time that passes. It is safe for concurrent use. A reading costs two looks at clocks
 // and a lock, about 0.1 µs.

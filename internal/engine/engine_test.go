@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/inproc"
+	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/faultdisk"
+	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 )
 
 // afterCrash is what a crash at this moment leaves of the table, as rows and values.

@@ -1,9 +1,9 @@
 package inside
 
 import (
-	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -16,6 +16,6 @@ type Event struct {
 	Salts   int
 	Rollup  *catalog.Rollup // the same for all events of a rollup
 	Path    string
-	Event   addition.Event
+	Event   rollupadd.Event
 	Try     bool // do not wait for room
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 

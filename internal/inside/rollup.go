@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // Repository is what is inside a repository: one tenant's rows of one dataset. Rows are made from its spaces only.

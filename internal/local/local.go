@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/inproc"
+	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 )
 
 // Project and Instance are the names under which a Server is reached. Any would do.

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // Op is an operation under way. Nil is one that nobody watches. Its
@@ -55,7 +55,7 @@ func From(ctx context.Context) *Op {
 // Begin begins an operation, and returns the context for what is done for it. Where nobody watches, or ctx is of an
 // operation of the same store already, of which this one is a part, that is ctx, and the operation is nil. All calls with a context pass here, so that a nil one is looked for here.
 func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Context, *Op) {
-	ctx = cause.Given(ctx)
+	ctx = ctxerr.Given(ctx)
 	if p == nil {
 		return ctx, nil
 	}

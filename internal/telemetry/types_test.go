@@ -9,8 +9,8 @@ import (
 	grpccodes "google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -54,8 +54,8 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"RESOURCE_EXHAUSTED":        errors.Join(budget{"billing.ErrBudget"}, status.Error(grpccodes.ResourceExhausted, "no")),
 		"CANCELLED":                 context.Canceled,
 		"DEADLINE_EXCEEDED":         fmt.Errorf("%w: %w", context.DeadlineExceeded, errors.New("the cause")),
-		"transfer.File":             named.Foreign("transfer.File", status.Error(grpccodes.PermissionDenied, "another service's")),
-		"disk.ErrQuota":             named.Foreign("transfer.File", budget{"disk.ErrQuota"}),
+		"transfer.File":             errtype.Foreign("transfer.File", status.Error(grpccodes.PermissionDenied, "another service's")),
+		"disk.ErrQuota":             errtype.Foreign("transfer.File", budget{"disk.ErrQuota"}),
 		telemetry.Other:             errors.New("who knows"),
 	} {
 		_, op := inside.Watch(w.store).Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})

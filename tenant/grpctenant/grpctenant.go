@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -91,7 +91,7 @@ func (b *bound) Context() context.Context { return b.ctx }
 
 // admit returns the context of a call with its tenant, or the status that answers the call.
 func (e *Edge) admit(ctx context.Context, method string) (context.Context, error) {
-	ctx = cause.Given(ctx)
+	ctx = ctxerr.Given(ctx)
 	if e == nil || e.resolver == nil {
 		return nil, answer(ctx, invalid.New(ErrInvalid, "edge", "zero", "one from New"))
 	}
@@ -126,7 +126,7 @@ func answer(ctx context.Context, err error) error {
 
 // RequestOf returns what resolvers look at in the context of a call to a server, for one that asks them itself.
 func RequestOf(ctx context.Context) tenant.Request {
-	ctx = cause.Given(ctx)
+	ctx = ctxerr.Given(ctx)
 	req := tenant.Request{Header: func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }}
 	p, ok := peer.FromContext(ctx)
 	if !ok {

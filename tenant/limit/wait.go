@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -20,7 +20,7 @@ func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 		return nil
 	}
 	for {
-		if err := cause.Of(ctx); err != nil {
+		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
 		err := l.let(id, bytes)

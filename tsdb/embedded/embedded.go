@@ -29,8 +29,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
 	"github.com/tidemark-go/tidemark/internal/clock"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
@@ -116,7 +116,7 @@ func OpenMemory(ctx context.Context) (*tsdb.Store, error) { return New(ctx, Opti
 
 // New opens a store as the options say.
 func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
-	if err := cause.Of(ctx); err != nil {
+	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
 	}
 	server, err := openServer(ctx, opts.engine())
@@ -151,7 +151,7 @@ func openServer(ctx context.Context, o engine.Options) (*local.Server, error) {
 			_ = s.server.Close() // nobody waits for it
 		}
 	}()
-	return nil, cause.Of(ctx)
+	return nil, ctxerr.Of(ctx)
 }
 
 func (o Options) engine() engine.Options {

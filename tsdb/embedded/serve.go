@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -67,7 +67,7 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
 		return invalid.New(tsdb.ErrInvalid, "listener", "nil", "a net.Listener")
 	}
 	if ctx == nil {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	_ "github.com/tidemark-go/tidemark/tsdb/rollup" // sets inside.CheckSource
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // clockSkew is by how much the clock of the service, which collects, may be ahead of this one.

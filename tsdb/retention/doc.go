@@ -24,8 +24,8 @@
 package retention
 
 import (
-	"github.com/tidemark-go/tidemark/internal/named"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // The errors to tell apart with errors.Is. Those of packages tsdb and gc pass through as well.
@@ -33,9 +33,9 @@ var (
 	// ErrInvalid: an argument that nothing can be made of; a *tsdb.InvalidError says which, and the limit.
 	ErrInvalid = rowkey.ErrInvalid
 	// ErrStale: the table or its catalogue is not what the plan saw, and not what it wants either. Make a new plan.
-	ErrStale = named.New("retention.ErrStale", "retention: the table is not what the plan saw")
+	ErrStale = errtype.New("retention.ErrStale", "retention: the table is not what the plan saw")
 	// ErrNotAllowed: the plan deletes data by steps that ApplyOptions.Allow does not name. The error names all of them.
-	ErrNotAllowed = named.New("retention.ErrNotAllowed", "retention: the plan has destructive steps that are not allowed")
+	ErrNotAllowed = errtype.New("retention.ErrNotAllowed", "retention: the plan has destructive steps that are not allowed")
 	// ErrImpossible: the plan holds what cannot be done, so none of it is. The error says why.
-	ErrImpossible = named.New("retention.ErrImpossible", "retention: the plan cannot be applied")
+	ErrImpossible = errtype.New("retention.ErrImpossible", "retention: the plan cannot be applied")
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // bands are the borders between ages.

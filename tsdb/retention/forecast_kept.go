@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // kept are the column families of the catalogue's datasets, by dataset and family, and without a dataset all of them.

@@ -6,7 +6,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // probe reads some rows of a piece that is too large to be read to its end: of an entity somewhere in it, from some time on. The

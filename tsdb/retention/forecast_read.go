@@ -10,9 +10,9 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -198,7 +198,7 @@ func (s *sample) measure(ctx context.Context) error {
 
 // turn reads some rows of a part.
 func (s *sample) turn(ctx context.Context, p *part) error {
-	if err := cause.Of(ctx); err != nil {
+	if err := ctxerr.Of(ctx); err != nil {
 		return err
 	}
 	c := p.turn()

@@ -3,7 +3,7 @@ package retention
 import (
 	"math"
 
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // measure is what a cell counts for in a figure.

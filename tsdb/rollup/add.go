@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/named"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -20,13 +20,13 @@ import (
 // The errors of additions, to tell apart with errors.Is, beside those of tsdb.
 var (
 	// ErrMode: the rollup comes by its numbers in another way than this call is for.
-	ErrMode = named.New("rollup.ErrMode", "rollup: the rollup is of another mode")
+	ErrMode = errtype.New("rollup.ErrMode", "rollup: the rollup is of another mode")
 	// ErrTooManyMessages: the row remembers as many messages as it may (Options.MaxMessages), and takes no new one until it may
 	// forget some.
-	ErrTooManyMessages = addition.ErrTooManyMessages
+	ErrTooManyMessages = rollupadd.ErrTooManyMessages
 	// ErrTooManyStreams: 1,000 journals have added to the row already. A journal's folder that is kept is one, however often
 	// its program starts.
-	ErrTooManyStreams = addition.ErrTooManyStreams
+	ErrTooManyStreams = rollupadd.ErrTooManyStreams
 )
 
 const (
@@ -73,7 +73,7 @@ type placed struct {
 	in    inside.Repository
 	key   string
 	path  string
-	event addition.Event
+	event rollupadd.Event
 }
 
 // begin begins an operation, of n events where it is batched.
@@ -124,13 +124,13 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 	}
 	start := a.rollup.grid.Start(t)
 	bucket := start.UnixMilli()
-	if err := addition.CheckBucket(bucket, a.rollup.opts.Span.Milliseconds()); err != nil {
+	if err := rollupadd.CheckBucket(bucket, a.rollup.opts.Span.Milliseconds()); err != nil {
 		return placed{}, invalid.New(ErrInvalid, "time", stamp(t), "in a bucket that starts at or after 1970-01-01T00:00:00Z and far from the end of time")
 	}
 	if u.Bounded && start.Before(now.Add(-u.Age)) {
 		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that starts at most %v ago, as the retention class %s or that of the tenant keeps", u.Age, u.Class.Name))
 	}
-	event := addition.Event{Bucket: bucket, Numbers: make([]addition.Number, len(a.rollup.measures))}
+	event := rollupadd.Event{Bucket: bucket, Numbers: make([]rollupadd.Number, len(a.rollup.measures))}
 	for i := range a.rollup.measures {
 		m := &a.rollup.measures[i]
 		x, ok := m.Of(v)
@@ -141,7 +141,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 			return placed{}, invalid.New(ErrInvalid, "measure "+m.Name, fmt.Sprint(x), fmt.Sprintf("a magnitude of at most %v, the measure's Max", m.Max))
 		}
 		n, _ := m.scaled(v)
-		event.Numbers[i] = addition.Number{Value: n, Has: true}
+		event.Numbers[i] = rollupadd.Number{Value: n, Has: true}
 	}
 	if err := in.Take(path, 8*len(event.Numbers)); err != nil {
 		return placed{}, err

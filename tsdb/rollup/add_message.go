@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -49,6 +49,6 @@ func (a *MessageAdder[T]) Add(ctx context.Context, id string, e tsdb.Entity, t t
 	if err != nil {
 		return false, errorOf(rejected(err))
 	}
-	added, out := a.rollup.added.AddMessage(ctx, in.Table, addition.Message{Key: p.key, ID: id, Event: p.event, Clock: in.Store.Earliest})
+	added, out := a.rollup.added.AddMessage(ctx, in.Table, rollupadd.Message{Key: p.key, ID: id, Event: p.event, Clock: in.Store.Earliest})
 	return added, errorOf(outcome(in, out))
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/addition"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -108,7 +108,7 @@ func endAdds(op *telemetry.Op, outcomes []tsdb.Outcome, err error) {
 // rowOfEvents are events of one row that go together.
 type rowOfEvents struct {
 	key    string
-	batch  *addition.Batch
+	batch  *rollupadd.Batch
 	events []int // by their index in the call
 	round  int   // how many others of the row go before it: a request has a row once
 }

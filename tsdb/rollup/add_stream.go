@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -88,7 +88,7 @@ func (a *StreamAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([
 	gone = true
 	for i := range outcomes {
 		if outcomes[i].State == 0 {
-			outcomes[i] = tsdb.Outcome{State: tsdb.Unknown, Err: cause.Of(ctx)}
+			outcomes[i] = tsdb.Outcome{State: tsdb.Unknown, Err: ctxerr.Of(ctx)}
 		}
 	}
 	return outcomes, batchError(outcomes)

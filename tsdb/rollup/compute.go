@@ -8,7 +8,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -80,7 +80,7 @@ func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, v
 	now := l.in.Store.Clock()
 	s = span{max(s.from, l.oldest(now)), min(s.to, maxMillis)}
 	if s.empty() {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	for !s.empty() {
 		part, dirty := s, []int64(nil)

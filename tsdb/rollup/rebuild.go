@@ -9,14 +9,14 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/named"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // ErrAdded is returned by Rebuild for a rollup that events are added to.
-var ErrAdded = named.New("rollup.ErrAdded", "rollup: events are added to it")
+var ErrAdded = errtype.New("rollup.ErrAdded", "rollup: events are added to it")
 
 // RebuildOptions say what is rebuilt. The zero value is all entities.
 type RebuildOptions struct {

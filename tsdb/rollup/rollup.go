@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/addition"
-	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -79,7 +79,7 @@ type Rollup[T any] struct {
 	opts     Options
 	entry    catalog.Rollup
 	layout   layout
-	added    *addition.Shape // nil for a rollup that is derived
+	added    *rollupadd.Shape // nil for a rollup that is derived
 }
 
 // Define returns a rollup: its name within the schema (1 to 16 bytes of a-z 0-9 _), the grid of its buckets, and its
@@ -177,7 +177,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	r.layout = newLayout(r.opts.Retention.Name, r.measures, opts.Mode == Derived)
 	if opts.Mode != Derived {
 		var err error
-		if r.added, err = addition.NewShape(&r.entry); err != nil {
+		if r.added, err = rollupadd.NewShape(&r.entry); err != nil {
 			return nil, err
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -114,7 +114,7 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		s.pass.waits(s.in.Dataset, s.name, d.waits)
 	}
 	s.bulk(ctx, clear)
-	return cause.Of(ctx)
+	return ctxerr.Of(ctx)
 }
 
 // young returns the time up to which a mark's write has ended.

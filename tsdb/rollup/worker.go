@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -118,7 +118,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 
 // Run makes one pass after the other until ctx ends, and returns why it did.
 func (w *Worker) Run(ctx context.Context) error {
-	ctx = cause.Given(ctx)
+	ctx = ctxerr.Given(ctx)
 	if w == nil || w.store == nil {
 		return invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
 	}
@@ -129,7 +129,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return cause.Of(ctx)
+			return ctxerr.Of(ctx)
 		}
 		_, _ = w.Pass(ctx) // OnError was told
 		timer.Reset(w.opts.Every)
@@ -195,7 +195,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	p := &pass{rows: make(chan struct{}, w.opts.Width), told: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
 	if _, err := w.in.Confirmed(ctx); err != nil {
 		p.fail(err)
-		return p.done, cmp.Or(cause.Of(ctx), err)
+		return p.done, cmp.Or(ctxerr.Of(ctx), err)
 	}
 	ids, err := w.list(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	working.Wait()
 	w.trims(ctx, ids, p)
 	if ctx.Err() != nil {
-		return p.done, cause.Of(ctx)
+		return p.done, ctxerr.Of(ctx)
 	}
 	w.mu.Lock()
 	w.busy = p.busy

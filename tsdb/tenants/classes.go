@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // assignment is what stores go by of a profile.

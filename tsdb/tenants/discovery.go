@@ -10,9 +10,9 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/cause"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -56,7 +56,7 @@ func (d *discovery) next(ctx context.Context) (tenant.ID, error) {
 			d.parts = d.parts[1:]
 			return id, nil
 		}
-		if err := cause.Of(ctx); err != nil {
+		if err := ctxerr.Of(ctx); err != nil {
 			return tenant.ID{}, err
 		}
 		if err := d.look(ctx); err != nil {

@@ -12,8 +12,8 @@
 package tenants
 
 import (
-	"github.com/tidemark-go/tidemark/internal/named"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -24,13 +24,13 @@ var (
 	// ErrErased: the tenant is erased, or is being erased.
 	ErrErased = tsdb.ErrErased
 	// ErrErasing: the erasure has not ended, so the tenant cannot be admitted again. Erase continues it.
-	ErrErasing = named.New("tenants.ErrErasing", "tenants: the erasure has not ended")
+	ErrErasing = errtype.New("tenants.ErrErasing", "tenants: the erasure has not ended")
 	// ErrConflict: what is stored differs from what was to be stored, or another changed it at the same time.
-	ErrConflict = named.New("tenants.ErrConflict", "tenants: the tenant's row was changed by another")
+	ErrConflict = errtype.New("tenants.ErrConflict", "tenants: the tenant's row was changed by another")
 	// ErrTakenOver: another call goes on with this erasure; this one has ended.
-	ErrTakenOver = named.New("tenants.ErrTakenOver", "tenants: another call has taken the erasure over")
+	ErrTakenOver = errtype.New("tenants.ErrTakenOver", "tenants: another call has taken the erasure over")
 	// ErrImpossible: something still uses what is to be removed.
-	ErrImpossible = named.New("tenants.ErrImpossible", "tenants: impossible to remove")
+	ErrImpossible = errtype.New("tenants.ErrImpossible", "tenants: impossible to remove")
 	// ErrRemains: rows of what was erased keep coming, from a program that does not honour the mark.
-	ErrRemains = named.New("tenants.ErrRemains", "tenants: rows remain after the erasure")
+	ErrRemains = errtype.New("tenants.ErrRemains", "tenants: rows remain after the erasure")
 )

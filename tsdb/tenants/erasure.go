@@ -9,10 +9,10 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -332,7 +332,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 // pace waits until the next page may go, where so many rows a second may be deleted; negative for no limit.
 func pace(ctx context.Context, perSecond, rows int, begin time.Time) error {
 	if perSecond < 0 {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	due := time.Duration(float64(rows) / float64(perSecond) * float64(time.Second))
 	return pause(ctx, due-time.Since(begin))

@@ -10,10 +10,10 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -105,7 +105,7 @@ func (l *listing) next(ctx context.Context) (t Tenant, ok bool, err error) {
 
 // step is next that gives tenants too of which nothing is left but that they were erased once.
 func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
-	if err := cause.Of(ctx); err != nil {
+	if err := ctxerr.Of(ctx); err != nil {
 		return t, false, err
 	}
 	if l.found.IsZero() && l.rows != nil {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // entryOf reads the catalogue's entry of the part's dataset; the zero Entry for none.

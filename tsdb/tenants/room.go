@@ -10,10 +10,10 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -97,7 +97,7 @@ func checkText(field, text string, most int) error {
 // pause lets some time pass.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -105,6 +105,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return cause.Of(ctx)
+		return ctxerr.Of(ctx)
 	}
 }

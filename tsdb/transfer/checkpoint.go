@@ -6,7 +6,7 @@ import (
 	"io"
 	"maps"
 
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // Checkpoint is the end of a whole block of a file, where an import or an export can go on. The zero Checkpoint is the
@@ -48,7 +48,7 @@ func Recover(ctx context.Context, r io.Reader, key []byte) (at Checkpoint, compl
 		return Checkpoint{}, false, err
 	}
 	for {
-		if err := cause.Of(ctx); err != nil {
+		if err := ctxerr.Of(ctx); err != nil {
 			return at, false, err
 		}
 		switch err := b.next(); {

@@ -28,8 +28,8 @@ package transfer
 import (
 	"fmt"
 
-	"github.com/tidemark-go/tidemark/internal/named"
-	"github.com/tidemark-go/tidemark/internal/rowkey"
+	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // The errors to tell apart with errors.Is. Those of package tsdb pass through as well.
@@ -37,16 +37,16 @@ var (
 	// ErrInvalid: an argument that nothing can be made of; a *tsdb.InvalidError says which, and the limit.
 	ErrInvalid = rowkey.ErrInvalid
 	// ErrDamaged: a line is not what Export wrote, or the file ends before its last line. A *LineError says which line.
-	ErrDamaged = named.New("transfer.ErrDamaged", "transfer: the file is damaged")
+	ErrDamaged = errtype.New("transfer.ErrDamaged", "transfer: the file is damaged")
 	// ErrVersion: the file is no export, or one in a version of the format that this program does not know.
-	ErrVersion = named.New("transfer.ErrVersion", "transfer: not an export that this program can read")
+	ErrVersion = errtype.New("transfer.ErrVersion", "transfer: not an export that this program can read")
 	// ErrTenant: the file holds the points of another tenant than the one to import into.
-	ErrTenant = named.New("transfer.ErrTenant", "transfer: the file is of another tenant")
+	ErrTenant = errtype.New("transfer.ErrTenant", "transfer: the file is of another tenant")
 	// ErrKey: the file's sums were made with another key than the one given, or with a key where none was given, or the other
 	// way round.
-	ErrKey = named.New("transfer.ErrKey", "transfer: not the key of the file")
+	ErrKey = errtype.New("transfer.ErrKey", "transfer: not the key of the file")
 	// ErrContinue: the checkpoint does not belong to this file.
-	ErrContinue = named.New("transfer.ErrContinue", "transfer: the checkpoint is of another file")
+	ErrContinue = errtype.New("transfer.ErrContinue", "transfer: the checkpoint is of another file")
 )
 
 // LineError is about one line of a file.

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/catalog"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/named"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -245,7 +245,7 @@ func (e *exporter) dataset(ctx context.Context, d *dataset) error {
 		s.After = &e.last.point
 	}
 	visit := func(p inside.Point) error {
-		if err := cause.Of(ctx); err != nil {
+		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
 		return e.point(d, p)
@@ -312,7 +312,7 @@ func (e *exporter) write(b []byte) error {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		return fmt.Errorf("transfer: write the export: %w", named.Foreign("transfer.File", err))
+		return fmt.Errorf("transfer: write the export: %w", errtype.Foreign("transfer.File", err))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -112,7 +112,7 @@ func Check(ctx context.Context, r io.Reader, key []byte) (Exported, error) {
 		return Exported{}, err
 	}
 	for {
-		if err := cause.Of(ctx); err != nil {
+		if err := ctxerr.Of(ctx); err != nil {
 			return b.exported(), err
 		}
 		if err := b.next(); errors.Is(err, io.EOF) {
@@ -144,7 +144,7 @@ func (im *importer) wanted(name string) bool {
 func (im *importer) run(ctx context.Context) error {
 	from := im.opts.Continue
 	for {
-		if err := cause.Of(ctx); err != nil {
+		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
 		err := im.blocks.next()

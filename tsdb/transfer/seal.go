@@ -12,8 +12,8 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/named"
 )
 
 // Each line ends with a CRC-32C over all lines up to it, so that the first one at fault is known, and each block with a
@@ -112,7 +112,7 @@ func (l *lines) next() ([]byte, error) {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, &LineError{Line: l.line + 1, Err: errTorn}
 		default:
-			return nil, &LineError{Line: l.line + 1, Err: named.Foreign("transfer.File", err)}
+			return nil, &LineError{Line: l.line + 1, Err: errtype.Foreign("transfer.File", err)}
 		}
 	}
 }

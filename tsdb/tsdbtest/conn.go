@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cause"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -98,7 +98,7 @@ func (c *Conn) Collect(ctx context.Context) error {
 	if c.server == nil {
 		return invalid.New(tsdb.ErrInvalid, "connection", "zero", "one from Open")
 	}
-	return c.server.Collect(cause.Given(ctx))
+	return c.server.Collect(ctxerr.Given(ctx))
 }
 
 // dataService is what the full names of the data API's methods start with.

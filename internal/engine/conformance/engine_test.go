@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/inproc"
+	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 )
 
 func init() {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/inproc"
+	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
-	"github.com/tidemark-go/tidemark/internal/inproc"
+	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 )
 
 // connect gives a client on an engine, and makes the table if it is not there.

@@ -1,0 +1,398 @@
+package buffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+)
+
+// The errors of a buffer.
+var (
+	// ErrFull: the buffer, or the tenant's share of it, has no room.
+	ErrFull = errors.New("tsdb: the writer's buffer is full")
+	// ErrClosed: the buffer is closed, or was closed before the item could be sent.
+	ErrClosed = errors.New("tsdb: the writer is closed")
+	// ErrTimeout: the item could not be delivered in the time that it had.
+	ErrTimeout = errors.New("tsdb: not delivered in time")
+)
+
+// Buffer is the writer's buffer. Make one with New. It is safe for concurrent use.
+type Buffer struct {
+	opts   Options
+	sender Sender
+	seed   maphash.Seed
+	ctx    context.Context // of all attempts
+	stop   context.CancelCauseFunc
+
+	mu        sync.Mutex
+	lanes     map[laneID]*lane
+	ring      ring
+	waiting   int              // items in the lanes, chunks apart
+	rows      map[uint64]*list // that are taken, each with the items that wait for it
+	retries   groups           // items between two attempts
+	spare     int              // spare batches in flight
+	spared    bool             // the batch that went last was spare
+	gov       governor
+	downSince time.Time           // since when the service is taken for down, where it is
+	flights   map[*batch]struct{} // batches in flight
+
+	held      int
+	heldBytes int64
+	blocked   []*lane // for which callers wait
+	turn      int     // whose turn among them it is
+
+	gens    []generation // not ended yet, the present one last
+	flushes []*flush
+	idle    chan struct{} // closed when the buffer is closed and empty
+	closed  bool
+	closing chan struct{}
+
+	timerAt time.Time // when the dispatcher wakes by itself; zero for never
+	expiry  time.Time // before which no item's time is over; zero for never
+	stats   Stats
+
+	wake chan struct{}
+	told struct {
+		sync.Mutex
+		items []ending
+		wake  chan struct{}
+	}
+	workers sync.WaitGroup
+}
+
+// generation is the items that came between two flushes.
+type generation struct {
+	n    uint64
+	open int // items that have not ended
+}
+
+type flush struct {
+	gen  uint64
+	done chan struct{}
+}
+
+// ending is an item that has ended, for whoever is told.
+type ending struct {
+	it  *Item
+	out bt.Outcome
+}
+
+// New returns an empty buffer. It runs two goroutines, and one for each batch in flight, until Close.
+func New(sender Sender, opts Options) *Buffer {
+	q := &Buffer{
+		opts:    opts,
+		sender:  sender,
+		seed:    maphash.MakeSeed(),
+		lanes:   map[laneID]*lane{},
+		rows:    map[uint64]*list{},
+		flights: map[*batch]struct{}{},
+		gov:     newGovernor(opts.InFlight),
+		gens:    []generation{{}},
+		idle:    make(chan struct{}),
+		closing: make(chan struct{}),
+		wake:    make(chan struct{}, 1),
+	}
+	q.told.wake = make(chan struct{}, 1)
+	q.ctx, q.stop = context.WithCancelCause(context.Background())
+	q.workers.Go(q.dispatch)
+	q.workers.Go(q.tell)
+	return q
+}
+
+// Put takes an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's, and the item is then not taken.
+func (q *Buffer) Put(ctx context.Context, it *Item) error {
+	return q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
+}
+
+// TryPut is Put without the wait: it returns ErrFull instead.
+func (q *Buffer) TryPut(it *Item) error {
+	return q.put(it, func(*lane) error { return ErrFull })
+}
+
+func (q *Buffer) put(it *Item, full func(*lane) error) error {
+	it.hash = maphash.String(q.seed, it.Key)
+	it.arrived = time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return ErrClosed
+	}
+	id := laneID{it.Tenant, it.Alone}
+	l := q.lanes[id]
+	if l == nil {
+		l = &lane{id: id, budget: retryBudget}
+		q.lanes[id] = l
+	}
+	if len(l.blocked) == 0 && q.fits(l, int64(it.Bytes)) {
+		q.take(l, int64(it.Bytes))
+	} else if err := full(l); err != nil {
+		q.drop(l)
+		return err
+	} else {
+		it.arrived = time.Now() // so that the lane's items are in the order of their times
+	}
+	it.lane = l
+	g := &q.gens[len(q.gens)-1]
+	it.gen = g.n
+	g.open++
+	q.push(l, it, false)
+	q.expireBy(it)
+	if q.stirs(l, it) {
+		q.poke()
+	}
+	return nil
+}
+
+// stirs reports whether the dispatcher has to look at the lane because of an item that came. A batch that ends wakes it
+// anyway.
+func (q *Buffer) stirs(l *lane, it *Item) bool {
+	sleeps := q.timerAt.IsZero()
+	switch {
+	case l.failed > 0:
+		return true
+	case sleeps && q.opts.Delivery > 0: // its time has to be watched
+		return true
+	case len(q.flights) >= q.gov.slots(), !q.mayFly(l):
+		return false
+	case it.arrived.Before(q.gov.until):
+		return sleeps
+	}
+	return sleeps || it.arrived.Add(q.opts.Linger).Before(q.timerAt) || q.waiting >= q.opts.BatchEntries || q.full(l)
+}
+
+// full reports whether the lane's items fill a batch by themselves.
+func (q *Buffer) full(l *lane) bool {
+	limit := q.opts.BatchEntries
+	if l.id.alone {
+		limit = q.opts.AloneEntries
+	}
+	return l.waiting >= limit || l.bytes >= q.opts.BatchBytes || l.muts >= q.opts.BatchMutations
+}
+
+// poke wakes the dispatcher.
+func (q *Buffer) poke() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Flush sends what is waiting without delay, and returns when every item that was put before has ended and its Done has
+// returned, or when ctx ends.
+func (q *Buffer) Flush(ctx context.Context) error {
+	q.mu.Lock()
+	last := &q.gens[len(q.gens)-1]
+	if len(q.gens) == 1 && last.open == 0 {
+		q.mu.Unlock()
+		return nil
+	}
+	f := &flush{gen: last.n, done: make(chan struct{})}
+	if last.open > 0 {
+		q.gens = append(q.gens, generation{n: last.n + 1})
+	} else {
+		f.gen--
+	}
+	q.flushes = append(q.flushes, f)
+	q.poke()
+	q.mu.Unlock()
+	select {
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.flushes = slices.DeleteFunc(q.flushes, func(g *flush) bool { return g == f })
+	return ctxerr.Of(ctx)
+}
+
+// Close refuses what comes from now on, sends what is waiting, and returns when everything has ended. Where ctx ends
+// before that, attempts under way are broken off and what is left ends as what is known of it, with ErrClosed; each Done is
+// still called, but Close does not wait for those. A second Close waits as the first.
+func (q *Buffer) Close(ctx context.Context) error {
+	q.mu.Lock()
+	if !q.closed {
+		q.closed = true
+		close(q.closing)
+		q.poke()
+		if q.held == 0 {
+			q.signalIdle()
+		}
+	}
+	q.mu.Unlock()
+	select {
+	case <-q.idle:
+	case <-ctx.Done():
+	}
+	select {
+	case <-q.idle: // also where ctx had ended before
+		q.workers.Wait()
+		return nil
+	default:
+	}
+	err := ctxerr.Of(ctx)
+	q.stop(fmt.Errorf("%w: %w", ErrClosed, err))
+	q.poke()
+	return err
+}
+
+// signalIdle ends the goroutines of a closed buffer that is empty.
+func (q *Buffer) signalIdle() {
+	if !q.closed {
+		return
+	}
+	select {
+	case <-q.idle:
+	default:
+		close(q.idle)
+	}
+}
+
+// Stats returns what the buffer holds and has done.
+func (q *Buffer) Stats() Stats {
+	now := time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.stats
+	s.Entries, s.Bytes = q.held, q.heldBytes
+	s.InFlight, s.Slots = len(q.flights), q.gov.slots()
+	s.Down = q.gov.down
+	oldest := now
+	q.each(func(it *Item) {
+		if c := it.covers.head; c != nil {
+			it = c
+		}
+		if it.arrived.Before(oldest) {
+			oldest = it.arrived
+		}
+	})
+	s.Oldest = now.Sub(oldest)
+	return s
+}
+
+// each calls f for an item that is the oldest of its queue, and for all that are in flight or between two attempts.
+func (q *Buffer) each(f func(*Item)) {
+	for _, l := range q.lanes {
+		for _, it := range []*Item{l.front.head, l.queue.head} {
+			if it != nil {
+				f(it)
+			}
+		}
+		for _, c := range l.chunks {
+			for _, it := range c {
+				f(it)
+			}
+		}
+	}
+	for b := range q.flights {
+		for _, it := range b.items {
+			f(it)
+		}
+	}
+	for _, g := range q.retries {
+		for _, it := range g.items {
+			f(it)
+		}
+	}
+}
+
+// end ends items, and those that they stand for: their rows are free again, and those that are waited for are told.
+func (q *Buffer) end(items []ending) {
+	tell := 0
+	for _, e := range items {
+		for it := e.it.covers.pop(); it != nil; it = e.it.covers.pop() {
+			items = append(items, ending{it, e.out})
+		}
+	}
+	for i, e := range items {
+		switch e.out.State {
+		case bt.Stored:
+			q.stats.Stored++
+		case bt.Rejected:
+			q.stats.Rejected++
+		default:
+			q.stats.Unknown++
+		}
+		if e.it.claimed {
+			q.release(e.it)
+		}
+		if e.it.Done != nil || e.out.State != bt.Stored && q.opts.Failed != nil {
+			items[tell], items[i] = items[i], items[tell]
+			tell++
+		} else {
+			q.gone(e.it)
+		}
+	}
+	if tell == 0 {
+		return
+	}
+	q.told.Lock()
+	q.told.items = append(q.told.items, items[:tell]...)
+	q.told.Unlock()
+	select {
+	case q.told.wake <- struct{}{}:
+	default:
+	}
+}
+
+// gone gives back an item's room and counts it out of its generation.
+func (q *Buffer) gone(it *Item) {
+	first := q.gens[0].n
+	q.gens[it.gen-first].open--
+	for len(q.gens) > 1 && q.gens[0].open == 0 {
+		q.gens = q.gens[1:]
+	}
+	if len(q.flushes) > 0 {
+		done, last := q.gens[0].n, len(q.gens) == 1 && q.gens[0].open == 0
+		q.flushes = slices.DeleteFunc(q.flushes, func(f *flush) bool {
+			if over := f.gen < done || last; over {
+				close(f.done)
+				return true
+			}
+			return false
+		})
+	}
+	q.giveBack(it)
+}
+
+// tellAtOnce is how many callers are told before the room of their items is given back.
+const tellAtOnce = 64
+
+// tell calls Failed and Done, off the sending path. Items keep their room until they return, so that slow callers slow down
+// what comes in, and nothing grows.
+func (q *Buffer) tell() {
+	var items []ending
+	for {
+		select {
+		case <-q.told.wake:
+		case <-q.idle:
+			return
+		}
+		q.told.Lock()
+		items, q.told.items = q.told.items, items[:0]
+		q.told.Unlock()
+		for part := range slices.Chunk(items, tellAtOnce) {
+			for _, e := range part {
+				if e.out.State != bt.Stored && q.opts.Failed != nil {
+					q.opts.Failed(e.it, e.out)
+				}
+				if e.it.Done != nil {
+					e.it.Done(e.it, e.out)
+				}
+			}
+			q.mu.Lock()
+			for _, e := range part {
+				q.gone(e.it)
+			}
+			q.mu.Unlock()
+			clear(part)
+		}
+	}
+}

@@ -1,0 +1,405 @@
+package buffer
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// window is how many batches of a long queue are sorted by row together. More make narrower ranges of the table, and let
+// the items wait longer.
+const window = 4
+
+// batch is the items of one request.
+type batch struct {
+	items  []*Item
+	lanes  []*lane // whose items they are, each once
+	tries  int     // attempts that were made at all of them together
+	spare  bool    // it is one of the few that may be in flight without holding up others
+	reason Reason
+}
+
+// dispatch forms batches and sends them, until the buffer is closed and empty.
+func (q *Buffer) dispatch() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		q.mu.Lock()
+		at := q.round(time.Now())
+		q.timerAt = at
+		q.mu.Unlock()
+		if at.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(at))
+		}
+		select {
+		case <-q.wake:
+		case <-timer.C:
+		case <-q.idle:
+			return
+		}
+	}
+}
+
+// round sends what can go now, and returns when to look again without being woken; zero for never.
+func (q *Buffer) round(now time.Time) time.Time {
+	if q.ctx.Err() != nil {
+		q.abandon()
+		return time.Time{}
+	}
+	q.expire(now)
+	for len(q.flights) < q.gov.slots() && !now.Before(q.gov.until) {
+		b := q.next(now)
+		if b == nil {
+			break
+		}
+		q.launch(b)
+	}
+	return q.alarm(now)
+}
+
+// alarm returns when something is due next. What is due already is kept back by its lane's share of the slots, and goes
+// when a batch ends, which wakes the dispatcher.
+func (q *Buffer) alarm(now time.Time) time.Time {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	sooner(q.expiry)
+	if len(q.flights) >= q.gov.slots() {
+		return at
+	}
+	if now.Before(q.gov.until) {
+		sooner(q.gov.until)
+		return at
+	}
+	if len(q.retries) > 0 {
+		sooner(q.retries[0].at)
+	}
+	l := q.ring.at
+	for range q.ring.n {
+		if it := l.peek(); it != nil {
+			sooner(it.arrived.Add(q.opts.Linger))
+		}
+		if l.failed > 0 {
+			sooner(l.until)
+			sooner(l.paced.Add(retryPace))
+		}
+		l = l.next
+	}
+	return at
+}
+
+// next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's. A spare one goes last if
+// the batch before was spare, so that it holds up others by one request at most.
+func (q *Buffer) next(now time.Time) *batch {
+	spare := !q.spared || q.gov.down != nil // an outage is asked about by what was sent before
+	b := q.pick(now, spare)
+	if b == nil && !spare {
+		b = q.pick(now, true)
+	}
+	if b != nil {
+		q.spared = b.spare
+	}
+	return b
+}
+
+func (q *Buffer) pick(now time.Time, spare bool) *batch {
+	if b := q.repeat(now, spare); b != nil {
+		return b
+	}
+	return q.fresh(now, spare)
+}
+
+// fresh takes the next lane's batch of items that were not sent yet. With spare it may be a spare one.
+func (q *Buffer) fresh(now time.Time, spare bool) *batch {
+	for range q.ring.n {
+		turn := q.ring.at
+		if turn == nil {
+			return nil
+		}
+		q.ring.at = turn.next
+		if !q.hasSlot(turn) {
+			continue
+		}
+		reason := q.due(turn, now)
+		if reason == "" {
+			continue
+		}
+		extra := false
+		if turn.failed > 0 {
+			var ok bool
+			if ok, extra, _ = q.permit(turn, now, spare); !ok {
+				continue
+			}
+		}
+		b := q.form(turn)
+		if turn.empty() {
+			q.ring.remove(turn)
+		}
+		if b != nil {
+			b.reason, b.spare = reason, extra
+			return b
+		}
+	}
+	return nil
+}
+
+// mayFly reports whether the lane may send items that were not sent yet, and needs no permit for it.
+func (q *Buffer) mayFly(l *lane) bool { return l.failed == 0 && q.hasSlot(l) }
+
+// hasSlot reports whether the lane's share of the slots has room for one more batch. As with the buffer's room, a lane may
+// have some times the slots that are free; where there are several, one is left to others.
+func (q *Buffer) hasSlot(l *lane) bool {
+	slots := q.gov.slots()
+	return l.inflight == 0 || l.inflight < min(slots-1, share*(slots-len(q.flights)))
+}
+
+// spareSlots is how many spare batches may be in flight.
+func (q *Buffer) spareSlots() int { return max(1, q.gov.slots()/(share+1)) }
+
+// due returns why the lane has something that need not wait any longer; empty where it has nothing.
+func (q *Buffer) due(l *lane, now time.Time) Reason {
+	switch {
+	case len(l.chunks) > 0 || q.full(l):
+		return Full
+	case q.waiting >= q.crowd():
+		return Crowd
+	case q.closed:
+		return Closing
+	}
+	switch it := l.peek(); {
+	case it == nil:
+		return ""
+	case len(q.flushes) > 0 && it.gen <= q.flushes[len(q.flushes)-1].gen:
+		return Flush
+	case !now.Before(it.arrived.Add(q.opts.Linger)):
+		return Linger
+	}
+	return ""
+}
+
+// crowd is how many waiting items let all lanes go: as many as make a batch, or where they cannot share one, as many as
+// leave little room.
+func (q *Buffer) crowd() int {
+	if q.opts.Apart {
+		return max(q.opts.BatchEntries, q.opts.BufferEntries/2)
+	}
+	return q.opts.BatchEntries
+}
+
+// form makes a batch of the lane's items: of a long queue a part that is next to each other in the table, of a short one
+// all, filled up with those of other short ones.
+func (q *Buffer) form(l *lane) *batch {
+	if len(l.chunks) == 0 && q.full(l) {
+		q.cut(l)
+	}
+	if len(l.chunks) > 0 {
+		items := l.chunks[0]
+		l.chunks[0] = nil
+		l.chunks = l.chunks[1:]
+		return newBatch(items, 0)
+	}
+	f := filling{limit: q.opts.BatchEntries, bytes: q.opts.BatchBytes, muts: q.opts.BatchMutations}
+	if l.id.alone {
+		f.limit = q.opts.AloneEntries
+	}
+	q.fill(&f, l)
+	for other, n := l.next, q.ring.n; n > 1 && !f.full && !q.opts.Apart; n-- {
+		turn := other
+		other = other.next
+		if turn != l && turn.id.alone == l.id.alone && len(turn.chunks) == 0 && !q.full(turn) && q.mayFly(turn) {
+			q.fill(&f, turn)
+			if turn.empty() {
+				q.ring.remove(turn)
+			}
+		}
+	}
+	if len(f.items) == 0 {
+		return nil
+	}
+	byRow(f.items)
+	return newBatch(f.items, 0)
+}
+
+// filling is a batch in the making.
+type filling struct {
+	items              []*Item
+	limit, bytes, muts int // that are left
+	full               bool
+}
+
+// add adds an item, and reports false where it is one too many.
+func (f *filling) fits(it *Item) bool {
+	f.full = len(f.items) > 0 && (len(f.items) == f.limit || it.Bytes > f.bytes || int(it.Mutations) > f.muts)
+	return !f.full
+}
+
+func (q *Buffer) fill(f *filling, l *lane) {
+	for {
+		it := l.peek()
+		if it == nil || !f.fits(it) {
+			return
+		}
+		if it = q.pop(l); it == nil {
+			return
+		}
+		if !f.fits(it) { // another than the one that was looked at, whose row was taken
+			q.putBack(it)
+			return
+		}
+		f.items = append(f.items, it)
+		f.bytes -= it.Bytes
+		f.muts -= int(it.Mutations)
+	}
+}
+
+// putBack undoes pop.
+func (q *Buffer) putBack(it *Item) {
+	l := it.lane
+	delete(q.rows, it.hash) // nobody has come to wait for it meanwhile
+	it.claimed = false
+	rest := l.front
+	l.front = list{}
+	q.push(l, it, true)
+	l.front.append(&rest)
+}
+
+// cut takes a window of the lane's items, sorts them by row, and cuts them into chunks, each within the limits of a batch.
+func (q *Buffer) cut(l *lane) {
+	limit := q.opts.BatchEntries
+	if l.id.alone {
+		limit = q.opts.AloneEntries
+	}
+	items := make([]*Item, 0, min(l.waiting, window*limit))
+	bytes := 0
+	for len(items) < window*limit && bytes < window*q.opts.BatchBytes {
+		it := q.pop(l)
+		if it == nil {
+			break
+		}
+		items = append(items, it)
+		bytes += it.Bytes
+	}
+	byRow(items)
+	f := filling{limit: limit, bytes: q.opts.BatchBytes, muts: q.opts.BatchMutations}
+	begin, left := 0, f
+	for i, it := range items {
+		left.items = items[begin:i]
+		if !left.fits(it) {
+			l.chunks = append(l.chunks, items[begin:i:i])
+			begin, left = i, f
+		}
+		left.bytes -= it.Bytes
+		left.muts -= int(it.Mutations)
+	}
+	if begin < len(items) {
+		l.chunks = append(l.chunks, items[begin:])
+	}
+}
+
+func newBatch(items []*Item, tries int) *batch {
+	b := &batch{items: items, tries: tries}
+	for _, it := range items {
+		if n := len(b.lanes); n > 0 && b.lanes[n-1] == it.lane { // they are in the order of their rows, and so of tenants
+			continue
+		}
+		b.lanes = append(b.lanes, it.lane)
+	}
+	return b
+}
+
+// launch sends a batch.
+func (q *Buffer) launch(b *batch) {
+	q.flights[b] = struct{}{}
+	for _, l := range b.lanes {
+		l.inflight++
+	}
+	if b.spare {
+		q.spare++
+	}
+	q.stats.Requests++
+	q.workers.Go(func() { q.attempt(b) })
+}
+
+// attempt makes one attempt at a batch.
+func (q *Buffer) attempt(b *batch) {
+	ctx, cancel := context.WithTimeout(q.ctx, q.opts.Request)
+	defer cancel()
+	bytes := 0
+	oldest := b.items[0].arrived
+	for _, it := range b.items {
+		it.Again, it.Wait = false, 0
+		bytes += it.Bytes
+		if it.arrived.Before(oldest) {
+			oldest = it.arrived
+		}
+	}
+	begin := time.Now()
+	if q.opts.Sends != nil {
+		q.opts.Sends(Sending{Items: len(b.items), Wait: begin.Sub(oldest), Reason: b.reason})
+	}
+	report := q.sender.Send(ctx, b.items)
+	now := time.Now()
+	if turned, after, err := q.attempted(b, begin, now, bytes, report); turned && q.opts.Turned != nil {
+		q.opts.Turned(err, after)
+	}
+}
+
+// attempted ends the items of an attempt, or lets them wait for the next one. It reports whether the service went down or came
+// back by it, for what reason, and after how long.
+func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Report) (turned bool, after time.Duration, down error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	was := q.gov.down
+	busy := len(q.flights) >= q.gov.slots()
+	delete(q.flights, b)
+	for _, l := range b.lanes {
+		l.inflight--
+		if !report.Down && !report.Suspect {
+			l.failed++ // until an item of it is found that was served
+		}
+	}
+	if b.spare {
+		q.spare--
+	}
+	q.gov.note(begin, now, sizeOf(bytes, b.items[0].Alone), report, busy)
+	over := make([]ending, 0, len(b.items))
+	var again []*Item
+	for _, it := range b.items {
+		if it.Again {
+			again = append(again, it)
+			continue
+		}
+		it.lane.failed = 0
+		out := it.Track.Outcome()
+		if out.State == bt.Rejected && !it.Merge { // what merges is refused together
+			q.uncover(it)
+		}
+		over = append(over, ending{it, out})
+	}
+	for _, l := range b.lanes {
+		switch {
+		case l.failed > 0:
+			l.until = now.Add(pause(l.failed))
+		case !report.Down && !report.Overload && !report.Suspect:
+			l.budget = min(retryBudget, l.budget+retryRatio)
+		}
+	}
+	q.end(over)
+	if len(again) > 0 {
+		q.again(again, b.tries+1, now, report)
+	}
+	q.poke()
+	down = q.gov.down
+	if turned = (was == nil) != (down == nil); turned && down == nil {
+		after = now.Sub(q.downSince)
+	} else if turned {
+		q.downSince = now
+	}
+	return turned, after, down
+}

@@ -1,0 +1,117 @@
+package buffer
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+)
+
+// expireBy notes when an item's time is over.
+func (q *Buffer) expireBy(it *Item) {
+	if q.opts.Delivery == 0 {
+		return
+	}
+	if oldest := it.covers.head; oldest != nil {
+		it = oldest
+	}
+	if at := it.arrived.Add(q.opts.Delivery); q.expiry.IsZero() || at.Before(q.expiry) {
+		q.expiry = at
+	}
+}
+
+// expire ends the items whose time is over, those in flight and what these replace apart.
+func (q *Buffer) expire(now time.Time) {
+	for !q.expiry.IsZero() && !now.Before(q.expiry) {
+		q.expiry = time.Time{}
+		q.end(q.late(now))
+	}
+}
+
+// late takes out the items whose time is over. It may take those that wait for the row of one of them only the next time,
+// and notes when that is.
+func (q *Buffer) late(now time.Time) (over []ending) {
+	overdue := func(it *Item) bool { return !now.Before(it.arrived.Add(q.opts.Delivery)) }
+	// late ends an item, or at least what it replaces, which is older.
+	late := func(it *Item) bool {
+		for c := it.covers.head; c != nil && overdue(c); c = it.covers.head {
+			it.covers.pop()
+			over = append(over, ending{c, q.tooLate(c)})
+		}
+		if !overdue(it) {
+			q.expireBy(it)
+			return false
+		}
+		over = append(over, ending{it, q.tooLate(it)})
+		return true
+	}
+	waits := func(it *Item) bool {
+		if late(it) {
+			q.leave(it)
+			return true
+		}
+		return false
+	}
+	for _, l := range q.lanes {
+		l.front.remove(waits)
+		for it := l.queue.head; it != nil && waits(it); it = l.queue.head { // they are in the order in which they came
+			l.queue.pop()
+		}
+		for i := range l.chunks {
+			l.chunks[i] = slices.DeleteFunc(l.chunks[i], late)
+		}
+		l.chunks = slices.DeleteFunc(l.chunks, func(c []*Item) bool { return len(c) == 0 })
+		if l.empty() {
+			q.ring.remove(l)
+		}
+	}
+	for _, behind := range q.rows {
+		if behind == nil {
+			continue
+		}
+		for it := behind.head; it != nil && late(it); it = behind.head {
+			behind.pop()
+		}
+	}
+	for _, g := range q.retries {
+		g.items = slices.DeleteFunc(g.items, late)
+	}
+	q.retries = slices.DeleteFunc(q.retries, func(g *group) bool { return len(g.items) == 0 })
+	heap.Init(&q.retries)
+	return over
+}
+
+// abandon ends everything that is not in flight, as the buffer is closed and nobody waits any longer.
+func (q *Buffer) abandon() {
+	var over []ending
+	leave := func(it *Item) { over = append(over, ending{it, q.left(it)}) }
+	for len(q.retries) > 0 {
+		for _, it := range heap.Pop(&q.retries).(*group).items {
+			leave(it)
+		}
+	}
+	for _, l := range q.lanes {
+		for _, c := range l.chunks {
+			for _, it := range c {
+				leave(it)
+			}
+		}
+		l.chunks = nil
+		for it := l.peek(); it != nil; it = l.peek() {
+			if l.front.pop() == nil {
+				l.queue.pop()
+			}
+			q.leave(it)
+			leave(it)
+		}
+		q.ring.remove(l)
+	}
+	for _, behind := range q.rows {
+		if behind == nil {
+			continue
+		}
+		for it := behind.pop(); it != nil; it = behind.pop() {
+			leave(it)
+		}
+	}
+	q.end(over)
+}

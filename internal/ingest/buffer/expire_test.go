@@ -1,0 +1,205 @@
+package buffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// put puts an item and returns when and how it ended, by a function that is to be called when it has.
+func put(t *testing.T, q *Buffer, it *Item) func() (time.Duration, bt.Outcome) {
+	t.Helper()
+	begin := time.Now()
+	var took time.Duration
+	var got bt.Outcome
+	it.Done = func(_ *Item, out bt.Outcome) { took, got = time.Since(begin), out }
+	if err := q.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	return func() (time.Duration, bt.Outcome) {
+		t.Helper()
+		synctest.Wait()
+		if got.State == 0 {
+			t.Errorf("%s has not ended", it.Key)
+		}
+		return took, got
+	}
+}
+
+// TestTimeIsOverForEachAlone: an item whose time is over while its row is taken ends then, and takes no other with it.
+func TestTimeIsOverForEachAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: 30 * time.Second}
+		opts := options()
+		opts.Delivery, opts.Request, opts.InFlight = 10*time.Second, time.Minute, 1
+		q := New(s, opts)
+		flying := put(t, q, item("a", "row"))
+		time.Sleep(time.Second)
+		waits := put(t, q, item("a", "row"))
+		time.Sleep(5 * time.Second)
+		other := put(t, q, item("a", "other"))
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if took, out := waits(); took != opts.Delivery || !errors.Is(out.Err, ErrTimeout) || out.State != bt.Rejected {
+			t.Errorf("what waits for its row ended after %v: %+v", took, out)
+		}
+		if took, out := other(); took != opts.Delivery || !errors.Is(out.Err, ErrTimeout) {
+			t.Errorf("another row ended after %v: %+v", took, out)
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, out := flying(); out.State != bt.Stored {
+			t.Errorf("what was under way: %+v", out)
+		}
+	})
+}
+
+// TestTimeOfWhatWaitsForItsRow: of items that wait until their row is free, and of those that a later one replaces, each
+// ends when its own time is over.
+func TestTimeOfWhatWaitsForItsRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: time.Second, whole: func([]*Item) (Report, error) {
+			return Report{Down: true, Err: errBusy}, errBusy
+		}}
+		opts := options()
+		opts.Delivery, opts.Request = time.Minute, time.Minute
+		q := New(s, opts)
+		flying := put(t, q, item("a", "row"))
+		time.Sleep(time.Second)
+		var ends []func() (time.Duration, bt.Outcome)
+		for range 10 {
+			ends = append(ends, put(t, q, item("a", "row")))
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Minute)
+		if _, out := flying(); out.State != bt.Rejected {
+			t.Errorf("the first: %+v", out)
+		}
+		for i, end := range ends {
+			// What is under way when its time is over is waited for.
+			if took, out := end(); took < opts.Delivery || took > opts.Delivery+s.takes || !errors.Is(out.Err, ErrTimeout) {
+				t.Errorf("item %d ended after %v: %+v", i, took, out)
+			}
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestPoisonThatReplaces: a write that is refused replaces nothing: what it was to be sent instead of is sent.
+func TestPoisonThatReplaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: time.Second, verdict: func(it *Item) error {
+			if it.Work == 4 || it.Work == 3 {
+				return errBad
+			}
+			return nil
+		}}
+		q := New(s, options())
+		var ends []func() (time.Duration, bt.Outcome)
+		for n := range 5 {
+			it := item("a", "row")
+			it.Work = n
+			ends = append(ends, put(t, q, it))
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for n, end := range ends {
+			want := bt.Stored
+			if n >= 3 {
+				want = bt.Rejected
+			}
+			if _, out := end(); out.State != want {
+				t.Errorf("write %d: %+v, want state %d", n, out, want)
+			}
+		}
+		if got := s.order["row"]; !slices.Equal(got, []int{0, 2}) {
+			t.Errorf("the service has applied %v", got)
+		}
+	})
+}
+
+// TestWhatDependsReplacesNothing: a write that depends on what its row holds is sent after the one before it, not instead.
+func TestWhatDependsReplacesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: time.Second}
+		q := New(s, options())
+		for n := range 3 {
+			it := item("a", "row")
+			it.Work, it.Alone = n, n == 2
+			if err := q.Put(t.Context(), it); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.order["row"]; !slices.Equal(got, []int{0, 1, 2}) {
+			t.Errorf("the service has applied %v", got)
+		}
+	})
+}
+
+// TestHotRow: a hundred thousand writes of one row that wait for it cost what those of as many rows do.
+func TestHotRow(t *testing.T) {
+	const n = 100_000
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: time.Second}
+		opts := options()
+		opts.BufferEntries, opts.BufferBytes = 2*n, 1<<40
+		q := New(s, opts)
+		var told outcomes
+		told.t = t
+		for i := range n {
+			it := item("a", "row")
+			it.Work, it.Done = i, told.done
+			if err := q.Put(t.Context(), it); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.order["row"]; told.count(bt.Stored) != n || got[len(got)-1] != n-1 || len(got) > 3 {
+			t.Errorf("%d stored, %d sent", told.count(bt.Stored), len(got))
+		}
+	})
+}
+
+func TestBufferWithoutBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := options()
+		opts.BufferEntries, opts.BufferBytes = 1<<62, 1<<63-1
+		q := New(&service{t: t, takes: time.Second}, opts)
+		for i := range 1000 {
+			if err := q.TryPut(item("a", fmt.Sprint(i))); err != nil {
+				t.Fatalf("item %d: %v", i, err)
+			}
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestCloseOfAnEmptyBuffer is nil, whatever has become of the context.
+func TestCloseOfAnEmptyBuffer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		if err := New(&service{t: t}, options()).Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

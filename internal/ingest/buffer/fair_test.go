@@ -1,0 +1,153 @@
+package buffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// quiet puts n items at a steady pace for a tenant, and returns how long each took from Put to its end, sorted.
+func quiet(t *testing.T, q *Buffer, tenant string, n int, every time.Duration) []time.Duration {
+	t.Helper()
+	took := make(chan time.Duration, n)
+	for i := range n {
+		it := item(tenant, fmt.Sprintf("%s%06d", tenant, i))
+		begin := time.Now()
+		it.Done = func(_ *Item, out bt.Outcome) {
+			if out.State != bt.Stored {
+				t.Errorf("%+v", out)
+			}
+			took <- time.Since(begin)
+		}
+		if err := q.Put(t.Context(), it); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(every)
+	}
+	all := make([]time.Duration, n)
+	for i := range all {
+		all[i] = <-took
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestFairness: with one tenant offering a hundred times the load of another, and far more than the service takes, the
+// other's p99 stays within twice what it is alone. Each request takes 20 ms, whatever is in it.
+func TestFairness(t *testing.T) {
+	for _, slots := range []int{1, 2, 4, 16} {
+		t.Run(fmt.Sprintf("slots=%d", slots), func(t *testing.T) {
+			p99 := func(flood bool) (at time.Duration) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &service{t: t, takes: 20 * time.Millisecond}
+					opts := options()
+					opts.InFlight = slots
+					q := New(s, opts)
+					ctx, stop := context.WithCancel(t.Context())
+					ended := make(chan int)
+					go func() {
+						n := 0
+						for ; flood && ctx.Err() == nil; n++ {
+							// A hundred for each of the other's, until the buffer keeps it back.
+							if err := q.Put(ctx, item("noisy", fmt.Sprintf("noisy%09d", n))); err != nil && !errors.Is(err, context.Canceled) {
+								t.Error(err)
+							}
+							if n%100 == 99 {
+								time.Sleep(10 * time.Millisecond)
+							}
+						}
+						ended <- n
+					}()
+					time.Sleep(time.Second)
+					all := quiet(t, q, "quiet", 1000, 10*time.Millisecond)
+					at = all[len(all)*99/100]
+					stop()
+					n := <-ended
+					t.Logf("p50 %v, p99 %v, most %v; the noisy tenant put %d", all[len(all)/2], at, all[len(all)-1], n)
+					if err := q.Close(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				})
+				return at
+			}
+			alone, beside := p99(false), p99(true)
+			if beside > 2*alone {
+				t.Errorf("p99 is %v beside a tenant that floods, %v alone", beside, alone)
+			}
+		})
+	}
+}
+
+// TestOneTenantCannotFillTheBuffer: whatever others hold, a tenant that comes new has room at once.
+func TestOneTenantCannotFillTheBuffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: time.Hour}
+		q := New(s, options())
+		held := map[string]int{}
+		for _, tenant := range []string{"a", "b", "c", "d"} {
+			for i := 0; ; i++ {
+				if err := q.TryPut(item(tenant, fmt.Sprintf("%s%06d", tenant, i))); errors.Is(err, ErrFull) {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				held[tenant]++
+			}
+			if held[tenant] == 0 {
+				t.Errorf("no room for %s beside %v", tenant, held)
+			}
+		}
+		if held["a"] < 800 || held["a"] > 900 {
+			t.Errorf("one tenant alone holds %d of 1000, want about 7/8", held["a"])
+		}
+		t.Log(held)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := q.Close(ctx); err == nil {
+			t.Error("Close under an ended context returned nil")
+		}
+	})
+}
+
+// TestRoomGoesAround: callers of several tenants that wait for room get it in turns, and a large item is not starved by
+// small ones.
+func TestRoomGoesAround(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: 10 * time.Millisecond}
+		opts := options()
+		opts.BufferBytes, opts.BufferEntries, opts.InFlight = 4000, 1000, 1
+		q := New(s, opts)
+		ctx, stop := context.WithCancel(t.Context())
+		for _, tenant := range []string{"a", "b", "c"} {
+			for w := range 5 {
+				go func() {
+					for i := 0; ctx.Err() == nil; i++ {
+						if err := q.Put(ctx, item(tenant, fmt.Sprintf("%s%d-%06d", tenant, w, i))); err != nil && !errors.Is(err, context.Canceled) {
+							t.Error(err)
+						}
+					}
+				}()
+			}
+		}
+		time.Sleep(time.Second)
+		large := item("d", "large")
+		large.Bytes = 4000
+		begin := time.Now()
+		if err := q.Put(ctx, large); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("an item as large as the buffer waited %v", took)
+		}
+		stop()
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

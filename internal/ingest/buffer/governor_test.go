@@ -1,0 +1,103 @@
+package buffer
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// TestMixedSizesAreNoCrowd: that a large batch takes longer than a small one does not say that the service is crowded.
+func TestMixedSizesAreNoCrowd(t *testing.T) {
+	g := newGovernor(16)
+	at := time.Now()
+	for range 200 {
+		for _, kib := range []int{1, 4000} {
+			took := time.Duration(5+kib/20) * time.Millisecond
+			g.note(at, at.Add(took), sizeOf(kib<<10, false), Report{}, true)
+			at = at.Add(took)
+		}
+	}
+	if g.slots() != 16 {
+		t.Errorf("%d slots after batches of two sizes, each as fast as ever", g.slots())
+	}
+	for range 50 {
+		g.note(at, at.Add(2*time.Second), sizeOf(4000<<10, false), Report{}, true)
+		at = at.Add(2 * time.Second)
+	}
+	if g.slots() > 8 {
+		t.Errorf("%d slots though batches take ten times as long", g.slots())
+	}
+}
+
+// TestGovernorBelievesAnAnswer: once the service has answered, nothing waits for a probe that was planned before, but for
+// what the service itself has asked for.
+func TestGovernorBelievesAnAnswer(t *testing.T) {
+	g := newGovernor(4)
+	begin := time.Now()
+	now := begin
+	for range 30 {
+		now = now.Add(10 * time.Second)
+		g.note(now, now, 0, Report{Down: true, Err: errBusy}, false)
+	}
+	if !g.until.After(now) || g.slots() != 1 {
+		t.Fatalf("down: until %v, %d slots", g.until, g.slots())
+	}
+	g.note(begin, now, 0, Report{}, false)
+	if g.until.After(now) || g.down != nil {
+		t.Errorf("after an answer nothing goes for %v", g.until.Sub(now))
+	}
+	g.note(now, now, 0, Report{Overload: true, Wait: 5 * time.Second}, false)
+	g.note(begin, now, 0, Report{}, false)
+	if got := g.until.Sub(now); got != 5*time.Second {
+		t.Errorf("left alone for %v, asked for 5 s", got)
+	}
+	g.note(now, now, 0, Report{Overload: true, Wait: 1000 * time.Hour}, false)
+	if got := g.until.Sub(now); got != longestWait {
+		t.Errorf("left alone for %v", got)
+	}
+}
+
+// TestBackFromAnOutage: a full buffer is on its way again soon after the service is back.
+func TestBackFromAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		s := &service{t: t, takes: 20 * time.Millisecond}
+		s.whole = func([]*Item) (Report, error) {
+			if d := time.Since(begin); d > 10*time.Second && d < time.Hour {
+				return Report{Down: true, Err: errBusy}, errBusy
+			}
+			return Report{}, nil
+		}
+		opts := options()
+		opts.InFlight = 16
+		q := New(s, opts)
+		var told outcomes
+		told.t = t
+		n := 0
+		for ; time.Since(begin) < time.Hour-time.Minute; n++ {
+			it := item("a", fmt.Sprint(n))
+			it.Done = told.done
+			if err := q.Put(t.Context(), it); err != nil {
+				break
+			}
+			if time.Since(begin) > 10*time.Second && q.Stats().Entries > 850 {
+				break
+			}
+		}
+		time.Sleep(time.Until(begin.Add(time.Hour)))
+		back := time.Now()
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d items, all stored %v after the outage; %d requests, %d of them repeated", n, time.Since(back), q.Stats().Requests, q.Stats().Retries)
+		if took := time.Since(back); took > 2*longestProbe {
+			t.Errorf("it took %v until all was stored", took)
+		}
+		if got := told.count(bt.Stored); got != n+1 {
+			t.Errorf("%d of %d are stored", got, n+1)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package buffer
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strings"
+	"time"
+)
+
+// group is items that wait together for their next attempt.
+type group struct {
+	items []*Item
+	tries int
+	at    time.Time
+	free  bool // the next attempt is no repeat of one that failed: it costs nothing of the budget
+}
+
+// groups is a heap, the earliest first.
+type groups []*group
+
+func (h groups) Len() int           { return len(h) }
+func (h groups) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h groups) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *groups) Push(g any)        { *h = append(*h, g.(*group)) }
+func (h *groups) Pop() any {
+	old := *h
+	g := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return g
+}
+
+// repeat takes what is to be sent again: the groups whose time has come, as many as go into one request, where the share of
+// the slots and the budget of the first one's lane allow it. With spare it may be a spare one.
+func (q *Buffer) repeat(now time.Time, spare bool) *batch {
+	var passed []*group
+	defer func() {
+		for _, g := range passed {
+			heap.Push(&q.retries, g)
+		}
+	}()
+	for len(q.retries) > 0 && !now.Before(q.retries[0].at) {
+		g := heap.Pop(&q.retries).(*group)
+		if g.free {
+			return q.retry(g, false)
+		}
+		ok, extra, next := q.permit(g.items[0].lane, now, spare)
+		switch {
+		case ok:
+			return q.retry(q.merge(now, g), extra)
+		case next.IsZero():
+			passed = append(passed, g)
+		default:
+			g.at = next
+			heap.Push(&q.retries, g)
+		}
+	}
+	return nil
+}
+
+// permit reports whether a lane may make a request that repeats one, or that follows one of which nothing was served, and pays
+// for it. Spare says that the request has to be among the few that may be in flight without holding up others: no budget paid
+// for it, or the lane has failed more than once. Where the lane may not, next says when to ask again; zero is when a batch ends.
+func (q *Buffer) permit(l *lane, now time.Time, maySpare bool) (ok, spare bool, next time.Time) {
+	paid := l.budget >= 1
+	next = l.paced.Add(retryPace)
+	spare = !paid || l.failed > 1
+	switch {
+	case !q.hasSlot(l), l.failed > 0 && l.inflight > 0:
+		return false, false, time.Time{}
+	case l.failed > 0 && now.Before(l.until):
+		return false, false, l.until
+	case !paid && now.Before(next):
+		return false, false, next
+	case spare && (!maySpare || q.spare >= q.spareSlots()):
+		return false, false, time.Time{}
+	case paid:
+		l.budget--
+	default:
+		l.paced = now
+	}
+	return true, spare, time.Time{}
+}
+
+// retry makes a batch of a group.
+func (q *Buffer) retry(g *group, spare bool) *batch {
+	if !g.free {
+		q.stats.Retries++
+	}
+	b := newBatch(g.items, g.tries)
+	b.reason, b.spare = Retry, spare
+	return b
+}
+
+// merge adds to a group those that are due, go the same way, and fit next to it.
+func (q *Buffer) merge(now time.Time, g *group) *group {
+	entries, bytes, muts := g.size()
+	for len(q.retries) > 0 {
+		other := q.retries[0]
+		n, b, m := other.size()
+		if other.free || now.Before(other.at) || other.items[0].Alone != g.items[0].Alone ||
+			q.opts.Apart && other.items[0].Tenant != g.items[0].Tenant ||
+			entries+n > q.opts.BatchEntries || bytes+b > q.opts.BatchBytes || muts+m > q.opts.BatchMutations {
+			break
+		}
+		heap.Pop(&q.retries)
+		entries, bytes, muts = entries+n, bytes+b, muts+m
+		g.items = append(g.items, other.items...)
+		g.tries = max(g.tries, other.tries)
+	}
+	byRow(g.items)
+	return g
+}
+
+func (g *group) size() (entries, bytes, muts int) {
+	for _, it := range g.items {
+		bytes += it.Bytes
+		muts += int(it.Mutations)
+	}
+	return len(g.items), bytes, muts
+}
+
+// again lets items wait for their next attempt: in halves and at once where one of them made the service refuse all of
+// them, and after a while where the service could not take them. Each tenant's wait together, but for those that the service
+// asks to leave alone for longer.
+func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
+	for _, it := range items {
+		q.expireBy(it)
+	}
+	if r.Suspect && len(items) > 1 {
+		half := len(items) / 2
+		heap.Push(&q.retries, &group{items: items[:half:half], at: now, free: true})
+		heap.Push(&q.retries, &group{items: items[half:], at: now, free: true})
+		return
+	}
+	if r.Down { // the governor decides when the next request goes
+		heap.Push(&q.retries, &group{items: items, tries: tries, at: now})
+		return
+	}
+	wait := max(min(r.Wait, longestWait), pause(tries))
+	slices.SortStableFunc(items, func(a, b *Item) int { return cmp.Or(strings.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Wait, b.Wait)) })
+	for len(items) > 0 {
+		n := 1
+		for n < len(items) && items[n].lane == items[0].lane && items[n].Wait == items[0].Wait {
+			n++
+		}
+		at := now.Add(max(wait, min(items[0].Wait, longestWait)))
+		heap.Push(&q.retries, &group{items: items[:n:n], tries: tries, at: at})
+		items = items[n:]
+	}
+}
+
+// pause is how long items wait after so many attempts.
+func pause(tries int) time.Duration {
+	b := exponential(firstRetry, longestRetry)
+	d := b.NextBackOff()
+	for range min(tries, 16) - 1 {
+		d = b.NextBackOff()
+	}
+	return d
+}

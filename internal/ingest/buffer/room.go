@@ -1,0 +1,158 @@
+package buffer
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+)
+
+// share is how many times the free room one tenant may hold. One tenant alone fills 7/8 of the buffer, two that flood 7/15
+// each: however many do, room is left for one that comes new.
+const share = 7
+
+// waiter is a caller of Put that waits for room.
+type waiter struct {
+	bytes int64
+	ready chan struct{} // closed when the room is given
+	given bool
+}
+
+// waiters are those of one lane, first come first.
+type waiters []*waiter
+
+// fits reports whether an item of that size may be taken into the lane now.
+func (q *Buffer) fits(l *lane, bytes int64) bool {
+	entries, free := q.opts.BufferEntries-q.held, q.opts.BufferBytes-q.heldBytes
+	if entries < 1 || free < bytes && q.held > 0 {
+		return false
+	}
+	// By division: a buffer without bounds to speak of has more room than can be multiplied.
+	return l.held == 0 || l.held/share < entries-1 && (l.heldBytes+bytes+share-1)/share <= free-bytes
+}
+
+// fitsAtAll reports whether the buffer as a whole has room, whosever it is.
+func (q *Buffer) fitsAtAll(bytes int64) bool {
+	return q.held < q.opts.BufferEntries && (q.heldBytes+bytes <= q.opts.BufferBytes || q.held == 0)
+}
+
+func (q *Buffer) take(l *lane, bytes int64) {
+	l.held++
+	l.heldBytes += bytes
+	q.held++
+	q.heldBytes += bytes
+}
+
+// giveBack frees the room of an item and gives what is free to those that wait, one tenant after the other.
+func (q *Buffer) giveBack(it *Item) {
+	l := it.lane
+	l.held--
+	l.heldBytes -= int64(it.Bytes)
+	q.held--
+	q.heldBytes -= int64(it.Bytes)
+	q.drop(l)
+	q.grant()
+	if q.opts.Freed != nil {
+		select {
+		case q.opts.Freed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// grant gives free room to waiting callers in turns. A caller that its own tenant's share keeps out is passed over; one for
+// whom the buffer has no room ends the round, so that large items are not starved by small ones.
+func (q *Buffer) grant() {
+	for passed := 0; passed < len(q.blocked); {
+		q.turn %= len(q.blocked)
+		l := q.blocked[q.turn]
+		w := l.blocked[0]
+		if !q.fitsAtAll(w.bytes) {
+			return
+		}
+		if !q.fits(l, w.bytes) {
+			q.turn++
+			passed++
+			continue
+		}
+		passed = 0
+		q.take(l, w.bytes)
+		w.given = true
+		close(w.ready)
+		q.unblock(l, 0)
+	}
+}
+
+// unblock takes the lane's waiter at an index out of the queue.
+func (q *Buffer) unblock(l *lane, i int) {
+	l.blocked = append(l.blocked[:i], l.blocked[i+1:]...)
+	if len(l.blocked) > 0 {
+		q.turn++
+		return
+	}
+	for j, other := range q.blocked {
+		if other == l {
+			q.blocked = append(q.blocked[:j], q.blocked[j+1:]...)
+			if j < q.turn {
+				q.turn--
+			}
+			return
+		}
+	}
+}
+
+// wait waits until the lane has room for an item of that size, and takes it. The buffer is locked before and after.
+func (q *Buffer) wait(ctx context.Context, l *lane, bytes int64) error {
+	w := &waiter{bytes: bytes, ready: make(chan struct{})}
+	if l.blocked = append(l.blocked, w); len(l.blocked) == 1 {
+		q.blocked = append(q.blocked, l)
+	}
+	q.mu.Unlock()
+	begin := time.Now()
+	var err error
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		err = ctxerr.Of(ctx)
+	case <-q.closing:
+		err = ErrClosed
+	}
+	q.mu.Lock()
+	q.stats.Blocked += time.Since(begin)
+	if w.given {
+		if q.closed {
+			q.untake(l, bytes)
+			return ErrClosed
+		}
+		return nil
+	}
+	for i := range l.blocked {
+		if l.blocked[i] == w {
+			q.unblock(l, i)
+			break
+		}
+	}
+	q.drop(l)
+	q.grant()
+	return err
+}
+
+// untake gives back room that was taken for an item that does not come.
+func (q *Buffer) untake(l *lane, bytes int64) {
+	l.held--
+	l.heldBytes -= bytes
+	q.held--
+	q.heldBytes -= bytes
+	q.drop(l)
+	q.grant()
+}
+
+// drop forgets a lane that holds nothing and for which nobody waits.
+func (q *Buffer) drop(l *lane) {
+	if l.held == 0 && len(l.blocked) == 0 {
+		delete(q.lanes, l.id)
+	}
+	if q.held == 0 {
+		q.signalIdle()
+	}
+}

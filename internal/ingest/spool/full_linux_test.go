@@ -1,0 +1,179 @@
+package spool_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+)
+
+// A disk that is full fails appends, and nothing else: what is there can be read and delivered, and appends work again as
+// soon as there is space.
+func TestFullDisk(t *testing.T) {
+	s := open(t, tiny(t), spool.Options{})
+	exercise(t, s, func() {})
+}
+
+// The same where the file may not grow: bbolt then fails earlier in a commit.
+func TestFileMayNotGrow(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, spool.Options{})
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 8 << 20, Max: old.Max}); err != nil {
+		t.Skip(err)
+	}
+	raise := func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+			t.Error(err)
+		}
+	}
+	defer raise()
+	exercise(t, s, raise)
+}
+
+// exercise fills a spool until its disk fails, which raise ends, if delivering does not.
+func exercise(t *testing.T, s *spool.Spool, raise func()) {
+	t.Helper()
+	records := make([][]byte, 50)
+	for i := range records {
+		records[i] = make([]byte, 1000)
+	}
+	n := uint64(0)
+	var err error
+	for ; n < 30_000; n += 50 {
+		if _, err = s.Append(t.Context(), records); err != nil {
+			break
+		}
+	}
+	if err == nil || errors.Is(err, spool.ErrUnsure) || errors.Is(err, spool.ErrFailed) || errors.Is(err, spool.ErrDamaged) {
+		t.Fatalf("an append to a full disk: %v", err)
+	}
+	t.Logf("full after %d records: %v", n, err)
+	// Smaller commits may still find room in pages that the one before has left.
+	for size := 50; size > 0; size /= 2 {
+		for fails := 0; fails < 10; {
+			if _, err := s.Append(t.Context(), records[:size]); err != nil {
+				fails++
+				continue
+			}
+			n += uint64(size)
+		}
+	}
+	if st := s.Stats(); st.Next != n || st.Records != int(n) {
+		t.Errorf("%d records were answered; stats: %+v", n, st)
+	}
+	if got := len(all(t, s)); got != int(n) {
+		t.Errorf("%d records can be read, want %d", got, n)
+	}
+	for seq := range n / 2 {
+		s.Done(seq)
+	}
+	raise()
+	first, err := s.Append(t.Context(), records)
+	if err != nil || first != n {
+		t.Fatalf("an append after space was made: %d, %v; want %d", first, err, n)
+	}
+	for range 20 {
+		if _, err := s.Append(t.Context(), records); err != nil {
+			t.Fatalf("space that was made is not used again: %v", err)
+		}
+	}
+}
+
+// tiny is a folder on a disk of 8 MiB.
+func tiny(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=700"); err != nil {
+		t.Skipf("no file system of its own size: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// To remove one large record bbolt writes its neighbours again. On a full disk that is done one by one.
+func TestLargeRecordsOnAFullDisk(t *testing.T) {
+	s := open(t, tiny(t), spool.Options{})
+	for size := 100 << 10; size > 50; size /= 2 {
+		for {
+			if _, err := s.Append(t.Context(), [][]byte{make([]byte, size)}); err != nil {
+				break
+			}
+		}
+	}
+	for seq := uint64(1); seq < 20; seq += 4 {
+		s.Done(seq)
+	}
+	if _, err := s.Append(t.Context(), [][]byte{make([]byte, 50<<10)}); err != nil {
+		t.Errorf("space of records that were delivered is not used again: %v", err)
+	}
+}
+
+// Where others have filled the disk and the file has no free page, the reserve has the space to remove what is delivered.
+func TestReserve(t *testing.T) {
+	dir := tiny(t)
+	s := open(t, dir, spool.Options{})
+	record := [][]byte{make([]byte, 20<<10)}
+	for range 200 {
+		if _, err := s.Append(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seq := range uint64(200) {
+		if seq%13 != 0 {
+			s.Done(seq)
+		}
+	}
+	s = reopen(t, s, dir, spool.Shrinking(spool.Options{}, 1<<20))
+	others, err := os.Create(filepath.Join(dir, "others"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	for err == nil {
+		_, err = others.Write(make([]byte, 4096))
+	}
+	for range 100 {
+		if _, err = s.Append(t.Context(), record); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		t.Fatal("the disk is full, and appends work")
+	}
+	for seq := uint64(13); seq < 100; seq += 13 {
+		s.Done(seq)
+	}
+	if _, err := s.Append(t.Context(), record); err != nil {
+		t.Errorf("space of records that were delivered is not used again: %v", err)
+	}
+}
+
+// A folder that cannot be written is refused, with the file system's own error.
+func TestReadOnlyDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=1m,mode=700"); err != nil {
+		t.Skipf("no file system of its own: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, syscall.EROFS) || errors.Is(err, spool.ErrDamaged) {
+		t.Errorf("a folder on a read-only disk: %v", err)
+	}
+	if _, err := spool.Open(dir+"/below", spool.Options{}); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("a folder that cannot be made: %v", err)
+	}
+}

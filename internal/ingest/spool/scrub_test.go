@@ -1,0 +1,172 @@
+package spool_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+)
+
+// inFolder returns the names of the files of a folder whose bytes hold text.
+func inFolder(t *testing.T, dir, text string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte(text)) {
+			names = append(names, f.Name())
+		}
+	}
+	return names
+}
+
+// deliverHalf appends records, has those with an even number delivered, and a dead letter dropped. What goes holds the text "secret".
+func deliverHalf(t *testing.T, s *spool.Spool) (left []string) {
+	t.Helper()
+	for i := range 400 {
+		text := fmt.Sprintf("secret %d %s", i, strings.Repeat("s", i*3))
+		if i%2 == 1 {
+			text = fmt.Sprintf("kept %d %s", i, strings.Repeat("k", i*3))
+		}
+		seq := appendAll(t, s, text)
+		if i%2 == 1 {
+			left = append(left, fmt.Sprintf("%d:%s", seq, text))
+			continue
+		}
+		if i == 100 {
+			if err := s.Bury(t.Context(), spool.Dead{Seq: seq, Reason: "secret reason"}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := s.Drop(t.Context(), 0); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			continue
+		}
+		s.Done(seq)
+	}
+	return left
+}
+
+func checkScrubbed(t *testing.T, s *spool.Spool, dir string, left []string) {
+	t.Helper()
+	if names := inFolder(t, dir, "secret"); names != nil {
+		t.Errorf("what was delivered is still in %v", names)
+	}
+	if got := all(t, s); strings.Join(got, "\n") != strings.Join(left, "\n") {
+		t.Errorf("%d records are left, want %d", len(got), len(left))
+	}
+}
+
+// TestScrub: what was delivered or dropped is no longer in the file, and what was not is.
+func TestScrub(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, spool.Options{NoSync: true})
+	left := deliverHalf(t, s)
+	if inFolder(t, dir, "secret") == nil {
+		t.Fatal("the test looks at the wrong bytes: the file should hold them before")
+	}
+	if err := s.Scrub(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkScrubbed(t, s, dir, left)
+	if seq := appendAll(t, s, "more"); seq != 400 {
+		t.Errorf("the next record has the number %d", seq)
+	}
+	before, err := os.Stat(filepath.Join(dir, "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Scrub(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(filepath.Join(dir, "journal.db")); err != nil || !os.SameFile(before, after) {
+		t.Errorf("a journal of which nothing was done was written anew (%v)", err)
+	}
+	s = reopen(t, s, dir, spool.Options{NoSync: true})
+	checkScrubbed(t, s, dir, append(left, "400:more"))
+}
+
+// TestScrubWhenIdle: by itself where nothing is written for a while, when it is closed, and after a crash.
+func TestScrubWhenIdle(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, dir, spool.Options{NoSync: true})
+		left := deliverHalf(t, s)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		checkScrubbed(t, s, dir, left)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s := open(t, dir, spool.Options{NoSync: true})
+	left := all(t, s)
+	s.Done(appendAll(t, s, "secret"))
+	s = reopen(t, s, dir, spool.Options{NoSync: true})
+	checkScrubbed(t, s, dir, left)
+}
+
+// TestScrubWithoutItsCopy: where there is no room for a copy, the file stays as it is, and the journal goes on.
+func TestScrubWithoutItsCopy(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, spool.Options{NoSync: true})
+	left := deliverHalf(t, s)
+	if err := os.Mkdir(filepath.Join(dir, "journal.tmp"), 0o700); err != nil { // the copy's name is taken
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "journal.tmp", "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Scrub(t.Context()); err == nil || errors.Is(err, spool.ErrFailed) {
+		t.Errorf("got %v, want the file system's error", err)
+	}
+	if got := all(t, s); len(got) != len(left) {
+		t.Errorf("%d records are left, want %d", len(got), len(left))
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "journal.tmp")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Scrub(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkScrubbed(t, s, dir, left)
+}
+
+// TestScrubAfterAShrink: a file that became smaller by itself still holds what was delivered of blocks in which other records are
+// left, until it is scrubbed.
+func TestScrubAfterAShrink(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, dir, spool.Shrinking(spool.Options{NoSync: true}, 8<<20))
+		left := deliverHalf(t, s)
+		time.Sleep(time.Second) // what is done is noted in the file by then
+		var large []uint64
+		for range 40 {
+			large = append(large, appendAll(t, s, strings.Repeat("x", 1<<20)))
+		}
+		s.Done(large...)
+		for _, text := range []string{"more", "and more"} {
+			left = append(left, fmt.Sprintf("%d:%s", appendAll(t, s, text), text))
+		}
+		if err := s.Scrub(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkScrubbed(t, s, dir, left)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

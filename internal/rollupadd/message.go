@@ -1,0 +1,174 @@
+package rollupadd
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/errtype"
+)
+
+// ErrTooManyMessages: the row remembers as many messages as it may, and takes no new one until it may forget some.
+var ErrTooManyMessages = errtype.New("rollup.ErrTooManyMessages", "rollup: too many messages have added to this row of late")
+
+const (
+	// parts is over how many parts the markers of a row are spread by a hash of their messages, so that a write counts only
+	// one part of them.
+	parts = 16
+	// spread is by how many milliseconds the timestamps of markers differ at most.
+	spread = 1_000_000
+	// seenLen is the length of the time at which a message was seen.
+	seenLen = 19
+)
+
+// Message is one event with an identity of its own.
+type Message struct {
+	Key   string
+	ID    string
+	Event Event
+	Clock func() time.Time // never ahead, as it decides what the row forgets
+}
+
+// AddMessage adds the event of a message, unless the row has seen the message within the time that it remembers. It tries
+// again within the timeout of writes: an attempt whose answer was lost has left the message's marker, or adds nothing.
+func (s *Shape) AddMessage(ctx context.Context, t *bt.Table, m Message) (added bool, out bt.Outcome) {
+	ctx, cancel := context.WithTimeout(ctx, t.Timeouts().Write)
+	defer cancel()
+	a := remembering{Shape: s, Message: m, table: t, part: part(m.ID), nonce: fmt.Sprintf("%016x", rand.Uint64())}
+	if err := ctxerr.Of(ctx); err != nil {
+		return false, bt.Outcome{State: bt.Rejected, Err: err}
+	}
+	done := false
+	err := t.Retry(ctx, func(ctx context.Context) (bool, error) {
+		var err error
+		added, err = a.try(ctx)
+		done = err == nil && !a.again
+		return done, err
+	})
+	if done {
+		return added, bt.Outcome{State: bt.Stored, Attempts: a.attempts}
+	}
+	out = bt.Outcome{State: bt.Rejected, Attempts: a.attempts, Err: err}
+	if a.doubt {
+		out.State = bt.Unknown
+	}
+	return false, out
+}
+
+func part(id string) string {
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := uint64(offset)
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * prime
+	}
+	return "m:" + strconv.FormatUint(h%parts, 16) + ":"
+}
+
+type remembering struct {
+	*Shape
+	Message
+	table    *bt.Table
+	part     string // what the columns of its part start with
+	nonce    string // tells its marker from that of a copy of the message
+	attempts int
+	doubt    bool
+	again    bool // nothing stands in the way of another attempt
+}
+
+// try makes one attempt, and reports whether the event was added. It is over unless it says so in again.
+func (r *remembering) try(ctx context.Context) (added bool, err error) {
+	now := r.Clock().UnixMilli()
+	b := r.Batch()
+	b.Add(r.Event)
+	m, _ := b.Mutation()
+	row := r.Row(r.Event.Bucket)
+	m.DeleteCellsInColumn(r.control(), r.part+r.ID)
+	m.Set(r.control(), r.part+r.ID, r.timestamp(row, now), fmt.Appendf(nil, "%0*d%s", seenLen, now, r.nonce))
+	matched, out := r.table.Conditional(ctx, r.Key, r.seen(now), nil, m)
+	r.attempts += out.Attempts
+	r.doubt = r.doubt || out.State == bt.Unknown
+	r.again = false
+	switch {
+	case out.Err != nil:
+		return false, out.Err
+	case !matched:
+		return true, nil
+	}
+	return r.look(ctx, now)
+}
+
+// timestamp returns that of a marker. It differs from that of any marker of the same message that may be forgotten, so that
+// who removes that one does not remove this.
+func (r *remembering) timestamp(row, seen int64) bigtable.Timestamp {
+	minute := seen / time.Minute.Milliseconds()
+	return r.end(row) + bigtable.Timestamp(minute%spread*1000)
+}
+
+func (r *remembering) oldest(now int64) int64 { return now - r.remember.Milliseconds() }
+
+// seen passes something where the row remembers the message, and where the message's part of the row is full, be it with what
+// may be forgotten.
+func (r *remembering) seen(now int64) bigtable.Filter {
+	column := r.part + r.ID
+	return bigtable.InterleaveFilters(
+		bigtable.ChainFilters(
+			bigtable.ColumnRangeFilter(r.control(), column, column+"\x00"),
+			bigtable.ValueRangeFilter(fmt.Appendf(nil, "%0*d", seenLen, max(0, r.oldest(now))), nil),
+		),
+		bigtable.ChainFilters(r.all(), bigtable.CellsPerRowOffsetFilter(r.room()-1)),
+	)
+}
+
+// all passes the markers of the message's part of the row.
+func (r *remembering) all() bigtable.Filter {
+	return bigtable.ColumnRangeFilter(r.control(), r.part, r.part[:len(r.part)-1]+";")
+}
+
+func (r *remembering) room() int { return max(1, r.messages/parts) }
+
+// look finds out why the event was not added, and makes room where it can.
+func (r *remembering) look(ctx context.Context, now int64) (added bool, err error) {
+	row, err := r.table.RowAsJudged(ctx, r.Key, r.all())
+	if err != nil {
+		r.doubt = true // a proxy may have sent the attempt twice, and what stands in the way be its own
+		return false, err
+	}
+	items := row[r.control()]
+	old, forget := 0, bigtable.NewMutation()
+	for _, item := range items {
+		seen, nonce, ok := parseMarker(item.Value)
+		_, qualifier, _ := strings.Cut(item.Column, ":")
+		switch {
+		case !ok || seen < r.oldest(now):
+			forget.DeleteTimestampRange(r.control(), qualifier, item.Timestamp, item.Timestamp+1000)
+			old++
+		case qualifier == r.part+r.ID:
+			return nonce == r.nonce, nil
+		}
+	}
+	switch {
+	case old > 0:
+		if out := r.table.SingleCluster().Apply(ctx, r.Key, forget); out.State != bt.Stored {
+			return false, out.Err
+		}
+	case len(items) >= r.room():
+		return false, fmt.Errorf("%w: at most about %d within %v", ErrTooManyMessages, r.messages, r.remember)
+	}
+	r.again = true
+	return false, nil
+}
+
+func parseMarker(value []byte) (seen int64, nonce string, ok bool) {
+	if len(value) < seenLen {
+		return 0, "", false
+	}
+	seen, err := strconv.ParseInt(string(value[:seenLen]), 10, 64)
+	return seen, string(value[seenLen:]), err == nil
+}

@@ -1,0 +1,86 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// page is how many entries one request reads.
+const page = 1000
+
+// Each returns every entry of the catalogue, in the order of the names, a page at a time: no number of them is too large. An error
+// is the last pair. It is one where an entry is of another dataset than its row: whoever asks for all must not go on with some.
+func Each(ctx context.Context, t *bt.Table) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
+		for !rng.Empty() {
+			n := 0
+			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: latest(), Limit: page, Long: true}
+			for row, err := range t.Rows(ctx, read) {
+				var e Entry
+				if err == nil {
+					e, err = entryIn(row, rng)
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+				n++
+				rng.Start = row.Key() + "\x00"
+			}
+			if n < page {
+				return
+			}
+		}
+	}
+}
+
+// entryIn returns the entry in a row that was read from a range.
+func entryIn(row bigtable.Row, rng rowkey.Range) (Entry, error) {
+	if row.Key() < rng.Start || row.Key() >= rng.Limit {
+		return Entry{}, bt.ErrForeignRow
+	}
+	return namedEntry(row)
+}
+
+// namedEntry returns the entry in a row. One of another dataset than its row is an error.
+func namedEntry(row bigtable.Row) (Entry, error) {
+	e, err := parseEntry(row)
+	if err == nil && e.Name != strings.TrimPrefix(row.Key(), rowkey.DatasetRows) {
+		err = fmt.Errorf("the catalogue's row %s is of dataset %s", row.Key(), invalid.Quote(e.Name))
+	}
+	return e, err
+}
+
+// LoadAll is Load for all datasets.
+func LoadAll(ctx context.Context, t *bt.Table) (State, error) {
+	st, err := Load(ctx, t, nil)
+	if err != nil {
+		return st, err
+	}
+	for e, err := range Each(ctx, t) {
+		if err != nil {
+			return st, err
+		}
+		st.Datasets[e.Name] = e
+	}
+	return st, nil
+}
+
+// All returns every dataset of the catalogue, in the order of their names.
+func All(ctx context.Context, t *bt.Table) (all []Dataset, err error) {
+	for e, err := range Each(ctx, t) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e.Dataset)
+	}
+	return all, nil
+}

@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// columnAssigned is the column of a profile beside its document that stores read alone: the Assignment, missing for none.
+const columnAssigned = "c"
+
+// Assignment says in which retention classes the points of a tenant are written. It does not change once it is made.
+type Assignment struct {
+	Retention string            `json:"retention,omitempty"` // in all datasets that offer it
+	Classes   map[string]string `json:"classes,omitempty"`   // by dataset, stronger than Retention
+}
+
+// Of returns the class for a dataset; empty for its default.
+func (a *Assignment) Of(dataset string) string {
+	if class, ok := a.Classes[dataset]; ok {
+		return class
+	}
+	return a.Retention
+}
+
+// SetAssignment adds to the mutation of a profile's row what stores go by.
+func SetAssignment(mut *bigtable.Mutation, a Assignment) {
+	text := assignedText(a)
+	if text == nil {
+		mut.DeleteCellsInColumn(Family, columnAssigned)
+		return
+	}
+	mut.Set(Family, columnAssigned, 0, text)
+}
+
+func assignedText(a Assignment) []byte {
+	if a.Retention == "" && len(a.Classes) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(a)
+	if err != nil { // of strings there is none
+		return nil
+	}
+	return text
+}
+
+// Assigns reports whether the row that the document was read from has a's column.
+func (d Document) Assigns(a Assignment) bool { return string(d.assigned) == string(assignedText(a)) }
+
+// TenantAssignment is the assignment of one tenant.
+type TenantAssignment struct {
+	Tenant string
+	*Assignment
+}
+
+// MostAssignments is how many tenants may have classes assigned: each store that writes to schemas with choices holds all of them.
+const MostAssignments = 1_000_000
+
+var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 tenants whose profiles name retention classes, or limits")
+
+// Assignments returns the assignments of all tenants that have one; equal ones share their memory. One that does not decode is
+// left out, so that it holds up nobody else: that tenant's points are in the default class. An error is the last pair.
+func Assignments(ctx context.Context, t *bt.Table) iter.Seq2[TenantAssignment, error] {
+	return assignmentsIn(profiles(ctx, t, columnAssigned))
+}
+
+// AssignmentsOf is Assignments for some tenants.
+func AssignmentsOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[TenantAssignment, error] {
+	return assignmentsIn(profilesOf(ctx, t, names, columnAssigned))
+}
+
+// profiles returns the rows of all tenants' profiles that have a column, with that column. An error is the last pair.
+func profiles(ctx context.Context, t *bt.Table, column string) iter.Seq2[bigtable.Row, error] {
+	rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
+	return readProfiles(ctx, t, column, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
+}
+
+// profilesOf is profiles for some tenants.
+func profilesOf(ctx context.Context, t *bt.Table, names []string, column string) iter.Seq2[bigtable.Row, error] {
+	keys := make(bigtable.RowList, len(names))
+	for i, name := range names {
+		keys[i] = rowkey.ProfileRows + name
+	}
+	return readProfiles(ctx, t, column, keys, func(key string) bool { return slices.Contains(keys, key) })
+}
+
+func readProfiles(ctx context.Context, t *bt.Table, column string, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[bigtable.Row, error] {
+	return func(yield func(bigtable.Row, error) bool) {
+		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(column), bigtable.LatestNFilter(1))
+		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
+			if err == nil && !asked(row.Key()) {
+				err = bt.ErrForeignRow
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func assignmentsIn(rows iter.Seq2[bigtable.Row, error]) iter.Seq2[TenantAssignment, error] {
+	return func(yield func(TenantAssignment, error) bool) {
+		seen, n := map[string]*Assignment{}, 0
+		for row, err := range rows {
+			if err == nil && n == MostAssignments {
+				err = errManyAssignments
+			}
+			if err != nil {
+				yield(TenantAssignment{}, err)
+				return
+			}
+			n++
+			a := parseAssignment(seen, value(row, columnAssigned))
+			if a == nil {
+				continue
+			}
+			if !yield(TenantAssignment{strings.TrimPrefix(row.Key(), rowkey.ProfileRows), a}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// parseAssignment returns the assignment in a column, nil for one that does not decode, and notes it in seen.
+func parseAssignment(seen map[string]*Assignment, text []byte) *Assignment {
+	if a := seen[string(text)]; a != nil {
+		return a
+	}
+	a := &Assignment{}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil
+	}
+	seen[string(text)] = a
+	return a
+}

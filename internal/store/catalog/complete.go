@@ -1,0 +1,98 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// A policy that is lengthened does not bring back what was collected under the shorter one. So the entry of a dataset says, by
+// retention class, from which time on what is kept in the class is complete.
+
+// complete is a part of an entry that no schema declares.
+type complete struct {
+	CompleteFrom map[string]int64 `json:"complete_from_ms,omitempty"` // by class; missing for one whose policy was never lengthened
+}
+
+// CompleteFrom returns the time in milliseconds from which on nothing that the class keeps has expired, by its policy as it is
+// stored or an earlier, shorter one. It is 0 for a class that the entry does not name, and keeps all.
+func (e *Entry) CompleteFrom(class string, now time.Time) int64 {
+	from := e.complete.CompleteFrom[class]
+	policies := slices.Clone(e.Classes)
+	for i := range e.Rollups {
+		policies = append(policies, e.Rollups[i].Class)
+	}
+	for _, c := range policies {
+		if c.Name != class {
+			continue
+		}
+		policy, err := gc.Parse(c.Policy)
+		if err != nil {
+			continue // of a newer program, whose schemas this one cannot declare
+		}
+		if cutoff, bounded, err := policy.Cutoff(now); err == nil && bounded {
+			from = max(from, cutoff.UnixMilli())
+		}
+	}
+	return from
+}
+
+// PointsCompleteFrom is CompleteFrom for all classes of points: the latest of them.
+func (e *Entry) PointsCompleteFrom(now time.Time) (from int64) {
+	for _, c := range e.Classes {
+		from = max(from, e.CompleteFrom(c.Name, now))
+	}
+	return from
+}
+
+// WriteComplete notes that classes of a dataset are complete from later times, in milliseconds, where the catalogue still holds
+// what old says. It reports false, and changes nothing, where another process was faster.
+func WriteComplete(ctx context.Context, t *bt.Table, old Entry, from map[string]int64) (bool, error) {
+	all := maps.Clone(old.complete.CompleteFrom)
+	if all == nil {
+		all = map[string]int64{}
+	}
+	for class, ms := range from {
+		all[class] = max(all[class], ms)
+	}
+	doc, err := merged(old.document, complete{all})
+	if err != nil {
+		return false, err
+	}
+	return write(ctx, t, old, old.Name, doc)
+}
+
+// write stores the document of a dataset where the catalogue still holds what old says.
+func write(ctx context.Context, t *bt.Table, old Entry, name string, doc []byte) (bool, error) {
+	mut := bigtable.NewMutation()
+	mut.Set(Family, columnDocument, 0, doc)
+	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(old.generation+1, 10)))
+	key := rowkey.DatasetRows + name
+	if old.generation == 0 {
+		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)
+		return !exists && out.Err == nil, out.Err
+	}
+	same := bigtable.ChainFilters(
+		bigtable.ColumnFilter(columnGeneration),
+		bigtable.ValueFilter(strconv.FormatUint(old.generation, 10)),
+	)
+	matched, out := t.Conditional(ctx, key, same, mut, nil)
+	return matched && out.Err == nil, out.Err
+}
+
+func (e *Entry) parseComplete() error {
+	if err := json.Unmarshal(e.document, &e.complete); err != nil {
+		return fmt.Errorf("the catalogue's entry of dataset %s does not decode: %w", e.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// The columns of an erasure mark beside its document. Stores read these alone.
+const (
+	columnMark     = "m" // "" for a mark without an end, or the second since 1970 at which it ends; missing for no mark
+	columnEntities = "e" // of a mark of an entity: the hashes of what it is called in each dataset
+
+	// What stays where a mark was lifted:
+	columnLifted         = "l" // the generation of the first writes that may be stored again, in decimal
+	columnLiftedEntities = "k" // of a mark of an entity: what columnEntities was
+)
+
+// MostMarks is how many marks may be in force at once, and MostOfTenant how many of them may be of one tenant: each store holds
+// all of them, in about 200 bytes each.
+const (
+	MostMarks    = 1_000_000
+	MostOfTenant = 250_000
+)
+
+// EntityHash is what stands for an entity in a mark: its name is not kept.
+type EntityHash [16]byte
+
+// HashEntity returns the hash of the entity at a path of a dataset.
+func HashEntity(dataset, path string) EntityHash {
+	sum := sha256.Sum256([]byte(dataset + "#" + path))
+	return EntityHash(sum[:16])
+}
+
+// Mark is an erasure mark.
+type Mark struct {
+	Tenant   string
+	Name     string       // of a mark of an entity, empty for that of a tenant
+	Until    time.Time    // zero for no end
+	Entities []EntityHash // nil for the whole tenant
+	// Lifted is the generation of the first writes that count after the mark was lifted last; 0 for never. It stays with a mark
+	// that is made again.
+	Lifted uint64
+	// Gone says that there is no mark, only what Lifted says.
+	Gone bool
+}
+
+// DeletedDataset returns what stands in the place of the tenant in the mark of a dataset that is deleted.
+func DeletedDataset(dataset string) string { return rowkey.DeletedMark + dataset }
+
+// Over reports whether the mark has ended.
+func (m *Mark) Over(now time.Time) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
+
+// SetMark adds to the mutation of a mark's row what stores go by.
+func SetMark(mut *bigtable.Mutation, m Mark) {
+	until := ""
+	if !m.Until.IsZero() {
+		until = strconv.FormatInt(m.Until.Add(time.Second-1).Unix(), 10)
+	}
+	mut.Set(Family, columnMark, 0, []byte(until))
+	mut.Set(Family, columnEntities, 0, joined(m.Entities))
+}
+
+func joined(list []EntityHash) (all []byte) {
+	for _, h := range list {
+		all = append(all, h[:]...)
+	}
+	return all
+}
+
+// Row returns the name of the mark's row, as the log of changes has it.
+func (m *Mark) Row() string {
+	if m.Name == "" {
+		return m.Tenant
+	}
+	return m.Tenant + "#" + m.Name
+}
+
+// LiftMark adds to the mutation of a mark's row what ends it. The document stays. Writes of a generation before lifted are not
+// stored afterwards either; 0 is for a mark that has ended by itself, after which they are.
+func LiftMark(mut *bigtable.Mutation, lifted uint64, entities []EntityHash) {
+	mut.DeleteCellsInColumn(Family, columnMark)
+	mut.DeleteCellsInColumn(Family, columnEntities)
+	if lifted == 0 {
+		return
+	}
+	mut.Set(Family, columnLifted, 0, strconv.AppendUint(nil, lifted, 10))
+	mut.Set(Family, columnLiftedEntities, 0, joined(entities))
+}
+
+// ForgetLift adds to the mutation of a mark's row what removes the generation that LiftMark has set.
+func ForgetLift(mut *bigtable.Mutation) {
+	mut.DeleteCellsInColumn(Family, columnLifted)
+	mut.DeleteCellsInColumn(Family, columnLiftedEntities)
+}
+
+var errManyMarks = errors.New("tsdb: the table has more erasure marks than a store can hold")
+
+// Marks returns all marks, those that are over and those that are gone included. An error is the last pair.
+func Marks(ctx context.Context, t *bt.Table) iter.Seq2[Mark, error] {
+	rng := rowkey.OwnAfter(rowkey.MarkRows, "")
+	return readMarks(ctx, t, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
+}
+
+// MarksOf is Marks for the rows of some names.
+func MarksOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[Mark, error] {
+	keys := make(bigtable.RowList, len(names))
+	for i, name := range names {
+		keys[i] = rowkey.MarkRows + name
+	}
+	return readMarks(ctx, t, keys, func(key string) bool { return slices.Contains(keys, key) })
+}
+
+func readMarks(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[Mark, error] {
+	return func(yield func(Mark, error) bool) {
+		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter("["+columnMark+columnEntities+columnLifted+columnLiftedEntities+"]"), bigtable.LatestNFilter(1))
+		n := 0
+		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
+			var m Mark
+			switch {
+			case err != nil:
+			case !asked(row.Key()):
+				err = bt.ErrForeignRow
+			case n == 2*MostMarks: // those who mark keep to the half of it, but not all at once
+				err = errManyMarks
+			default:
+				m = parseMark(row)
+			}
+			n++
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// MarkRow returns what the name of a mark's row says: Tenant and Name.
+func MarkRow(row string) Mark {
+	tenant, name, _ := strings.Cut(row, "#")
+	return Mark{Tenant: tenant, Name: name}
+}
+
+// parseMark returns the mark in a row. One that cannot be read is taken for one of the whole tenant without an end, so that
+// it holds up nobody else.
+func parseMark(row bigtable.Row) Mark {
+	m := MarkRow(strings.TrimPrefix(row.Key(), rowkey.MarkRows))
+	whole, hashes := m, value(row, columnEntities)
+	if m.Gone = !has(row, columnMark) && !has(row, columnEntities); m.Gone {
+		hashes = value(row, columnLiftedEntities)
+	}
+	if text := string(value(row, columnLifted)); text != "" {
+		var err error
+		if m.Lifted, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return whole
+		}
+	}
+	if text := string(value(row, columnMark)); text != "" {
+		sec, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return whole
+		}
+		m.Until = time.Unix(sec, 0)
+	}
+	if len(hashes)%len(EntityHash{}) != 0 || (m.Name == "") != (len(hashes) == 0) {
+		return whole
+	}
+	for len(hashes) > 0 {
+		m.Entities = append(m.Entities, EntityHash(hashes))
+		hashes = hashes[len(EntityHash{}):]
+	}
+	return m
+}

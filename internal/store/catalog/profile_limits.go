@@ -1,0 +1,59 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// TenantLimits are the limits in the profile of one tenant, as they are stored: none for nil.
+type TenantLimits struct {
+	Tenant string
+	Limits json.RawMessage
+}
+
+// ProfileLimits returns the limits of all tenants whose profiles have some. A profile that does not decode has itself for limits,
+// which are not valid then. An error is the last pair.
+func ProfileLimits(ctx context.Context, t *bt.Table) iter.Seq2[TenantLimits, error] {
+	return limitsIn(profiles(ctx, t, columnDocument))
+}
+
+// ProfileLimitsOf is ProfileLimits for some tenants.
+func ProfileLimitsOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[TenantLimits, error] {
+	return limitsIn(profilesOf(ctx, t, names, columnDocument))
+}
+
+func limitsIn(rows iter.Seq2[bigtable.Row, error]) iter.Seq2[TenantLimits, error] {
+	return func(yield func(TenantLimits, error) bool) {
+		n := 0
+		for row, err := range rows {
+			if err == nil && n == MostAssignments {
+				err = errManyAssignments
+			}
+			if err != nil {
+				yield(TenantLimits{}, err)
+				return
+			}
+			var doc struct {
+				Limits json.RawMessage `json:"limits"`
+			}
+			text := value(row, columnDocument)
+			if err := json.Unmarshal(text, &doc); err != nil {
+				doc.Limits = text
+			}
+			if len(doc.Limits) == 0 || string(doc.Limits) == "null" {
+				continue
+			}
+			n++
+			if !yield(TenantLimits{strings.TrimPrefix(row.Key(), rowkey.ProfileRows), doc.Limits}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// Retired names what is retired of a dataset. What is also among its tags, classes or rollups may be declared or not: so programs
+// that no longer declare it can be deployed next to those that still do. What is no longer among them was removed, and no
+// program can declare it until it is released.
+type Retired struct {
+	Classes []string `json:"classes,omitempty"`
+	Tags    []string `json:"tags,omitempty"`
+	Rollups []string `json:"rollups,omitempty"`
+}
+
+// Part is a retention class, a codec tag or a rollup of a dataset, by its name; one of them is set.
+type Part struct{ Class, Tag, Rollup string }
+
+// String returns the part as messages name it.
+func (p Part) String() string {
+	switch {
+	case p.Class != "":
+		return "retention class " + p.Class
+	case p.Tag != "":
+		return "codec tag " + p.Tag
+	}
+	return "rollup " + p.Rollup
+}
+
+// list returns the list that a part belongs to, and its name there.
+func (r *Retired) list(p Part) (*[]string, string) {
+	switch {
+	case p.Class != "":
+		return &r.Classes, p.Class
+	case p.Tag != "":
+		return &r.Tags, p.Tag
+	}
+	return &r.Rollups, p.Rollup
+}
+
+func (r *Retired) has(p Part) bool {
+	if r == nil {
+		return false
+	}
+	list, name := r.list(p)
+	return slices.Contains(*list, name)
+}
+
+// Has reports whether a part is among what the dataset has.
+func (d *Dataset) Has(p Part) bool {
+	switch {
+	case p.Class != "":
+		return slices.Contains(names(d.Classes), p.Class)
+	case p.Tag != "":
+		return slices.Contains(d.Tags, p.Tag)
+	}
+	return slices.Contains(rollupNames(d.Rollups), p.Rollup)
+}
+
+// IsRetired reports whether a part is retired.
+func (d *Dataset) IsRetired(p Part) bool { return d.Retired.has(p) }
+
+// SetRetired retires a part, or takes that back.
+func (d *Dataset) SetRetired(p Part, retired bool) {
+	r := &Retired{}
+	if d.Retired != nil {
+		r = &Retired{slices.Clone(d.Retired.Classes), slices.Clone(d.Retired.Tags), slices.Clone(d.Retired.Rollups)}
+	}
+	list, name := r.list(p)
+	*list = slices.DeleteFunc(*list, func(s string) bool { return s == name })
+	if retired {
+		*list = append(*list, name)
+	}
+	d.Retired = r
+}
+
+// Remove takes a part out of what the dataset has.
+func (d *Dataset) Remove(p Part) {
+	d.Classes = slices.DeleteFunc(slices.Clone(d.Classes), func(c Class) bool { return c.Name == p.Class })
+	d.Tags = slices.DeleteFunc(slices.Clone(d.Tags), func(tag string) bool { return tag == p.Tag })
+	d.Rollups = slices.DeleteFunc(slices.Clone(d.Rollups), func(r Rollup) bool { return r.Name == p.Rollup })
+	d.RollupAges = maps.Clone(d.RollupAges)
+	if delete(d.RollupAges, p.Class); len(d.Rollups) == 0 {
+		d.RollupAges = nil
+	}
+}
+
+// withoutRetired returns the dataset without what is retired of it and o does not have.
+func (d Dataset) withoutRetired(o Dataset) Dataset {
+	if d.Retired == nil {
+		return d
+	}
+	gone := func(p Part) bool { return d.Retired.has(p) && !o.Has(p) }
+	d.Classes = slices.DeleteFunc(slices.Clone(d.Classes), func(c Class) bool { return gone(Part{Class: c.Name}) })
+	d.Tags = slices.DeleteFunc(slices.Clone(d.Tags), func(tag string) bool { return gone(Part{Tag: tag}) })
+	d.Rollups = slices.DeleteFunc(slices.Clone(d.Rollups), func(r Rollup) bool { return gone(Part{Rollup: r.Name}) })
+	return d
+}
+
+// withRetired returns the dataset with what is retired of what is stored, and the dataset does not have, behind the rest.
+func (d Dataset) withRetired(stored Dataset) Dataset {
+	if stored.Retired == nil {
+		return d
+	}
+	d.Classes, d.Tags, d.Rollups = slices.Clone(d.Classes), slices.Clone(d.Tags), slices.Clone(d.Rollups)
+	for _, c := range stored.Classes {
+		if p := (Part{Class: c.Name}); stored.Retired.has(p) && !d.Has(p) {
+			d.Classes = append(d.Classes, c)
+			if age, ok := stored.RollupAges[c.Name]; ok && len(d.Rollups) > 0 {
+				d.RollupAges = maps.Clone(d.RollupAges)
+				if d.RollupAges == nil {
+					d.RollupAges = map[string]string{}
+				}
+				d.RollupAges[c.Name] = age
+			}
+		}
+	}
+	for _, tag := range stored.Tags {
+		if p := (Part{Tag: tag}); stored.Retired.has(p) && !d.Has(p) {
+			d.Tags = append(d.Tags, tag)
+		}
+	}
+	for _, r := range stored.Rollups {
+		if p := (Part{Rollup: r.Name}); stored.Retired.has(p) && !d.Has(p) {
+			d.Rollups = append(d.Rollups, r)
+		}
+	}
+	return d
+}
+
+// removed lists what d has that was removed from o.
+func (d Dataset) removed(o Dataset) (diffs []string) {
+	if o.Retired == nil {
+		return nil
+	}
+	for _, names := range []struct {
+		of   func(string) Part
+		each []string
+	}{
+		{func(n string) Part { return Part{Class: n} }, o.Retired.Classes},
+		{func(n string) Part { return Part{Tag: n} }, o.Retired.Tags},
+		{func(n string) Part { return Part{Rollup: n} }, o.Retired.Rollups},
+	} {
+		for _, name := range names.each {
+			if p := names.of(name); d.Has(p) && !o.Has(p) {
+				diffs = append(diffs, fmt.Sprintf("dataset %s: %s is declared, and was removed (tenants.Release lets its name be used again)", d.Name, p))
+			}
+		}
+	}
+	return diffs
+}
+
+// Rewrite stores the entry of a dataset after a change of its parts, where the catalogue still holds what old says. Members that
+// this version does not know stay. It reports false, and changes nothing, where another process was faster.
+func Rewrite(ctx context.Context, t *bt.Table, old Entry, change func(*Dataset)) (bool, error) {
+	d := old.Dataset
+	change(&d)
+	doc, err := d.document(old.document)
+	if err != nil {
+		return false, err
+	}
+	if len(d.Rollups) == 0 { // merged keeps members that are left out
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(doc, &all); err != nil {
+			return false, err
+		}
+		delete(all, "rollups")
+		if doc, err = json.Marshal(all); err != nil {
+			return false, err
+		}
+	}
+	return write(ctx, t, old, d.Name, doc)
+}
+
+// DeleteEntry deletes the entry of a dataset where the catalogue still holds it.
+func DeleteEntry(ctx context.Context, t *bt.Table, e Entry) error {
+	if e.generation == 0 {
+		return nil
+	}
+	same := bigtable.ChainFilters(bigtable.ColumnFilter(columnGeneration), bigtable.ValueFilter(strconv.FormatUint(e.generation, 10)))
+	mut := bigtable.NewMutation()
+	mut.DeleteRow()
+	return t.Retry(ctx, func(ctx context.Context) (bool, error) {
+		_, out := t.Conditional(ctx, rowkey.DatasetRows+e.Name, same, mut, nil)
+		return out.Err == nil, out.Err
+	})
+}

@@ -1,0 +1,72 @@
+package catalog
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// loadPage is how many entries are loaded by name at once.
+const loadPage = 100
+
+// DatasetsOf returns the entries of the datasets that a tenant has rows of, in the order of their names. It reads one row for each of
+// them, past all others, from rows, the table as the tenant sees it. Rows of datasets that the catalogue does not have are passed over.
+func DatasetsOf(ctx context.Context, own, rows *bt.Table, id tenant.ID) (all []Dataset, err error) {
+	rng, err := rowkey.TenantRange(id)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	load := func() error {
+		st, err := Load(ctx, own, names)
+		for _, name := range names {
+			if e, ok := st.Datasets[name]; ok {
+				all = append(all, e.Dataset)
+			}
+		}
+		names = names[:0]
+		return err
+	}
+	for most := int64(1); !rng.Empty(); {
+		last, n, name := "", int64(0), ""
+		keys := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
+		for row, err := range rows.Rows(ctx, bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keys, Limit: most, Long: most > 1}) {
+			if err != nil {
+				return nil, err
+			}
+			if last = row.Key(); last < rng.Start || last >= rng.Limit {
+				return nil, bt.ErrForeignRow
+			}
+			n++
+			if dataset, _, ok := rowkey.KindOf(last); ok {
+				name = dataset
+				break
+			}
+		}
+		switch {
+		case name != "":
+			space, err := rowkey.NewSpace(id, name, nil, 0)
+			if err != nil {
+				return nil, err
+			}
+			names, rng.Start, most = append(names, name), space.All().Limit, 1
+		case n < most:
+			rng.Start = rng.Limit
+		default: // of another program, which may have many
+			rng, most = rng.After(last), 1000
+		}
+		if len(names) == loadPage {
+			if err := load(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(names) > 0 {
+		err = load()
+	}
+	return all, err
+}

@@ -1,0 +1,122 @@
+package rowkey_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+func TestRollupKeyIsTheDocumentedOne(t *testing.T) {
+	for _, tt := range []struct {
+		salts int
+		kind  string
+		ms    int64
+		want  string
+	}{
+		{0, rowkey.RollupKind + "hour", 1767225600000, "acme#readings!rollup.hour#berlin#roof-7#9223370269629175807"},
+		{16, rowkey.MarkKind + "hour", 1767225600000, "acme#readings!mark.hour#12#berlin#roof-7#9223370269629175807"},
+		{0, rowkey.MarkKind + "h_2", 0, "acme#readings!mark.h_2#berlin#roof-7#9223372036854775807"},
+	} {
+		points := space(t, "acme", "readings", 2, tt.salts)
+		path := rowkey.Path("berlin", "roof-7")
+		got := string(points.Kind(tt.kind).AppendPoint(nil, path, tt.ms))
+		if got != tt.want {
+			t.Errorf("key of %s = %q, want %q: stored rows would no longer be found", tt.kind, got, tt.want)
+		}
+		beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 7)), tt.kind, tt.ms, false)
+		if !ok || string(beside) != tt.want {
+			t.Errorf("the key beside a point's is %q, %v, want %q", beside, ok, tt.want)
+		}
+	}
+}
+
+// TestKindsLieBesideThePoints: no key of one kind is taken for one of another, or lies in a range of it.
+func TestKindsLieBesideThePoints(t *testing.T) {
+	kinds := []string{"", "head", "rollup.h", "rollup.hour", "mark.h", "mark.hour"}
+	for _, salts := range []int{0, 3} {
+		points := space(t, "acme", "readings", 2, salts)
+		of := func(kind string) rowkey.Space {
+			if kind == "" {
+				return points
+			}
+			return points.Kind(kind)
+		}
+		for _, a := range hostile {
+			for _, b := range hostile {
+				path := rowkey.Path(a, b)
+				for _, kind := range kinds {
+					key := string(of(kind).AppendPoint(nil, path, 5))
+					if kind != "" {
+						beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 99)), kind, 5, false)
+						event := string(points.WithIdentity(true).AppendEvent(nil, path, 99, "e:1"))
+						if same, ok := rowkey.AppendBeside(nil, event, kind, 5, true); !ok || string(same) != key {
+							t.Fatalf("the %s row beside the event %q is %q, %v, want %q", kind, event, same, ok, key)
+						}
+						if !ok || string(beside) != key {
+							t.Fatalf("the %s row beside %q is %q, %v, want %q", kind, path, beside, ok, key)
+						}
+					}
+					for _, other := range kinds {
+						got, units, ok := of(other).Split(key)
+						if ok != (kind == other) || ok && (got != path || units != 5) {
+							t.Fatalf("in the space of %q, %q of %q splits into %q, %d, %v", other, key, kind, got, units, ok)
+						}
+						in := 0
+						for _, r := range of(other).Under("") {
+							if key >= r.Start && key < r.Limit {
+								in++
+							}
+						}
+						if (in == 1) != (kind == other) || in > 1 {
+							t.Fatalf("%q of %q is in %d ranges of %q", key, kind, in, other)
+						}
+					}
+					if !strings.HasPrefix(key, points.TenantPrefix()) || of(kind).TenantPrefix() != points.TenantPrefix() {
+						t.Fatalf("%q leaves the tenant", key)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestKeysBesideAreBounded(t *testing.T) {
+	points := space(t, "acme", "readings", 1, 0)
+	kind := rowkey.RollupKind + "hour"
+	const limit = rowkey.MaxKey - len("acme#readings##") - rowkey.ReverseLen
+	longest := strings.Repeat("x", limit-len("!rollup.hour"))
+	if err := points.Beside(kind).CheckPath(longest); err != nil {
+		t.Errorf("the longest entity is refused: %v", err)
+	}
+	if n := len(points.Kind(kind).AppendPoint(nil, longest, 0)); n != rowkey.MaxKey {
+		t.Errorf("its key in the rollup has %d bytes", n)
+	}
+	if err := points.Beside(kind).CheckPath(longest + "x"); !errors.Is(err, rowkey.ErrInvalid) {
+		t.Errorf("an entity whose rows in the rollup have too long a key: %v", err)
+	}
+	if err := points.CheckPath(longest + "x"); err != nil {
+		t.Errorf("without a rollup: %v", err)
+	}
+}
+
+func FuzzAppendBeside(f *testing.F) {
+	f.Add("acme#readings#berlin#roof-7#7456146436854775807", int64(5))
+	f.Add("acme##", int64(0))
+	f.Fuzz(func(t *testing.T, key string, units int64) {
+		units = max(0, units)
+		got, ok := rowkey.AppendBeside([]byte("x"), key, "mark.m", units, false)
+		if !ok && string(got) != "x" {
+			t.Errorf("%q is refused and leaves %q", key, got)
+		}
+		points := space(t, "acme", "readings", 2, 0)
+		path, _, split := points.Split(key)
+		if !split {
+			return
+		}
+		if want := "x" + string(points.Kind("mark.m").AppendPoint(nil, path, units)); !ok || string(got) != want {
+			t.Errorf("beside %q lies %q, %v, want %q", key, got, ok, want)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package rowkey_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// TestPastSkipsOneEntity: all of its keys, and none of any other's.
+func TestPastSkipsOneEntity(t *testing.T) {
+	for _, salts := range []int{0, 3} {
+		s := space(t, "acme", "readings", 2, salts)
+		for _, a := range hostile {
+			path := rowkey.Path("berlin", a)
+			for _, r := range s.Under("") {
+				if !in(r, string(s.AppendPoint(nil, path, 0))) {
+					continue
+				}
+				rest := s.Past(r, path)
+				for _, b := range hostile {
+					other := rowkey.Path("berlin", b)
+					for _, units := range []int64{0, 1<<63 - 1} {
+						key := string(s.AppendPoint(nil, other, units))
+						if want := in(r, key) && other > path; in(rest, key) != want {
+							t.Fatalf("past %q: the key of %q is in the rest: %v, want %v", path, other, in(rest, key), want)
+						}
+					}
+				}
+				if again := s.Past(rest, path); again != rest {
+					t.Errorf("past %q twice: %v, then %v", path, rest, again)
+				}
+			}
+		}
+	}
+}
+
+// checkCut fails where the ranges are not r in pieces, or one of them starts within an entity.
+func checkCut(t *testing.T, s rowkey.Space, r rowkey.Range, cut []rowkey.Range, paths []string) {
+	t.Helper()
+	at := r.Start
+	for _, c := range cut {
+		if c.Start != at || c.Empty() {
+			t.Fatalf("cut of %q: %q", r, cut)
+		}
+		at = c.Limit
+	}
+	if at != r.Limit {
+		t.Fatalf("cut of %q: %q", r, cut)
+	}
+	for _, path := range paths {
+		first, last := string(s.AppendPoint(nil, path, 1<<63-1)), string(s.AppendPoint(nil, path, 0))
+		for _, c := range cut[1:] {
+			if first < c.Start && c.Start <= last {
+				t.Fatalf("cut of %q: %q cuts through %q", r, cut, path)
+			}
+		}
+	}
+}
+
+// TestCutsAreEven: entities that are named by numbers, by random ids or by two fields are spread over the cuts.
+func TestCutsAreEven(t *testing.T) {
+	hex := func(i int) string { return fmt.Sprintf("%08x", uint32(i)*2654435761) }
+	for name, tt := range map[string]struct {
+		parts func(i int) []string
+		most  int // of 1000 entities in one of 8 ranges
+	}{
+		"numbers": {func(i int) []string { return []string{"berlin", fmt.Sprintf("truck_%d", i)} }, 250},
+		"padded":  {func(i int) []string { return []string{"berlin", fmt.Sprintf("truck_%06d", i)} }, 250},
+		"random":  {func(i int) []string { return []string{"berlin", hex(i)} }, 200},
+		"fields":  {func(i int) []string { return []string{"site-" + hex(i)[:1], "d-" + hex(i)} }, 250},
+	} {
+		for _, salts := range []int{0, 2} {
+			s := space(t, "acme", "readings", 2, salts)
+			var paths []string
+			for i := range 1000 {
+				paths = append(paths, rowkey.Path(tt.parts(i)...))
+			}
+			slices.Sort(paths)
+			var alphabet rowkey.Alphabet
+			for _, p := range paths[:32] {
+				alphabet.Add(p)
+			}
+			for _, r := range s.Under("") {
+				mine := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !in(r, string(s.AppendPoint(nil, p, 0))) })
+				rest := s.Past(r, mine[0])
+				cut := s.Cut(rest, string(s.AppendPoint(nil, mine[len(mine)-1], 0)), alphabet, 8)
+				checkCut(t, s, rest, cut, mine)
+				most := 0
+				for _, c := range cut {
+					n := 0
+					for _, p := range mine {
+						if in(c, string(s.AppendPoint(nil, p, 0))) {
+							n++
+						}
+					}
+					most = max(most, n)
+				}
+				if most > tt.most*len(mine)/1000 {
+					t.Errorf("%s, %d salts: %d of %d entities in one of %d ranges: %q", name, salts, most, len(mine), len(cut), cut)
+				}
+			}
+		}
+	}
+}
+
+// FuzzCut: whatever the texts, the cuts are the range in pieces, inside of it, with each entity whole.
+func FuzzCut(f *testing.F) {
+	f.Add("berlin", "roof-7", "berlin", "roof-9", "x", uint8(8), false)
+	f.Add("a#", "#", "a#", "%", "\xff", uint8(3), true)
+	f.Add("", "", "", "", "", uint8(255), false)
+	f.Fuzz(func(t *testing.T, a, b, c, d, letters string, n uint8, all bool) {
+		s := space(t, "acme", "readings", 2, 0)
+		paths := []string{rowkey.Path(a, b), rowkey.Path(c, d), rowkey.Path(a, d), rowkey.Path(c, b)}
+		for _, p := range paths {
+			if s.CheckPath(p) != nil {
+				return
+			}
+		}
+		r := s.Under("")[0]
+		if !all {
+			r = s.Under(rowkey.Path(a))[0]
+		}
+		if first := string(s.AppendPoint(nil, paths[0], 5)); in(r, first) {
+			r = s.Past(r, paths[0])
+		}
+		var alphabet rowkey.Alphabet
+		alphabet.Add(letters)
+		for _, last := range []string{"", string(s.AppendPoint(nil, paths[1], 7)), letters} {
+			cut := s.Cut(r, last, alphabet, int(n))
+			checkCut(t, s, r, cut, paths)
+			for _, c := range cut {
+				if !strings.HasPrefix(c.Start, "acme#readings#") {
+					t.Fatalf("%q leaves the tenant", c)
+				}
+			}
+			if len(cut) > max(1, int(n)) {
+				t.Fatalf("%d ranges, want at most %d", len(cut), n)
+			}
+		}
+	})
+}
+
+// TestCutsKeepEntitiesWhole: where names are so short that a cut would fall among the times of one entity, it falls before
+// all of them.
+func TestCutsKeepEntitiesWhole(t *testing.T) {
+	s := space(t, "acme", "readings", 2, 0)
+	r := s.Past(s.Under("x")[0], "x#a")
+	var alphabet rowkey.Alphabet
+	alphabet.Add("abcdef#0123456789")
+	cut := s.Cut(r, string(s.AppendPoint(nil, "x#f", 1e18)), alphabet, 50)
+	checkCut(t, s, r, cut, []string{"x#a", "x#b", "x#c", "x#d", "x#e", "x#f"})
+	if len(cut) < 6 {
+		t.Errorf("cut into %q", cut)
+	}
+}
