@@ -94,7 +94,7 @@ func TestEveryCallIsCounted(t *testing.T) {
 // withContext returns the exported functions and methods of a package whose first argument is a context.
 func withContext(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(dir), "*.go"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(dir), "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(dir, files, err)
 	}

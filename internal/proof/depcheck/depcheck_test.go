@@ -40,7 +40,7 @@ var rooms = []struct {
 }
 
 func TestLinkedPackages(t *testing.T) {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func rerunOnChange(root, pkg string) {
 
 // TestNotice fails where NOTICE lacks a module that a program links, or has one that none links.
 func TestNotice(t *testing.T) {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // TestTheCoreIsOutOfReach compiles programs outside of this module that try to reach a store's table past its tenants. None
 // compiles; one that does what programs may do does.
 func TestTheCoreIsOutOfReach(t *testing.T) {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestTheCoreIsOutOfReach(t *testing.T) {
 
 // TestDocsShowNoCore: no exported declaration names a type of the gate, which no program could make or use.
 func TestDocsShowNoCore(t *testing.T) {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

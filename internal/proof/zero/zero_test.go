@@ -26,7 +26,7 @@ const module = "github.com/tidemark-go/tidemark"
 // exported returns the exported types and functions of all public packages, as "tsdb.Store", by parsing their source.
 func exported(t *testing.T) (types, funcs []string) {
 	t.Helper()
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(root, path)
 		switch {
