@@ -26,8 +26,8 @@ type Sample struct {
 	// Arrival says that Entities stand in the order in which they were first written. Then key fields whose values grow are
 	// found whatever they look like. Without it their order means nothing.
 	Arrival bool
-	// Beside are the other datasets of the same table: their column families count too.
-	Beside []Dataset
+	// OtherDatasets are the other datasets of the same table: their column families count too.
+	OtherDatasets []Dataset
 }
 
 // Sampled is one entity of a Sample.
@@ -125,7 +125,7 @@ const (
 	CauseLongNames = Cause(advise.LongNames)
 	// CauseLargePayload is a payload of half the dataset's limit or more: 10 MiB, or less with Head or Merge.
 	CauseLargePayload = Cause(advise.LargePayload)
-	// CauseManyFamilies are 50 column families or more, of 100 at most, for the dataset, Sample.Beside and the store itself.
+	// CauseManyFamilies are 50 column families or more, of 100 at most, for the dataset, Sample.OtherDatasets and the store itself.
 	CauseManyFamilies = Cause(advise.ManyFamilies)
 	// CauseWidePrefix is a prefix as long as prefixes can be with 10,000 entities or more below it, in a schema without Head.
 	CauseWidePrefix = Cause(advise.WidePrefix)
@@ -160,9 +160,9 @@ func adviseInput(d Dataset, s Sample) (advise.Input, error) {
 	}
 	shape := d.shape()
 	shapes := []*dataset{shape}
-	for i, other := range s.Beside {
+	for i, other := range s.OtherDatasets {
 		if other == nil || other.shape() == nil {
-			return advise.Input{}, invalid.New(ErrInvalid, "Beside "+strconv.Itoa(i), "zero", "a schema from Define")
+			return advise.Input{}, invalid.New(ErrInvalid, "OtherDatasets "+strconv.Itoa(i), "zero", "a schema from Define")
 		}
 		shapes = append(shapes, other.shape())
 	}

@@ -36,7 +36,7 @@ func TestAdviseRefuses(t *testing.T) {
 		{"no dataset", nil, tsdb.Sample{}, "dataset is zero"},
 		{"a zero schema", &tsdb.Schema[float64]{}, tsdb.Sample{}, "dataset is zero"},
 		{"a nil schema", (*tsdb.Schema[float64])(nil), tsdb.Sample{}, "dataset is zero"},
-		{"a zero schema beside", d, tsdb.Sample{Beside: []tsdb.Dataset{d, nil}}, "Beside 1 is zero"},
+		{"a zero schema beside", d, tsdb.Sample{OtherDatasets: []tsdb.Dataset{d, nil}}, "OtherDatasets 1 is zero"},
 		{"share below 0", d, tsdb.Sample{Share: -0.1}, "Share is -0.1"},
 		{"share above 1", d, tsdb.Sample{Share: 1.5}, "Share is 1.5"},
 		{"no share", d, tsdb.Sample{Share: math.NaN()}, "Share is NaN"},
@@ -77,7 +77,7 @@ func TestAdviseKnowsTheSchema(t *testing.T) {
 	large := tsdb.Sample{Entities: []tsdb.Sampled{sampled("acme", 1, 6000, "berlin", "x"), sampled("acme", 1, 80_000, "berlin", "y")}}
 	older := opts
 	for i := range 60 {
-		older.Older = append(older.Older, gc.Class{Name: fmt.Sprintf("y%d", i), Policy: gc.MaxAge(time.Duration(i+1) * 24 * time.Hour)})
+		older.FormerClasses = append(older.FormerClasses, gc.Class{Name: fmt.Sprintf("y%d", i), Policy: gc.MaxAge(time.Duration(i+1) * 24 * time.Hour)})
 	}
 	beside := tsdb.MustDefine("beside", key, codec.Float64(), older)
 	for _, tt := range []struct {
@@ -94,7 +94,7 @@ func TestAdviseKnowsTheSchema(t *testing.T) {
 		{"payloads that are merged", merge, large, "critical large-payload"},
 		{"payloads of a long head", only, large, "warning large-payload"},
 		{"no entities", opts, tsdb.Sample{}, ""},
-		{"families of another dataset", opts, tsdb.Sample{Beside: []tsdb.Dataset{beside, beside}}, "warning many-families"},
+		{"families of another dataset", opts, tsdb.Sample{OtherDatasets: []tsdb.Dataset{beside, beside}}, "warning many-families"},
 	} {
 		var got []string
 		codecOf := func() (tsdb.Dataset, error) {

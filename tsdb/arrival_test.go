@@ -25,7 +25,7 @@ func TestExpiredOnArrival(t *testing.T) {
 		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}},
 		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2, Only: true}},
 	} {
-		opts.Retention, opts.Older = h1, []gc.Class{d90} // the class that is written counts, not one that keeps longer
+		opts.Retention, opts.FormerClasses = h1, []gc.Class{d90} // the class that is written counts, not one that keeps longer
 		s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Records(), opts)
 		c := &clock{now: start}
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
@@ -35,7 +35,7 @@ func TestExpiredOnArrival(t *testing.T) {
 		kept := writer(t, store, journaled(t))
 		told := func(in *tsdb.Sink[codec.Record], w *tsdb.Writer, at time.Time) error {
 			var out tsdb.Outcome
-			err := in.PutFunc(t.Context(), roof, at, value, func(o tsdb.Outcome) { out = o })
+			err := in.EnqueueFunc(t.Context(), roof, at, value, func(o tsdb.Outcome) { out = o })
 			if err == nil {
 				if err = w.Flush(t.Context()); err == nil && out.State == tsdb.Rejected {
 					err = out.Err
@@ -59,7 +59,7 @@ func TestExpiredOnArrival(t *testing.T) {
 			"Writer":  func(at time.Time) error { return told(repo.Via(plain), plain, at) },
 			"journal": func(at time.Time) error { return told(repo.Via(kept), kept, at) },
 			"Writer.PutMany": func(at time.Time) error {
-				outcomes, _ := repo.Via(plain).PutMany(t.Context(), []tsdb.Point[codec.Record]{{Entity: roof, Time: at, Value: value}})
+				outcomes, _ := repo.Via(plain).EnqueueMany(t.Context(), []tsdb.Point[codec.Record]{{Entity: roof, Time: at, Value: value}})
 				return outcomes[0].Err
 			},
 		}
@@ -102,7 +102,7 @@ func TestExpiredWhileItWaited(t *testing.T) {
 			var outs []tsdb.Outcome
 			old, young := time.Now().Add(-59*time.Minute), time.Now()
 			for _, at := range []time.Time{old, young} {
-				if err := in.PutFunc(t.Context(), roof, at, reading{1}, func(o tsdb.Outcome) { outs = append(outs, o) }); err != nil {
+				if err := in.EnqueueFunc(t.Context(), roof, at, reading{1}, func(o tsdb.Outcome) { outs = append(outs, o) }); err != nil {
 					t.Fatal(err)
 				}
 			}

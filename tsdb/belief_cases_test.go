@@ -17,7 +17,7 @@ import (
 func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 	schema := func(now gc.Class, older ...gc.Class) *tsdb.Schema[string] {
 		return tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
-			Retention: now, Older: older, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3, Only: true},
+			Retention: now, FormerClasses: older, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3, Only: true},
 		})
 	}
 	before, after := schema(week), schema(month, week)
@@ -54,7 +54,7 @@ func TestTheFirstWriteInAnotherClass(t *testing.T) {
 		if err := before.For(store, acme).Put(t.Context(), roof, at, "x"); err != nil {
 			t.Fatal(err)
 		}
-		s := choosing(t, tsdb.SchemaOptions{FirstWins: true, Older: []gc.Class{year}})
+		s := choosing(t, tsdb.SchemaOptions{FirstWins: true, FormerClasses: []gc.Class{year}})
 		if err := store.Ensure(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestAWriterRefusesByTheClassThatIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := writer(t, store, tsdb.WriterOptions{})
-		if err := repo.Via(w).Put(t.Context(), roof, time.Now().Add(-10*day), "x"); !errors.Is(err, tsdb.ErrExpired) {
+		if err := repo.Via(w).Enqueue(t.Context(), roof, time.Now().Add(-10*day), "x"); !errors.Is(err, tsdb.ErrExpired) {
 			t.Errorf("Put of what has expired in the week: %v", err)
 		}
 	})

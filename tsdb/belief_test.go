@@ -145,7 +145,7 @@ func (b *belief) schema(i int) tsdb.SchemaOptions {
 		opts.Retention, opts.Classes = b.classes[0], b.classes[1:]
 		return opts
 	}
-	opts.Retention, opts.Older = b.classes[i], slices.Clone(b.classes[:i])
+	opts.Retention, opts.FormerClasses = b.classes[i], slices.Clone(b.classes[:i])
 	return opts
 }
 
@@ -246,7 +246,7 @@ func (b *belief) step() {
 		b.wrote(e, at, value, b.repo.Put(ctx, e, at, value))
 	case 2:
 		var told tsdb.Outcome
-		err := b.repo.Via(b.writer).PutFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o })
+		err := b.repo.Via(b.writer).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o })
 		if err == nil {
 			if err = b.writer.Flush(ctx); err != nil {
 				b.fail("Flush: %v", err)

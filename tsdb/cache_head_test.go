@@ -62,7 +62,7 @@ func TestCacheWithHeads(t *testing.T) {
 			do("PutIfAbsent", err)
 			_, err = repo.PutIfAbsent(t.Context(), roof, at(6), reading{7})
 			do("PutIfAbsent of what is there", err)
-			_, err = repo.Via(w).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: at(7), Value: reading{8}}})
+			_, err = repo.Via(w).EnqueueMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: at(7), Value: reading{8}}})
 			do("through a writer", err)
 			do("Delete", repo.Delete(t.Context(), roof, at(7)))
 			_, err = repo.DeleteRange(t.Context(), roof, tsdb.Since(at(6)))

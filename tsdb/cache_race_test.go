@@ -106,7 +106,7 @@ func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return errors.Join(repo.Via(w).Put(ctx, roof, start.Add(time.Second), reading{2}), w.Close(ctx))
+			return errors.Join(repo.Via(w).Enqueue(ctx, roof, start.Add(time.Second), reading{2}), w.Close(ctx))
 		}, 2},
 		"Delete": {func(ctx context.Context, repo *tsdb.Repository[reading]) error { return repo.Delete(ctx, roof, start) }, 0},
 		"DeleteEntity": {func(ctx context.Context, repo *tsdb.Repository[reading]) error {
@@ -399,7 +399,7 @@ func TestCacheEqualsAModel(t *testing.T) {
 					}
 				case 5:
 					own = true
-					_, err = s.For(store, id).Via(w).PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: v}})
+					_, err = s.For(store, id).Via(w).EnqueueMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: v}})
 				case 6:
 					time.Sleep(time.Duration(rnd.IntN(20)) * time.Second)
 					continue

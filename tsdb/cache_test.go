@@ -67,7 +67,7 @@ func TestMaxStaleIsWhatACallerAsksFor(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		markedAfresh(t, repo)
 		latest(t, conn, repo, roof, 1, 0, tsdb.MaxStale(time.Minute))
-		latest(t, conn, repo, roof, 1, 0, tsdb.MaxStale(10*time.Second), tsdb.Width(3), tsdb.Hedge{After: 1, MaxShare: 1})
+		latest(t, conn, repo, roof, 1, 0, tsdb.MaxStale(10*time.Second), tsdb.Concurrency(3), tsdb.Hedge{After: 1, MaxRatio: 1})
 		latest(t, conn, repo, roof, 2, 1)
 		latest(t, conn, repo, roof, 2, 1, tsdb.MaxStale(0))
 		latest(t, conn, repo, roof, 1, 0, tsdb.MaxStale(time.Minute)) // those did not go by the cache
@@ -118,9 +118,9 @@ func TestCachedLatestMany(t *testing.T) {
 		apply(t, table, key(devices[10], start), m)
 		check := func(asked []tsdb.Entity, wantReads int) {
 			t.Helper()
-			answers, histories := []tsdb.Answer[reading](nil), []tsdb.History[reading](nil)
+			answers, histories := []tsdb.LatestResult[reading](nil), []tsdb.History[reading](nil)
 			var err, err1 error
-			got := reads(conn, func() { answers, err = repo.LatestMany(t.Context(), asked, tsdb.MaxStale(time.Minute), tsdb.Width(3)) })
+			got := reads(conn, func() { answers, err = repo.LatestMany(t.Context(), asked, tsdb.MaxStale(time.Minute), tsdb.Concurrency(3)) })
 			if got != wantReads || !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%d reads, want %d: %v", got, wantReads, err)
 			}
@@ -189,13 +189,13 @@ func TestOwnWritesAreSeen(t *testing.T) {
 			}, 0},
 			{"PutIfAbsent", repo, func() error { _, err := repo.PutIfAbsent(ctx, roof, at(40), reading{9}); return err }, 0},
 			{"PutIfAbsent that finds one", repo, func() error { _, err := repo.PutIfAbsent(ctx, roof, at(40), reading{10}); return err }, 1},
-			{"a writer", repo, func() error { return errors.Join(repo.Via(w).Put(ctx, roof, at(50), reading{11}), w.Flush(ctx)) }, 0},
+			{"a writer", repo, func() error { return errors.Join(repo.Via(w).Enqueue(ctx, roof, at(50), reading{11}), w.Flush(ctx)) }, 0},
 			{"a writer's PutMany", repo, func() error {
-				_, err := repo.Via(w).PutMany(ctx, []tsdb.Point[reading]{pt(51, 12), pt(49, 13)})
+				_, err := repo.Via(w).EnqueueMany(ctx, []tsdb.Point[reading]{pt(51, 12), pt(49, 13)})
 				return err
 			}, 0},
 			{"a writer with a journal", repo, func() error {
-				return errors.Join(repo.Via(journal).Put(ctx, roof, at(60), reading{14}), journal.Flush(ctx))
+				return errors.Join(repo.Via(journal).Enqueue(ctx, roof, at(60), reading{14}), journal.Flush(ctx))
 			}, 0},
 			{"Delete of an old point", repo, func() error { return repo.Delete(ctx, roof, at(50)) }, 0},
 			{"Delete", repo, func() error { return repo.Delete(ctx, roof, at(60)) }, 1},
@@ -208,7 +208,7 @@ func TestOwnWritesAreSeen(t *testing.T) {
 			{"deletion of all", repo, func() error { _, err := repo.DeletePrefix(ctx, tsdb.AllEntities()); return err }, 1},
 			{"nothing, first wins", other, func() error { return nil }, 0},
 			{"a first Put", other, func() error { return other.Put(ctx, roof, at(1), reading{17}) }, 1},
-			{"a first Put by a writer", other, func() error { return errors.Join(other.Via(w).Put(ctx, roof, at(2), reading{18}), w.Flush(ctx)) }, 1},
+			{"a first Put by a writer", other, func() error { return errors.Join(other.Via(w).Enqueue(ctx, roof, at(2), reading{18}), w.Flush(ctx)) }, 1},
 			{"first points of PutMany", other, func() error { _, err := other.PutMany(ctx, []tsdb.Point[reading]{pt(3, 19)}); return err }, 1},
 		} {
 			latest := func(opts ...tsdb.ReadOption) string { return fmt.Sprint(step.repo.Latest(ctx, roof, opts...)) }
@@ -256,7 +256,7 @@ func TestWritesThatFail(t *testing.T) {
 					return err
 				},
 				"writer": func(at time.Time, v reading) error {
-					_, err := repo.Via(w).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: at, Value: v}})
+					_, err := repo.Via(w).EnqueueMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: at, Value: v}})
 					return err
 				},
 				"Delete": func(at time.Time, _ reading) error { return repo.Delete(t.Context(), roof, at.Add(-time.Second)) },
@@ -295,7 +295,7 @@ func TestWritesThatFail(t *testing.T) {
 // TestExpiredIsNotServed: not from memory either, from the moment on at which it expires by the store's clock.
 func TestExpiredIsNotServed(t *testing.T) {
 	h1, h3 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
-	written, before := readings(t, tsdb.SchemaOptions{Retention: h1, Older: []gc.Class{h3}}), readings(t, tsdb.SchemaOptions{Retention: h3, Older: []gc.Class{h1}})
+	written, before := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}}), readings(t, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}})
 	c := &clock{now: start}
 	opts := cached
 	opts.Clock = c.Now
@@ -397,7 +397,7 @@ func TestSchemasOfOneDatasetAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	three := readings(t, tsdb.SchemaOptions{Older: []gc.Class{d90}})
+	three := readings(t, tsdb.SchemaOptions{FormerClasses: []gc.Class{d90}})
 	store, conn := tsdbtest.Open(t, cached, one)
 	if err := store.Ensure(t.Context(), three); err != nil {
 		t.Fatal(err)

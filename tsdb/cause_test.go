@@ -34,22 +34,22 @@ func TestContextsThatEndForAReason(t *testing.T) {
 		},
 		"Put of a full writer": func(ctx context.Context, w world) (err error) {
 			for i := 0; i < 20 && err == nil; i++ {
-				err = w.repo.Via(w.w).Put(ctx, e, start.Add(time.Duration(i)*time.Second), "x")
+				err = w.repo.Via(w.w).Enqueue(ctx, e, start.Add(time.Duration(i)*time.Second), "x")
 			}
 			return err
 		},
 		"a writer's PutMany": func(ctx context.Context, w world) error {
-			outcomes, _ := w.repo.Via(w.w).PutMany(ctx, two)
+			outcomes, _ := w.repo.Via(w.w).EnqueueMany(ctx, two)
 			return outcomes[1].Err
 		},
 		"a writer's Flush": func(ctx context.Context, w world) error {
-			if err := w.repo.Via(w.w).PutFunc(context.WithoutCancel(ctx), e, start, "x", func(tsdb.Outcome) {}); err != nil {
+			if err := w.repo.Via(w.w).EnqueueFunc(context.WithoutCancel(ctx), e, start, "x", func(tsdb.Outcome) {}); err != nil {
 				return err
 			}
 			return w.w.Flush(ctx)
 		},
 		"a writer's Close": func(ctx context.Context, w world) error {
-			if err := w.repo.Via(w.w).PutFunc(context.WithoutCancel(ctx), e, start, "x", func(tsdb.Outcome) {}); err != nil {
+			if err := w.repo.Via(w.w).EnqueueFunc(context.WithoutCancel(ctx), e, start, "x", func(tsdb.Outcome) {}); err != nil {
 				return err
 			}
 			return w.w.Close(ctx)
@@ -61,7 +61,7 @@ func TestContextsThatEndForAReason(t *testing.T) {
 			return err
 		},
 		"a hedged Latest": func(ctx context.Context, w world) error {
-			_, err := w.repo.Latest(ctx, e, tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 1})
+			_, err := w.repo.Latest(ctx, e, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1})
 			return err
 		},
 		"AsOf":    func(ctx context.Context, w world) error { _, err := w.repo.AsOf(ctx, e, start); return err },
@@ -146,7 +146,7 @@ func TestJournalsClosedForAReason(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn.Inject(tsdbtest.Delay(2 * time.Hour))
-		if err := s.For(store, acme).Via(w).Put(t.Context(), tsdb.NewEntity("a", "1"), time.Now(), "x"); err != nil {
+		if err := s.For(store, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("a", "1"), time.Now(), "x"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -154,7 +154,7 @@ func TestJournalsClosedForAReason(t *testing.T) {
 		if err := w.Flush(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, terminated) {
 			t.Errorf("Flush: %v", err)
 		}
-		if err := w.Close(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, terminated) || !errors.Is(err, tsdb.ErrKept) {
+		if err := w.Close(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, terminated) || !errors.Is(err, tsdb.ErrUndelivered) {
 			t.Errorf("Close: %v", err)
 		}
 	})

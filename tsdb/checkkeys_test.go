@@ -31,12 +31,12 @@ func TestCheckKeysRefusesWrites(t *testing.T) {
 		"Put":          repo.Put(ctx, bad, start, reading{}),
 		"PutIfAbsent":  second(repo.PutIfAbsent(ctx, bad, start, reading{})),
 		"PutMany":      second(repo.PutMany(ctx, points)),
-		"Sink.Put":     in.Put(ctx, bad, start, reading{}),
-		"Sink.TryPut":  in.TryPut(ctx, bad, start, reading{}),
-		"Sink.PutFunc": in.PutFunc(ctx, bad, start, reading{}, func(tsdb.Outcome) {}),
-		"Sink.PutMany": second(in.PutMany(ctx, points)),
+		"Sink.Enqueue":     in.Enqueue(ctx, bad, start, reading{}),
+		"Sink.TryEnqueue":  in.TryEnqueue(ctx, bad, start, reading{}),
+		"Sink.EnqueueFunc": in.EnqueueFunc(ctx, bad, start, reading{}, func(tsdb.Outcome) {}),
+		"Sink.EnqueueMany": second(in.EnqueueMany(ctx, points)),
 	} {
-		if !errors.Is(err, tsdb.ErrRejected) && name != "PutMany" && name != "Sink.PutMany" || !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, privacy.ErrPersonal) {
+		if !errors.Is(err, tsdb.ErrRejected) && name != "PutMany" && name != "Sink.EnqueueMany" || !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, privacy.ErrPersonal) {
 			t.Errorf("%s: %v, want ErrRejected, ErrInvalid and privacy.ErrPersonal", name, err)
 			continue
 		}

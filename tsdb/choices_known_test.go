@@ -122,7 +122,7 @@ func TestAWriterWaitsForClasses(t *testing.T) {
 			w := must[*tsdb.Writer](t)(fresh.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
 			conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows))
 			// It may lie as long ago as any class keeps: which one it is in is not known yet.
-			if err := s.For(fresh, acme).Via(w).Put(t.Context(), roof, time.Now().Add(-10*day), "x"); err != nil {
+			if err := s.For(fresh, acme).Via(w).Enqueue(t.Context(), roof, time.Now().Add(-10*day), "x"); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(20 * time.Second)
@@ -168,7 +168,7 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 		want string
 	}{
 		{tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{week}}, "each class once"},
-		{tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}, Older: []gc.Class{month}}, "each class once"},
+		{tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}, FormerClasses: []gc.Class{month}}, "each class once"},
 		{tsdb.SchemaOptions{Classes: manyClasses(64)}, "65 times 1"},
 		{tsdb.SchemaOptions{Classes: manyClasses(50), Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1}}, "at most 100"},
 	} {
@@ -179,7 +179,7 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 	if err := define(tsdb.SchemaOptions{Classes: []gc.Class{{Name: "v", Policy: gc.MaxVersions(2)}}}); !errors.Is(err, gc.ErrVersions) {
 		t.Errorf("versions: %v", err)
 	}
-	older, newer := readings(t, tsdb.SchemaOptions{Retention: week, Older: []gc.Class{month}}), readings(t, tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})
+	older, newer := readings(t, tsdb.SchemaOptions{Retention: week, FormerClasses: []gc.Class{month}}), readings(t, tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, older)
 	for _, s := range []*tsdb.Schema[reading]{newer, older, newer} {
 		if err := store.Verify(t.Context(), s); err != nil {

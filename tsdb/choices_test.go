@@ -77,7 +77,7 @@ var ways = map[string]func(t testing.TB, r *tsdb.Repository[string], e tsdb.Enti
 		if err != nil {
 			return err
 		}
-		_, err = r.Via(w).PutMany(t.Context(), []tsdb.Point[string]{{Entity: e, Time: at, Value: "x"}})
+		_, err = r.Via(w).EnqueueMany(t.Context(), []tsdb.Point[string]{{Entity: e, Time: at, Value: "x"}})
 		return errors.Join(err, w.Close(t.Context()))
 	},
 	"journal": func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error {
@@ -89,7 +89,7 @@ var ways = map[string]func(t testing.TB, r *tsdb.Repository[string], e tsdb.Enti
 		if err != nil {
 			return err
 		}
-		return errors.Join(r.Via(w).Put(t.Context(), e, at, "x"), w.Close(t.Context()), failed)
+		return errors.Join(r.Via(w).Enqueue(t.Context(), e, at, "x"), w.Close(t.Context()), failed)
 	},
 }
 

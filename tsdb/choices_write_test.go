@@ -153,7 +153,7 @@ func TestAWriterGoesByTheClassOfWhenItSends(t *testing.T) {
 		outage := func() { conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.MutateRows)) }
 		outage()
 		for _, ago := range []time.Duration{time.Hour, 10 * day} {
-			if err := repo.Via(w).Put(t.Context(), roof, at.Add(-ago), "x"); err != nil {
+			if err := repo.Via(w).Enqueue(t.Context(), roof, at.Add(-ago), "x"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -188,11 +188,11 @@ func TestAJournalOfAnotherProgram(t *testing.T) {
 		dir := t.TempDir()
 		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
 		conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.MutateRows))
-		if err := s.For(store, acme).Via(w).Put(t.Context(), roof, time.Now(), "x"); err != nil {
+		if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, time.Now(), "x"); err != nil {
 			t.Fatal(err)
 		}
 		expired, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := w.Close(expired); !errors.Is(err, tsdb.ErrKept) {
+		if err := w.Close(expired); !errors.Is(err, tsdb.ErrUndelivered) {
 			t.Fatal(err)
 		}
 		cancel()
@@ -211,7 +211,7 @@ func TestAClassThatTheProgramDoesNotOffer(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		year := gc.Class{Name: "d365", Policy: gc.MaxAge(365 * day)}
 		newer := tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month, year}, Precision: tsdb.Milliseconds})
-		older := choosing(t, tsdb.SchemaOptions{Older: []gc.Class{year}})
+		older := choosing(t, tsdb.SchemaOptions{FormerClasses: []gc.Class{year}})
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, newer)
 		assign(t, store, acme, tenants.Profile{Retention: "d365"})
 		if err := older.For(store, acme).Put(t.Context(), roof, time.Now(), "x"); err != nil {

@@ -36,7 +36,7 @@ func TestEqualBytesOfAnotherClass(t *testing.T) {
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	c := &clock{now: start}
 	old := readings(t, tsdb.SchemaOptions{Retention: d30, FirstWins: true})
-	s := readings(t, tsdb.SchemaOptions{Retention: d90, Older: []gc.Class{d30}, FirstWins: true})
+	s := readings(t, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{d30}, FirstWins: true})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func TestRowThatIsGoneAgain(t *testing.T) {
 func TestPredicateMovesWithTheClock(t *testing.T) {
 	h1, keep := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "keep", Policy: gc.Never()}
 	c := &clock{now: start}
-	old := readings(t, tsdb.SchemaOptions{Retention: h1, Older: []gc.Class{keep}})
-	s := readings(t, tsdb.SchemaOptions{Retention: keep, Older: []gc.Class{h1}})
+	old := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
+	s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 		t.Fatal(err)
@@ -128,8 +128,8 @@ func TestPredicateIsExact(t *testing.T) {
 		stored bool
 	}{{0, false}, {time.Millisecond, true}} {
 		c := &clock{now: start}
-		old := readings(t, tsdb.SchemaOptions{Retention: h1, Older: []gc.Class{keep}})
-		s := readings(t, tsdb.SchemaOptions{Retention: keep, Older: []gc.Class{h1}})
+		old := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
+		s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 		if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 			t.Fatal(err)

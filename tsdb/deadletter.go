@@ -25,8 +25,8 @@ type DeadLetter struct {
 	Rollup string
 	// Payload is the point's value as it would be stored; nil for an event.
 	Payload []byte
-	// Buried is when it was given up, Reason what the service said, and Attempts how often it was sent.
-	Buried   time.Time
+	// FailedAt is when it was given up, Reason what the service said, and Attempts how often it was sent.
+	FailedAt   time.Time
 	Reason   string
 	Attempts int
 }
@@ -45,7 +45,7 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 				yield(DeadLetter{}, err)
 				return
 			}
-			l := DeadLetter{ID: d.ID, Payload: d.Data, Buried: d.Time, Reason: d.Reason, Attempts: d.Attempts}
+			l := DeadLetter{ID: d.ID, Payload: d.Data, FailedAt: d.Time, Reason: d.Reason, Attempts: d.Attempts}
 			if p, err := w.journal.parse(d.Data); err == nil {
 				u := p.undelivered(p.item.Track.Outcome())
 				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.PointID, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, u.ID, p.write.payload

@@ -193,7 +193,7 @@ func TestFailedDiskIsReported(t *testing.T) {
 			}
 			// What a journal holds waits there for a store that works.
 			for _, s := range []*tsdb.Schema[reading]{first, last} {
-				if err := s.For(store, acme).Via(w).Put(t.Context(), roof, start.Add(time.Hour), reading{2}); err != nil {
+				if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start.Add(time.Hour), reading{2}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -229,7 +229,7 @@ func TestStreamWaitsForTheDisk(t *testing.T) {
 		defer func() { _ = w.Close(context.Background()) }()
 		repo := s.For(store, acme)
 		disk.Hang()
-		if err := rollup.Stream(counts, repo, w).Add(t.Context(), roof, start, reading{20}); err != nil {
+		if err := rollup.NewStreamAdder(counts, repo, w).Add(t.Context(), roof, start, reading{20}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // the time of many attempts

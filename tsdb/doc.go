@@ -74,7 +74,7 @@
 //	err = repo.Via(w).Put(ctx, roof, t, r) // waits while the buffer is full
 //	err = w.Close(ctx)                     // nil: everything is stored
 //
-// [Sink.PutFunc] tells what became of a point, for a consumer that has a message to acknowledge; [Sink.PutMany] waits for
+// [Sink.EnqueueFunc] tells what became of a point, for a consumer that has a message to acknowledge; [Sink.EnqueueMany] waits for
 // many. With [JournalOptions] points are acknowledged, as Journaled, once they are on this machine's disk, and delivered
 // through outages, crashes and restarts.
 //
@@ -102,7 +102,7 @@
 //
 // # What errors may show
 //
-// The package logs nothing unless it is given a logger ([Telemetry]), and then no error's text without Details. For those who log
+// The package logs nothing unless it is given a logger ([Telemetry]), and then no error's text without IncludeErrorText. For those who log
 // its errors, what may stand in them:
 //
 //   - An [InvalidError] repeats up to 64 bytes of what was refused: of an entity or a prefix that is the key, of a cursor and

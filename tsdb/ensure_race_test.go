@@ -23,7 +23,7 @@ import (
 // TestSlowReplicasEnsureManyClasses: eight replicas start at once with twelve new classes, on calls of uneven length.
 func TestSlowReplicasEnsureManyClasses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := readings(t, tsdb.SchemaOptions{Older: manyClasses(12)})
+		s := readings(t, tsdb.SchemaOptions{FormerClasses: manyClasses(12)})
 		jitter := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond)
 			return invoker(ctx, method, req, reply, cc, opts...)
@@ -179,7 +179,7 @@ func TestCatalogueKeepsTheLastOrder(t *testing.T) {
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	v2 := codec.Tagged("json.v2", codec.JSON[reading]())
 	def := func(c codec.Codec[reading], a, b gc.Class) *tsdb.Schema[reading] {
-		return tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{Retention: a, Older: []gc.Class{b}})
+		return tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{Retention: a, FormerClasses: []gc.Class{b}})
 	}
 	doc := func(table *bigtable.Table) string {
 		row, err := table.ReadRow(t.Context(), "!dataset#readings")

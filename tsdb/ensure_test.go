@@ -43,7 +43,7 @@ func everything(t *testing.T, table *bigtable.Table, admin *bigtable.AdminClient
 func TestAnotherSchemaIsRefused(t *testing.T) {
 	k := tsdb.Key("site", "device")
 	stored, err := tsdb.Define("readings", k, codec.Fallback(codec.JSON[reading](), codec.Tagged("json2", codec.JSON[reading]())),
-		tsdb.SchemaOptions{Retention: d90, Older: []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}}})
+		tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +59,13 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 		opts tsdb.SchemaOptions
 		want string
 	}{
-		{"key fields", tsdb.Key("device", "site"), both, tsdb.SchemaOptions{Retention: d90, Older: older}, "key fields declared as device, site, stored as site, device"},
-		{"precision", k, both, tsdb.SchemaOptions{Retention: d90, Older: older, Precision: tsdb.Milliseconds}, "precision declared as ms, stored as ns"},
-		{"salts", k, both, tsdb.SchemaOptions{Retention: d90, Older: older, Salts: 4}, "salts declared as 4, stored as 0"},
-		{"first wins", k, both, tsdb.SchemaOptions{Retention: d90, Older: older, FirstWins: true}, "first-wins declared as true, stored as false"},
-		{"a tag it cannot read", k, codec.JSON[reading](), tsdb.SchemaOptions{Retention: d90, Older: older}, "codec tag json2 is stored but not declared"},
+		{"key fields", tsdb.Key("device", "site"), both, tsdb.SchemaOptions{Retention: d90, FormerClasses: older}, "key fields declared as device, site, stored as site, device"},
+		{"precision", k, both, tsdb.SchemaOptions{Retention: d90, FormerClasses: older, Precision: tsdb.Milliseconds}, "precision declared as ms, stored as ns"},
+		{"salts", k, both, tsdb.SchemaOptions{Retention: d90, FormerClasses: older, Salts: 4}, "salts declared as 4, stored as 0"},
+		{"first wins", k, both, tsdb.SchemaOptions{Retention: d90, FormerClasses: older, FirstWins: true}, "first-wins declared as true, stored as false"},
+		{"a tag it cannot read", k, codec.JSON[reading](), tsdb.SchemaOptions{Retention: d90, FormerClasses: older}, "codec tag json2 is stored but not declared"},
 		{"a class it does not read", k, both, tsdb.SchemaOptions{Retention: d90}, "retention class d7 is stored but not declared"},
-		{"a policy", k, both, tsdb.SchemaOptions{Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(24 * time.Hour)}, Older: older}, "policy of retention class d90 declared as"},
+		{"a policy", k, both, tsdb.SchemaOptions{Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(24 * time.Hour)}, FormerClasses: older}, "policy of retention class d90 declared as"},
 	} {
 		s, err := tsdb.Define("readings", tt.key, tt.c, tt.opts)
 		if err != nil {
@@ -94,7 +94,7 @@ func TestFamiliesThatDoNotFitAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := everything(t, table, admin)
-	s := readings(t, tsdb.SchemaOptions{Retention: d90, Older: []gc.Class{{Name: "sum", Policy: gc.Never()}, {Name: "new", Policy: gc.Never()}}})
+	s := readings(t, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{{Name: "sum", Policy: gc.Never()}, {Name: "new", Policy: gc.Never()}}})
 	err := store.Ensure(t.Context(), s)
 	for _, want := range []string{`family d90: policy declared as "maxage=90d", the table has "maxage=1d"`, "family sum: is an aggregate family"} {
 		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), want) {
@@ -121,7 +121,7 @@ func TestFamiliesThatDoNotFitAreRefused(t *testing.T) {
 func TestEnsureEvolves(t *testing.T) {
 	v1 := readings(t, tsdb.SchemaOptions{Retention: d90})
 	v2, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.Fallback(codec.Tagged("json2", codec.JSON[reading]()), codec.JSON[reading]()),
-		tsdb.SchemaOptions{Retention: gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}, Older: []gc.Class{d90}})
+		tsdb.SchemaOptions{Retention: gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}, FormerClasses: []gc.Class{d90}})
 	if err != nil {
 		t.Fatal(err)
 	}

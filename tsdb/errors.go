@@ -24,8 +24,8 @@ var (
 	ErrExpired = errors.New("tsdb: point is past its retention")
 	// ErrLate: the point is older than the schema accepts.
 	ErrLate = errors.New("tsdb: point is too late")
-	// ErrEarly: the point lies further in the future than the schema accepts.
-	ErrEarly = errors.New("tsdb: point is too early")
+	// ErrTooFarAhead: the point lies further in the future than the schema accepts.
+	ErrTooFarAhead = errors.New("tsdb: point is too early")
 	// ErrRejected is matched by the error of every write that is certainly not stored.
 	ErrRejected = errors.New("tsdb: write rejected")
 	// ErrUnknown is matched by the error of every write of which it is not known whether it is stored.
@@ -65,7 +65,7 @@ var (
 
 // InvalidError says which argument was refused and why. Its fields Field, Value and Limit are strings: the name by which
 // the caller knows the argument, its value, and what would have been accepted. Its field Err is the sentinel that it
-// unwraps to: ErrInvalid, ErrLate, ErrEarly, ErrExpired, ErrCursor, tenant.ErrInvalid.
+// unwraps to: ErrInvalid, ErrLate, ErrTooFarAhead, ErrExpired, ErrCursor, tenant.ErrInvalid.
 type InvalidError = invalid.Error
 
 // ConflictError says how the table differs from what the schemas declare. It matches ErrSchemaConflict. Whatever was

@@ -20,7 +20,7 @@ type Position struct {
 
 // positions are kept by company, route and bus, so that the buses of a company, and of one of its routes, lie together.
 var positions = tsdb.MustDefine("positions", tsdb.Key("company", "route", "bus"), codec.JSON[Position](), tsdb.SchemaOptions{
-	MaxEarly: time.Hour, // a device with a wrong clock does not stay the latest for years
+	MaxFuture: time.Hour, // a device with a wrong clock does not stay the latest for years
 })
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -109,7 +109,7 @@ func ExampleRepository_Latest_mobileDevice() {
 }
 
 // An answer is a point, no point, or why there is none to show.
-func ExampleAnswer() {
+func ExampleLatestResult() {
 	store := open(weather)
 	defer store.Close()
 	ctx := context.Background()
@@ -165,25 +165,25 @@ func ExampleReadOption() {
 	if err := repo.Put(ctx, roof, noon, Reading{TempC: 21}); err != nil {
 		log.Fatal(err)
 	}
-	answers, err := repo.LatestMany(ctx, []tsdb.Entity{roof}, tsdb.Width(16), tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 0.05})
+	answers, err := repo.LatestMany(ctx, []tsdb.Entity{roof}, tsdb.Concurrency(16), tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
 	fmt.Println(answers[0].Point.Value.TempC, err)
 	// Output: 21 <nil>
 }
 
 // A program that shares its connection with others keeps its reads narrow.
-func ExampleWidth() {
+func ExampleConcurrency() {
 	store := open(weather)
 	defer store.Close()
-	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Width(-1))
+	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Concurrency(-1))
 	fmt.Println(err)
-	// Output: tsdb: invalid input: Width is -1; want 0 for the default, or 1 to 1000
+	// Output: tsdb: invalid input: Concurrency is -1; want 0 for the default, or 1 to 1000
 }
 
 // A read that takes longer than nearly all is sent a second time, as long as that is at most one read in twenty.
 func ExampleHedge() {
 	store := open(weather)
 	defer store.Close()
-	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 0.05})
+	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
 	fmt.Println(err)
 	// Output: <nil>
 }

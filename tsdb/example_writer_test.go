@@ -29,7 +29,7 @@ func ExampleWriter() {
 	for _, name := range []string{"acme", "beta"} {
 		in := weather.For(store, tenant.MustParse(name)).Via(w)
 		for i := range 1000 {
-			if err := in.Put(ctx, tsdb.NewEntity("berlin", "roof-7"), noon.Add(time.Duration(i)*time.Second), Reading{TempC: 21.5}); err != nil {
+			if err := in.Enqueue(ctx, tsdb.NewEntity("berlin", "roof-7"), noon.Add(time.Duration(i)*time.Second), Reading{TempC: 21.5}); err != nil {
 				log.Fatal(err)
 			}
 		}
@@ -42,7 +42,7 @@ func ExampleWriter() {
 }
 
 // A consumer of a queue acknowledges a message when it knows what became of its point.
-func ExampleSink_PutFunc() {
+func ExampleSink_EnqueueFunc() {
 	ctx := context.Background()
 	store := open(weather)
 	defer store.Close()
@@ -55,7 +55,7 @@ func ExampleSink_PutFunc() {
 	var mu sync.Mutex
 	acked := 0
 	for i := range 100 {
-		_ = in.PutFunc(ctx, tsdb.NewEntity("berlin", "roof-7"), noon.Add(time.Duration(i)*time.Second), Reading{TempC: 21.5}, func(o tsdb.Outcome) {
+		_ = in.EnqueueFunc(ctx, tsdb.NewEntity("berlin", "roof-7"), noon.Add(time.Duration(i)*time.Second), Reading{TempC: 21.5}, func(o tsdb.Outcome) {
 			mu.Lock()
 			defer mu.Unlock()
 			if o.Err == nil { // it is stored; with a journal, on disk
@@ -81,7 +81,7 @@ func ExampleSink() {
 	defer w.Close(ctx)
 	in := weather.For(store, tenant.MustParse("acme")).Via(w)
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	outcomes, err := in.PutMany(ctx, []tsdb.Point[Reading]{
+	outcomes, err := in.EnqueueMany(ctx, []tsdb.Point[Reading]{
 		{Entity: tsdb.NewEntity("berlin", "roof-7"), Time: noon, Value: Reading{TempC: 21.5}},
 		{Entity: tsdb.NewEntity("berlin"), Time: noon, Value: Reading{TempC: 21.5}},
 	})
@@ -114,7 +114,7 @@ func ExampleWriterOptions() {
 	}
 	defer w.Close(context.Background())
 	in := weather.For(store, tenant.MustParse("blocked")).Via(w)
-	fmt.Println(in.Put(context.Background(), tsdb.NewEntity("berlin", "roof-7"), time.Now(), Reading{}))
+	fmt.Println(in.Enqueue(context.Background(), tsdb.NewEntity("berlin", "roof-7"), time.Now(), Reading{}))
 	// Output: tsdb: write rejected before it was sent: no contract
 }
 
@@ -168,12 +168,12 @@ func ExampleJournalOptions() {
 	}
 	in := weather.For(store, tenant.MustParse("acme")).Via(w)
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	outcomes, err := in.PutMany(ctx, []tsdb.Point[Reading]{{Entity: tsdb.NewEntity("berlin", "roof-7"), Time: noon, Value: Reading{TempC: 21.5}}})
+	outcomes, err := in.EnqueueMany(ctx, []tsdb.Point[Reading]{{Entity: tsdb.NewEntity("berlin", "roof-7"), Time: noon, Value: Reading{TempC: 21.5}}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(outcomes[0].State)
-	if err := w.Close(ctx); err != nil { // an error that matches ErrKept says how many points are left for the next writer
+	if err := w.Close(ctx); err != nil { // an error that matches ErrUndelivered says how many points are left for the next writer
 		log.Fatal(err)
 	}
 	fmt.Println(w.Stats().Stored, "stored")

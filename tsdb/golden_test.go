@@ -34,7 +34,7 @@ func TestStoredBytes(t *testing.T) {
 	salted := tsdb.MustDefine("salted", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{Salts: 16, Precision: tsdb.Microseconds, Retention: d30})
 	fallen := tsdb.MustDefine("Mixed-1.x", tsdb.Key("k"), codec.Fallback(codec.Records(), codec.Convert(codec.Int64(),
 		func(int64) (codec.Record, error) { return codec.Record{}, nil }, nil)),
-		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Retention: d30, Older: []gc.Class{either}, FirstWins: true})
+		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Retention: d30, FormerClasses: []gc.Class{either}, FirstWins: true})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, plain, salted, fallen)
 	put := func(err error) {
 		t.Helper()

@@ -16,7 +16,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 	short, long := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h9", Policy: gc.MaxAge(9 * time.Hour)}
 	opts := tsdb.SchemaOptions{Retention: short, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}}
 	before := tsdb.MustDefine("r", tsdb.Key("id"), codec.String(), opts)
-	opts.Retention, opts.Older = long, []gc.Class{short}
+	opts.Retention, opts.FormerClasses = long, []gc.Class{short}
 	after := tsdb.MustDefine("r", tsdb.Key("id"), codec.String(), opts)
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 	for name, remove := range map[string]func(repo *tsdb.Repository[string], e tsdb.Entity) error{

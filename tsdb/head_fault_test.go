@@ -105,15 +105,13 @@ func outcomeFaults(methods ...tsdbtest.Method) map[string]func(*tsdbtest.Conn) {
 // head, one that is reported as rejected is in neither, and repeating it makes the two equal.
 func TestAcknowledgedIsInBothRows(t *testing.T) {
 	stores := map[*tsdb.Repository[reading]]*tsdb.Store{}
-	type sink interface {
-		PutMany(ctx context.Context, points []tsdb.Point[reading]) ([]tsdb.Outcome, error)
-	}
-	manyTo := func(ctx context.Context, r sink, at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
+	type putMany func(context.Context, []tsdb.Point[reading]) ([]tsdb.Outcome, error)
+	manyTo := func(ctx context.Context, put putMany, at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
 		var points []tsdb.Point[reading]
 		for i := range 8 {
 			points = append(points, tsdb.Point[reading]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("d%d", i%2)), Time: at.Add(time.Duration(i/2) * time.Millisecond), Value: reading{7}})
 		}
-		outcomes, _ := r.PutMany(ctx, points)
+		outcomes, _ := put(ctx, points)
 		states := make([]tsdb.State, len(outcomes))
 		for i, o := range outcomes {
 			states[i] = o.State
@@ -121,7 +119,7 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 		return points, states
 	}
 	many := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
-		return manyTo(ctx, r, at)
+		return manyTo(ctx, r.PutMany, at)
 	}
 	one := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
 		return []tsdb.Point[reading]{{Entity: roof, Time: at}}, []tsdb.State{state(t, r.Put(ctx, roof, at, reading{7}))}
@@ -137,7 +135,7 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = w.Close(ctx) }()
-		return manyTo(ctx, r.Via(w), at)
+		return manyTo(ctx, r.Via(w).EnqueueMany, at)
 	}
 	for offset, call := range []struct {
 		name string

@@ -20,7 +20,7 @@ func TestJournalBringsPointsToHeads(t *testing.T) {
 			w := writer(t, store, opts)
 			end := conn.Outage()
 			for i := range 5 {
-				if err := s.For(store, acme).Via(w).Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{float64(i)}); err != nil {
+				if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{float64(i)}); err != nil {
 					t.Fatal(err)
 				}
 			}

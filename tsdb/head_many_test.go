@@ -114,7 +114,7 @@ func TestHeadsOfLongNames(t *testing.T) {
 		batch = append(batch, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
 	}
 	putAll(t, repo, batch)
-	for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Width(1)}, {tsdb.Hedge{After: time.Minute, MaxShare: 1}}} {
+	for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Concurrency(1)}, {tsdb.Hedge{After: time.Minute, MaxRatio: 1}}} {
 		conn.Reset()
 		answers, err := repo.LatestMany(t.Context(), devices, opts...)
 		if err != nil {

@@ -33,7 +33,7 @@ func TestMergedPointsInHeads(t *testing.T) {
 				case 1:
 					_, err = repo.PutMany(t.Context(), []tsdb.Point[codec.Record]{p, p})
 				case 2:
-					_, err = repo.Via(w).PutMany(t.Context(), []tsdb.Point[codec.Record]{p})
+					_, err = repo.Via(w).EnqueueMany(t.Context(), []tsdb.Point[codec.Record]{p})
 				}
 				if err != nil {
 					t.Error(err)

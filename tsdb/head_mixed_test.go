@@ -28,8 +28,8 @@ func TestHeadsOfOneBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 2)
-	go func() { done <- first.For(store, acme).Via(w).Put(t.Context(), roof, start.Add(time.Second), "x") }()
-	go func() { done <- repo.Via(w).Put(t.Context(), roof, start, rec("new", 2)) }()
+	go func() { done <- first.For(store, acme).Via(w).Enqueue(t.Context(), roof, start.Add(time.Second), "x") }()
+	go func() { done <- repo.Via(w).Enqueue(t.Context(), roof, start, rec("new", 2)) }()
 	if err := errors.Join(<-done, <-done, w.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}

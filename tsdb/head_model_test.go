@@ -116,7 +116,7 @@ func TestHeadsAgainstBruteForce(t *testing.T) {
 func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2]gc.Class, choosing bool) {
 	early, late := opts, opts
 	early.Retention = classes[0]
-	late.Retention, late.Older = classes[1], classes[:1]
+	late.Retention, late.FormerClasses = classes[1], classes[:1]
 	if choosing {
 		early.Classes = classes[1:]
 	}

@@ -65,7 +65,7 @@ func newestByHeads(t *testing.T, repo *tsdb.Repository[string], want time.Time) 
 func TestHeadsOfARetentionThatWasShorterForAWhile(t *testing.T) {
 	schema := func(now gc.Class, older ...gc.Class) *tsdb.Schema[string] {
 		return tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
-			Retention: now, Older: older, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1},
+			Retention: now, FormerClasses: older, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1},
 		})
 	}
 	first, again := schema(month), schema(month, week)

@@ -201,7 +201,7 @@ func TestHeadsAreCollected(t *testing.T) {
 // light, so it is not asked; and what was written over in a class that lives longer does not come back.
 func TestClassesThatExpireOutOfOrder(t *testing.T) {
 	for _, only := range []bool{false, true} {
-		long, short := headed(t, only, tsdb.SchemaOptions{Retention: minutes20}), headed(t, only, tsdb.SchemaOptions{Retention: minutes10, Older: []gc.Class{minutes20}})
+		long, short := headed(t, only, tsdb.SchemaOptions{Retention: minutes20}), headed(t, only, tsdb.SchemaOptions{Retention: minutes10, FormerClasses: []gc.Class{minutes20}})
 		c := &clock{now: start}
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, long)
 		before, after := long.For(store, acme), short.For(store, acme)

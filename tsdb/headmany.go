@@ -32,7 +32,7 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 	}
 	cuts = append(cuts, len(entities))
 	if o.hedge.on() {
-		r.store.hedges.earn(len(cuts), o.hedge.MaxShare)
+		r.store.hedges.earn(len(cuts), o.hedge.MaxRatio)
 	}
 	var next atomic.Int64
 	work := func() {
@@ -78,7 +78,7 @@ func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int,
 		}
 	}
 	if o.hedge.on() {
-		r.store.hedges.earn(len(todo), o.hedge.MaxShare)
+		r.store.hedges.earn(len(todo), o.hedge.MaxRatio)
 	}
 	atOnce(o.width, len(todo), func(k int) { out[todo[k]] = r.newestOfOne(ctx, out[todo[k]].Entity, n, o) })
 }

@@ -35,7 +35,7 @@ func TestHedgeTakesTheTailOff(t *testing.T) {
 		repo, conn, devices := fleet(t, 100, tsdb.Timeouts{Read: time.Hour, Scan: time.Hour})
 		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Skip(50).Times(2))
 		begin := time.Now()
-		answers, err := repo.LatestMany(t.Context(), devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 0.05})
+		answers, err := repo.LatestMany(t.Context(), devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
 		if err != nil || time.Since(begin) != 10*time.Millisecond {
 			t.Errorf("%v after %v, want answers after 10ms", err, time.Since(begin))
 		}
@@ -56,7 +56,7 @@ func TestHedgesAreCapped(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, devices := fleet(t, 100, tsdb.Timeouts{})
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
-		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 0.05}
+		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05}
 		begin := time.Now()
 		for range 4 {
 			if _, err := repo.LatestMany(t.Context(), devices, hedge); err != nil {
@@ -95,7 +95,7 @@ func TestHedgesAreCapped(t *testing.T) {
 func TestHedgeThatFails(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, devices := fleet(t, 1, tsdb.Timeouts{})
-		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 1}
+		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows).Times(1))
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(1))
 		if answers, err := repo.LatestMany(t.Context(), devices, hedge); err != nil || answers[0].Err != nil {

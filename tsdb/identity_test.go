@@ -80,14 +80,14 @@ func TestEventsOfOneInstant(t *testing.T) {
 		}
 		if err := errors.Join(errAbsent, errAgain,
 			repo.WithID("a").Put(ctx, ada, start, "put"),
-			repo.WithID("w1").Via(w).PutFunc(ctx, ada, start, "via", told),
-			repo.WithID("w2").Via(w).PutFunc(ctx, ada, start, "via", told),
+			repo.WithID("w1").Via(w).EnqueueFunc(ctx, ada, start, "via", told),
+			repo.WithID("w2").Via(w).EnqueueFunc(ctx, ada, start, "via", told),
 			repo.WithID("a").Put(ctx, ada, start.Add(time.Second), "later"),
 			w.Flush(ctx)); err != nil || !stored || again {
 			t.Fatal(err, stored, again)
 		}
 		for call, err := range map[string]error{
-			"Put": repo.Put(ctx, ada, start, "x"), "Delete": repo.Delete(ctx, ada, start), "Sink.Put": sink.Put(ctx, ada, start, "x"),
+			"Put": repo.Put(ctx, ada, start, "x"), "Delete": repo.Delete(ctx, ada, start), "Sink.Enqueue": sink.Enqueue(ctx, ada, start, "x"),
 			"Get": func() error { _, err := repo.Get(ctx, ada, start); return err }(),
 		} {
 			if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "id is empty") {
@@ -133,7 +133,7 @@ func TestEventsThroughAJournal(t *testing.T) {
 	w := must[*tsdb.Writer](t)(store.NewWriter(opts))
 	repo := s.For(store, acme)
 	for _, id := range []string{"b", "a"} {
-		if err := repo.WithID(id).Via(w).Put(t.Context(), ada, start, "x"); err != nil {
+		if err := repo.WithID(id).Via(w).Enqueue(t.Context(), ada, start, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestEventsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	worker := must[*rollup.Worker](t)(rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(s)))
+	worker := must[*rollup.Worker](t)(rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(s)))
 	reader := rollup.For(hour, repo)
 	count := func(want int64) {
 		t.Helper()

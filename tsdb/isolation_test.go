@@ -229,16 +229,16 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 // sinkCalls are the calls of a sink, by method, under the same rule.
 var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error{
 	"Put": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
-		return in.Put(ctx, e, at, "new")
+		return in.Enqueue(ctx, e, at, "new")
 	},
-	"TryPut": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
-		return in.TryPut(ctx, e, at.Add(time.Hour), "new")
+	"TryEnqueue": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+		return in.TryEnqueue(ctx, e, at.Add(time.Hour), "new")
 	},
-	"PutFunc": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
-		return in.PutFunc(ctx, e, at.Add(2*time.Hour), "new", func(tsdb.Outcome) {})
+	"EnqueueFunc": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+		return in.EnqueueFunc(ctx, e, at.Add(2*time.Hour), "new", func(tsdb.Outcome) {})
 	},
 	"PutMany": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
-		_, err := in.PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: "new"}})
+		_, err := in.EnqueueMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: "new"}})
 		return err
 	},
 }

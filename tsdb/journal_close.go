@@ -99,7 +99,7 @@ func (j *journal) fail(err error) {
 // caller that are still at work.
 const lastWait = time.Second
 
-// close takes no more points, delivers what it can while ctx lasts, and returns an error that matches ErrKept where points
+// close takes no more points, delivers what it can while ctx lasts, and returns an error that matches ErrUndelivered where points
 // stay behind. A second call returns what the first one does, and ends its delivery where its own context ends earlier.
 func (j *journal) close(ctx context.Context) error {
 	ctx, hurry := context.WithCancelCause(ctx)
@@ -158,7 +158,7 @@ func (j *journal) end(ctx context.Context) error {
 	}
 	switch n := j.spool.Stats().Records; {
 	case n > 0:
-		err = errors.Join(fmt.Errorf("%w: %d", ErrKept, n), err)
+		err = errors.Join(fmt.Errorf("%w: %d", ErrUndelivered, n), err)
 	case synced && told && ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || err == ctx.Err()):
 		err = nil // the time was over, but so was the work
 	}

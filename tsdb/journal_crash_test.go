@@ -151,7 +151,7 @@ func journalProcess(t *testing.T, dir string) {
 					pts = append(pts, crashPoint(round, g, n), lastPoint(round, g, n))
 					n++
 				}
-				if _, err := in.PutMany(context.Background(), pts); err != nil {
+				if _, err := in.EnqueueMany(context.Background(), pts); err != nil {
 					t.Error(err)
 					return
 				}

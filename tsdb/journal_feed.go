@@ -58,7 +58,7 @@ func (j *journal) feedNext(p *pending) {
 	if _, behind := f.behind[p.item.Tenant]; behind {
 		return
 	}
-	if err := j.buffer.TryPut(&p.item); err != nil {
+	if err := j.buffer.TryEnqueue(&p.item); err != nil {
 		f.behind[p.item.Tenant] = p.seq
 		f.stuck[p.item.Tenant] = true
 		poke(j.wakeFeed)
@@ -173,7 +173,7 @@ func (j *journal) catchUp(p *pending, from uint64) {
 	if !behind || seq < from || p.seq < seq || f.stuck[tenant] {
 		return
 	}
-	if err := j.buffer.TryPut(&p.item); err != nil {
+	if err := j.buffer.TryEnqueue(&p.item); err != nil {
 		f.behind[tenant] = p.seq
 		f.stuck[tenant] = true
 		return

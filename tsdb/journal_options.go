@@ -27,7 +27,7 @@ type JournalOptions struct {
 	// journal.
 	Dir string
 	// MaxBytes bounds points and dead letters in the journal, without the file's own overhead of about as much again. While
-	// it is full, or a tenant's share of it, Put waits and TryPut returns ErrBufferFull. A tenant's points and dead letters take
+	// it is full, or a tenant's share of it, Put waits and TryEnqueue returns ErrBufferFull. A tenant's points and dead letters take
 	// at most seven times the bytes that are free: 7/8 where they are all that there is. Zero is 1 GiB; at least 16 MiB, so that the largest point finds room.
 	MaxBytes int64
 }
@@ -39,9 +39,9 @@ var (
 	// ErrJournalDamaged: what is in the journal's folder is not what was written. Nothing of it is delivered, and nothing is
 	// lost silently: the error names file and place.
 	ErrJournalDamaged = spool.ErrDamaged
-	// ErrKept: points that are acknowledged are not delivered yet. They are in the journal, and the next writer that opens it
+	// ErrUndelivered: points that are acknowledged are not delivered yet. They are in the journal, and the next writer that opens it
 	// delivers them.
-	ErrKept = fmt.Errorf("tsdb: points are kept in the journal")
+	ErrUndelivered = fmt.Errorf("tsdb: points are kept in the journal")
 )
 
 const leastJournal = 16 << 20

@@ -17,9 +17,9 @@ func describedSchemas(t testing.TB) []*dataset {
 	var out []*dataset
 	for _, opts := range []SchemaOptions{
 		{},
-		{Retention: d7, Older: []gc.Class{d30, {Name: "keep", Policy: gc.Never()}}, Salts: 16, Precision: Microseconds},
+		{Retention: d7, FormerClasses: []gc.Class{d30, {Name: "keep", Policy: gc.Never()}}, Salts: 16, Precision: Microseconds},
 		{FirstWins: true, Precision: Milliseconds},
-		{Merge: true, Fixed: "#"},
+		{Merge: true, Immutable: "#"},
 		{Identity: true, Precision: Microseconds, FirstWins: true, Salts: 3},
 	} {
 		s, err := Define("readings", Key("site", "device"), codec.Fallback(codec.Records(), codec.Convert(codec.Int64(),

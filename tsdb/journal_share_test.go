@@ -49,7 +49,7 @@ func besideTrouble(t *testing.T, code codes.Code, views, trouble bool) time.Dura
 	conn.Inject(tsdbtest.FailEntries(code, func(key string) bool { return strings.HasPrefix(key, "bad#") }))
 	taken := 0
 	put := func() error {
-		err := s.For(store, bad).Via(w).TryPut(t.Context(), tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 256<<10))
+		err := s.For(store, bad).Via(w).TryEnqueue(t.Context(), tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 256<<10))
 		if err == nil {
 			taken++
 		}
@@ -71,7 +71,7 @@ func besideTrouble(t *testing.T, code codes.Code, views, trouble bool) time.Dura
 	for i := range 200 {
 		at, begin := start.Add(time.Duration(i)*time.Second), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		err := in.Put(ctx, tsdb.NewEntity("x"), at, make([]byte, 1<<10))
+		err := in.Enqueue(ctx, tsdb.NewEntity("x"), at, make([]byte, 1<<10))
 		cancel()
 		if err != nil {
 			t.Fatalf("point %d of a tenant without trouble: %v", i, err)
@@ -135,7 +135,7 @@ func TestSharesOfAJournalThatIsOpenedAgain(t *testing.T) {
 					w := must[*tsdb.Writer](t)(store.NewWriter(opts))
 					time.Sleep(10 * time.Second)
 					for full := 0; full < 5; {
-						err := s.For(store, acme).Via(w).TryPut(t.Context(), tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 256<<10))
+						err := s.For(store, acme).Via(w).TryEnqueue(t.Context(), tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 256<<10))
 						if err == nil {
 							taken++
 							continue
@@ -147,7 +147,7 @@ func TestSharesOfAJournalThatIsOpenedAgain(t *testing.T) {
 						t.Errorf("%d of 64 points are taken, want about 7/8", taken)
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					if err := w.Close(ctx); (code == codes.NotFound) != errors.Is(err, tsdb.ErrKept) {
+					if err := w.Close(ctx); (code == codes.NotFound) != errors.Is(err, tsdb.ErrUndelivered) {
 						t.Error(err)
 					}
 					cancel()

@@ -59,7 +59,7 @@ func TestJournalUnderEveryFault(t *testing.T) {
 						pts[n] = tsdb.Point[reading]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("d%d", n)), Time: at, Value: reading{float64(n)}}
 					}
 					inject(conn, method, f.fault)
-					outcomes, err := s.For(store, acme).Via(w).PutMany(t.Context(), pts)
+					outcomes, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), pts)
 					if err != nil || slices.ContainsFunc(outcomes, func(o tsdb.Outcome) bool { return o.State != tsdb.Journaled }) {
 						t.Fatalf("%s: PutMany = %v, %v", f.name, outcomes, err)
 					}
@@ -101,7 +101,7 @@ func TestJournalThroughAnOutage(t *testing.T) {
 		end := conn.Outage()
 		const n = 720
 		for i := range n {
-			if err := in.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{float64(i)}); err != nil {
+			if err := in.Enqueue(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{float64(i)}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(5 * time.Second)
@@ -139,17 +139,17 @@ func TestJournalIsDeliveredByTheNextWriter(t *testing.T) {
 		end := conn.Outage()
 		now := time.Now()
 		for i := range 10 {
-			if err := s.For(store, acme).Via(w).Put(t.Context(), roof, now.Add(time.Duration(i%2)*time.Second), reading{float64(i)}); err != nil {
+			if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, now.Add(time.Duration(i%2)*time.Second), reading{float64(i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		stream := w.Stats().Journal.Stream
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := w.Close(ctx); !errors.Is(err, tsdb.ErrKept) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := w.Close(ctx); !errors.Is(err, tsdb.ErrUndelivered) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Close with points left = %v", err)
 		}
-		if err := w.Close(t.Context()); !errors.Is(err, tsdb.ErrKept) {
+		if err := w.Close(t.Context()); !errors.Is(err, tsdb.ErrUndelivered) {
 			t.Errorf("a second Close = %v", err)
 		}
 		end()
@@ -180,7 +180,7 @@ func TestDeadLetters(t *testing.T) {
 		in := s.For(store, acme).Via(w)
 		conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "poison") }))
 		for _, d := range []string{"good", "poison1", "poison2"} {
-			if err := in.Put(t.Context(), tsdb.NewEntity("berlin", d), start, reading{7}); err != nil {
+			if err := in.Enqueue(t.Context(), tsdb.NewEntity("berlin", d), start, reading{7}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -243,7 +243,7 @@ func TestJournalPushesBack(t *testing.T) {
 		put := func(ctx context.Context, put func(context.Context, tsdb.Entity, time.Time, []byte) error) error {
 			return put(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(taken)*time.Second), make([]byte, 1<<20))
 		}
-		for err = put(t.Context(), in.TryPut); err == nil; err = put(t.Context(), in.TryPut) {
+		for err = put(t.Context(), in.TryEnqueue); err == nil; err = put(t.Context(), in.TryEnqueue) {
 			taken++
 		}
 		if !errors.Is(err, tsdb.ErrBufferFull) || taken < 10 || taken > 16 {
@@ -251,14 +251,14 @@ func TestJournalPushesBack(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience())
 		defer cancel()
-		if err := put(ctx, in.Put); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, tsdb.ErrRejected) {
+		if err := put(ctx, in.Enqueue); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, tsdb.ErrRejected) {
 			t.Errorf("Put without room = %v", err)
 		}
-		if err := in.TryPut(t.Context(), tsdb.NewEntity("x"), start.Add(-time.Second), make([]byte, 1<<20)); !errors.Is(err, tsdb.ErrBufferFull) {
-			t.Errorf("TryPut = %v", err)
+		if err := in.TryEnqueue(t.Context(), tsdb.NewEntity("x"), start.Add(-time.Second), make([]byte, 1<<20)); !errors.Is(err, tsdb.ErrBufferFull) {
+			t.Errorf("TryEnqueue = %v", err)
 		}
 		waiting := make(chan error, 1)
-		go func() { waiting <- put(t.Context(), in.Put) }()
+		go func() { waiting <- put(t.Context(), in.Enqueue) }()
 		end()
 		if err := <-waiting; err != nil {
 			t.Errorf("Put when there is room again: %v", err)
@@ -285,13 +285,13 @@ func TestJournalIsFair(t *testing.T) {
 		for i := range pts {
 			pts[i] = tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(i) * time.Second)}
 		}
-		if _, err := s.For(store, acme).Via(w).PutMany(t.Context(), pts); err != nil {
+		if _, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), pts); err != nil {
 			t.Fatal(err)
 		}
 		quiet := s.For(store, tenant.MustParse("quiet"))
 		for i := range 100 {
 			at := start.Add(time.Duration(i) * time.Second)
-			if err := quiet.Via(w).Put(t.Context(), roof, at, reading{1}); err != nil {
+			if err := quiet.Via(w).Enqueue(t.Context(), roof, at, reading{1}); err != nil {
 				t.Fatal(err)
 			}
 			begin := time.Now()
@@ -330,7 +330,7 @@ func TestJournalDeliversWhatPilesUp(t *testing.T) {
 				if i%10 == 0 {
 					at = start.Add(-time.Second)
 				}
-				if err := in.PutFunc(t.Context(), roof, at, reading{float64(i)}, func(o tsdb.Outcome) {
+				if err := in.EnqueueFunc(t.Context(), roof, at, reading{float64(i)}, func(o tsdb.Outcome) {
 					if o.State != tsdb.Journaled {
 						t.Errorf("%+v", o)
 					}

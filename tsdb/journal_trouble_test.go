@@ -36,7 +36,7 @@ func TestFlushWaitsForWhatWasOffered(t *testing.T) {
 	for i := range 300 {
 		n := 1 + i%5
 		for k := range n {
-			err := in.PutFunc(t.Context(), roof, start.Add(time.Duration(10*i+k)*time.Second), reading{}, func(tsdb.Outcome) { told.Add(1) })
+			err := in.EnqueueFunc(t.Context(), roof, start.Add(time.Duration(10*i+k)*time.Second), reading{}, func(tsdb.Outcome) { told.Add(1) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestManyFlushAtOnce(t *testing.T) {
 	for g := range 4 {
 		all.Go(func() {
 			for i := range 150 {
-				err := in.Put(ctx, tsdb.NewEntity("berlin", fmt.Sprint(g)), start.Add(time.Duration(i)*time.Second), reading{})
+				err := in.Enqueue(ctx, tsdb.NewEntity("berlin", fmt.Sprint(g)), start.Add(time.Duration(i)*time.Second), reading{})
 				if err == nil {
 					err = w.Flush(ctx)
 				}
@@ -96,9 +96,9 @@ func TestJournalNearlyFull(t *testing.T) {
 		var waited, tried atomic.Int64
 		for i := range 60 {
 			all.Go(func() {
-				begin, put := time.Now(), in.Put
+				begin, put := time.Now(), in.Enqueue
 				if i%2 == 0 {
-					put = in.TryPut
+					put = in.TryEnqueue
 				}
 				err := put(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(i)*time.Second), make([]byte, 600<<10))
 				took := time.Since(begin)
@@ -108,7 +108,7 @@ func TestJournalNearlyFull(t *testing.T) {
 				case err == nil:
 					waited.Add(1)
 				case i%2 == 0 && (!errors.Is(err, tsdb.ErrBufferFull) || took > time.Second):
-					t.Errorf("TryPut = %v after %v", err, took)
+					t.Errorf("TryEnqueue = %v after %v", err, took)
 				case i%2 != 0 && (!errors.Is(err, context.DeadlineExceeded) || took != time.Minute):
 					t.Errorf("Put = %v after %v", err, took)
 				}
@@ -133,7 +133,7 @@ func TestJournalHasRoomForSmallOnes(t *testing.T) {
 		in := s.For(store, acme).Via(w)
 		defer conn.Outage()()
 		put := func(ctx context.Context, i int, size int) error {
-			return in.Put(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(i)*time.Second), make([]byte, size))
+			return in.Enqueue(ctx, tsdb.NewEntity("x"), start.Add(time.Duration(i)*time.Second), make([]byte, size))
 		}
 		if err := put(t.Context(), 0, 9<<20); err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestJournalThatFails(t *testing.T) {
 	in := s.For(store, acme).Via(w)
 	end := conn.Outage()
 	for i := range 50 {
-		if err := in.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{}); err != nil {
+		if err := in.Enqueue(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -179,13 +179,13 @@ func TestJournalThatFails(t *testing.T) {
 	if err := w.Flush(ctx); !errors.Is(err, tsdb.ErrJournalDamaged) {
 		t.Errorf("Flush = %v", err)
 	}
-	if err := in.Put(ctx, roof, start, reading{}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if err := in.Enqueue(ctx, roof, start, reading{}); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Put = %v", err)
 	}
-	if err := in.TryPut(ctx, roof, start, reading{}); err == nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("TryPut = %v", err)
+	if err := in.TryEnqueue(ctx, roof, start, reading{}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("TryEnqueue = %v", err)
 	}
-	if err := w.Close(ctx); !errors.Is(err, tsdb.ErrKept) || errors.Is(err, context.DeadlineExceeded) {
+	if err := w.Close(ctx); !errors.Is(err, tsdb.ErrUndelivered) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Close = %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestImpatientClose(t *testing.T) {
 		w := writer(t, store, opts)
 		defer conn.Outage()()
 		for i := range 10 {
-			if err := s.For(store, acme).Via(w).Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{}); err != nil {
+			if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -211,10 +211,10 @@ func TestImpatientClose(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin := time.Now()
-		if err := w.Close(ctx); !errors.Is(err, tsdb.ErrKept) {
+		if err := w.Close(ctx); !errors.Is(err, tsdb.ErrUndelivered) {
 			t.Errorf("the second Close = %v", err)
 		}
-		if err := <-closed; !errors.Is(err, tsdb.ErrKept) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := <-closed; !errors.Is(err, tsdb.ErrUndelivered) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the first Close = %v", err)
 		}
 		if err := <-flushed; !errors.Is(err, tsdb.ErrWriterClosed) {
@@ -246,7 +246,7 @@ func TestCloseDoesNotWaitForFunctions(t *testing.T) {
 					opts.OnFailure = func(tsdb.Undelivered) { <-hang }
 				}
 				w := must[*tsdb.Writer](t)(store.NewWriter(opts))
-				if err := s.For(store, acme).Via(w).PutFunc(t.Context(), roof, start, reading{}, told); err != nil {
+				if err := s.For(store, acme).Via(w).EnqueueFunc(t.Context(), roof, start, reading{}, told); err != nil {
 					t.Fatal(err)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -276,7 +276,7 @@ func TestStoreClosedBeforeItsWriter(t *testing.T) {
 			}
 			w := must[*tsdb.Writer](t)(store.NewWriter(opts))
 			defer conn.Outage()()
-			if err := s.For(store, acme).Via(w).Put(t.Context(), roof, start, reading{}); err != nil {
+			if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start, reading{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := store.Close(); err != nil {
@@ -286,7 +286,7 @@ func TestStoreClosedBeforeItsWriter(t *testing.T) {
 			defer cancel()
 			err := w.Close(ctx)
 			var ue *tsdb.UndeliveredError
-			if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, tsdb.ErrKept) != journal || errors.As(err, &ue) == journal {
+			if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, tsdb.ErrUndelivered) != journal || errors.As(err, &ue) == journal {
 				t.Errorf("Close = %v", err)
 			}
 		})
@@ -313,7 +313,7 @@ func TestWriterOverAnUnguardedClient(t *testing.T) {
 				w := writer(t, store, opts)
 				in := s.For(store, acme).Via(w)
 				end := conn.Outage()
-				if err := in.Put(t.Context(), roof, start, reading{}); err != nil {
+				if err := in.Enqueue(t.Context(), roof, start, reading{}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
@@ -322,7 +322,7 @@ func TestWriterOverAnUnguardedClient(t *testing.T) {
 					t.Errorf("after an outage of a minute: %v, %d rows", err, len(rows(t, table)))
 				}
 				conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "poison") }))
-				if err := in.Put(t.Context(), tsdb.NewEntity("berlin", "poison"), start, reading{}); err != nil {
+				if err := in.Enqueue(t.Context(), tsdb.NewEntity("berlin", "poison"), start, reading{}); err != nil {
 					t.Fatal(err)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -360,7 +360,7 @@ func TestManySchemasInOneJournal(t *testing.T) {
 					o.Precision = tsdb.Microseconds
 				}
 				in := readings(t, o).For(store, acme).Via(w)
-				if err := in.Put(t.Context(), tsdb.NewEntity("berlin", fmt.Sprint(g)), start.Add(time.Duration(i)*time.Second), reading{float64(i)}); err != nil {
+				if err := in.Enqueue(t.Context(), tsdb.NewEntity("berlin", fmt.Sprint(g)), start.Add(time.Duration(i)*time.Second), reading{float64(i)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -369,7 +369,7 @@ func TestManySchemasInOneJournal(t *testing.T) {
 	all.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.Close(ctx); !errors.Is(err, tsdb.ErrKept) {
+	if err := w.Close(ctx); !errors.Is(err, tsdb.ErrUndelivered) {
 		t.Errorf("Close = %v", err)
 	}
 	end()
@@ -391,7 +391,7 @@ func TestManySchemasInOneJournal(t *testing.T) {
 }
 
 // TestCloseThatHasNothingToKeep: a journal of which all is delivered is closed without an error, be the time over or not. A program
-// that takes all errors but ErrKept for a loss would raise a false alarm.
+// that takes all errors but ErrUndelivered for a loss would raise a false alarm.
 func TestCloseThatHasNothingToKeep(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -401,7 +401,7 @@ func TestCloseThatHasNothingToKeep(t *testing.T) {
 	for i := range 5 {
 		w := writer(t, store, opts)
 		if i > 0 {
-			if err := s.For(store, acme).Via(w).Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{1}); err != nil {
+			if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{1}); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Flush(t.Context()); err != nil {

@@ -52,13 +52,13 @@ func waits(t *testing.T, opts tsdb.SchemaOptions, fault tsdbtest.Fault, all bool
 			if err := s.For(store, acme).Put(t.Context(), e, start, rec("b", 2)); err != nil {
 				return err
 			}
-			return s.For(store, acme).Via(w).Put(t.Context(), e, start, rec("a", 1))
+			return s.For(store, acme).Via(w).Enqueue(t.Context(), e, start, rec("a", 1))
 		}
 	} else {
 		s := readings(t, opts)
 		store, conn = tsdbtest.Open(t, tsdbtest.Options{}, s)
 		w = writer(t, store, journaled(t))
-		put = func(e tsdb.Entity) error { return s.For(store, acme).Via(w).Put(t.Context(), e, start, reading{1}) }
+		put = func(e tsdb.Entity) error { return s.For(store, acme).Via(w).Enqueue(t.Context(), e, start, reading{1}) }
 		conn.Inject(fault)
 	}
 	for i := range n {
@@ -93,15 +93,15 @@ func TestJournalWaitsForAFamily(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		old, other := readings(t, tsdb.SchemaOptions{Retention: d90}), tenant.MustParse("other")
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, old)
-		s := readings(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}, Older: []gc.Class{d90}})
+		s := readings(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}, FormerClasses: []gc.Class{d90}})
 		w := writer(t, store, journaled(t))
 		now := time.Now()
 		for i := range 20 {
 			e := tsdb.NewEntity("berlin", fmt.Sprint("d", i))
-			if err := s.For(store, acme).Via(w).Put(t.Context(), e, now, reading{1}); err != nil {
+			if err := s.For(store, acme).Via(w).Enqueue(t.Context(), e, now, reading{1}); err != nil {
 				t.Fatal(err)
 			}
-			if err := old.For(store, other).Via(w).Put(t.Context(), e, now, reading{1}); err != nil {
+			if err := old.For(store, other).Via(w).Enqueue(t.Context(), e, now, reading{1}); err != nil {
 				t.Fatal(err)
 			}
 		}

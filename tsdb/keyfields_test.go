@@ -122,7 +122,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 	for name, err := range map[string]error{
 		"Put":          repo.Put(ctx, e, start, "x"),
 		"PutMany":      second(repo.PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: start}})),
-		"Via":          repo.Via(w).Put(ctx, e, start, "x"),
+		"Via":          repo.Via(w).Enqueue(ctx, e, start, "x"),
 		"Get":          second(repo.Get(ctx, e, start)),
 		"Latest":       second(repo.Latest(ctx, e)),
 		"LatestN":      second(repo.LatestN(ctx, e, 1)),

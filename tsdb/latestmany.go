@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Answer is what LatestMany has to say of one entity: what Latest would have returned.
-type Answer[T any] struct {
+// LatestResult is what LatestMany has to say of one entity: what Latest would have returned.
+type LatestResult[T any] struct {
 	// Point is the newest visible point. Its Entity is always the one that was asked for; the rest is zero where Err is not
 	// nil, but for the Time of a point that does not decode.
 	Point Point[T]
@@ -38,17 +38,17 @@ type History[T any] struct {
 // context's error. Any other error is about the call as a whole, and there are no answers.
 //
 // It costs one request for one row an entity, and in a schema with heads one for all of them, or for each 500 KB of row keys;
-// with a bounded number of them at once (Width); an entity that is asked for more than once is read once, and what its
+// with a bounded number of them at once (Concurrency); an entity that is asked for more than once is read once, and what its
 // value points to is then shared by its answers. With a MaxStale the store's last-value cache may answer, and what it does
 // not know is read by one request an entity. The timeout of reads bounds each request, that of scans the whole call.
-func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) (answers []Answer[T], err error) {
+func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) (answers []LatestResult[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestMany)
 	defer func() { op.End(err) }()
 	histories, err := r.latestMany(ctx, entities, 1, opts)
 	if err != nil {
 		return nil, err
 	}
-	answers = make([]Answer[T], len(histories))
+	answers = make([]LatestResult[T], len(histories))
 	for i, h := range histories {
 		op.Returned(len(h.Points))
 		answers[i] = h.newest()
@@ -62,8 +62,8 @@ func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts 
 }
 
 // newest returns the answer that a history of one point is.
-func (h History[T]) newest() Answer[T] {
-	a := Answer[T]{Point: Point[T]{Entity: h.Entity}, Err: h.Err}
+func (h History[T]) newest() LatestResult[T] {
+	a := LatestResult[T]{Point: Point[T]{Entity: h.Entity}, Err: h.Err}
 	if len(h.Points) > 0 {
 		a.Point = h.Points[0]
 	} else if h.Err == nil {
@@ -157,7 +157,7 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 	}
 	out := make([]History[T], len(entities))
 	if o.hedge.on() {
-		r.store.hedges.earn(len(entities), o.hedge.MaxShare)
+		r.store.hedges.earn(len(entities), o.hedge.MaxRatio)
 	}
 	atOnce(o.width, len(entities), func(i int) { out[i] = r.newestOfOne(ctx, entities[i], n, o) })
 	return out

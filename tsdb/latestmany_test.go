@@ -97,7 +97,7 @@ func TestLatestManyAnswersEach(t *testing.T) {
 		}
 	}
 
-	histories, err := repo.LatestManyN(t.Context(), asked, 2, tsdb.Width(1))
+	histories, err := repo.LatestManyN(t.Context(), asked, 2, tsdb.Concurrency(1))
 	if !errors.As(err, &report) || len(report.Failed) != 5 {
 		t.Errorf("LatestManyN: %v", err)
 	}
@@ -187,7 +187,7 @@ func TestLatestManyOnTheDeadline(t *testing.T) {
 			conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(60))
 			ctx, cancel := end.ctx()
 			begin := time.Now()
-			answers, err := repo.LatestMany(ctx, devices, tsdb.Width(10), tsdb.Hedge{After: time.Millisecond, MaxShare: 0.01})
+			answers, err := repo.LatestMany(ctx, devices, tsdb.Concurrency(10), tsdb.Hedge{After: time.Millisecond, MaxRatio: 0.01})
 			cancel()
 			if took := time.Since(begin); took != time.Second {
 				t.Errorf("%s: it took %v", name, took)
@@ -220,7 +220,7 @@ func TestLatestManyIsBounded(t *testing.T) {
 			devices = append(devices, device("berlin", n))
 		}
 		begin := time.Now()
-		_, err := s.For(store, acme).LatestMany(t.Context(), devices, tsdb.Width(2))
+		_, err := s.For(store, acme).LatestMany(t.Context(), devices, tsdb.Concurrency(2))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 5*time.Second || conn.Counts().Calls[tsdbtest.ReadRows] != 10 {
 			t.Errorf("%v after %v and %d requests", err, time.Since(begin), conn.Counts().Calls[tsdbtest.ReadRows])
 		}
@@ -253,7 +253,7 @@ func TestLatestManyThroughFaults(t *testing.T) {
 			"no table":    {tsdbtest.Fail(codes.NotFound), 40, tsdb.ErrNoTable},
 			"outage":      {tsdbtest.Fail(codes.Unavailable), 40, context.DeadlineExceeded},
 		} {
-			for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 1}}} {
+			for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}}} {
 				conn.Clear()
 				conn.Inject(tt.fault.On(tsdbtest.ReadRows))
 				answers, err := repo.LatestMany(t.Context(), devices, opts...)
@@ -294,7 +294,7 @@ func TestWidthBoundsTheRequestsUnderWay(t *testing.T) {
 		for _, tt := range []struct {
 			opts []tsdb.ReadOption
 			want int32
-		}{{nil, 128}, {[]tsdb.ReadOption{tsdb.Width(0)}, 128}, {[]tsdb.ReadOption{tsdb.Width(1)}, 1}, {[]tsdb.ReadOption{tsdb.Width(7)}, 7}, {[]tsdb.ReadOption{tsdb.Width(1000)}, 200}} {
+		}{{nil, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(0)}, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(1)}, 1}, {[]tsdb.ReadOption{tsdb.Concurrency(7)}, 7}, {[]tsdb.ReadOption{tsdb.Concurrency(1000)}, 200}} {
 			most.Store(0)
 			if _, err := s.For(store, acme).LatestMany(t.Context(), devices, tt.opts...); err != nil {
 				t.Fatal(err)
@@ -310,9 +310,9 @@ func TestReadOptionsAreChecked(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	for field, opt := range map[string]tsdb.ReadOption{
-		"Width":          tsdb.Width(-1),
-		"Hedge.After":    tsdb.Hedge{MaxShare: 0.1},
-		"Hedge.MaxShare": tsdb.Hedge{After: 1},
+		"Concurrency":          tsdb.Concurrency(-1),
+		"Hedge.After":    tsdb.Hedge{MaxRatio: 0.1},
+		"Hedge.MaxRatio": tsdb.Hedge{After: 1},
 		"read option 0":  nil,
 	} {
 		_, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{roof}, opt)
@@ -321,7 +321,7 @@ func TestReadOptionsAreChecked(t *testing.T) {
 			t.Errorf("%v: %v, want it to name %s", opt, err, field)
 		}
 	}
-	for _, opt := range []tsdb.ReadOption{tsdb.Width(1001), tsdb.Hedge{After: -1, MaxShare: 1}, tsdb.Hedge{After: 1, MaxShare: 1.01}, tsdb.Hedge{After: 1, MaxShare: -1}} {
+	for _, opt := range []tsdb.ReadOption{tsdb.Concurrency(1001), tsdb.Hedge{After: -1, MaxRatio: 1}, tsdb.Hedge{After: 1, MaxRatio: 1.01}, tsdb.Hedge{After: 1, MaxRatio: -1}} {
 		if _, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{roof}, opt); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%v: %v", opt, err)
 		}

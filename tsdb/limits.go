@@ -49,7 +49,7 @@ func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
 
 // readWide is read for one of many requests, which it makes as narrow as the tenant's are.
 func (r *Repository[T]) readWide(o *readOptions) (done func(), err error) {
-	o.width = r.limits().Width(r.tenant, o.width)
+	o.width = r.limits().Concurrency(r.tenant, o.width)
 	return r.read()
 }
 

@@ -157,8 +157,8 @@ func TestDefineRefuses(t *testing.T) {
 		{"class name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "_sys", Policy: week}}), gc.ErrInvalid, "_sys"},
 		{"class without a name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Policy: week}}), gc.ErrInvalid, "class is empty"},
 		{"fraction of a second", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "x", Policy: gc.MaxAge(time.Millisecond)}}), gc.ErrInvalid, "second"},
-		{"too many places", define("r", k, tsdb.SchemaOptions{Older: manyClasses(64)}), tsdb.ErrInvalid, "65 times 1; want at most 64"},
-		{"class twice", define("r", k, tsdb.SchemaOptions{Retention: d90, Older: []gc.Class{d90}}), tsdb.ErrInvalid, "each class once"},
+		{"too many places", define("r", k, tsdb.SchemaOptions{FormerClasses: manyClasses(64)}), tsdb.ErrInvalid, "65 times 1; want at most 64"},
+		{"class twice", define("r", k, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{d90}}), tsdb.ErrInvalid, "each class once"},
 	} {
 		if !errors.Is(tt.err, tt.is) || !strings.Contains(tt.err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %v that says %q", tt.name, tt.err, tt.is, tt.want)

@@ -218,7 +218,7 @@ func TestAStoredPointWithoutItsMarkIsInDoubt(t *testing.T) {
 	defer w.Close(t.Context())
 	isMark := func(key string) bool { return strings.Contains(key, "!mark.") }
 	conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, isMark).On(tsdbtest.MutateRows))
-	out, err := s.For(store, acme).Via(w).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: start}})
+	out, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: start}})
 	if !errors.Is(err, tsdb.ErrUnknown) || len(out) != 1 || out[0].State != tsdb.Unknown {
 		t.Errorf("%v, %v, want it unknown", out, err)
 	}

@@ -120,7 +120,7 @@ func markCalls(times []time.Time, add time.Time) []markCall {
 			return errors.Join(do(ctx, r.Via(w)), w.Close(ctx))
 		}
 	}
-	put := via(func(ctx context.Context, in *tsdb.Sink[codec.Record]) error { return in.Put(ctx, roof, add, record(1)) })
+	put := via(func(ctx context.Context, in *tsdb.Sink[codec.Record]) error { return in.Enqueue(ctx, roof, add, record(1)) })
 	return []markCall{
 		{"Put", func(ctx context.Context, r *tsdb.Repository[codec.Record], _ string) error {
 			return r.Put(ctx, roof, add, record(1))
@@ -143,7 +143,7 @@ func markCalls(times []time.Time, add time.Time) []markCall {
 		{"a writer's Put", func(ctx context.Context, r *tsdb.Repository[codec.Record], _ string) error { return put(ctx, r, "") }, []time.Time{add}, false},
 		{"a journal's Put", put, []time.Time{add}, false},
 		{"a writer's PutMany", via(func(ctx context.Context, in *tsdb.Sink[codec.Record]) error {
-			_, err := in.PutMany(ctx, []tsdb.Point[codec.Record]{point(add), point(add.Add(time.Hour))})
+			_, err := in.EnqueueMany(ctx, []tsdb.Point[codec.Record]{point(add), point(add.Add(time.Hour))})
 			return err
 		}), []time.Time{add, add.Add(time.Hour)}, false},
 		{"Delete", func(ctx context.Context, r *tsdb.Repository[codec.Record], _ string) error {

@@ -37,7 +37,7 @@ func (d *dataset) maxPayload() int {
 func (d *dataset) checkMerge() error {
 	switch {
 	case !d.merge && d.fixed != "":
-		return invalid.New(ErrInvalid, "Fixed", invalid.Quote(d.fixed), "empty without Merge")
+		return invalid.New(ErrInvalid, "Immutable", invalid.Quote(d.fixed), "empty without Merge")
 	case !d.merge:
 		return nil
 	case d.firstWins:
@@ -45,7 +45,7 @@ func (d *dataset) checkMerge() error {
 	case d.tags[0] != codec.Records().Tag():
 		return invalid.New(ErrInvalid, "Merge", "true with a codec that writes "+invalid.Quote(d.tags[0]), "codec.Records, whose payloads can be merged")
 	case len(d.fixed) > maxFixed || !utf8.ValidString(d.fixed):
-		return invalid.New(ErrInvalid, "Fixed", invalid.Quote(d.fixed), fmt.Sprintf("at most %d bytes of UTF-8", maxFixed))
+		return invalid.New(ErrInvalid, "Immutable", invalid.Quote(d.fixed), fmt.Sprintf("at most %d bytes of UTF-8", maxFixed))
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func mergesUnderFaults(t *testing.T) {
 		defer w.Close(t.Context())
 		var out tsdb.Outcome
 		told := make(chan struct{})
-		_ = r.Via(w).PutFunc(t.Context(), roof, at, rec("mine", 1), func(o tsdb.Outcome) {
+		_ = r.Via(w).EnqueueFunc(t.Context(), roof, at, rec("mine", 1), func(o tsdb.Outcome) {
 			out = o
 			close(told)
 		})
@@ -343,8 +343,8 @@ func TestMergedPayloadsAreLimited(t *testing.T) {
 // TestMergeMovesToTheWrittenClass, and takes nothing of what is expired with it.
 func TestMergeMovesToTheWrittenClass(t *testing.T) {
 	h1, keep := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "keep", Policy: gc.Never()}
-	old := merging(t, tsdb.SchemaOptions{Retention: h1, Older: []gc.Class{keep}})
-	s := merging(t, tsdb.SchemaOptions{Retention: keep, Older: []gc.Class{h1}})
+	old := merging(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
+	s := merging(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
 	for _, tt := range []struct {
 		late time.Duration
 		put  codec.Record
@@ -370,7 +370,7 @@ func TestMergeMovesToTheWrittenClass(t *testing.T) {
 
 // TestFixedFields can be added, and given again, but not changed.
 func TestFixedFields(t *testing.T) {
-	s := merging(t, tsdb.SchemaOptions{Fixed: "tag:"})
+	s := merging(t, tsdb.SchemaOptions{Immutable: "tag:"})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	r := s.For(store, acme)
 	for _, v := range []codec.Record{rec("tag:a", 1), rec("tag:b", 2), rec("tag:a", 1), rec("ta", 3), rec("ta", 4)} {
@@ -395,9 +395,9 @@ func TestSchemasThatCannotMerge(t *testing.T) {
 		want string
 	}{
 		{tsdb.SchemaOptions{Merge: true, FirstWins: true}, "FirstWins"},
-		{tsdb.SchemaOptions{Fixed: "x"}, "Fixed"},
-		{tsdb.SchemaOptions{Merge: true, Fixed: strings.Repeat("x", 33)}, "Fixed"},
-		{tsdb.SchemaOptions{Merge: true, Fixed: "\xff"}, "Fixed"},
+		{tsdb.SchemaOptions{Immutable: "x"}, "Immutable"},
+		{tsdb.SchemaOptions{Merge: true, Immutable: strings.Repeat("x", 33)}, "Immutable"},
+		{tsdb.SchemaOptions{Merge: true, Immutable: "\xff"}, "Immutable"},
 	} {
 		if _, err := tsdb.Define("readings", key, codec.Records(), tt.opts); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Define with %+v: %v, want an error about %s", tt.opts, err, tt.want)
@@ -418,7 +418,7 @@ func TestMergingIsPartOfTheFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []*tsdb.Schema[codec.Record]{plain, merging(t, tsdb.SchemaOptions{}), merging(t, tsdb.SchemaOptions{Fixed: "a"}), merging(t, tsdb.SchemaOptions{Fixed: "b"})}
+	all := []*tsdb.Schema[codec.Record]{plain, merging(t, tsdb.SchemaOptions{}), merging(t, tsdb.SchemaOptions{Immutable: "a"}), merging(t, tsdb.SchemaOptions{Immutable: "b"})}
 	for i, s := range all {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		for j, other := range all {
@@ -457,7 +457,7 @@ func TestWriterRepeatsWhatIsThrottled(t *testing.T) {
 		first := readings(t, tsdb.SchemaOptions{FirstWins: true})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, first)
 		conn.Inject(tsdbtest.Fail(codes.ResourceExhausted).On(tsdbtest.CheckAndMutateRow).Times(1))
-		out, err := first.For(store, acme).Via(writer(t, store, tsdb.WriterOptions{})).PutMany(t.Context(), points(1))
+		out, err := first.For(store, acme).Via(writer(t, store, tsdb.WriterOptions{})).EnqueueMany(t.Context(), points(1))
 		if err != nil || out[0].Attempts != 2 {
 			t.Errorf("%v, %v, want it stored by the second attempt", out, err)
 		}

@@ -108,7 +108,7 @@ func TestReadsEqualABruteForcePass(t *testing.T) {
 	for seed := range uint64(6) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		salts := []int{0, 0, 3, 17}[seed%4]
-		opts, older := tsdb.SchemaOptions{Retention: h1, Older: []gc.Class{h3}, Salts: salts}, tsdb.SchemaOptions{Retention: h3, Older: []gc.Class{h1}, Salts: salts}
+		opts, older := tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}, Salts: salts}, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}, Salts: salts}
 		classes, ages := []gc.Class{h1, h3}, []time.Duration{time.Hour, 3 * time.Hour}
 		switch seed % 3 {
 		case 1:
@@ -251,7 +251,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 		}
 	}
 	answers, _ := repo.LatestMany(ctx, asked)
-	histories, _ := repo.LatestManyN(ctx, asked, 7, tsdb.Width(5))
+	histories, _ := repo.LatestManyN(ctx, asked, 7, tsdb.Concurrency(5))
 	for i, e := range asked {
 		all := want[e.String()]
 		if a := answers[i]; len(all) == 0 && !errors.Is(a.Err, tsdb.ErrNotFound) || len(all) > 0 && said(a.Point, a.Err) != all[0] {

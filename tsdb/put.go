@@ -22,7 +22,7 @@ import (
 // looked for, and is ErrUnknown only where its fields are not found by the end of the timeout.
 //
 // A failure is a *WriteError: it matches ErrRejected where the point is certainly not stored (ErrInvalid, ErrLate,
-// ErrEarly, ErrExpired, codec.ErrEncode, or the service's refusal), and ErrUnknown where that cannot be known.
+// ErrTooFarAhead, ErrExpired, codec.ErrEncode, or the service's refusal), and ErrUnknown where that cannot be known.
 func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Put)
 	defer func() { op.End(err) }()

@@ -38,7 +38,7 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 // Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
 // the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request that stops at the first
 // row, whatever the length of the history, and never looks at rows that are expired. With a MaxStale the store's last-value
-// cache may answer, and with a Hedge a second request may be made; a Width changes nothing.
+// cache may answer, and with a Hedge a second request may be made; a Concurrency changes nothing.
 func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Latest)
 	defer func() { endOne(op, err) }()
@@ -75,7 +75,7 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 	if !o.hedge.on() {
 		return r.newest(ctx, e, 0, r.schema.precision.Max())
 	}
-	r.store.hedges.earn(1, o.hedge.MaxShare)
+	r.store.hedges.earn(1, o.hedge.MaxRatio)
 	return once(ctx, r.store, o.hedge, func(ctx context.Context) (Point[T], error) {
 		return r.newest(ctx, e, 0, r.schema.precision.Max())
 	})

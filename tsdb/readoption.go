@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ReadOption changes how one call reads the newest points of entities: a Width, a Hedge or a MaxStale. Without any, the
+// ReadOption changes how one call reads the newest points of entities: a Concurrency, a Hedge or a MaxStale. Without any, the
 // defaults of each apply.
 type ReadOption interface{ applyToRead(readOptions) readOptions }
 
@@ -22,12 +22,12 @@ const (
 	maxWidth     = 1000
 )
 
-// Width is a ReadOption: how many requests a call has under way at once, at most. Width(0) is the default, 128: each is a
+// Concurrency is a ReadOption: how many requests a call has under way at once, at most. Concurrency(0) is the default, 128: each is a
 // read of a row or a few, which waits for the network far longer than it works, and the official client spreads them over
 // ten connections, of which each takes a hundred. Below 0 and above 1000 are refused with ErrInvalid.
-type Width int
+type Concurrency int
 
-func (w Width) applyToRead(o readOptions) readOptions {
+func (w Concurrency) applyToRead(o readOptions) readOptions {
 	o.width = int(w)
 	return o
 }
@@ -38,9 +38,9 @@ func (w Width) applyToRead(o readOptions) readOptions {
 type Hedge struct {
 	// After is how long a read may take until the second request: about what all but a few in a hundred take. Above 0.
 	After time.Duration
-	// MaxShare of the reads, above 0 and up to 1, may be sent twice, so that a service in trouble does not get twice the
+	// MaxRatio of the reads, above 0 and up to 1, may be sent twice, so that a service in trouble does not get twice the
 	// load. It is reckoned over all calls of the store: a share that was not used is kept for later, up to 100 requests.
-	MaxShare float64
+	MaxRatio float64
 }
 
 func (h Hedge) applyToRead(o readOptions) readOptions {
@@ -54,20 +54,20 @@ func (h Hedge) on() bool { return h != Hedge{} }
 func readOptionsOf(opts []ReadOption) (o readOptions, err error) {
 	for i, opt := range opts {
 		if opt == nil {
-			return o, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "nil", "Width, Hedge or MaxStale")
+			return o, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "nil", "Concurrency, Hedge or MaxStale")
 		}
 		o = opt.applyToRead(o)
 	}
 	switch h := o.hedge; {
 	case o.width < 0 || o.width > maxWidth:
-		return o, invalid.New(ErrInvalid, "Width", strconv.Itoa(o.width), "0 for the default, or 1 to "+strconv.Itoa(maxWidth))
+		return o, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(o.width), "0 for the default, or 1 to "+strconv.Itoa(maxWidth))
 	case o.stale < 0:
 		return o, invalid.New(ErrInvalid, "MaxStale", o.stale.String(), "0 for the table, or more")
 	case !h.on():
 	case h.After <= 0:
 		return o, invalid.New(ErrInvalid, "Hedge.After", h.After.String(), "more than 0")
-	case !(h.MaxShare > 0 && h.MaxShare <= 1):
-		return o, invalid.New(ErrInvalid, "Hedge.MaxShare", strconv.FormatFloat(h.MaxShare, 'g', -1, 64), "above 0, up to 1")
+	case !(h.MaxRatio > 0 && h.MaxRatio <= 1):
+		return o, invalid.New(ErrInvalid, "Hedge.MaxRatio", strconv.FormatFloat(h.MaxRatio, 'g', -1, 64), "above 0, up to 1")
 	}
 	if o.width == 0 {
 		o.width = defaultWidth

@@ -100,7 +100,7 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 // readNewest reads the newest visible point of an entity, and leaves it as it is stored.
 func (r *Repository[T]) readNewest(ctx context.Context, e Entity, hedge Hedge) (*lastvalue.Newest, error) {
 	if hedge.on() {
-		r.store.hedges.earn(1, hedge.MaxShare)
+		r.store.hedges.earn(1, hedge.MaxRatio)
 	}
 	return once(ctx, r.store, hedge, func(ctx context.Context) (*lastvalue.Newest, error) {
 		d := &r.schema.dataset

@@ -105,7 +105,7 @@ func TestRepeatedMergeThroughAWriter(t *testing.T) {
 		conn.Inject(tsdbtest.Repeat().On(tsdbtest.CheckAndMutateRow))
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows))
 		got := make(chan tsdb.Outcome, 1)
-		if err := s.For(store, acme).Via(w).PutFunc(t.Context(), roof, start, rec("a", 1), func(o tsdb.Outcome) { got <- o }); err != nil {
+		if err := s.For(store, acme).Via(w).EnqueueFunc(t.Context(), roof, start, rec("a", 1), func(o tsdb.Outcome) { got <- o }); err != nil {
 			t.Fatal(err)
 		}
 		if o := <-got; o.State != tsdb.Unknown || errors.Is(o.Err, tsdb.ErrRejected) {

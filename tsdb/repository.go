@@ -100,8 +100,8 @@ func (r *Repository[T]) horizon() horizon {
 	return r.schema.horizon(r.store.clock())
 }
 
-// WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryPut
-// and PutFunc of the Sink that its Via returns, are about the point of an entity and a time which has it. Without it they are
+// WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryEnqueue
+// and EnqueueFunc of the Sink that its Via returns, are about the point of an entity and a time which has it. Without it they are
 // refused with ErrInvalid, and so is any ID in a schema without Identity. All other calls are about points whatever their IDs:
 // PutMany takes them from its points. It does no I/O and cannot fail: an ID that is not allowed is reported by the call that uses it.
 func (r *Repository[T]) WithID(id string) *Repository[T] {
@@ -137,7 +137,7 @@ func (d *dataset) timely(t, now time.Time) error {
 		return invalid.New(ErrLate, "time", stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.maxLate))
 	}
 	if d.maxEarly > 0 && t.After(now.Add(d.maxEarly)) {
-		return invalid.New(ErrEarly, "time", stamp(t), fmt.Sprintf("at most %v ahead, the schema's MaxEarly", d.maxEarly))
+		return invalid.New(ErrTooFarAhead, "time", stamp(t), fmt.Sprintf("at most %v ahead, the schema's MaxFuture", d.maxEarly))
 	}
 	return nil
 }

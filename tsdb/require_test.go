@@ -38,7 +38,7 @@ func TestAStoreThatRequiresATenant(t *testing.T) {
 		t.Errorf("refused calls were sent: %v", calls)
 	}
 	own := tenant.NewContext(context.Background(), acme)
-	if err := repo.Via(w).Put(own, roof, start, "v"); err != nil {
+	if err := repo.Via(w).Enqueue(own, roof, start, "v"); err != nil {
 		t.Errorf("a Put with the tenant in its context: %v", err)
 	}
 	if _, err := repo.Latest(tenant.NewContext(own, tenant.MustParse("acme2")), roof); !errors.Is(err, tsdb.ErrTenantMismatch) {

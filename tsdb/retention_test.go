@@ -93,8 +93,8 @@ func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 func TestExpiredCountsAsAbsent(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	h3 := gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
-	short := readings(t, tsdb.SchemaOptions{Retention: h1, Older: []gc.Class{h3}})
-	long := readings(t, tsdb.SchemaOptions{Retention: h3, Older: []gc.Class{h1}})
+	short := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}})
+	long := readings(t, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}})
 	c := &clock{now: start}
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, short)
 	if err := short.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
@@ -122,7 +122,7 @@ func TestReadsCoverEveryClass(t *testing.T) {
 		func(r reading) (string, error) { return "xxxxxxxxxx"[:int(r.TempC)], nil })
 	before := readings(t, tsdb.SchemaOptions{Retention: h1})
 	after, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.Fallback(textual, codec.JSON[reading]()),
-		tsdb.SchemaOptions{Retention: keep, Older: []gc.Class{h1}})
+		tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func equal(a, b []float64) bool {
 // TestTwoPayloads: where two writers left two payloads in one row, the catalogue's order decides, not chance.
 func TestTwoPayloads(t *testing.T) {
 	keep, d := gc.Class{Name: "keep", Policy: gc.Never()}, gc.Class{Name: "d", Policy: gc.Never()}
-	s := readings(t, tsdb.SchemaOptions{Retention: keep, Older: []gc.Class{d}})
+	s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{d}})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 	m := bigtable.NewMutation()
 	m.Set("d", "p:json", bigtable.Time(start), []byte(`{"temp_c":1}`))
@@ -196,7 +196,7 @@ func TestTwoPayloads(t *testing.T) {
 }
 
 func TestArrivalTooLateTooEarlyExpired(t *testing.T) {
-	s := readings(t, tsdb.SchemaOptions{Retention: d90, MaxLate: time.Hour, MaxEarly: time.Minute})
+	s := readings(t, tsdb.SchemaOptions{Retention: d90, MaxLate: time.Hour, MaxFuture: time.Minute})
 	onlyRetention := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := &clock{now: start}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
@@ -208,7 +208,7 @@ func TestArrivalTooLateTooEarlyExpired(t *testing.T) {
 		{s, start.Add(-time.Hour), nil},
 		{s, start.Add(-time.Hour - 1), tsdb.ErrLate},
 		{s, start.Add(time.Minute), nil},
-		{s, start.Add(time.Minute + 1), tsdb.ErrEarly},
+		{s, start.Add(time.Minute + 1), tsdb.ErrTooFarAhead},
 		{onlyRetention, start.Add(-90 * 24 * time.Hour), nil},
 		{onlyRetention, start.Add(-90*24*time.Hour - 1), tsdb.ErrExpired},
 		{onlyRetention, start.AddDate(100, 0, 0), nil},
@@ -245,7 +245,7 @@ func TestOlderClassLivesLonger(t *testing.T) {
 	d1 := gc.Class{Name: "d1", Policy: gc.MaxAge(24 * time.Hour)}
 	c := &clock{now: start}
 	old := readings(t, tsdb.SchemaOptions{Retention: d90})
-	s := readings(t, tsdb.SchemaOptions{Retention: d1, Older: []gc.Class{d90}})
+	s := readings(t, tsdb.SchemaOptions{Retention: d1, FormerClasses: []gc.Class{d90}})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	if err := old.For(store, acme).Put(t.Context(), roof, start.Add(-10*24*time.Hour), reading{1}); err != nil {
 		t.Fatal(err)

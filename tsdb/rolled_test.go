@@ -126,7 +126,7 @@ func TestAnotherRollupIsRefused(t *testing.T) {
 	berlin := must[*time.Location](t)(time.LoadLocation("Europe/Berlin"))
 	for want, rollups := range map[string][]tsdb.Rollup{
 		"rollup day is stored but not declared":                             {hour},
-		"kind of rollup hour declared as once, stored as derived":           {hourly(t, temp(2), rollup.Options{Mode: rollup.AtMostOnce}), day(rollup.Options{})},
+		"kind of rollup hour declared as once, stored as derived":           {hourly(t, temp(2), rollup.Options{Mode: rollup.Once}), day(rollup.Options{})},
 		"width of rollup hour declared as 2h0m0s, stored as 1h0m0s":         {must[*rollup.Rollup[reading]](t)(rollup.Define("hour", window.Every(2*time.Hour), temp(2), rollup.Options{})), day(rollup.Options{})},
 		"zone of rollup day declared as Europe/Berlin, stored as UTC":       {hour, must[*rollup.Rollup[reading]](t)(rollup.Define("day", window.Every(24*time.Hour).In(berlin), temp(2), rollup.Options{}))},
 		"source of rollup day declared as hour, stored as the points":       {hour, day(rollup.Options{From: "hour"})},
@@ -243,7 +243,7 @@ func TestFamiliesThatNoRollupFits(t *testing.T) {
 // TestServiceThatDoesNotAdd: rollups that would go wrong are refused, those that are tried once are not.
 func TestServiceThatDoesNotAdd(t *testing.T) {
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, must[*tsdb.Schema[float64]](t)(tsdb.Define("first", tsdb.Key("x"), codec.Float64(), tsdb.SchemaOptions{})))
-	once := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{Mode: rollup.AtMostOnce})}})
+	once := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{Mode: rollup.Once})}})
 	for _, mode := range []rollup.Mode{rollup.Derived, rollup.ByStream, rollup.ByMessage} {
 		s := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{Mode: mode})}})
 		for _, skip := range []int{0, 1} {

@@ -66,7 +66,7 @@ func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts Samp
 	if err != nil {
 		return nil, Sample{}, err
 	}
-	sample = Sample{Beside: beside}
+	sample = Sample{OtherDatasets: beside}
 	if len(picked) > 0 {
 		sample.Share = float64(len(picked)) / float64(all)
 	}

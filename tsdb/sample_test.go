@@ -56,7 +56,7 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 					}
 				}
 				ds, sample, err := store.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{})
-				if err != nil || ds.Name() != "readings" || len(sample.Entities) != 40 || sample.Share != 1 || len(sample.Beside) != 1 {
+				if err != nil || ds.Name() != "readings" || len(sample.Entities) != 40 || sample.Share != 1 || len(sample.OtherDatasets) != 1 {
 					t.Fatalf("%v, %+v, %v", ds, sample, err)
 				}
 				for _, e := range sample.Entities {

@@ -67,8 +67,8 @@ type SchemaOptions struct {
 	// rollup.Worker deletes them, once a day. Until then they are hidden. Ensure changes no age that is stored; a plan of package
 	// retention does.
 	RollupAges map[string]time.Duration
-	// Older lists classes that points were written in before, and are still read from until they expire.
-	Older []gc.Class
+	// FormerClasses lists classes that points were written in before, and are still read from until they expire.
+	FormerClasses []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
 	Precision Precision
 	// Identity gives points an ID in addition to their time, for events: two of one entity at one instant are two points. Points
@@ -91,10 +91,10 @@ type SchemaOptions struct {
 	// conditional write a point, which Bigtable takes through single-cluster routing only and not in bulk, and where a point
 	// is there a read and a second one. It is part of the stored format.
 	Merge bool
-	// Fixed, with Merge, is what the names of fields start with whose value may be added to a point but never changed: a Put
+	// Immutable, with Merge, is what the names of fields start with whose value may be added to a point but never changed: a Put
 	// that would change one is rejected with ErrExists, whole. Empty is no such fields; else it is 1 to 32 bytes of UTF-8. It
 	// is part of the stored format.
-	Fixed string
+	Immutable string
 	// Head asks for a row an entity that keeps its newest points together. Zero is none. It is part of the stored format.
 	Head Head
 	// Rollups are the aggregates that are kept of the points, or of events in their place: see package rollup. Each write
@@ -104,9 +104,9 @@ type SchemaOptions struct {
 	// MaxLate is how old a point may be when it is written; older ones are rejected with ErrLate. Zero is no limit other
 	// than the retention.
 	MaxLate time.Duration
-	// MaxEarly is how far in the future a point may lie when it is written; others are rejected with ErrEarly. One point
+	// MaxFuture is how far in the future a point may lie when it is written; others are rejected with ErrTooFarAhead. One point
 	// with a wrong clock would otherwise stay the newest for years. Zero is no limit.
-	MaxEarly time.Duration
+	MaxFuture time.Duration
 	// CheckKeys is asked about each part of an entity before a point of it is written, with the name of its key field and its
 	// value as Entity.Parts gives it. Its error rejects the point with ErrInvalid; it should name the field and not show
 	// the value. It is for keys that must not hold personal data: see package tsdb/privacy. It is called by many goroutines at
@@ -207,8 +207,8 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if opts.MaxLate < 0 {
 		return nil, invalid.New(ErrInvalid, "MaxLate", opts.MaxLate.String(), "0 for none, or more")
 	}
-	if opts.MaxEarly < 0 {
-		return nil, invalid.New(ErrInvalid, "MaxEarly", opts.MaxEarly.String(), "0 for none, or more")
+	if opts.MaxFuture < 0 {
+		return nil, invalid.New(ErrInvalid, "MaxFuture", opts.MaxFuture.String(), "0 for none, or more")
 	}
 	classes, err := reduce(opts.classes())
 	if err != nil {
@@ -227,10 +227,10 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		salts:     opts.Salts,
 		firstWins: opts.FirstWins,
 		merge:     opts.Merge,
-		fixed:     opts.Fixed,
+		fixed:     opts.Immutable,
 		head:      opts.Head,
 		maxLate:   opts.MaxLate,
-		maxEarly:  opts.MaxEarly,
+		maxEarly:  opts.MaxFuture,
 		keyCheck:  opts.CheckKeys,
 	}}
 	for _, r := range codec.Readers(c) {
@@ -289,7 +289,7 @@ func (o SchemaOptions) classes() []gc.Class {
 	if written.IsZero() {
 		written = defaultClass
 	}
-	return slices.Concat([]gc.Class{written}, o.Classes, o.Older)
+	return slices.Concat([]gc.Class{written}, o.Classes, o.FormerClasses)
 }
 
 func reduce(classes []gc.Class) ([]class, error) {

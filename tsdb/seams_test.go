@@ -88,7 +88,7 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 			err = m.written(e, at, p, c.now, m.repo.Put(ctx, e, at, value))
 		case 2:
 			var told tsdb.Outcome
-			err = errors.Join(m.repo.Via(w).PutFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o }), w.Flush(ctx))
+			err = errors.Join(m.repo.Via(w).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o }), w.Flush(ctx))
 			if err == nil {
 				err = m.written(e, at, p, c.now, told.Err)
 			}
@@ -103,7 +103,7 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 			}
 			put := m.repo.PutMany
 			if rnd.IntN(2) == 0 {
-				if put = m.repo.Via(w).PutMany; linger == time.Hour {
+				if put = m.repo.Via(w).EnqueueMany; linger == time.Hour {
 					put = flushed(m.repo.Via(w), w)
 				}
 			}
@@ -155,7 +155,7 @@ func flushed(in *tsdb.Sink[string], w *tsdb.Writer) func(context.Context, []tsdb
 	return func(ctx context.Context, points []tsdb.Point[string]) ([]tsdb.Outcome, error) {
 		outcomes := make([]tsdb.Outcome, len(points))
 		for i, p := range points {
-			_ = in.PutFunc(ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) { outcomes[i] = o }) // told of an error, too
+			_ = in.EnqueueFunc(ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) { outcomes[i] = o }) // told of an error, too
 		}
 		return outcomes, w.Flush(ctx)
 	}

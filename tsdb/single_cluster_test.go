@@ -116,7 +116,7 @@ func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: acmeAlone}, rollup.Of(s))
+	w, err := rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: acmeAlone}, rollup.NewJob(s))
 	if err != nil {
 		t.Fatal(err)
 	}

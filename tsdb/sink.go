@@ -25,12 +25,12 @@ func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, write
 // error of its Close.
 //
 // With a journal it waits until the point is on disk, so that nil says that it will be delivered. That is a sync for each
-// Put of a loop, some hundred microseconds: a loop is many times faster with PutFunc or PutMany, whose points share syncs. A read
+// Put of a loop, some hundred microseconds: a loop is many times faster with EnqueueFunc or PutMany, whose points share syncs. A read
 // just afterwards may not find the point yet; Writer.Flush waits until all that the writer has taken is delivered.
 //
 // An error is a *WriteError that matches ErrRejected: the point was not taken, for one of Put's reasons, or ErrWriterClosed,
 // or what the writer's Admit says, or ctx's error. With a journal it matches ErrUnknown where ctx ends during the sync.
-func (s *Sink[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
+func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {
 		return rejected(err).err()
@@ -38,8 +38,8 @@ func (s *Sink[T]) Put(ctx context.Context, e Entity, t time.Time, v T) error {
 	return s.writer.take(ctx, p, false)
 }
 
-// TryPut is Put without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
-func (s *Sink[T]) TryPut(ctx context.Context, e Entity, t time.Time, v T) error {
+// TryEnqueue is Put without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
+func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {
 		return rejected(err).err()
@@ -47,13 +47,13 @@ func (s *Sink[T]) TryPut(ctx context.Context, e Entity, t time.Time, v T) error 
 	return s.writer.take(ctx, p, true)
 }
 
-// PutFunc is Put, and calls told exactly once with what became of the point: stored, rejected or unknown, or with a
+// EnqueueFunc is Put, and calls told exactly once with what became of the point: stored, rejected or unknown, or with a
 // journal, as soon as the point is on disk, Journaled. Go by the outcome's Err to acknowledge a message, as it is nil both
-// where the point is stored and where it will be. Where PutFunc returns an error, told has been called with it, on the
+// where the point is stored and where it will be. Where EnqueueFunc returns an error, told has been called with it, on the
 // caller's goroutine; otherwise told is called later, on one goroutine of the writer for all points, one after the other. A
 // slow told holds up the others and, once the buffer is full, those who put; it must not call Put, Flush or Close of the
 // same writer.
-func (s *Sink[T]) PutFunc(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) error {
+func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) error {
 	if told == nil {
 		return rejected(invalid.New(ErrInvalid, "told", "nil", "a function")).err()
 	}
@@ -75,7 +75,7 @@ func (s *Sink[T]) PutFunc(ctx context.Context, e Entity, t time.Time, v T, told 
 // those that it has taken.
 //
 // It takes up to Linger longer than Repository.PutMany, and shares its requests with everybody else's points.
-func (s *Sink[T]) PutMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
+func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
 	g := gathering{outcomes: make([]Outcome, len(points)), left: len(points), done: make(chan struct{})}
 	if len(points) == 0 {
 		return g.outcomes, nil

@@ -96,7 +96,7 @@ func (s *skipScan) next(ctx context.Context) ([]hit, error) {
 func request[R any](ctx context.Context, s *skipScan, read func(context.Context) (R, error)) (R, error) {
 	s.requests++
 	if s.options.hedge.on() {
-		s.store.hedges.earn(1, s.options.hedge.MaxShare)
+		s.store.hedges.earn(1, s.options.hedge.MaxRatio)
 	}
 	return once(ctx, s.store, s.options.hedge, read)
 }

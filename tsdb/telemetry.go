@@ -33,9 +33,9 @@ type Telemetry struct {
 	// Logger is told what goes wrong with the service: the first fault of a kind at once, and those that follow in one line
 	// each half minute at most. What the SDK refuses by itself is for the level of debugging. Nil logs nothing.
 	Logger *slog.Logger
-	// Details puts tenants and the texts of errors into logs, and the texts into the status of spans. Texts may hold row keys
+	// IncludeErrorText puts tenants and the texts of errors into logs, and the texts into the status of spans. Texts may hold row keys
 	// and values. False leaves both out.
-	Details bool
+	IncludeErrorText bool
 	// Tenants is how many tenants have an attribute of their own, tidemark.tenant, in spans and metrics: the first that come,
 	// up to 1,000. All others share "_OTHER". Each one makes series of its own in what stores the metrics. Zero leaves
 	// the attribute out.
@@ -105,7 +105,7 @@ func (t Telemetry) check() error {
 // open returns the probe of a store.
 func (t Telemetry) open(s *Store) *telemetry.Probe {
 	c := telemetry.Config{
-		TracerProvider: t.TracerProvider, MeterProvider: t.MeterProvider, Logger: t.Logger, Details: t.Details, Tenants: t.Tenants,
+		TracerProvider: t.TracerProvider, MeterProvider: t.MeterProvider, Logger: t.Logger, Details: t.IncludeErrorText, Tenants: t.Tenants,
 		Namespace: t.Namespace, Table: s.name,
 		Kind:   errorKind,
 		Absent: func(err error) bool { return errors.Is(err, ErrNotFound) && !errors.Is(err, ErrNoTable) },
@@ -150,7 +150,7 @@ var kinds = []struct {
 	{ErrBufferFull, "tsdb.ErrBufferFull"},
 	{ErrDeliveryTimeout, "tsdb.ErrDeliveryTimeout"},
 	{ErrLate, "tsdb.ErrLate"},
-	{ErrEarly, "tsdb.ErrEarly"},
+	{ErrTooFarAhead, "tsdb.ErrTooFarAhead"},
 	{ErrExpired, "tsdb.ErrExpired"},
 	{ErrExists, "tsdb.ErrExists"},
 	{ErrNoMerge, "tsdb.ErrNoMerge"},

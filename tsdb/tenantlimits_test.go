@@ -159,7 +159,7 @@ func TestManyPointsAreLimitedOneByOne(t *testing.T) {
 		repo := s.For(store, acme)
 		restrict(t, l, limit.Limits{PointsPerSecond: 10, PointsBurst: 3})
 		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{}))
-		for i, put := range []func(context.Context, []tsdb.Point[reading]) ([]tsdb.Outcome, error){repo.PutMany, repo.Via(w).PutMany} {
+		for i, put := range []func(context.Context, []tsdb.Point[reading]) ([]tsdb.Outcome, error){repo.PutMany, repo.Via(w).EnqueueMany} {
 			time.Sleep(time.Second) // for the burst of three
 			points := make([]tsdb.Point[reading], 5)
 			for n := range points {
@@ -211,7 +211,7 @@ func TestNoisyNeighbour(t *testing.T) {
 			for range 3600 {
 				for range offered / 4 {
 					_ = noisy.Put(t.Context(), roof, next(), reading{})
-					_ = in.Put(t.Context(), roof, next(), reading{})
+					_ = in.Enqueue(t.Context(), roof, next(), reading{})
 				}
 				points := make([]tsdb.Point[reading], offered/2)
 				for i := range points {
@@ -391,10 +391,10 @@ func TestFanOutIsCut(t *testing.T) {
 			opts  []tsdb.ReadOption
 			want  int32
 		}{
-			{0, []tsdb.ReadOption{tsdb.Width(9)}, 9},
+			{0, []tsdb.ReadOption{tsdb.Concurrency(9)}, 9},
 			{3, nil, 3},
-			{3, []tsdb.ReadOption{tsdb.Width(9)}, 3},
-			{3, []tsdb.ReadOption{tsdb.Width(2)}, 2},
+			{3, []tsdb.ReadOption{tsdb.Concurrency(9)}, 3},
+			{3, []tsdb.ReadOption{tsdb.Concurrency(2)}, 2},
 			{1, []tsdb.ReadOption{tsdb.MaxStale(1)}, 1},
 		} {
 			restrict(t, l, limit.Limits{FanOut: tt.limit})
@@ -450,7 +450,7 @@ func TestJournalCountsOnce(t *testing.T) {
 		w := must[*tsdb.Writer](t)(store.NewWriter(opts))
 		in := s.For(store, acme).Via(w)
 		for i := range 3 {
-			if err := in.Put(t.Context(), roof, start.Add(time.Duration(i)), reading{}); err != nil {
+			if err := in.Enqueue(t.Context(), roof, start.Add(time.Duration(i)), reading{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 // each salt, and about 16 rows an entity. (An entity whose newest points have expired in one retention class, but not older
 // ones in another, costs a request more.) What takes more than 32 requests is cut into up to 8 parts that are read side by
 // side, and so is a part that the loop waits for during 64 more; a cut costs up to 9 requests. A salted dataset is always
-// read side by side, one part a salt. A Width bounds the requests under way. Some thousand entities, or some megabytes a
+// read side by side, one part a salt. A Concurrency bounds the requests under way. Some thousand entities, or some megabytes a
 // part, are read ahead. In a schema with heads it is one row an entity, 1,000 in a request.
 //
 // What is visible is decided when the sequence is run. A point whose payload does not decode is yielded with its entity,

@@ -176,7 +176,7 @@ func TestUnderThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, salts := range []int{0, 3} {
 			repo, conn, entities := depot(t, salts, 200, 20, number, tsdb.Timeouts{Read: 2 * time.Second})
-			hedge := tsdb.Hedge{After: 20 * time.Millisecond, MaxShare: 1}
+			hedge := tsdb.Hedge{After: 20 * time.Millisecond, MaxRatio: 1}
 			for name, tt := range map[string]struct {
 				fault tsdbtest.Fault
 				want  error // nil where all is read
@@ -188,7 +188,7 @@ func TestUnderThroughFaults(t *testing.T) {
 				"outage":      {tsdbtest.Fail(codes.Unavailable).Skip(20), context.DeadlineExceeded},
 				"no table":    {tsdbtest.Fail(codes.NotFound).Skip(40), tsdb.ErrNoTable},
 			} {
-				for i, opts := range [][]tsdb.ReadOption{nil, {hedge}, {tsdb.Width(1)}} {
+				for i, opts := range [][]tsdb.ReadOption{nil, {hedge}, {tsdb.Concurrency(1)}} {
 					if overTCP() && i > 0 && errors.Is(tt.want, context.DeadlineExceeded) {
 						continue // each waits for the timeout
 					}
@@ -262,9 +262,9 @@ func TestUnderRefusesWhatItCannotRead(t *testing.T) {
 			t.Errorf("Entities(%q) yields %d pairs, want the error", p, n)
 		}
 	}
-	for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities(), tsdb.Width(-1)) {
+	for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities(), tsdb.Concurrency(-1)) {
 		if !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("Width(-1): %v", err)
+			t.Errorf("Concurrency(-1): %v", err)
 		}
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {

@@ -47,7 +47,7 @@ func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 			conn.Inject(tsdbtest.Delay(5 * time.Millisecond).On(tsdbtest.ReadRows))
 			for _, width := range []int32{1, 2, 3} {
 				most.Store(0)
-				seen, err := gather(t.Context(), repo, tsdb.Width(width))
+				seen, err := gather(t.Context(), repo, tsdb.Concurrency(width))
 				if err != nil || !slices.Equal(seen, want) {
 					t.Errorf("%s: %d entities, %v", name, len(seen), err)
 				}

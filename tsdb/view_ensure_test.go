@@ -219,10 +219,10 @@ func TestJournalWithoutAView(t *testing.T) {
 		w := writer(t, store, journaled(t))
 		for i := range 100 {
 			at := start.Add(time.Duration(i) * time.Second)
-			if err := s.For(store, acme2).Via(w).Put(t.Context(), roof, at, reading{1}); err != nil {
+			if err := s.For(store, acme2).Via(w).Enqueue(t.Context(), roof, at, reading{1}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.For(store, acme).Via(w).Put(t.Context(), roof, at, reading{1}); err != nil {
+			if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, at, reading{1}); err != nil {
 				t.Fatal(err)
 			}
 		}

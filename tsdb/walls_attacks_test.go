@@ -208,21 +208,21 @@ var attacks = map[string]func(h *walls, a attack) error{
 		return err
 	},
 
-	"Sink.Put": func(h *walls, a attack) error {
+	"Sink.Enqueue": func(h *walls, a attack) error {
 		v := h.value(a)
-		return h.taken(a, v, a.repo.Via(h.writer).Put(a.ctx, a.entity, a.at, v))
+		return h.taken(a, v, a.repo.Via(h.writer).Enqueue(a.ctx, a.entity, a.at, v))
 	},
-	"Sink.TryPut": func(h *walls, a attack) error {
+	"Sink.TryEnqueue": func(h *walls, a attack) error {
 		v := h.value(a)
-		return h.taken(a, v, a.repo.Via(h.writer).TryPut(a.ctx, a.entity, a.at, v))
+		return h.taken(a, v, a.repo.Via(h.writer).TryEnqueue(a.ctx, a.entity, a.at, v))
 	},
-	"Sink.PutFunc": func(h *walls, a attack) error {
+	"Sink.EnqueueFunc": func(h *walls, a attack) error {
 		v := h.value(a)
-		return h.taken(a, v, a.repo.Via(h.writer).PutFunc(a.ctx, a.entity, a.at, v, func(tsdb.Outcome) {}))
+		return h.taken(a, v, a.repo.Via(h.writer).EnqueueFunc(a.ctx, a.entity, a.at, v, func(tsdb.Outcome) {}))
 	},
-	"Sink.PutMany": func(h *walls, a attack) error {
+	"Sink.EnqueueMany": func(h *walls, a attack) error {
 		points := []tsdb.Point[string]{{Entity: a.entity, Time: a.at, Value: h.value(a)}, {Entity: a.entity, Time: a.at.Add(time.Minute), Value: h.value(a)}}
-		outcomes, err := a.repo.Via(h.writer).PutMany(a.ctx, points)
+		outcomes, err := a.repo.Via(h.writer).EnqueueMany(a.ctx, points)
 		h.stored(a, points, outcomes)
 		return err
 	},

@@ -27,7 +27,7 @@ import (
 // of a journal, its turn, and its budget for requests that are repeated, so that one that floods or is refused does not hold
 // up the others.
 //
-// What the writer holds is bounded. While the buffer is full, Put waits and TryPut returns ErrBufferFull.
+// What the writer holds is bounded. While the buffer is full, Put waits and TryEnqueue returns ErrBufferFull.
 type Writer struct {
 	store  *Store
 	opts   WriterOptions
@@ -85,7 +85,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 }
 
 // Flush sends without delay what has been put before, and returns when all of it has ended and everybody was told. Its
-// error is ctx's. What became of the points is told by PutFunc, PutMany, OnFailure and Stats. It must not be called from a
+// error is ctx's. What became of the points is told by EnqueueFunc, PutMany, OnFailure and Stats. It must not be called from a
 // function that the writer calls.
 func (w *Writer) Flush(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
@@ -105,10 +105,10 @@ func (w *Writer) Flush(ctx context.Context) error {
 // requests are broken off, and what is left ends as what is known of it: rejected if it was never sent, and else unknown,
 // with ErrWriterClosed. Whoever waits for such a point is still told, but Close does not wait for that.
 //
-// Its error is an *UndeliveredError where points that were put with Put or TryPut, for which nobody waits, did not end
+// Its error is an *UndeliveredError where points that were put with Put or TryEnqueue, for which nobody waits, did not end
 // stored, whenever that was. A second Close does the same. It must not be called from a function that the writer calls.
 //
-// With a journal nothing is lost: where ctx ends before all is delivered, the error matches ErrKept and says how many points
+// With a journal nothing is lost: where ctx ends before all is delivered, the error matches ErrUndelivered and says how many points
 // are left for the next writer. Dead letters are no error of it; Stats counts them.
 func (w *Writer) Close(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
@@ -365,7 +365,7 @@ func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
 	case w.journal != nil:
 		err = w.journal.put(ctx, p, try).err()
 	case try:
-		err = w.buffer.TryPut(&p.item)
+		err = w.buffer.TryEnqueue(&p.item)
 	default:
 		err = w.buffer.Put(ctx, &p.item)
 	}

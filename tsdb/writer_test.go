@@ -49,7 +49,7 @@ var waysIn = []struct {
 		}
 		w := writer(t, store, opts)
 		for _, p := range points {
-			if err := repo.Via(w).Put(t.Context(), p.Entity, p.Time, p.Value); err != nil {
+			if err := repo.Via(w).Enqueue(t.Context(), p.Entity, p.Time, p.Value); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -66,11 +66,11 @@ var waysIn = []struct {
 		}
 		return outcomes
 	}},
-	{"PutFunc", func(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions, repo *tsdb.Repository[reading], points []tsdb.Point[reading]) []tsdb.Outcome {
+	{"EnqueueFunc", func(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions, repo *tsdb.Repository[reading], points []tsdb.Point[reading]) []tsdb.Outcome {
 		w := writer(t, store, opts)
 		outcomes := make([]tsdb.Outcome, len(points))
 		for i, p := range points {
-			err := repo.Via(w).PutFunc(t.Context(), p.Entity, p.Time, p.Value, func(o tsdb.Outcome) {
+			err := repo.Via(w).EnqueueFunc(t.Context(), p.Entity, p.Time, p.Value, func(o tsdb.Outcome) {
 				if outcomes[i].State != 0 {
 					t.Errorf("point %d was told twice", i)
 				}
@@ -87,7 +87,7 @@ var waysIn = []struct {
 	}},
 	{"PutMany", func(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions, repo *tsdb.Repository[reading], points []tsdb.Point[reading]) []tsdb.Outcome {
 		w := writer(t, store, opts)
-		outcomes, err := repo.Via(w).PutMany(t.Context(), points)
+		outcomes, err := repo.Via(w).EnqueueMany(t.Context(), points)
 		var be *tsdb.BatchError
 		if stored := !slices.ContainsFunc(outcomes, func(o tsdb.Outcome) bool { return o.State != tsdb.Stored }); stored != (err == nil) || !stored && !errors.As(err, &be) {
 			t.Errorf("PutMany = %v, %v", outcomes, err)
@@ -150,14 +150,14 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 // one row, takes nothing else with it.
 func TestWriterOneBadPoint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := readings(t, tsdb.SchemaOptions{MaxLate: time.Hour, MaxEarly: time.Hour, Retention: d90})
+		s := readings(t, tsdb.SchemaOptions{MaxLate: time.Hour, MaxFuture: time.Hour, Retention: d90})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		w := writer(t, store, tsdb.WriterOptions{Linger: together})
 		in := s.For(store, acme).Via(w)
 		now := time.Now()
 		e := func(d string) tsdb.Entity { return tsdb.NewEntity("berlin", d) }
 		conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "poison") }))
-		outcomes, err := in.PutMany(t.Context(), []tsdb.Point[reading]{
+		outcomes, err := in.EnqueueMany(t.Context(), []tsdb.Point[reading]{
 			{Entity: e("good1"), Time: now},
 			{Entity: tsdb.NewEntity("berlin"), Time: now},
 			{Entity: e("poison"), Time: now},
@@ -165,7 +165,7 @@ func TestWriterOneBadPoint(t *testing.T) {
 			{Entity: e("early"), Time: now.Add(2 * time.Hour)},
 			{Entity: e("good2"), Time: now},
 		})
-		wants := []error{nil, tsdb.ErrInvalid, tsdb.ErrRejected, tsdb.ErrLate, tsdb.ErrEarly, nil}
+		wants := []error{nil, tsdb.ErrInvalid, tsdb.ErrRejected, tsdb.ErrLate, tsdb.ErrTooFarAhead, nil}
 		var be *tsdb.BatchError
 		if !errors.As(err, &be) || len(be.Failed) != 4 || be.Total != 6 {
 			t.Fatalf("error %v", err)
@@ -192,7 +192,7 @@ func TestWriterRefusedAsAWhole(t *testing.T) {
 		w := writer(t, store, tsdb.WriterOptions{})
 		pts := points(40)
 		pts[17].Entity = tsdb.NewEntity("berlin", "poison")
-		outcomes, err := s.For(store, acme).Via(w).PutMany(t.Context(), pts)
+		outcomes, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), pts)
 		var be *tsdb.BatchError
 		if !errors.As(err, &be) || len(be.Failed) != 1 || be.Failed[0].Index != 17 || outcomes[17].State != tsdb.Rejected {
 			t.Errorf("error %v", err)
@@ -217,7 +217,7 @@ func TestWriterOutage(t *testing.T) {
 		defer cancel()
 		taken := 0
 		for {
-			err := in.Put(ctx, roof, start.Add(time.Duration(taken)*time.Second), reading{1})
+			err := in.Enqueue(ctx, roof, start.Add(time.Duration(taken)*time.Second), reading{1})
 			if errors.Is(err, context.DeadlineExceeded) {
 				break
 			}
@@ -230,8 +230,8 @@ func TestWriterOutage(t *testing.T) {
 		if st.BufferedPoints != taken || taken > opts.BufferPoints || st.BufferedBytes > opts.BufferBytes || st.Down == nil || st.OldestAge < 59*time.Minute {
 			t.Errorf("%d taken; %+v", taken, st)
 		}
-		if err := in.TryPut(t.Context(), roof, start, reading{1}); !errors.Is(err, tsdb.ErrBufferFull) || !errors.Is(err, tsdb.ErrRejected) {
-			t.Errorf("TryPut = %v", err)
+		if err := in.TryEnqueue(t.Context(), roof, start, reading{1}); !errors.Is(err, tsdb.ErrBufferFull) || !errors.Is(err, tsdb.ErrRejected) {
+			t.Errorf("TryEnqueue = %v", err)
 		}
 		if calls := conn.Counts().Calls[tsdbtest.MutateRows]; calls > 2000 {
 			t.Errorf("%d requests in an hour in which none was served", calls)
@@ -258,7 +258,7 @@ func TestWriterGivesUp(t *testing.T) {
 		w := writer(t, store, tsdb.WriterOptions{DeliveryTimeout: time.Minute})
 		defer conn.Outage()()
 		begin := time.Now()
-		outcomes, err := s.For(store, acme).Via(w).PutMany(t.Context(), points(3))
+		outcomes, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), points(3))
 		if took := time.Since(begin); took < time.Minute || took > time.Minute+5*time.Second { // an attempt may have been under way
 			t.Errorf("gave up after %v", took)
 		}
@@ -278,12 +278,12 @@ func TestWriterCloseEndsWithItsContext(t *testing.T) {
 		var told sync.WaitGroup
 		var last tsdb.Outcome
 		for i := range 5 {
-			if err := in.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{1}); err != nil {
+			if err := in.Enqueue(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{1}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		told.Add(1)
-		err := in.PutFunc(t.Context(), roof, start, reading{2}, func(o tsdb.Outcome) {
+		err := in.EnqueueFunc(t.Context(), roof, start, reading{2}, func(o tsdb.Outcome) {
 			last = o
 			told.Done()
 		})
@@ -311,7 +311,7 @@ func TestWriterCloseEndsWithItsContext(t *testing.T) {
 			t.Errorf("the point that waited: %+v; one under way: %+v", last, ue.Points[0].Outcome)
 		}
 		calls := 0
-		err = in.PutFunc(t.Context(), roof, start, reading{2}, func(o tsdb.Outcome) {
+		err = in.EnqueueFunc(t.Context(), roof, start, reading{2}, func(o tsdb.Outcome) {
 			if calls++; o.State != tsdb.Rejected || !errors.Is(o.Err, tsdb.ErrWriterClosed) {
 				t.Errorf("after Close: %+v", o)
 			}
@@ -332,7 +332,7 @@ func TestWriterKeepsTheLastWrite(t *testing.T) {
 		conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRows).Times(2))
 		conn.Inject(tsdbtest.FailEntries(codes.Aborted, func(key string) bool { return strings.Contains(key, "roof-7") }).Skip(3).Times(1))
 		for i := range 20 {
-			if err := repo.Via(w).Put(t.Context(), roof, start.Add(time.Duration(i%2)*time.Second), reading{float64(i)}); err != nil {
+			if err := repo.Via(w).Enqueue(t.Context(), roof, start.Add(time.Duration(i%2)*time.Second), reading{float64(i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -354,7 +354,7 @@ func TestWriterFirstWins(t *testing.T) {
 	w := writer(t, store, tsdb.WriterOptions{})
 	pts := append(points(100), points(100)...)
 	pts[150].Value.TempC = 99
-	outcomes, err := s.For(store, acme).Via(w).PutMany(t.Context(), pts)
+	outcomes, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), pts)
 	var be *tsdb.BatchError
 	if !errors.As(err, &be) || len(be.Failed) != 1 || be.Failed[0].Index != 150 || !errors.Is(outcomes[150].Err, tsdb.ErrExists) {
 		t.Errorf("%v", err)
@@ -377,10 +377,10 @@ func TestWriterAdmits(t *testing.T) {
 		return nil
 	}})
 	beta := tenant.MustParse("beta")
-	if err := s.For(store, acme).Via(w).Put(t.Context(), roof, start, reading{}); !errors.Is(err, over) || !errors.Is(err, tsdb.ErrRejected) {
+	if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start, reading{}); !errors.Is(err, over) || !errors.Is(err, tsdb.ErrRejected) {
 		t.Errorf("Put = %v", err)
 	}
-	if err := s.For(store, beta).Via(w).Put(t.Context(), roof, start, reading{}); err != nil {
+	if err := s.For(store, beta).Via(w).Enqueue(t.Context(), roof, start, reading{}); err != nil {
 		t.Error(err)
 	}
 	if want := map[tenant.ID]int{acme: 1, beta: 1}; !maps.Equal(seen, want) {
@@ -403,12 +403,12 @@ func TestWriterOptionsAreChecked(t *testing.T) {
 	}
 	w := writer(t, store, tsdb.WriterOptions{})
 	for name, err := range map[string]error{
-		"another store's writer": s.For(other, acme).Via(w).Put(t.Context(), roof, start, reading{}),
-		"no writer":              s.For(store, acme).Via(nil).Put(t.Context(), roof, start, reading{}),
-		"the zero writer":        s.For(store, acme).Via(new(tsdb.Writer)).Put(t.Context(), roof, start, reading{}),
-		"no sink":                (*tsdb.Sink[reading])(nil).Put(t.Context(), roof, start, reading{}),
-		"the zero sink":          new(tsdb.Sink[reading]).Put(t.Context(), roof, start, reading{}),
-		"nobody to tell":         s.For(store, acme).Via(w).PutFunc(t.Context(), roof, start, reading{}, nil),
+		"another store's writer": s.For(other, acme).Via(w).Enqueue(t.Context(), roof, start, reading{}),
+		"no writer":              s.For(store, acme).Via(nil).Enqueue(t.Context(), roof, start, reading{}),
+		"the zero writer":        s.For(store, acme).Via(new(tsdb.Writer)).Enqueue(t.Context(), roof, start, reading{}),
+		"no sink":                (*tsdb.Sink[reading])(nil).Enqueue(t.Context(), roof, start, reading{}),
+		"the zero sink":          new(tsdb.Sink[reading]).Enqueue(t.Context(), roof, start, reading{}),
+		"nobody to tell":         s.For(store, acme).Via(w).EnqueueFunc(t.Context(), roof, start, reading{}, nil),
 		"closing the zero":       new(tsdb.Writer).Close(t.Context()),
 		"flushing the zero":      new(tsdb.Writer).Flush(t.Context()),
 	} {

@@ -55,7 +55,7 @@ func TestWaitForARowIsItsTenants(t *testing.T) {
 					for i := range 300 {
 						for _, id := range []string{"bad", "quiet"} {
 							e := tsdb.NewEntity("berlin", fmt.Sprint("d", i))
-							if err := s.For(store, tenant.MustParse(id)).Via(w).Put(t.Context(), e, start, reading{1}); err != nil {
+							if err := s.For(store, tenant.MustParse(id)).Via(w).Enqueue(t.Context(), e, start, reading{1}); err != nil {
 								t.Fatal(err)
 							}
 						}

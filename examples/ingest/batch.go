@@ -99,7 +99,7 @@ func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *repo
 	stores.SetLimit(storeWidth)
 	for n, g := range b.groups {
 		stores.Go(func() error {
-			outcomes[n], _ = g.dataset.schema.For(in.store, id).Via(in.writer).PutMany(ctx, g.points) // each outcome has its error
+			outcomes[n], _ = g.dataset.schema.For(in.store, id).Via(in.writer).EnqueueMany(ctx, g.points) // each outcome has its error
 			return nil
 		})
 	}
@@ -141,7 +141,7 @@ const (
 // isFinal reports whether a refused point would be refused again.
 func isFinal(err error) bool {
 	for _, sentinel := range []error{
-		tsdb.ErrExists, tsdb.ErrNoMerge, tsdb.ErrInvalid, tsdb.ErrExpired, tsdb.ErrLate, tsdb.ErrEarly, codec.ErrEncode,
+		tsdb.ErrExists, tsdb.ErrNoMerge, tsdb.ErrInvalid, tsdb.ErrExpired, tsdb.ErrLate, tsdb.ErrTooFarAhead, codec.ErrEncode,
 	} {
 		if errors.Is(err, sentinel) {
 			return true
@@ -162,7 +162,7 @@ func refusal(err error) error {
 		return &lineError{reasonLimit, err}
 	case errors.Is(err, tsdb.ErrExists):
 		return &lineError{reasonSeries, err}
-	case errors.Is(err, tsdb.ErrExpired), errors.Is(err, tsdb.ErrLate), errors.Is(err, tsdb.ErrEarly):
+	case errors.Is(err, tsdb.ErrExpired), errors.Is(err, tsdb.ErrLate), errors.Is(err, tsdb.ErrTooFarAhead):
 		return &lineError{reasonTime, err}
 	}
 	if ie, ok := errors.AsType[*tsdb.InvalidError](err); ok && ie.Field == "time" {

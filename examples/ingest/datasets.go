@@ -44,7 +44,7 @@ func newDataset(name string, key []string, shared tsdb.SchemaOptions) (*dataset,
 		d.tags, d.rest = key[:last], true
 	}
 	var err error
-	shared.Merge, shared.Fixed = true, tagPrefix
+	shared.Merge, shared.Immutable = true, tagPrefix
 	d.schema, err = tsdb.Define(name, tsdb.Key(key...), codec.Records(), shared)
 	return d, err
 }

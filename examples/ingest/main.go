@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	ds, err := newDatasets(ctx, store, o.keys, tsdb.SchemaOptions{Retention: o.retention, MaxEarly: o.maxFuture}, log)
+	ds, err := newDatasets(ctx, store, o.keys, tsdb.SchemaOptions{Retention: o.retention, MaxFuture: o.maxFuture}, log)
 	if err != nil {
 		return err
 	}

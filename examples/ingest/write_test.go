@@ -44,7 +44,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 		t.Fatal(err)
 	}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter})
-	ds, err := newDatasets(t.Context(), store, o.keys, tsdb.SchemaOptions{MaxEarly: o.maxFuture}, slog.New(slog.DiscardHandler))
+	ds, err := newDatasets(t.Context(), store, o.keys, tsdb.SchemaOptions{MaxFuture: o.maxFuture}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

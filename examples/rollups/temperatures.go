@@ -57,7 +57,7 @@ func temperature(device int, t time.Time) Reading {
 // month writes a month of readings by the minute, rolls it up, and then changes the past.
 func month(ctx context.Context, stdout io.Writer, store *tsdb.Store, id tenant.ID) error {
 	repo := temperatures.For(store, id)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(temperatures))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(temperatures))
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func write(ctx context.Context, stdout io.Writer, store *tsdb.Store, repo *tsdb.
 	for t := from; t.Before(to) && err == nil; t = t.Add(time.Minute) {
 		for i, device := range devices {
 			if err == nil {
-				err = in.Put(ctx, device, t, temperature(i, t))
+				err = in.Enqueue(ctx, device, t, temperature(i, t))
 				n++
 			}
 		}

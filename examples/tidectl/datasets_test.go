@@ -34,7 +34,7 @@ func stations(t *testing.T) (dir string, all []tsdb.Dataset) {
 	}
 	d90, d7 := gc.Class{Name: "d90", Policy: gc.MaxAge(90 * aDay)}, gc.Class{Name: "d7", Policy: gc.MaxAge(7 * aDay)}
 	weather := tsdb.MustDefine("weather", tsdb.Key("site"), codec.Float64(), tsdb.SchemaOptions{Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * aDay)}})
-	power := tsdb.MustDefine("power", tsdb.Key("meter"), codec.Float64(), tsdb.SchemaOptions{Retention: d90, Older: []gc.Class{d7}})
+	power := tsdb.MustDefine("power", tsdb.Key("meter"), codec.Float64(), tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{d7}})
 	notes := tsdb.MustDefine("notes", tsdb.Key("site"), codec.Float64(), tsdb.SchemaOptions{})
 	all = []tsdb.Dataset{weather, power, notes}
 	err = store.Ensure(t.Context(), all...)

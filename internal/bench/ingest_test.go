@@ -84,7 +84,7 @@ func throughWriter(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.Sto
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		if err := in.Put(ctx, roof, base.Add(time.Duration(n)*time.Microsecond), reading{21.5, 40}); err != nil {
+		if err := in.Enqueue(ctx, roof, base.Add(time.Duration(n)*time.Microsecond), reading{21.5, 40}); err != nil {
 			b.Fatal(err)
 		}
 		n++
@@ -114,7 +114,7 @@ func throughJournal(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.St
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		if err := in.PutFunc(ctx, roof, base.Add(time.Duration(n)*time.Microsecond), reading{21.5, 40}, ack); err != nil {
+		if err := in.EnqueueFunc(ctx, roof, base.Add(time.Duration(n)*time.Microsecond), reading{21.5, 40}, ack); err != nil {
 			b.Fatal(err)
 		}
 		n++

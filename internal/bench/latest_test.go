@@ -87,7 +87,7 @@ func BenchmarkLatestManyTail(b *testing.B) {
 	for _, bm := range []struct {
 		name string
 		opts []tsdb.ReadOption
-	}{{"plain", nil}, {"hedged", []tsdb.ReadOption{tsdb.Hedge{After: 12 * time.Millisecond, MaxShare: 0.05}}}} {
+	}{{"plain", nil}, {"hedged", []tsdb.ReadOption{tsdb.Hedge{After: 12 * time.Millisecond, MaxRatio: 0.05}}}} {
 		b.Run(bm.name, func(b *testing.B) {
 			b.ReportAllocs()
 			conn.Clear()

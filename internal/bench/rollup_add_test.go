@@ -43,7 +43,7 @@ func BenchmarkRollupAdd(b *testing.B) {
 	}
 	ctx := context.Background()
 	value := reading{21.5, 40}
-	each("baseline", rollup.AtMostOnce, func(b *testing.B, _ *rollup.Rollup[reading], _ *tsdb.Repository[reading], tbl *bigtable.Table) {
+	each("baseline", rollup.Once, func(b *testing.B, _ *rollup.Rollup[reading], _ *tsdb.Repository[reading], tbl *bigtable.Table) {
 		n, ts := 0, bigtable.Time(at.Truncate(time.Hour))
 		for b.Loop() {
 			m := bigtable.NewMutation()
@@ -59,8 +59,8 @@ func BenchmarkRollupAdd(b *testing.B) {
 		}
 		pointsPerSecond(b, n)
 	})
-	each("atmostonce", rollup.AtMostOnce, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
-		in, n := rollup.Once(r, repo), 0
+	each("atmostonce", rollup.Once, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
+		in, n := rollup.NewOnceAdder(r, repo), 0
 		for b.Loop() {
 			if err := in.Add(ctx, entities[n%addEntities], at, value); err != nil {
 				b.Fatal(err)
@@ -69,8 +69,8 @@ func BenchmarkRollupAdd(b *testing.B) {
 		}
 		pointsPerSecond(b, n)
 	})
-	each("atmostonce_many", rollup.AtMostOnce, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
-		in, n := rollup.Once(r, repo), 0
+	each("atmostonce_many", rollup.Once, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
+		in, n := rollup.NewOnceAdder(r, repo), 0
 		var events []tsdb.Point[reading]
 		for b.Loop() {
 			events = append(events, tsdb.Point[reading]{Entity: entities[n%addEntities], Time: at, Value: value})
@@ -90,7 +90,7 @@ func BenchmarkRollupAdd(b *testing.B) {
 		pointsPerSecond(b, n)
 	})
 	each("message", rollup.ByMessage, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
-		in, n := rollup.Messages(r, repo), 0
+		in, n := rollup.NewMessageAdder(r, repo), 0
 		for b.Loop() {
 			if added, err := in.Add(ctx, fmt.Sprint("m", n), entities[n%addEntities], at, value); err != nil || !added {
 				b.Fatal(added, err)
@@ -104,7 +104,7 @@ func BenchmarkRollupAdd(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		in, n, acked := rollup.Stream(r, repo, w), 0, 0
+		in, n, acked := rollup.NewStreamAdder(r, repo, w), 0, 0
 		told := func(o tsdb.Outcome) {
 			if o.State == tsdb.Journaled {
 				acked++

@@ -65,7 +65,7 @@ func rolledMeasures() []rollup.Measure[reading] {
 // work makes passes until nothing is marked any more.
 func work(b *testing.B, store *tsdb.Store, c *shifted, s *tsdb.Schema[reading]) {
 	b.Helper()
-	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(s))
+	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(s))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func BenchmarkIngestRollups(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				at := base.Add(time.Duration(n/devices) * time.Second)
-				if err := in.Put(ctx, entities[n%devices], at, reading{21.5, 40}); err != nil {
+				if err := in.Enqueue(ctx, entities[n%devices], at, reading{21.5, 40}); err != nil {
 					b.Fatal(err)
 				}
 				n++

@@ -50,7 +50,7 @@ func everything(b *testing.B) tsdb.Telemetry {
 	t := meters(b)
 	p := trace.NewTracerProvider(trace.WithBatcher(nowhere{}))
 	b.Cleanup(func() { _ = p.Shutdown(context.Background()) })
-	t.TracerProvider, t.Logger, t.Details, t.Tenants = p, slog.New(slog.DiscardHandler), true, 100
+	t.TracerProvider, t.Logger, t.IncludeErrorText, t.Tenants = p, slog.New(slog.DiscardHandler), true, 100
 	t.Hooks = tsdb.Hooks{Operation: func(context.Context, tsdb.Operation) {}, Attempt: func(context.Context, tsdb.Attempt) {}}
 	return t
 }

@@ -74,7 +74,7 @@ var calls = map[telemetry.Name]func(context.Context, *world) error{
 		if err != nil {
 			return err
 		}
-		return errors.Join(w.repo.Via(writer).Put(ctx, roof, w.base, 1), writer.Close(ctx))
+		return errors.Join(w.repo.Via(writer).Enqueue(ctx, roof, w.base, 1), writer.Close(ctx))
 	},
 	telemetry.Ping:       func(ctx context.Context, w *world) error { return w.store.Ping(ctx) },
 	telemetry.Ensure:     func(ctx context.Context, w *world) error { return w.store.Ensure(ctx, schema) },
@@ -89,7 +89,7 @@ var calls = map[telemetry.Name]func(context.Context, *world) error{
 		return nil
 	},
 	telemetry.RollupAdd: func(ctx context.Context, w *world) error {
-		return rollup.Once(once, w.repo).Add(ctx, roof, w.base, 1)
+		return rollup.NewOnceAdder(once, w.repo).Add(ctx, roof, w.base, 1)
 	},
 	telemetry.RollupBuckets: func(ctx context.Context, w *world) error {
 		return last(rollup.For(hour, w.repo).Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}))
@@ -107,7 +107,7 @@ var calls = map[telemetry.Name]func(context.Context, *world) error{
 		return second(rollup.For(hour, w.repo).Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{}))
 	},
 	telemetry.RollupPass: func(ctx context.Context, w *world) error {
-		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.Of(schema))
+		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 		if err != nil {
 			return err
 		}
@@ -314,7 +314,7 @@ func TestInstruments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close(t.Context()) //nolint:errcheck // it has nothing left
-	if err := errors.Join(w.repo.Via(writer).Put(t.Context(), roof, w.base, 2), writer.Flush(t.Context())); err != nil {
+	if err := errors.Join(w.repo.Via(writer).Enqueue(t.Context(), roof, w.base, 2), writer.Flush(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if d := (dbconv.ClientOperationDuration{}); d.Name() != "db.client.operation.duration" || d.Unit() != "s" {

@@ -148,7 +148,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		in := w.repo.Via(writer)
 		end := w.conn.Outage()
 		for i := range 100 {
-			if err := in.Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+			if err := in.Enqueue(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(6 * time.Second)
@@ -208,7 +208,7 @@ func TestPointsThatAreLostAreLogged(t *testing.T) {
 	}
 	w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(string) bool { return true }))
 	for i := range 50 {
-		if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+		if err := w.repo.Via(writer).Enqueue(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
 			t.Fatal(err)
 		}
 	}

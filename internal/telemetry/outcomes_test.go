@@ -138,7 +138,7 @@ func TestPartialFailure(t *testing.T) {
 				return err
 			}
 			for _, p := range points(w) {
-				if err := w.repo.Via(writer).Put(ctx, p.Entity, p.Time, p.Value); err != nil {
+				if err := w.repo.Via(writer).Enqueue(ctx, p.Entity, p.Time, p.Value); err != nil {
 					w.Error(err)
 				}
 			}
@@ -171,7 +171,7 @@ func TestPartialFailure(t *testing.T) {
 	t.Run("rollup.Add", func(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 		w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(key string) bool { return strings.Contains(key, "nobody") }))
-		if _, err := rollup.Once(once, w.repo).AddMany(t.Context(), points(w)); err == nil {
+		if _, err := rollup.NewOnceAdder(once, w.repo).AddMany(t.Context(), points(w)); err == nil {
 			t.Fatal("it succeeded")
 		}
 		if attrs := plain(w.span("BATCH rollup.Add tidemark").Attributes); attrs["tidemark.batch.failed"] != "1" || attrs["db.operation.batch.size"] != "3" {
@@ -244,7 +244,7 @@ func TestTenantsAreCapped(t *testing.T) {
 	}
 	for i := range 20 {
 		repo := schema.For(w.store, tenant.MustParse(fmt.Sprintf("tenant-%02d", i)))
-		if err := errors.Join(repo.Put(t.Context(), roof, w.base, 1), repo.Via(writer).Put(t.Context(), roof, w.base, 1)); err != nil {
+		if err := errors.Join(repo.Put(t.Context(), roof, w.base, 1), repo.Via(writer).Enqueue(t.Context(), roof, w.base, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,7 +283,7 @@ func TestNothingOfKeysOrPayloads(t *testing.T) {
 	for _, details := range []bool{false, true} {
 		var log strings.Builder
 		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		w := newWorld(t, tsdb.Telemetry{Logger: logger, Details: details}, tsdbtest.Options{})
+		w := newWorld(t, tsdb.Telemetry{Logger: logger, IncludeErrorText: details}, tsdbtest.Options{})
 		repo := schema.For(w.store, tenant.MustParse("secrettenant"))
 		w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied))
 		writer, err := w.store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: time.Millisecond})
@@ -294,7 +294,7 @@ func TestNothingOfKeysOrPayloads(t *testing.T) {
 		_, _ = repo.Latest(t.Context(), secret)
 		_ = repo.Put(t.Context(), tsdb.NewEntity("secretsite"), w.base, 424242)
 		_, _ = repo.PutMany(t.Context(), []tsdb.Point[float64]{{Entity: secret, Time: w.base}, {Entity: secret, Time: w.base.Add(1)}})
-		_ = repo.Via(writer).Put(t.Context(), secret, w.base, 424242)
+		_ = repo.Via(writer).Enqueue(t.Context(), secret, w.base, 424242)
 		_ = writer.Close(t.Context())
 		told := log.String() + fmt.Sprintf("%+v", w.spans.GetSpans()) + fmt.Sprintf("%+v", w.instruments())
 		if !strings.Contains(told, "PERMISSION_DENIED") || log.Len() == 0 {

@@ -107,7 +107,7 @@ func TestHedgeThatIsNotNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}})
 		w.conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Times(1))
-		if _, err := w.repo.Latest(t.Context(), roof, tsdb.Hedge{After: 10 * time.Millisecond, MaxShare: 1}); err != nil {
+		if _, err := w.repo.Latest(t.Context(), roof, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}); err != nil {
 			t.Fatal(err)
 		}
 		s := w.span("Latest tidemark")
@@ -178,7 +178,7 @@ func TestWriterThatIsClosedInAHurry(t *testing.T) {
 	var told []error
 	done := make(chan struct{})
 	for i := range 100 {
-		if err := w.repo.Via(writer).PutFunc(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1, func(o tsdb.Outcome) {
+		if err := w.repo.Via(writer).EnqueueFunc(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1, func(o tsdb.Outcome) {
 			if told = append(told, o.Err); len(told) == 100 {
 				close(done)
 			}
@@ -216,7 +216,7 @@ func TestLoggerThatAsksTheWriter(t *testing.T) {
 	stats.Store(&ask)
 	end := w.conn.Outage()
 	for i := range 50 {
-		if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+		if err := w.repo.Via(writer).Enqueue(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -305,13 +305,13 @@ func TestDeliveryOfSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := schema.For(w.store, tenant.MustParse("other"))
-	if err := errors.Join(w.repo.Via(writer).Put(t.Context(), roof, w.base, 1), other.Via(writer).Put(t.Context(), roof, w.base, 1), writer.Close(t.Context())); err != nil {
+	if err := errors.Join(w.repo.Via(writer).Enqueue(t.Context(), roof, w.base, 1), other.Via(writer).Enqueue(t.Context(), roof, w.base, 1), writer.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if attrs := plain(w.span("BATCH Deliver tidemark").Attributes); attrs["tidemark.tenant"] != "" || attrs["tidemark.dataset"] != "" {
 		t.Errorf("%v", attrs)
 	}
-	if _, err := w.repo.Via(writer).PutMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}}); err == nil {
+	if _, err := w.repo.Via(writer).EnqueueMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}}); err == nil {
 		t.Fatal("a closed writer took a point")
 	}
 	if got := w.level("tidemark.writer.tenant.points", "tidemark.tenant=acme"); got != 1 {
@@ -333,7 +333,7 @@ func TestDeliveryOfSeveralDatasets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.repo.Via(writer).Put(t.Context(), roof, w.base, 1), other.For(w.store, acme).Via(writer).Put(t.Context(), roof, w.base, 1), writer.Close(t.Context())); err != nil {
+	if err := errors.Join(w.repo.Via(writer).Enqueue(t.Context(), roof, w.base, 1), other.For(w.store, acme).Via(writer).Enqueue(t.Context(), roof, w.base, 1), writer.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if attrs := plain(w.span("BATCH Deliver tidemark").Attributes); attrs["tidemark.tenant"] != "acme" || attrs["tidemark.dataset"] != "" {

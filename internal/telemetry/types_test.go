@@ -65,7 +65,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		}
 		w.forget()
 	}
-	if _, err := rollup.Once(hour, w.repo).AddMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}}); !errors.Is(err, rollup.ErrMode) {
+	if _, err := rollup.NewOnceAdder(hour, w.repo).AddMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}}); !errors.Is(err, rollup.ErrMode) {
 		t.Fatal(err)
 	}
 	if n := w.counted("db.client.operation.duration", "db.operation.name=BATCH rollup.Add", "error.type=rollup.ErrMode"); n != 1 {

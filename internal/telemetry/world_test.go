@@ -34,7 +34,7 @@ var (
 	}, rollup.Options{})
 	once = rollup.MustDefine("once", window.Every(time.Hour), []rollup.Measure[float64]{
 		{Name: "value", Of: func(v float64) (float64, bool) { return v, true }, Decimals: 2, Max: 1000},
-	}, rollup.Options{Mode: rollup.AtMostOnce})
+	}, rollup.Options{Mode: rollup.Once})
 	schema = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[float64](), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
 		Rollups:   []tsdb.Rollup{hour, once},

@@ -39,7 +39,7 @@ func TestWriterIsMeasured(t *testing.T) {
 	put := func(writer *tsdb.Writer, from, n int) {
 		t.Helper()
 		for i := range n {
-			if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(from+i)*time.Second), 1); err != nil {
+			if err := w.repo.Via(writer).Enqueue(t.Context(), roof, w.base.Add(time.Duration(from+i)*time.Second), 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -106,7 +106,7 @@ func TestJournalIsMeasured(t *testing.T) {
 	}
 	end := w.conn.Outage()
 	for i := range 25 {
-		if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+		if err := w.repo.Via(writer).Enqueue(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestRollupLag(t *testing.T) {
 	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
 		t.Errorf("without a worker: %+v", p)
 	}
-	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.Of(schema))
+	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRollupLag(t *testing.T) {
 			_ = yield(tenant.MustParse("beta"), nil) && yield(tenant.ID{}, errors.New("the others are not known"))
 		}
 	}
-	blind, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: some}, rollup.Of(schema))
+	blind, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: some}, rollup.NewJob(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestBlockedCallersAreMeasured(t *testing.T) {
 		end := w.conn.Outage()
 		time.AfterFunc(20*time.Second, end)
 		for i := range 2 {
-			if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+			if err := w.repo.Via(writer).Enqueue(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -276,7 +276,7 @@ func TestAgeOfWhatWaitsOnDisk(t *testing.T) {
 		}
 		end := w.conn.Outage()
 		for i := range 40 {
-			if err := w.repo.Via(writer).Put(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
+			if err := w.repo.Via(writer).Enqueue(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -395,7 +395,7 @@ func limitsNobody(t *testing.T, l *limit.Limiter) {
 		t.Error(err)
 	}
 	done()
-	if l.Width(acme, 7) != 7 || l.Limits(acme) != (limit.Limits{}) {
+	if l.Concurrency(acme, 7) != 7 || l.Limits(acme) != (limit.Limits{}) {
 		t.Error("a limiter that New did not make has limits")
 	}
 	if err := l.Set(limit.Table{}); !errors.Is(err, limit.ErrInvalid) {

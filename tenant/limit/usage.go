@@ -171,8 +171,8 @@ func (l *Limiter) Span(id tenant.ID, length time.Duration) error {
 	return nil
 }
 
-// Width returns how many requests a read may have under way at once, of those that it would have.
-func (l *Limiter) Width(id tenant.ID, width int) int {
+// Concurrency returns how many requests a read may have under way at once, of those that it would have.
+func (l *Limiter) Concurrency(id tenant.ID, width int) int {
 	if most := l.Limits(id).FanOut; most > 0 {
 		return int(min(int64(width), most))
 	}

@@ -25,7 +25,7 @@ func TestForecastOfAllKindsOfRows(t *testing.T) {
 	temp := []rollup.Measure[float64]{{Name: "t", Of: func(v float64) (float64, bool) { return v, true }, Max: 100}}
 	daily := rollup.MustDefine("daily", window.Every(aDay), temp, rollup.Options{Retention: gc.Class{Name: "y2", Policy: gc.MaxAge(730 * aDay)}})
 	opts := tsdb.SchemaOptions{
-		Precision: tsdb.Milliseconds, Retention: d30, Head: tsdb.Head{Points: 2}, Rollups: []tsdb.Rollup{daily}, MaxEarly: 100 * aDay,
+		Precision: tsdb.Milliseconds, Retention: d30, Head: tsdb.Head{Points: 2}, Rollups: []tsdb.Rollup{daily}, MaxFuture: 100 * aDay,
 	}
 	schema := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), opts)
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }}, schema)
@@ -35,7 +35,7 @@ func TestForecastOfAllKindsOfRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	opts.Retention, opts.Older = d7, []gc.Class{d30}
+	opts.Retention, opts.FormerClasses = d7, []gc.Class{d30}
 	newer := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), opts)
 	if err := store.Ensure(t.Context(), newer); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestForecastOfAllKindsOfRows(t *testing.T) {
 		}
 	}
 	now = noon
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(newer))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(newer))
 	if err != nil {
 		t.Fatal(err)
 	}

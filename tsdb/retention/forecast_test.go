@@ -109,7 +109,7 @@ func newWorld(t testing.TB, age time.Duration) *world {
 	w := &world{of: map[string]*truth{}, random: rand.New(rand.NewPCG(1, 2))}
 	w.set(noon.Add(-10 * 365 * aDay))
 	w.schema = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{
-		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxEarly: 100 * 365 * aDay,
+		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxFuture: 100 * 365 * aDay,
 	})
 	w.store, w.conn = tsdbtest.Open(t, tsdbtest.Options{
 		Clock:       func() time.Time { return *w.clock.Load() },

@@ -68,7 +68,7 @@ func hourly(c gc.Class) func(*tsdb.SchemaOptions) {
 }
 
 func older(c ...gc.Class) func(*tsdb.SchemaOptions) {
-	return func(o *tsdb.SchemaOptions) { o.Older = c }
+	return func(o *tsdb.SchemaOptions) { o.FormerClasses = c }
 }
 
 func choice(c ...gc.Class) func(*tsdb.SchemaOptions) {

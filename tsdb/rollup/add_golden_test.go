@@ -34,7 +34,7 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 		mode    rollup.Mode
 		control string
 	}{
-		{rollup.AtMostOnce, ""},
+		{rollup.Once, ""},
 		{rollup.ByStream, `^keep\.c:h:[0-9a-f]{32}@1775519999999 (30){20}$`},
 		{rollup.ByMessage, `^keep\.c:m:c:a@1775(519999999|520[0-9]{6}) (3[0-9]){19}(3[0-9]|6[1-6]){16}$`},
 	} {
@@ -42,13 +42,13 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 		e, v := tsdb.NewEntity("10.0.0.1", "x"), view{Cents: 1.25}
 		var err error
 		switch tt.mode {
-		case rollup.AtMostOnce:
-			err = rollup.Once(a.rollup, a.repo).Add(t.Context(), e, start, v)
+		case rollup.Once:
+			err = rollup.NewOnceAdder(a.rollup, a.repo).Add(t.Context(), e, start, v)
 		case rollup.ByMessage:
-			_, err = rollup.Messages(a.rollup, a.repo).Add(t.Context(), "a", e, start, v)
+			_, err = rollup.NewMessageAdder(a.rollup, a.repo).Add(t.Context(), "a", e, start, v)
 		case rollup.ByStream:
 			w := a.writer(filepath.Join(t.TempDir(), "journal"))
-			err = errors.Join(rollup.Stream(a.rollup, a.repo, w).Add(t.Context(), e, start, v), w.Flush(t.Context()))
+			err = errors.Join(rollup.NewStreamAdder(a.rollup, a.repo, w).Add(t.Context(), e, start, v), w.Flush(t.Context()))
 		}
 		if err != nil {
 			t.Fatal(err)

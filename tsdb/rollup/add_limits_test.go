@@ -42,22 +42,22 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 	}
 	n := 0
 	return map[string]func(context.Context, tsdb.Entity, time.Time, view) error{
-		"Once.Add":      rollup.Once(r, repo).Add,
-		"Once.AddMany":  one(rollup.Once(r, repo)),
-		"Stream.Add":    rollup.Stream(r, repo, w).Add,
-		"Stream.TryAdd": rollup.Stream(r, repo, w).TryAdd,
+		"Once.Add":      rollup.NewOnceAdder(r, repo).Add,
+		"Once.AddMany":  one(rollup.NewOnceAdder(r, repo)),
+		"Stream.Add":    rollup.NewStreamAdder(r, repo, w).Add,
+		"Stream.TryAdd": rollup.NewStreamAdder(r, repo, w).TryAdd,
 		"Stream.AddFunc": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
 			told := make(chan tsdb.Outcome, 1)
-			err := rollup.Stream(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { told <- o })
+			err := rollup.NewStreamAdder(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { told <- o })
 			if o := <-told; err == nil && o.Err != nil {
 				return &tsdb.WriteError{Outcome: o}
 			}
 			return err
 		},
-		"Stream.AddMany": one(rollup.Stream(r, repo, w)),
+		"Stream.AddMany": one(rollup.NewStreamAdder(r, repo, w)),
 		"Messages.Add": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
 			n++
-			_, err := rollup.Messages(r, repo).Add(ctx, fmt.Sprint(n), e, at, v)
+			_, err := rollup.NewMessageAdder(r, repo).Add(ctx, fmt.Sprint(n), e, at, v)
 			return err
 		},
 	}
@@ -81,7 +81,7 @@ func TestEveryWayToAddIsTested(t *testing.T) {
 func modeOf(name string) rollup.Mode {
 	switch name[:1] {
 	case "O":
-		return rollup.AtMostOnce
+		return rollup.Once
 	case "S":
 		return rollup.ByStream
 	}
@@ -90,12 +90,12 @@ func modeOf(name string) rollup.Mode {
 
 // TestAddLimits: what cannot be added is rejected before anything is sent, by each way to add.
 func TestAddLimits(t *testing.T) {
-	for _, mode := range []rollup.Mode{rollup.AtMostOnce, rollup.ByStream, rollup.ByMessage} {
+	for _, mode := range []rollup.Mode{rollup.Once, rollup.ByStream, rollup.ByMessage} {
 		clock := &clock{start}
 		month := gc.Class{Name: "m", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 		r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: mode, Retention: month})
 		s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{
-			Rollups: []tsdb.Rollup{r}, MaxLate: 40 * 24 * time.Hour, MaxEarly: time.Hour,
+			Rollups: []tsdb.Rollup{r}, MaxLate: 40 * 24 * time.Hour, MaxFuture: time.Hour,
 		})
 		other := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: mode, Retention: month})
 		store, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
@@ -125,7 +125,7 @@ func TestAddLimits(t *testing.T) {
 				want error
 			}{
 				{"too late", ip, start.Add(-41 * 24 * time.Hour), view{}, tsdb.ErrLate},
-				{"too early", ip, start.Add(2 * time.Hour), view{}, tsdb.ErrEarly},
+				{"too early", ip, start.Add(2 * time.Hour), view{}, tsdb.ErrTooFarAhead},
 				{"expired", ip, start.Add(-31 * 24 * time.Hour), view{}, tsdb.ErrExpired},
 				{"in a bucket that has expired", ip, start.Add(-30*24*time.Hour - 1), view{}, tsdb.ErrExpired},
 				{"too large", ip, start, view{Cents: 1000.01}, rollup.ErrInvalid},
@@ -165,13 +165,13 @@ func TestAddLimits(t *testing.T) {
 			}
 		}
 		for _, bad := range []*tsdb.Writer{nil, plain} {
-			if err := rollup.Stream(r, repo, bad).Add(t.Context(), ip, start, view{}); mode == rollup.ByStream && !errors.Is(err, rollup.ErrInvalid) {
+			if err := rollup.NewStreamAdder(r, repo, bad).Add(t.Context(), ip, start, view{}); mode == rollup.ByStream && !errors.Is(err, rollup.ErrInvalid) {
 				t.Errorf("a stream through a writer without a journal: %v", err)
 			}
 		}
 		if mode == rollup.ByMessage {
 			for _, id := range []string{"", string(make([]byte, 129))} {
-				if _, err := rollup.Messages(r, repo).Add(t.Context(), id, ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
+				if _, err := rollup.NewMessageAdder(r, repo).Add(t.Context(), id, ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
 					t.Errorf("a message of %d bytes: %v", len(id), err)
 				}
 			}
@@ -184,7 +184,7 @@ func TestAddLimits(t *testing.T) {
 
 // TestAddStaysWithItsTenant: what is added for one tenant is in its rows alone, though the other's name begins like it.
 func TestAddStaysWithItsTenant(t *testing.T) {
-	for _, mode := range []rollup.Mode{rollup.AtMostOnce, rollup.ByStream, rollup.ByMessage} {
+	for _, mode := range []rollup.Mode{rollup.Once, rollup.ByStream, rollup.ByMessage} {
 		a := newAds(t, rollup.Options{Mode: mode}, tsdb.SchemaOptions{Salts: 3})
 		w := a.writer(filepath.Join(t.TempDir(), "journal"))
 		n := int64(0)
@@ -237,7 +237,7 @@ func TestTooManyStreams(t *testing.T) {
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
 	add := func(w *tsdb.Writer) {
 		t.Helper()
-		if err := rollup.Stream(a.rollup, a.repo, w).Add(t.Context(), ev.Entity, ev.Time, ev.Value); err != nil {
+		if err := rollup.NewStreamAdder(a.rollup, a.repo, w).Add(t.Context(), ev.Entity, ev.Time, ev.Value); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(t.Context()); err != nil {
@@ -332,7 +332,7 @@ func TestRefusedEventIsOnDiskBeforeLaterOnes(t *testing.T) {
 	if w, err = store.NewWriter(tsdb.WriterOptions{Linger: -1, Journal: tsdb.JournalOptions{Dir: filepath.Join(t.TempDir(), "journal")}}); err != nil {
 		t.Fatal(err)
 	}
-	in := rollup.Stream(r, s.For(store, acme), w)
+	in := rollup.NewStreamAdder(r, s.For(store, acme), w)
 	for range 10 {
 		for range 2 {
 			if err := in.Add(t.Context(), tsdb.NewEntity("10.0.0.1", "x"), start, view{}); err != nil {

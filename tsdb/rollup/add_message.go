@@ -16,7 +16,7 @@ type MessageAdder[T any] struct{ adder[T] }
 
 // Messages returns what adds events to a rollup of mode ByMessage for the tenant of a repository. It does no I/O and cannot
 // fail: what is wrong with the rollup or the repository is reported by each call.
-func Messages[T any](r *Rollup[T], repo *tsdb.Repository[T]) *MessageAdder[T] {
+func NewMessageAdder[T any](r *Rollup[T], repo *tsdb.Repository[T]) *MessageAdder[T] {
 	return &MessageAdder[T]{adder[T]{rollup: r, repo: repo, mode: ByMessage}}
 }
 

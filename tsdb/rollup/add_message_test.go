@@ -23,7 +23,7 @@ import (
 func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
-		in := rollup.Messages(a.rollup, a.repo)
+		in := rollup.NewMessageAdder(a.rollup, a.repo)
 		r := rand.New(rand.NewPCG(9, 10))
 		for f, kind := range addFaults {
 			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
@@ -61,7 +61,7 @@ func TestMessagesAreForgotten(t *testing.T) {
 	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
 	a := &ads{t: t, rollup: r, table: table, model: map[string]int64{}}
-	in := rollup.Messages(r, s.For(store, acme))
+	in := rollup.NewMessageAdder(r, s.For(store, acme))
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
 	add := func(id string, want bool) {
 		t.Helper()
@@ -111,8 +111,8 @@ func TestOnceNeverCountsTwice(t *testing.T) {
 	for _, many := range []bool{false, true} {
 		t.Run(fmt.Sprintf("many=%v", many), func(t *testing.T) {
 			addBubble(t, func(t *testing.T) {
-				a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
-				in := rollup.Once(a.rollup, a.repo)
+				a := newAds(t, rollup.Options{Mode: rollup.Once}, tsdb.SchemaOptions{})
+				in := rollup.NewOnceAdder(a.rollup, a.repo)
 				r := rand.New(rand.NewPCG(11, 12))
 				method := tsdbtest.MutateRow
 				if many {
@@ -173,7 +173,7 @@ func TestOnceNeverCountsTwice(t *testing.T) {
 // TestOfficialClientCountsTwice is why all this is needed: the official client sends an addition again when the answer to it
 // was lost, and says that all is well.
 func TestOfficialClientCountsTwice(t *testing.T) {
-	a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+	a := newAds(t, rollup.Options{Mode: rollup.Once}, tsdb.SchemaOptions{})
 	client, _ := tsdbtest.Clients(t, a.conn)
 	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
 	m := bigtable.NewMutation()
@@ -189,13 +189,13 @@ func TestOfficialClientCountsTwice(t *testing.T) {
 
 // TestUnguardedClientIsRefused: over a client without the interceptors, which would send an addition again, nothing is sent.
 func TestUnguardedClientIsRefused(t *testing.T) {
-	a := newAds(t, rollup.Options{Mode: rollup.AtMostOnce}, tsdb.SchemaOptions{})
+	a := newAds(t, rollup.Options{Mode: rollup.Once}, tsdb.SchemaOptions{})
 	client, _ := tsdbtest.Clients(t, a.conn)
 	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := rollup.Once(a.rollup, a.schema.For(store, acme))
+	in := rollup.NewOnceAdder(a.rollup, a.schema.For(store, acme))
 	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
 	if err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value); !errors.Is(err, tsdb.ErrUnguardedClient) || !errors.Is(err, tsdb.ErrRejected) {
@@ -212,7 +212,7 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 func TestAMessageKnowsItsOwnMarker(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
-		in := rollup.Messages(a.rollup, a.repo)
+		in := rollup.NewMessageAdder(a.rollup, a.repo)
 		for i, ev := range a.events(rand.New(rand.NewPCG(1, 2)), 4) {
 			a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 			for n, want := range []bool{true, false} {

@@ -11,14 +11,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// OnceAdder adds events to a rollup of mode AtMostOnce. Once makes one. It holds no resources and is safe for concurrent
+// OnceAdder adds events to a rollup of mode Once. Once makes one. It holds no resources and is safe for concurrent
 // use.
 type OnceAdder[T any] struct{ adder[T] }
 
-// Once returns what adds events to a rollup of mode AtMostOnce for the tenant of a repository. It does no I/O and cannot
+// Once returns what adds events to a rollup of mode Once for the tenant of a repository. It does no I/O and cannot
 // fail: what is wrong with the rollup or the repository is reported by each call.
-func Once[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
-	return &OnceAdder[T]{adder[T]{rollup: r, repo: repo, mode: AtMostOnce}}
+func NewOnceAdder[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
+	return &OnceAdder[T]{adder[T]{rollup: r, repo: repo, mode: Once}}
 }
 
 // Add adds an event at a time to the bucket of an entity, in one request that is made once.

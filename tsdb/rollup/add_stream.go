@@ -26,7 +26,7 @@ type StreamAdder[T any] struct {
 // one conditional write. What the service refuses becomes a dead letter of the journal. A copy of a journal's folder that is
 // brought back after the original went on would give numbers again that rows have seen: its events would not count. Begin a
 // new folder then.
-func Stream[T any](r *Rollup[T], repo *tsdb.Repository[T], w *tsdb.Writer) *StreamAdder[T] {
+func NewStreamAdder[T any](r *Rollup[T], repo *tsdb.Repository[T], w *tsdb.Writer) *StreamAdder[T] {
 	return &StreamAdder[T]{adder: adder[T]{rollup: r, repo: repo, mode: ByStream}, writer: w}
 }
 

@@ -194,7 +194,7 @@ func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
 		w := a.writer(filepath.Join(t.TempDir(), "journal"))
-		in := rollup.Stream(a.rollup, a.repo, w)
+		in := rollup.NewStreamAdder(a.rollup, a.repo, w)
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, f := range addFaults {
 			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
@@ -244,7 +244,7 @@ func TestStreamGoesOnWhereAnotherLeftOff(t *testing.T) {
 			}
 			for range 3 {
 				events := a.events(r, 20)
-				if _, err := rollup.Stream(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+				if _, err := rollup.NewStreamAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
 					t.Fatal(err)
 				}
 				for _, ev := range events {
@@ -253,7 +253,7 @@ func TestStreamGoesOnWhereAnotherLeftOff(t *testing.T) {
 				time.Sleep(time.Duration(r.IntN(40)) * time.Millisecond)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(30))*time.Millisecond)
-			if err := w.Close(ctx); err != nil && !errors.Is(err, tsdb.ErrKept) {
+			if err := w.Close(ctx); err != nil && !errors.Is(err, tsdb.ErrUndelivered) {
 				t.Fatalf("round %d: Close = %v", round, err)
 			}
 			cancel()
@@ -280,7 +280,7 @@ func TestStreamsShareARow(t *testing.T) {
 				w = two
 			}
 			events := a.events(r, 10)
-			if _, err := rollup.Stream(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+			if _, err := rollup.NewStreamAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
 				t.Fatal(err)
 			}
 			for _, ev := range events {
@@ -310,7 +310,7 @@ func TestStreamMergesWhatWaits(t *testing.T) {
 			a.count(events[0])
 		}
 		a.conn.Inject(tsdbtest.Delay(50 * time.Millisecond).On(tsdbtest.CheckAndMutateRow))
-		if _, err := rollup.Stream(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+		if _, err := rollup.NewStreamAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(t.Context()); err != nil {
@@ -329,7 +329,7 @@ func TestStreamDeadLetters(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
 		w := a.writer(filepath.Join(t.TempDir(), "journal"))
-		in := rollup.Stream(a.rollup, a.repo, w)
+		in := rollup.NewStreamAdder(a.rollup, a.repo, w)
 		r := rand.New(rand.NewPCG(7, 8))
 		a.conn.Inject(tsdbtest.Fail(codes.InvalidArgument).On(tsdbtest.CheckAndMutateRow))
 		refused := a.events(r, 15)

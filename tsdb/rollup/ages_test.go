@@ -48,7 +48,7 @@ func newAged(t *testing.T) *aged {
 	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Clock: a.Now}, a.schema)
 	a.assign(t, acme, "d30")
 	var err error
-	if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.Of(a.schema)); err != nil {
+	if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(a.schema)); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -73,7 +73,7 @@ func (a *aged) fill(t *testing.T, days int) (midnight time.Time) {
 			if err := repo.Put(t.Context(), roof, at, reading{TempC: 1}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := rollup.Messages(a.events, repo).Add(t.Context(), at.String(), roof, at, reading{TempC: 1}); err != nil {
+			if _, err := rollup.NewMessageAdder(a.events, repo).Add(t.Context(), at.String(), roof, at, reading{TempC: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -225,7 +225,7 @@ func TestRollupAgesAndAdders(t *testing.T) {
 		a := newAged(t)
 		for id, want := range map[tenant.ID]error{acme: tsdb.ErrExpired, acme2: nil} {
 			at := a.events.Grid().Start(a.now).Add(-60*oneDay - time.Hour)
-			_, err := rollup.Messages(a.events, a.schema.For(a.store, id)).Add(t.Context(), "one", roof, at, reading{})
+			_, err := rollup.NewMessageAdder(a.events, a.schema.For(a.store, id)).Add(t.Context(), "one", roof, at, reading{})
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", id, err, want)
 			}
@@ -266,7 +266,7 @@ func TestRollupAgesThatCannotBe(t *testing.T) {
 		_, err := tsdb.Define("r", tsdb.Key("k"), codec.JSON[reading](), tsdb.SchemaOptions{
 			Retention: gc.Class{Name: "d3", Policy: gc.MaxAge(3 * oneDay)},
 			Classes:   []gc.Class{{Name: "ever", Policy: gc.Never()}},
-			Older:     []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * oneDay)}}, RollupAges: ages,
+			FormerClasses:     []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * oneDay)}}, RollupAges: ages,
 			Rollups: []tsdb.Rollup{hour, week},
 		})
 		if !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, rollup.ErrInvalid) || !strings.Contains(err.Error(), want) {
@@ -297,7 +297,7 @@ func TestRollupAgesBeyond1970(t *testing.T) {
 		a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Clock: a.Now}, a.schema)
 		a.assign(t, acme, "d30")
 		var err error
-		if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.Of(a.schema)); err != nil {
+		if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(a.schema)); err != nil {
 			t.Fatal(err)
 		}
 		a.fill(t, 5)

@@ -51,7 +51,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 	ctx := t.Context()
 	class := gc.Class{Name: "agg", Policy: policy}
 	derived := rollup.MustDefine("h", window.Every(time.Hour), measures(), rollup.Options{Retention: class, Span: 6 * time.Hour})
-	added := rollup.MustDefine("adds", window.Every(time.Hour), measures(), rollup.Options{Retention: class, Mode: rollup.AtMostOnce, Span: 6 * time.Hour})
+	added := rollup.MustDefine("adds", window.Every(time.Hour), measures(), rollup.Options{Retention: class, Mode: rollup.Once, Span: 6 * time.Hour})
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "raw", Policy: kept[1+rnd.IntN(len(kept)-1)].policy}, Rollups: []tsdb.Rollup{derived, added},
 	})
@@ -59,11 +59,11 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	_, admin := tsdbtest.Clients(t, conn)
 	repo := s.For(store, acme)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(s))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	adder := rollup.Once(added, repo)
+	adder := rollup.NewOnceAdder(added, repo)
 	all := map[time.Time]reading{}
 	entities := []tsdb.Entity{roof}
 	for step := range 40 {

@@ -67,7 +67,7 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 		t.Fatal(err)
 	}
 	repo := schema.For(store, acme)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestMessagesWithAClockAhead(t *testing.T) {
 		if err := store.Ensure(t.Context(), schema); err != nil {
 			t.Fatal(err)
 		}
-		in := rollup.Messages(r, schema.For(store, acme))
+		in := rollup.NewMessageAdder(r, schema.For(store, acme))
 		at, ad := time.Now(), tsdb.NewEntity("7")
 		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
 			t.Fatalf("the first delivery: %v, %v", added, err)

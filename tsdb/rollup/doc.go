@@ -56,7 +56,7 @@
 //     together in one conditional write. The row keeps some 60 bytes for each journal.
 //   - ByMessage, Messages: each event brings an identity, such as the number of a message in a queue. Exact where the queue
 //     delivers again within Options.Remember. One conditional write an event; the row keeps some 100 bytes for each.
-//   - AtMostOnce, Once: one attempt. Never counts twice; an event of which nobody knows whether it counts is said to be so.
+//   - Once, Once: one attempt. Never counts twice; an event of which nobody knows whether it counts is said to be so.
 //
 // The first two need single-cluster routing, as all conditional writes do. So does a worker.
 //

@@ -40,7 +40,7 @@ func TestNumbersAtTheBorder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestTheEndsOfTime(t *testing.T) {
 					t.Fatalf("%v: %v", at, err)
 				}
 			}
-			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(schema))
+			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func ExampleStreamAdder() {
 		panic(err)
 	}
 	repo := views.For(store, tenant.MustParse("acme"))
-	in := rollup.Stream(day, repo, w)
+	in := rollup.NewStreamAdder(day, repo, w)
 	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 	for range 3 {
 		if err := in.Add(ctx, tsdb.NewEntity("192.0.2.1"), noon, Click{Cents: 1.25}); err != nil {
@@ -77,7 +77,7 @@ func ExampleMessageAdder() {
 	day, views := dailyViews(rollup.ByMessage)
 	store, _, end := exampleStore(views)
 	defer end()
-	in := rollup.Messages(day, views.For(store, tenant.MustParse("acme")))
+	in := rollup.NewMessageAdder(day, views.For(store, tenant.MustParse("acme")))
 	now := time.Now()
 	for range 2 {
 		added, err := in.Add(ctx, "message-1", tsdb.NewEntity("192.0.2.1"), now, Click{Cents: 1.25})
@@ -91,10 +91,10 @@ func ExampleMessageAdder() {
 // Events that are cheap to lose are added in one attempt each, those of a call together.
 func ExampleOnceAdder() {
 	ctx := context.Background()
-	day, views := dailyViews(rollup.AtMostOnce)
+	day, views := dailyViews(rollup.Once)
 	store, _, end := exampleStore(views)
 	defer end()
-	in := rollup.Once(day, views.For(store, tenant.MustParse("acme")))
+	in := rollup.NewOnceAdder(day, views.For(store, tenant.MustParse("acme")))
 	now := time.Now()
 	outcomes, err := in.AddMany(ctx, []tsdb.Point[Click]{
 		{Entity: tsdb.NewEntity("192.0.2.1"), Time: now, Value: Click{Cents: 1.25}},

@@ -74,7 +74,7 @@ func Example() {
 	put(repo, station, march, 48)
 	put(repo, station, march.AddDate(0, 0, 3), 28*24-1)
 
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 	if err != nil {
 		panic(err)
 	}
@@ -141,7 +141,7 @@ func ExampleReader() {
 }
 
 // Many devices at once, each with an answer of its own.
-func ExampleAnswer() {
+func ExampleEntityBuckets() {
 	ctx := context.Background()
 	day := rollup.MustDefine("day", window.Days(1).In(berlin), tempC, rollup.Options{})
 	schema := weather(day)
@@ -192,7 +192,7 @@ func ExampleWorker() {
 
 	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{
 		OnError: func(err error) { fmt.Println("later again:", err) },
-	}, rollup.Of(schema))
+	}, rollup.NewJob(schema))
 	if err != nil {
 		panic(err)
 	}
@@ -211,7 +211,7 @@ func ExampleWorker() {
 func ExampleJob() {
 	day := rollup.MustDefine("day", window.Days(1), tempC, rollup.Options{})
 	schema, other := weather(day), tsdb.MustDefine("plain", tsdb.Key("device"), codec.JSON[Weather](), tsdb.SchemaOptions{})
-	for _, job := range []rollup.Job{rollup.Of(schema), rollup.Of(other)} {
+	for _, job := range []rollup.Job{rollup.NewJob(schema), rollup.NewJob(other)} {
 		fmt.Println(job.Name())
 	}
 	// Output:
@@ -311,6 +311,6 @@ func ExampleAggregates() {
 
 // The ways by which a rollup comes by its numbers.
 func ExampleMode() {
-	fmt.Println(rollup.Derived, rollup.ByStream, rollup.ByMessage, rollup.AtMostOnce)
+	fmt.Println(rollup.Derived, rollup.ByStream, rollup.ByMessage, rollup.Once)
 	// Output: derived stream message once
 }

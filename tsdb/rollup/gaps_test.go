@@ -89,7 +89,7 @@ func TestIntervalsAboutTheEpoch(t *testing.T) {
 				}
 			}
 			first, last := day.Grid().Start(epoch), day.Grid().Start(epoch.Add(72*time.Hour))
-			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(schema))
+			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func (s *stall) dial() grpc.DialOption {
 // ever correct a bucket that holds a deleted point, as no mark is left.
 func TestStalledBehindAComputationThatChangesNothing(t *testing.T) {
 	workerPass := func(t *testing.T, o *one) {
-		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(o.schema))
+		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
 		if err != nil {
 			t.Error(err)
 			return

@@ -32,7 +32,7 @@ func (r *Rollup[T]) resolve() error {
 		}
 	}
 	if int(o.Mode) >= len(modeNames) {
-		return invalid.New(ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or AtMostOnce")
+		return invalid.New(ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or Once")
 	}
 	if o.From != "" && (o.Mode != Derived || !catalog.ShortName(o.From) || o.From == r.name) {
 		return invalid.New(ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, for one that is derived")

@@ -72,7 +72,7 @@ func killedAt(t *testing.T, kill int) (over bool) {
 		}
 	}
 	worker := func() *rollup.Worker {
-		w, err := rollup.NewWorker(store, rollup.WorkerOptions{Width: 1}, rollup.Of(def.schema))
+		w, err := rollup.NewWorker(store, rollup.WorkerOptions{Concurrency: 1}, rollup.NewJob(def.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestWorkerFindsItsTenants(t *testing.T) {
 			}
 		}
 		c.now = start.Add(3 * time.Hour)
-		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(schema))
+		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 		if err != nil {
 			t.Fatal(err)
 		}

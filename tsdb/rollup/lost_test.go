@@ -19,7 +19,7 @@ var twoDays = gc.Class{Name: "d2", Policy: gc.MaxAge(48 * time.Hour)}
 // passAll makes a pass of a worker of its own.
 func passAll(t *testing.T, o *one) {
 	t.Helper()
-	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.Of(o.schema))
+	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
 	if err != nil {
 		t.Error(err)
 		return

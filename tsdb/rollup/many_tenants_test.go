@@ -43,7 +43,7 @@ func TestPassOfManyTenants(t *testing.T) {
 		if err := store.Ensure(ctx, schema); err != nil {
 			t.Fatal(err)
 		}
-		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.Of(schema))
+		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestPassOfManyTenants(t *testing.T) {
 	})
 }
 
-// TestTenantsAtOnce: tenants are worked on side by side, up to Width of them, and rows of all of them together as well.
+// TestTenantsAtOnce: tenants are worked on side by side, up to Concurrency of them, and rows of all of them together as well.
 func TestTenantsAtOnce(t *testing.T) {
 	const width = 3
 	addBubble(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestTenantsAtOnce(t *testing.T) {
 		}
 		slices.Reverse(ids)
 		o.now = start.Add(2 * time.Hour)
-		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(append(ids, ids[0])...), Width: width}, rollup.Of(o.schema))
+		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(append(ids, ids[0])...), Concurrency: width}, rollup.NewJob(o.schema))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 	for _, id := range []tenant.ID{acme, acme2} {
 		models = append(models, &model{def.schema.For(store, id), map[tsdb.Entity]map[time.Time]reading{}})
 	}
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.Of(def.schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(def.schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 		case 1:
 			m.wrote(t, opts, e, at, value(), func(v reading) error {
 				var told tsdb.Outcome
-				if err := m.repo.Via(w).PutFunc(ctx, e, at, v, func(o tsdb.Outcome) { told = o }); err != nil {
+				if err := m.repo.Via(w).EnqueueFunc(ctx, e, at, v, func(o tsdb.Outcome) { told = o }); err != nil {
 					return err
 				}
 				if err := w.Flush(ctx); err != nil {
@@ -103,7 +103,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 			}
 			put := m.repo.PutMany
 			if rnd.IntN(2) == 0 {
-				put = m.repo.Via(w).PutMany
+				put = m.repo.Via(w).EnqueueMany
 			}
 			outcomes, _ := put(ctx, batch)
 			for i, o := range outcomes {

@@ -58,18 +58,18 @@ type ReadOptions struct {
 	Gaps window.Gaps
 	// MaxFilled is how many buckets gaps may hold, at most. Zero is window.DefaultMaxFilled.
 	MaxFilled int
-	// Width is how many entities Many reads at once. Zero is 16; at most 256.
-	Width int
+	// Concurrency is how many entities Many reads at once. Zero is 16; at most 256.
+	Concurrency int
 }
 
 func (o ReadOptions) width() (int, error) {
-	if o.Width < 0 || o.Width > 256 {
-		return 0, invalid.New(ErrInvalid, "Width", strconv.Itoa(o.Width), "0 for the default, or 1 to 256")
+	if o.Concurrency < 0 || o.Concurrency > 256 {
+		return 0, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(o.Concurrency), "0 for the default, or 1 to 256")
 	}
-	if o.Width == 0 {
+	if o.Concurrency == 0 {
 		return 16, nil
 	}
-	return o.Width, nil
+	return o.Concurrency, nil
 }
 
 // Buckets returns the buckets of an entity that start in an interval, in an order, as a sequence. It reads when it is run,
@@ -285,8 +285,8 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	return out, nil
 }
 
-// Answer is what Many has to say of one entity.
-type Answer struct {
+// EntityBuckets is what Many has to say of one entity.
+type EntityBuckets struct {
 	Entity tsdb.Entity
 	// Buckets are those that start in the interval, in the order that was asked for.
 	Buckets []window.Bucket
@@ -296,8 +296,8 @@ type Answer struct {
 
 // Many reads the buckets of several entities, and returns one answer for each, in order. Where some could not be read the
 // error says of how many and why the first, and the other answers stand. Its cost is that of Buckets for each, with
-// ReadOptions.Width of them at once, and memory for all of the buckets.
-func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) (answers []Answer, err error) {
+// ReadOptions.Concurrency of them at once, and memory for all of the buckets.
+func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) (answers []EntityBuckets, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupMany)
 	defer func() { op.End(err) }()
 	l, err := r.level(ctx, false)
@@ -313,7 +313,7 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	}
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
-	answers = make([]Answer, len(entities))
+	answers = make([]EntityBuckets, len(entities))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(width, len(entities)) {

@@ -59,7 +59,7 @@ func TestReads(t *testing.T) {
 		if want := []string{"0/5/false", "1/5/false", "0/2/false", "0/2/false", "1/2/false", "1/1/false", "0/NaN/false"}; !slices.Equal(counts, want) {
 			t.Errorf("with gaps: %v, want %v", counts, want)
 		}
-		answers, err := r.Many(ctx, []tsdb.Entity{roof, tsdb.NewEntity("x", "y"), tsdb.NewEntity("bad")}, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{Width: 2})
+		answers, err := r.Many(ctx, []tsdb.Entity{roof, tsdb.NewEntity("x", "y"), tsdb.NewEntity("bad")}, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{Concurrency: 2})
 		if err == nil || len(answers) != 3 || len(answers[0].Buckets) != 3 || answers[1].Err != nil || len(answers[1].Buckets) != 0 || !errors.Is(answers[2].Err, tsdb.ErrInvalid) {
 			t.Errorf("Many: %+v, %v", answers, err)
 		}

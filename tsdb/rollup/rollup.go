@@ -26,9 +26,9 @@ const (
 	// ByMessage adds up events that bring an identity of their own, such as the number of a message. A row remembers those of
 	// the last while (Options.Remember): the same one does not count again. Exact within it.
 	ByMessage
-	// AtMostOnce adds up events by one attempt each. Where the answer is lost, nobody knows whether the event counts. It is
+	// Once adds up events by one attempt each. Where the answer is lost, nobody knows whether the event counts. It is
 	// the cheapest, and never counts twice.
-	AtMostOnce
+	Once
 )
 
 var modeNames = []string{catalog.Derived, catalog.ByStream, catalog.ByMessage, catalog.Once}

@@ -55,7 +55,7 @@ func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
 	}
 	w.trimAt = next
 	w.mu.Unlock()
-	places := make(chan struct{}, w.opts.Width)
+	places := make(chan struct{}, w.opts.Concurrency)
 	var working sync.WaitGroup
 	for _, id := range due {
 		places <- struct{}{}

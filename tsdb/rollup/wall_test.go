@@ -64,7 +64,7 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 	o.pass(t)
 	o.put(t, start.Add(time.Hour), 2)
 	o.now = o.now.Add(time.Hour)
-	all, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.Of(o.schema))
+	all, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.NewJob(o.schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 				}
 			}
 		}
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{OnError: func(err error) { t.Error(err) }}, rollup.Of(def.schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{OnError: func(err error) { t.Error(err) }}, rollup.NewJob(def.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 		for n, id := range views {
 			ctx := tenant.NewContext(t.Context(), id)
 			for _, r := range def.all() {
-				answers, err := rollup.For(r, def.schema.For(store, id)).Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{Width: 3})
+				answers, err := rollup.For(r, def.schema.For(store, id)).Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{Concurrency: 3})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,28 +208,28 @@ func TestNoWorker(t *testing.T) {
 		}
 	}
 	none := func(context.Context) iter.Seq2[tenant.ID, error] { return nil }
-	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: none}, rollup.Of(o.schema))
+	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: none}, rollup.NewJob(o.schema))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p, err := w.Pass(t.Context()); p != (rollup.Pass{}) || err != nil {
 		t.Errorf("no tenants: %+v, %v", p, err)
 	}
-	if w, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(tenant.ID{}, acme)}, rollup.Of(o.schema)); err != nil {
+	if w, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(tenant.ID{}, acme)}, rollup.NewJob(o.schema)); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := w.Pass(t.Context()); !errors.Is(err, tenant.ErrInvalid) || p.Failed != 1 || p.Tenants != 2 {
 		t.Errorf("the zero tenant: %+v, %v", p, err)
 	}
-	for name, opts := range map[string]rollup.WorkerOptions{"Every": {Every: -1}, "Settle": {Settle: 1}, "Width": {Width: 257}} {
-		if _, err := rollup.NewWorker(o.store, opts, rollup.Of(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
+	for name, opts := range map[string]rollup.WorkerOptions{"Every": {Every: -1}, "Settle": {Settle: 1}, "Concurrency": {Concurrency: 257}} {
+		if _, err := rollup.NewWorker(o.store, opts, rollup.NewJob(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := rollup.NewWorker(nil, rollup.WorkerOptions{}, rollup.Of(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := rollup.NewWorker(nil, rollup.WorkerOptions{}, rollup.NewJob(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("no store: %v", err)
 	}
-	if _, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.Of[reading](nil)); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.NewJob[reading](nil)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("no schema: %v", err)
 	}
 }

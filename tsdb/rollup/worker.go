@@ -31,9 +31,9 @@ type WorkerOptions struct {
 	// differ. Zero is three times that timeout. The age of a mark counts from the end of its slot of time, and where the slot
 	// had ended before, from the end of the minute in which the mark was made.
 	Settle time.Duration
-	// Width is how many tenants are worked on at once, and how many rows of all of them together are computed at once. Zero is
+	// Concurrency is how many tenants are worked on at once, and how many rows of all of them together are computed at once. Zero is
 	// 8; at most 256.
-	Width int
+	Concurrency int
 	// OnError is told of each row, and each tenant, with which something went wrong. They are tried again by the next pass.
 	// It is called by several goroutines. Nil is for nobody: Pass returns the first one.
 	OnError func(error)
@@ -52,7 +52,7 @@ type Job interface {
 }
 
 // Of returns the work of keeping the derived rollups of a schema.
-func Of[T any](s *tsdb.Schema[T]) Job {
+func NewJob[T any](s *tsdb.Schema[T]) Job {
 	if s == nil {
 		return nil // as NewWorker reports
 	}
@@ -96,8 +96,8 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 		return nil, invalid.New(ErrInvalid, "Every", opts.Every.String(), "0 for the default, or more")
 	case opts.Settle != 0 && opts.Settle <= write:
 		return nil, invalid.New(ErrInvalid, "Settle", opts.Settle.String(), fmt.Sprintf("0 for the default, or more than the timeout of writes, %v", write))
-	case opts.Width < 0 || opts.Width > 256:
-		return nil, invalid.New(ErrInvalid, "Width", strconv.Itoa(opts.Width), "0 for the default, or 1 to 256")
+	case opts.Concurrency < 0 || opts.Concurrency > 256:
+		return nil, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(opts.Concurrency), "0 for the default, or 1 to 256")
 	}
 	for i, j := range jobs {
 		if j == nil || j.Name() == "" {
@@ -110,8 +110,8 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	if opts.Settle == 0 {
 		opts.Settle = 3 * write
 	}
-	if opts.Width == 0 {
-		opts.Width = 8
+	if opts.Concurrency == 0 {
+		opts.Concurrency = 8
 	}
 	return &Worker{store: store, in: in, opts: opts, jobs: jobs}, nil
 }
@@ -192,7 +192,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	watch := inside.Watch(w.store)
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
 	defer func() { op.End(err) }()
-	p := &pass{rows: make(chan struct{}, w.opts.Width), told: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
+	p := &pass{rows: make(chan struct{}, w.opts.Concurrency), told: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
 	if _, err := w.in.Confirmed(ctx); err != nil {
 		p.fail(err)
 		return p.done, cmp.Or(ctxerr.Of(ctx), err)
@@ -210,7 +210,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 			}
 		}
 	}
-	places := make(chan struct{}, w.opts.Width)
+	places := make(chan struct{}, w.opts.Concurrency)
 	var working sync.WaitGroup
 	for id, err := range w.marked(ctx, ids) {
 		if err != nil {

@@ -25,7 +25,7 @@ var (
 func TestOnboardInAClass(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		offering, err := tsdb.Define("readings", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{
-			Retention: week, Classes: []gc.Class{month}, Older: []gc.Class{keep}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2, Only: only},
+			Retention: week, Classes: []gc.Class{month}, FormerClasses: []gc.Class{keep}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2, Only: only},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ func fullJournal(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) 
 	w := newWriter(t, store, dir)
 	conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(string) bool { return true }))
 	for _, id := range []tenant.ID{acme, tenant.MustParse("acme2")} {
-		if err := f.readings.For(store, id).Via(w).Put(t.Context(), tsdb.NewEntity("dead", "x"), start, "x"); err != nil {
+		if err := f.readings.For(store, id).Via(w).Enqueue(t.Context(), tsdb.NewEntity("dead", "x"), start, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,11 +42,11 @@ func fullJournal(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) 
 		for _, id := range []tenant.ID{acme, tenant.MustParse("acme2")} {
 			at := start.Add(time.Duration(i) * time.Minute)
 			for _, s := range []*tsdb.Schema[string]{f.readings, f.salted} {
-				if err := s.For(store, id).Via(w).Put(t.Context(), tsdb.NewEntity("late", "x"), at, "x"); err != nil {
+				if err := s.For(store, id).Via(w).Enqueue(t.Context(), tsdb.NewEntity("late", "x"), at, "x"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := f.events.For(store, id).Via(w).Put(t.Context(), tsdb.NewEntity("late"), at, "x"); err != nil {
+			if err := f.events.For(store, id).Via(w).Enqueue(t.Context(), tsdb.NewEntity("late"), at, "x"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,7 +56,7 @@ func fullJournal(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) 
 	}
 	closed, cancel := contextOver(t)
 	defer cancel()
-	if err := w.Close(closed); !errors.Is(err, tsdb.ErrKept) {
+	if err := w.Close(closed); !errors.Is(err, tsdb.ErrUndelivered) {
 		t.Fatal(err)
 	}
 	conn.Clear()
@@ -152,7 +152,7 @@ func TestAWriterThatHoldsPoints(t *testing.T) {
 			for i := 0; ; i++ {
 				at := start.Add(time.Duration(i) * time.Second)
 				for _, w := range []*tsdb.Writer{w, plain} {
-					err := f.readings.For(other, acme).Via(w).Put(t.Context(), tsdb.NewEntity("held", "x"), at, "x")
+					err := f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("held", "x"), at, "x")
 					if err != nil && !errors.Is(err, tsdb.ErrErased) {
 						t.Error(err)
 					}

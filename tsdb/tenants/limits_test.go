@@ -138,7 +138,7 @@ func TestLimitsOfProfiles(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		n := 0
 		for i := range 20 {
-			if err := l.readings.For(l.store, acme).Via(w).Put(t.Context(), tsdb.NewEntity("site#0", "dev 0"), start.Add(time.Duration(i)*time.Second), "v"); err == nil {
+			if err := l.readings.For(l.store, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("site#0", "dev 0"), start.Add(time.Duration(i)*time.Second), "v"); err == nil {
 				n++
 			}
 		}

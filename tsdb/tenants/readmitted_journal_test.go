@@ -51,7 +51,7 @@ func TestReadmissionBringsNothingBack(t *testing.T) {
 				// The tenant's new life, kept in the journal over a restart.
 				other := second(t, conn, tsdb.Options{})
 				hold(t, conn, newWriter(t, other, dir), func(w *tsdb.Writer) error {
-					return f.readings.For(other, acme).Via(w).Put(t.Context(), tsdb.NewEntity("new", "x"), start, "x")
+					return f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("new", "x"), start, "x")
 				}, other, f)
 				deliver(t, conn, dir)
 				if n := len(dump(t, table, of("acme"))); n != 1 {
@@ -73,7 +73,7 @@ func TestReadmissionOfAnEntity(t *testing.T) {
 		}
 		other := second(t, conn, tsdb.Options{})
 		put := func(w *tsdb.Writer, at time.Time) error {
-			return f.readings.For(other, acme).Via(w).Put(t.Context(), tsdb.NewEntity("late", "x"), at, "x")
+			return f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("late", "x"), at, "x")
 		}
 		if err := tenants.ReadmitEntity(t.Context(), store, acme, "", fields); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestWithoutKnowledgeOfMarks(t *testing.T) {
 		dir, other := t.TempDir(), second(t, conn, tsdb.Options{})
 		conn.Outage()
 		w := newWriter(t, other, dir)
-		if err := f.readings.For(other, acme).Via(w).Put(t.Context(), tsdb.NewEntity("new", "x"), start, "x"); err != nil {
+		if err := f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("new", "x"), start, "x"); err != nil {
 			t.Fatal(err)
 		}
 		closeKept(t, w)
@@ -136,7 +136,7 @@ func closeKept(t *testing.T, w *tsdb.Writer) {
 	t.Helper()
 	closed, cancel := contextOver(t)
 	defer cancel()
-	if err := w.Close(closed); !errors.Is(err, tsdb.ErrKept) {
+	if err := w.Close(closed); !errors.Is(err, tsdb.ErrUndelivered) {
 		t.Fatalf("Close: %v", err)
 	}
 }
@@ -226,7 +226,7 @@ func TestIdleStoreLearnsOfReadmission(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
 		other := second(t, conn, tsdb.Options{})
 		w := newWriter(t, other, t.TempDir())
-		if err := f.readings.For(other, tenant.MustParse("other")).Via(w).Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x"); err != nil {
+		if err := f.readings.For(other, tenant.MustParse("other")).Via(w).Enqueue(t.Context(), tsdb.NewEntity("a", "b"), start, "x"); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(t.Context()); err != nil {
@@ -240,7 +240,7 @@ func TestIdleStoreLearnsOfReadmission(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(24 * time.Hour)
-		if err := f.readings.For(other, acme).Via(w).Put(t.Context(), tsdb.NewEntity("new", "life"), start, "x"); err != nil {
+		if err := f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("new", "life"), start, "x"); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(t.Context()); err != nil {

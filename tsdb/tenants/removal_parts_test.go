@@ -50,11 +50,11 @@ func newAttic(t testing.TB) *attic {
 	key := tsdb.Key("device")
 	head := tsdb.Head{Points: 2}
 	a.full = tsdb.MustDefine("temps", key, codec.Fallback(codec.JSON[string](), codec.String()), tsdb.SchemaOptions{
-		Retention: keep, Classes: []gc.Class{spare}, Older: []gc.Class{old}, Precision: tsdb.Milliseconds, Head: head,
+		Retention: keep, Classes: []gc.Class{spare}, FormerClasses: []gc.Class{old}, Precision: tsdb.Milliseconds, Head: head,
 		Rollups: []tsdb.Rollup{count("hour", time.Hour, ""), count("day", day, "hour")},
 	})
 	a.lean = tsdb.MustDefine("temps", key, codec.JSON[string](), tsdb.SchemaOptions{Retention: keep, Precision: tsdb.Milliseconds, Head: head})
-	a.beside = tsdb.MustDefine("beside", key, codec.String(), tsdb.SchemaOptions{Retention: keep, Older: []gc.Class{old}})
+	a.beside = tsdb.MustDefine("beside", key, codec.String(), tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{old}})
 	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return a.now }}, a.full, a.beside)
 	for _, name := range []string{"acm", "acme", "acme-"} {
 		id := tenant.MustParse(name)
@@ -119,7 +119,7 @@ func TestRemoveParts(t *testing.T) {
 	} {
 		a := newAttic(t)
 		if c.part.Rollup != "" {
-			worker, err := rollup.NewWorker(a.store, rollup.WorkerOptions{}, rollup.Of(a.full))
+			worker, err := rollup.NewWorker(a.store, rollup.WorkerOptions{}, rollup.NewJob(a.full))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ func TestErasedPayloadsLeaveJournals(t *testing.T) {
 		for of, w := range map[*tsdb.Store]*tsdb.Writer{store: w, other: theirs} {
 			for i := range 20 {
 				at := start.Add(time.Duration(i) * time.Second)
-				if err := f.readings.For(of, acme).Via(w).Put(t.Context(), tsdb.NewEntity("a", "b"), at, "payload of acme"); err != nil {
+				if err := f.readings.For(of, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("a", "b"), at, "payload of acme"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -49,9 +49,9 @@ func TestErasedPayloadsLeaveJournals(t *testing.T) {
 		if rep.Journals != 1 || !strings.Contains(rep.String(), "Journals:     1 written anew") {
 			t.Errorf("the report does not say what was done with the journal:\n%s", rep)
 		}
-		_ = f.readings.For(other, acme).Via(theirs).Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x") // has the store look at the marks
+		_ = f.readings.For(other, acme).Via(theirs).Enqueue(t.Context(), tsdb.NewEntity("a", "b"), start, "x") // has the store look at the marks
 		for i := 0; i < 60 && holds(t, others, "payload of acme"); i++ {
-			_ = f.readings.For(other, acme).Via(theirs).Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x")
+			_ = f.readings.For(other, acme).Via(theirs).Enqueue(t.Context(), tsdb.NewEntity("a", "b"), start, "x")
 			time.Sleep(time.Second)
 		}
 		if holds(t, others, "payload of acme") {

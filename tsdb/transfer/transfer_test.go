@@ -33,8 +33,8 @@ var (
 	d30 = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
 
-	texts   = tsdb.MustDefine("texts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Retention: d30, Older: []gc.Class{d90}})
-	older   = tsdb.MustDefine("texts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Retention: d90, Older: []gc.Class{d30}})
+	texts   = tsdb.MustDefine("texts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Retention: d30, FormerClasses: []gc.Class{d90}})
+	older   = tsdb.MustDefine("texts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{d30}})
 	jsons   = tsdb.MustDefine("jsons", tsdb.Key("k"), codec.JSON[any](), tsdb.SchemaOptions{Salts: 16})
 	floats  = tsdb.MustDefine("floats", tsdb.Key("k"), codec.Float64(), tsdb.SchemaOptions{Precision: tsdb.Microseconds})
 	ints    = tsdb.MustDefine("ints", tsdb.Key("k"), codec.Int64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}})

@@ -74,7 +74,7 @@ func TestNobodyIsWokenForACaller(t *testing.T) {
 			"tsdb.ErrUnguardedClient", "codec.ErrCorrupt", "codec.ErrUnknownTag", "codec.ErrReadOnly",
 		},
 		"warns": {
-			"tsdb.ErrInvalid", "tsdb.ErrLate", "tsdb.ErrEarly", "tsdb.ErrExpired", "tsdb.ErrExists", "tsdb.ErrNoMerge", "tsdb.ErrCursor",
+			"tsdb.ErrInvalid", "tsdb.ErrLate", "tsdb.ErrTooFarAhead", "tsdb.ErrExpired", "tsdb.ErrExists", "tsdb.ErrNoMerge", "tsdb.ErrCursor",
 			"tsdb.ErrErased", "tsdb.ErrTenantMismatch", "tenant.ErrInvalid", "codec.ErrEncode",
 		},
 		"nothing": {"", "CANCELLED", "limit.ErrExceeded"},

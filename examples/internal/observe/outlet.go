@@ -48,7 +48,7 @@ func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *
 		exit: exit,
 		Telemetry: tsdb.Telemetry{
 			TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(),
-			Logger: log, Details: o.details, Tenants: o.tenants,
+			Logger: log, IncludeErrorText: o.details, Tenants: o.tenants,
 		},
 		faults: watchFaults(log),
 	}

@@ -111,8 +111,8 @@ func (q *Buffer) Put(ctx context.Context, it *Item) error {
 	return q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
 }
 
-// TryPut is Put without the wait: it returns ErrFull instead.
-func (q *Buffer) TryPut(it *Item) error {
+// TryEnqueue is Put without the wait: it returns ErrFull instead.
+func (q *Buffer) TryEnqueue(it *Item) error {
 	return q.put(it, func(*lane) error { return ErrFull })
 }
 

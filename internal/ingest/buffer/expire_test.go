@@ -183,7 +183,7 @@ func TestBufferWithoutBounds(t *testing.T) {
 		opts.BufferEntries, opts.BufferBytes = 1<<62, 1<<63-1
 		q := New(&service{t: t, takes: time.Second}, opts)
 		for i := range 1000 {
-			if err := q.TryPut(item("a", fmt.Sprint(i))); err != nil {
+			if err := q.TryEnqueue(item("a", fmt.Sprint(i))); err != nil {
 				t.Fatalf("item %d: %v", i, err)
 			}
 		}

@@ -92,7 +92,7 @@ func TestOneTenantCannotFillTheBuffer(t *testing.T) {
 		held := map[string]int{}
 		for _, tenant := range []string{"a", "b", "c", "d"} {
 			for i := 0; ; i++ {
-				if err := q.TryPut(item(tenant, fmt.Sprintf("%s%06d", tenant, i))); errors.Is(err, ErrFull) {
+				if err := q.TryEnqueue(item(tenant, fmt.Sprintf("%s%06d", tenant, i))); errors.Is(err, ErrFull) {
 					break
 				} else if err != nil {
 					t.Fatal(err)

@@ -190,7 +190,7 @@ func randomLife(t *testing.T, seed uint64) {
 				it.Done = done
 				var err error
 				if roll(4) == 0 {
-					err = q.TryPut(it)
+					err = q.TryEnqueue(it)
 				} else {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+roll(200))*time.Millisecond)
 					err = q.Put(ctx, it)

@@ -33,7 +33,7 @@ func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, 
 			for time.Since(begin) < while {
 				for range each {
 					n++
-					w.ok(in[n%len(in)].Put(w.ctx, device(n%50_000), noon.Add(-time.Duration(n)*time.Microsecond), value))
+					w.ok(in[n%len(in)].Enqueue(w.ctx, device(n%50_000), noon.Add(-time.Duration(n)*time.Microsecond), value))
 				}
 				if each == 0 {
 					_, err := w.repo.LatestN(w.ctx, device(0), 1)

@@ -31,7 +31,7 @@ func (w *world) worker() *rollup.Worker {
 		Tenants: func(context.Context) iter.Seq2[tenant.ID, error] {
 			return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
 		},
-	}, rollup.Of(w.schema))
+	}, rollup.NewJob(w.schema))
 	w.ok(err)
 	return worker
 }
@@ -132,7 +132,7 @@ var rollups = group{title: "Rollups", calls: []call{
 			for i := range n {
 				w.ok(plain.For(w.store, tenant.MustParse(fmt.Sprintf("t%04d", i))).Put(w.ctx, device(0), noon, value))
 			}
-			worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.Of(w.schema))
+			worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(w.schema))
 			w.ok(err)
 			w.pass(worker)
 			return func() { w.pass(worker) }
@@ -162,7 +162,7 @@ var rollups = group{title: "Rollups", calls: []call{
 	{
 		covers: []string{"rollup.OnceAdder.Add"}, requests: only("write", always(1)), written: always(1),
 		run: func(w *world, _ int) func() {
-			in := rollup.Once(w.added(rollup.AtMostOnce))
+			in := rollup.NewOnceAdder(w.added(rollup.Once))
 			w.ok(in.Add(w.ctx, device(1), noon, value))
 			return func() { w.ok(in.Add(w.ctx, device(0), noon, value)) }
 		},
@@ -170,7 +170,7 @@ var rollups = group{title: "Rollups", calls: []call{
 	{
 		covers: []string{"rollup.OnceAdder.AddMany"}, of: "events, each of another entity", sizes: []int{1, 100, 1_000}, requests: only("bulk", always(1)), written: each(1, 0),
 		run: func(w *world, n int) func() {
-			in := rollup.Once(w.added(rollup.AtMostOnce))
+			in := rollup.NewOnceAdder(w.added(rollup.Once))
 			w.ok(in.Add(w.ctx, tsdb.NewEntity("berlin", "first"), noon, value))
 			return func() {
 				_, err := in.AddMany(w.ctx, points(noon, n, 1))
@@ -181,7 +181,7 @@ var rollups = group{title: "Rollups", calls: []call{
 	{
 		covers: []string{"rollup.MessageAdder.Add"}, requests: only("conditional", always(1)), written: always(1),
 		run: func(w *world, _ int) func() {
-			in := rollup.Messages(w.added(rollup.ByMessage))
+			in := rollup.NewMessageAdder(w.added(rollup.ByMessage))
 			return func() {
 				_, err := in.Add(w.ctx, "message-1", device(0), noon, value)
 				w.ok(err)
@@ -191,7 +191,7 @@ var rollups = group{title: "Rollups", calls: []call{
 	{
 		covers: []string{"rollup.MessageAdder.Add"}, name: "`rollup.MessageAdder.Add`, of a message that was seen", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
 		run: func(w *world, _ int) func() {
-			in := rollup.Messages(w.added(rollup.ByMessage))
+			in := rollup.NewMessageAdder(w.added(rollup.ByMessage))
 			add := func() {
 				_, err := in.Add(w.ctx, "message-1", device(0), noon, value)
 				w.ok(err)
@@ -215,7 +215,7 @@ var rollups = group{title: "Rollups", calls: []call{
 func streamed(w *world, events []tsdb.Point[reading]) func() {
 	r, repo := w.added(rollup.ByStream)
 	writer := w.writer(w.journaled())
-	in := rollup.Stream(r, repo, writer)
+	in := rollup.NewStreamAdder(r, repo, writer)
 	return func() {
 		outcomes, err := in.AddMany(w.ctx, events)
 		w.ok(err)

@@ -18,7 +18,7 @@ var erasing = tenants.EraseOptions{By: "ops", Reason: "contract ended", Settle: 
 // retiring is a schema with a class to retire.
 var (
 	d7       = gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
-	retiring = tsdb.SchemaOptions{Older: []gc.Class{d7}}
+	retiring = tsdb.SchemaOptions{FormerClasses: []gc.Class{d7}}
 )
 
 func (w *world) onboard(id tenant.ID, p tenants.Profile, opts tenants.OnboardOptions) {

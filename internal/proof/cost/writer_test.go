@@ -31,7 +31,7 @@ func through(w *world, opts tsdb.WriterOptions, pts []tsdb.Point[reading]) func(
 	in := w.repo.Via(writer)
 	return func() {
 		for _, p := range pts {
-			w.ok(in.PutFunc(w.ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) {
+			w.ok(in.EnqueueFunc(w.ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) {
 				if o.Err != nil {
 					w.Error(o.Err)
 				}
@@ -56,7 +56,7 @@ func throughTenants(w *world, n int) func() {
 		for _, id := range several(n) {
 			in := w.schema.For(w.store, id).Via(writer)
 			for _, p := range points(noon, 10, 1) {
-				w.ok(in.Put(w.ctx, p.Entity, p.Time, p.Value))
+				w.ok(in.Enqueue(w.ctx, p.Entity, p.Time, p.Value))
 			}
 		}
 		w.ok(writer.Flush(w.ctx))
@@ -65,42 +65,42 @@ func throughTenants(w *world, n int) func() {
 
 var writers = group{title: "Through a writer", calls: []call{
 	{
-		covers: []string{"Sink.PutFunc", "Sink.Put", "Sink.TryPut", "Sink.PutMany", "Writer.Flush", "Writer.Close"},
-		name:   "`Sink.Put`, `TryPut`, `PutFunc` or `PutMany`, then `Writer.Flush` or `Close`", of: "points that are put at once", sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc", "Sink.Enqueue", "Sink.TryEnqueue", "Sink.EnqueueMany", "Writer.Flush", "Writer.Close"},
+		name:   "`Sink.Enqueue`, `TryEnqueue`, `EnqueueFunc` or `EnqueueMany`, then `Writer.Flush` or `Close`", of: "points that are put at once", sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(1, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.PutFunc"}, name: "the same, `BatchPoints` of 5,000", of: "points that are put at once", sizes: []int{1, 1_000, 5_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, `BatchPoints` of 5,000", of: "points that are put at once", sizes: []int{1, 1_000, 5_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 5000, 0).from(groups(5000, 0))), written: each(1, 0),
 		run: func(w *world, n int) func() {
 			return through(w, tsdb.WriterOptions{BatchPoints: 5000}, points(noon, n, 1))
 		},
 	},
 	{
-		covers: []string{"Sink.PutFunc"}, name: "the same, with a journal", of: "points that are put at once", sizes: []int{1, 1_000}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a journal", of: "points that are put at once", sizes: []int{1, 1_000}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(1, 0),
 		run: func(w *world, n int) func() { return through(w, w.journaled(), points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.PutFunc"}, name: "the same, with heads", of: "points of as many entities", schema: headed, sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with heads", of: "points of as many entities", schema: headed, sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.PutFunc"}, name: "the same, with a derived rollup", of: "points of as many entities", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a derived rollup", of: "points of as many entities", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.PutFunc"}, name: "the same, of several tenants", of: "tenants, 10 points each", sizes: []int{1, 10}, requests: only("bulk", always(1)), written: each(10, 0), run: throughTenants,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, of several tenants", of: "tenants, 10 points each", sizes: []int{1, 10}, requests: only("bulk", always(1)), written: each(10, 0), run: throughTenants,
 	},
 	{
-		covers: []string{"Sink.PutFunc"}, name: "the same, of several tenants, with `Views`", of: "tenants, 10 points each", sizes: []int{1, 10}, opts: tsdbtest.Options{Views: several(10)},
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, of several tenants, with `Views`", of: "tenants, 10 points each", sizes: []int{1, 10}, opts: tsdbtest.Options{Views: several(10)},
 		requests: only("bulk", each(1, 0)), written: each(10, 0), run: throughTenants,
 	},
 	{
-		covers: []string{"Sink.PutFunc"}, name: "the same, first wins", of: "points that are put at once", schema: tsdb.SchemaOptions{FirstWins: true}, sizes: []int{1, 10, 100},
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, first wins", of: "points that are put at once", schema: tsdb.SchemaOptions{FirstWins: true}, sizes: []int{1, 10, 100},
 		requests: only("conditional", each(1, 0)), written: each(1, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},

@@ -53,7 +53,7 @@ type tally struct{ sure, maybe int32 }
 func newAdded(p plan) *added {
 	a := &added{width: p.fine, buckets: p.buckets()}
 	measure := []rollup.Measure[event]{{Name: "n", Of: func(e event) (float64, bool) { return float64(e.N), true }, Max: 1e6}}
-	for way, mode := range []rollup.Mode{rollup.ByStream, rollup.ByMessage, rollup.AtMostOnce} {
+	for way, mode := range []rollup.Mode{rollup.ByStream, rollup.ByMessage, rollup.Once} {
 		a.rollups[way] = rollup.MustDefine(wayNames[way], window.Every(p.fine), measure, rollup.Options{Mode: mode, Span: 60 * p.fine})
 	}
 	a.schema = tsdb.MustDefine("events", tsdb.Key("thing"), codec.JSON[event](), tsdb.SchemaOptions{
@@ -119,9 +119,9 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 	switch way {
 	case byStream:
 		told := func(out tsdb.Outcome) { w.ended(way, i, bucket, out.State, out.Err) }
-		_ = rollup.Stream(a.rollups[way], repo, w.writer.Load()).AddFunc(ctx, th.entity, at, v, told) // told knows
+		_ = rollup.NewStreamAdder(a.rollups[way], repo, w.writer.Load()).AddFunc(ctx, th.entity, at, v, told) // told knows
 	case once:
-		add := rollup.Once(a.rollups[way], repo)
+		add := rollup.NewOnceAdder(a.rollups[way], repo)
 		if rnd.IntN(2) == 0 {
 			state, err := stateOf(add.Add(ctx, th.entity, at, v))
 			w.ended(way, i, bucket, state, err)
@@ -134,7 +134,7 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 		}
 	case byMessage:
 		id := fmt.Sprintf("m-%d", rnd.Uint64())
-		add := rollup.Messages(a.rollups[way], repo)
+		add := rollup.NewMessageAdder(a.rollups[way], repo)
 		state, err := tsdb.Unknown, error(nil)
 		doubt := false
 		for try := 0; try < 20 && state != tsdb.Stored; try++ { // the queue delivers until it is acknowledged

@@ -71,7 +71,7 @@ func (w *world) putOne(rnd *rand.Rand, d *device) {
 		}
 	}
 	sink := schema.For(w.store, d.tenant.id).Via(w.writer.Load())
-	_ = sink.PutFunc(d.tenant.ctx(w.t.Context()), d.entity, d.time(w.base, p.slot), d.value(p.slot, p.version), told) // told knows
+	_ = sink.EnqueueFunc(d.tenant.ctx(w.t.Context()), d.entity, d.time(w.base, p.slot), d.value(p.slot, p.version), told) // told knows
 }
 
 // refusal reports whether a put may be refused with an error: the writer is being opened again, or the tenant erased, or the

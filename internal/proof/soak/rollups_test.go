@@ -119,7 +119,7 @@ func (w *world) askRollup(rnd *rand.Rand, d *device) error {
 
 // work keeps the rollups until the load ends.
 func (w *world) work() {
-	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Settle: requestTimeout + time.Second}, rollup.Of(w.plain))
+	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Settle: requestTimeout + time.Second}, rollup.NewJob(w.plain))
 	if err != nil {
 		w.fail("no worker: %v", err)
 		return
@@ -137,7 +137,7 @@ func (w *world) work() {
 // checkRollups lets the worker come to an end, so that all is read from what is stored, and compares it with what the points
 // come to.
 func (w *world) checkRollups(ctx context.Context, store *tsdb.Store) {
-	worker := must(rollup.NewWorker(store, rollup.WorkerOptions{Settle: time.Minute}, rollup.Of(w.plain)))
+	worker := must(rollup.NewWorker(store, rollup.WorkerOptions{Settle: time.Minute}, rollup.NewJob(w.plain)))
 	for i := 0; ; i++ {
 		pass, err := worker.Pass(ctx)
 		if err != nil {

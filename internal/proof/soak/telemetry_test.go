@@ -20,7 +20,7 @@ func (w *world) telemetry() tsdb.Telemetry {
 		_ = meters.Shutdown(context.Background())
 		_ = spans.Shutdown(context.Background())
 	})
-	return tsdb.Telemetry{MeterProvider: meters, TracerProvider: spans, Logger: slog.New(slog.DiscardHandler), Details: true, Tenants: 50}
+	return tsdb.Telemetry{MeterProvider: meters, TracerProvider: spans, Logger: slog.New(slog.DiscardHandler), IncludeErrorText: true, Tenants: 50}
 }
 
 // nowhere takes spans and drops them.

@@ -33,7 +33,7 @@ func (w *world) erase() {
 	}
 	for _, d := range w.victim.devices { // by the writer, as producers may have stopped
 		slot := w.slotNow(d)
-		err := w.repo(d).Via(w.writer.Load()).Put(d.tenant.ctx(w.t.Context()), d.entity, d.time(w.base, slot), d.value(slot, 0))
+		err := w.repo(d).Via(w.writer.Load()).Enqueue(d.tenant.ctx(w.t.Context()), d.entity, d.time(w.base, slot), d.value(slot, 0))
 		if !errors.Is(err, tsdb.ErrErased) && !errors.Is(err, tsdb.ErrWriterClosed) {
 			w.fail("a put of the erased tenant %s: %v, want %v", w.victim.id, err, tsdb.ErrErased)
 		}

@@ -48,7 +48,7 @@ func (w *world) reopen(patience time.Duration) {
 	switch {
 	case err == nil:
 		w.delivered(snap)
-	case errors.Is(err, tsdb.ErrKept):
+	case errors.Is(err, tsdb.ErrUndelivered):
 		w.stats.kept.Add(1)
 	default:
 		w.fail("the writer did not close: %v", err)

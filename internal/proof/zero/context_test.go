@@ -54,7 +54,7 @@ func newLive(t *testing.T) *live {
 	measure := []rollup.Measure[int64]{{Name: "v", Of: func(v int64) (float64, bool) { return float64(v), true }, Max: 100}}
 	l.hours = rollup.MustDefine("hours", window.Every(time.Hour), measure, rollup.Options{})
 	all := []tsdb.Rollup{l.hours}
-	for name, mode := range map[string]rollup.Mode{"st": rollup.ByStream, "msg": rollup.ByMessage, "one": rollup.AtMostOnce} {
+	for name, mode := range map[string]rollup.Mode{"st": rollup.ByStream, "msg": rollup.ByMessage, "one": rollup.Once} {
 		l.counts[mode] = rollup.MustDefine(name, window.Every(time.Hour), measure, rollup.Options{Mode: mode})
 		all = append(all, l.counts[mode])
 	}
@@ -67,7 +67,7 @@ func newLive(t *testing.T) *live {
 	}
 	t.Cleanup(func() { _ = l.writer.Close(context.Background()) })
 	l.sink = l.repo.Via(l.writer)
-	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{}, rollup.Of(l.schema)); err != nil {
+	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{}, rollup.NewJob(l.schema)); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -82,8 +82,8 @@ func TestNilContexts(t *testing.T) {
 	}
 	for _, v := range []any{
 		l.store, l.repo, l.sink, l.schema, l.worker, limiter, l.conn,
-		rollup.For(l.hours, l.repo), rollup.Stream(l.counts[rollup.ByStream], l.repo, l.writer),
-		rollup.Messages(l.counts[rollup.ByMessage], l.repo), rollup.Once(l.counts[rollup.AtMostOnce], l.repo), l.writer,
+		rollup.For(l.hours, l.repo), rollup.NewStreamAdder(l.counts[rollup.ByStream], l.repo, l.writer),
+		rollup.NewMessageAdder(l.counts[rollup.ByMessage], l.repo), rollup.NewOnceAdder(l.counts[rollup.Once], l.repo), l.writer,
 	} {
 		of := reflect.ValueOf(v)
 		for i := range of.NumMethod() {
@@ -120,7 +120,7 @@ func TestNilContextIsNamed(t *testing.T) {
 		"PageEntities":     func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
 		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
 		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
-		"Sink.Put":         func() error { return l.sink.Put(none, roof, noon, 1) },
+		"Sink.Enqueue":         func() error { return l.sink.Enqueue(none, roof, noon, 1) },
 		"Writer.Flush":     func() error { return l.writer.Flush(none) },
 		"ScrubJournal":     func() error { return l.writer.ScrubJournal(none) },
 		"DropDeadLetters":  func() error { _, err := l.writer.DropDeadLetters(none, 1); return err },
@@ -134,13 +134,13 @@ func TestNilContextIsNamed(t *testing.T) {
 			_, err := rollup.For(l.hours, l.repo).Rebuild(none, tsdb.AllTime(), rollup.RebuildOptions{})
 			return err
 		},
-		"OnceAdder.Add": func() error { return rollup.Once(l.counts[rollup.AtMostOnce], l.repo).Add(none, roof, time.Now(), 1) },
+		"OnceAdder.Add": func() error { return rollup.NewOnceAdder(l.counts[rollup.Once], l.repo).Add(none, roof, time.Now(), 1) },
 		"MessageAdder.Add": func() error {
-			_, err := rollup.Messages(l.counts[rollup.ByMessage], l.repo).Add(none, "m", roof, time.Now(), 1)
+			_, err := rollup.NewMessageAdder(l.counts[rollup.ByMessage], l.repo).Add(none, "m", roof, time.Now(), 1)
 			return err
 		},
 		"StreamAdder.Add": func() error {
-			return rollup.Stream(l.counts[rollup.ByStream], l.repo, l.writer).Add(none, roof, time.Now(), 1)
+			return rollup.NewStreamAdder(l.counts[rollup.ByStream], l.repo, l.writer).Add(none, roof, time.Now(), 1)
 		},
 		"tenants.Onboard": func() error {
 			_, err := tenants.Onboard(none, l.store, acme, tenants.Profile{}, tenants.OnboardOptions{})

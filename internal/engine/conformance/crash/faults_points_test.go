@@ -123,14 +123,14 @@ func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(
 			})
 		}
 		batches("journaled", func(p []tsdb.Point[float64]) error {
-			_, err := journaled.For(store, acme).Via(w).PutMany(ctx, p)
+			_, err := journaled.For(store, acme).Via(w).EnqueueMany(ctx, p)
 			return err
 		})
 		batches("events", func(p []tsdb.Point[float64]) error {
 			for i := range p {
 				p[i].Time = start
 			}
-			_, err := rollup.Stream(daily, events.For(store, acme), w).AddMany(ctx, p)
+			_, err := rollup.NewStreamAdder(daily, events.For(store, acme), w).AddMany(ctx, p)
 			return err
 		})
 	}
