@@ -120,7 +120,9 @@ func TestCachedLatestMany(t *testing.T) {
 			t.Helper()
 			answers, histories := []tsdb.LatestResult[reading](nil), []tsdb.History[reading](nil)
 			var err, err1 error
-			got := reads(conn, func() { answers, err = repo.LatestMany(t.Context(), asked, tsdb.MaxStale(time.Minute), tsdb.Concurrency(3)) })
+			got := reads(conn, func() {
+				answers, err = repo.LatestMany(t.Context(), asked, tsdb.MaxStale(time.Minute), tsdb.Concurrency(3))
+			})
 			if got != wantReads || !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%d reads, want %d: %v", got, wantReads, err)
 			}

@@ -28,9 +28,9 @@ func TestCheckKeysRefusesWrites(t *testing.T) {
 	bad := tsdb.NewEntity("berlin #7", "anna@example.com")
 	points := []tsdb.Point[reading]{{Entity: bad, Time: start}}
 	for name, err := range map[string]error{
-		"Put":          repo.Put(ctx, bad, start, reading{}),
-		"PutIfAbsent":  second(repo.PutIfAbsent(ctx, bad, start, reading{})),
-		"PutMany":      second(repo.PutMany(ctx, points)),
+		"Put":              repo.Put(ctx, bad, start, reading{}),
+		"PutIfAbsent":      second(repo.PutIfAbsent(ctx, bad, start, reading{})),
+		"PutMany":          second(repo.PutMany(ctx, points)),
 		"Sink.Enqueue":     in.Enqueue(ctx, bad, start, reading{}),
 		"Sink.TryEnqueue":  in.TryEnqueue(ctx, bad, start, reading{}),
 		"Sink.EnqueueFunc": in.EnqueueFunc(ctx, bad, start, reading{}, func(tsdb.Outcome) {}),

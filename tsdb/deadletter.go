@@ -26,7 +26,7 @@ type DeadLetter struct {
 	// Payload is the point's value as it would be stored; nil for an event.
 	Payload []byte
 	// FailedAt is when it was given up, Reason what the service said, and Attempts how often it was sent.
-	FailedAt   time.Time
+	FailedAt time.Time
 	Reason   string
 	Attempts int
 }

@@ -189,7 +189,7 @@ func ExampleSchemaOptions() {
 	_, err := tsdb.Define("positions", tsdb.Key("fleet", "truck"), codec.JSON[Reading](), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
 		Precision: tsdb.Milliseconds,
-		MaxFuture:  time.Hour, // a device with a wrong clock does not stay the latest for years
+		MaxFuture: time.Hour, // a device with a wrong clock does not stay the latest for years
 	})
 	fmt.Println(err)
 	_, err = tsdb.Define("positions", tsdb.Key("fleet", "truck"), codec.JSON[Reading](), tsdb.SchemaOptions{

@@ -310,7 +310,7 @@ func TestReadOptionsAreChecked(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	for field, opt := range map[string]tsdb.ReadOption{
-		"Concurrency":          tsdb.Concurrency(-1),
+		"Concurrency":    tsdb.Concurrency(-1),
 		"Hedge.After":    tsdb.Hedge{MaxRatio: 0.1},
 		"Hedge.MaxRatio": tsdb.Hedge{After: 1},
 		"read option 0":  nil,

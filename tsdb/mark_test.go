@@ -120,7 +120,9 @@ func markCalls(times []time.Time, add time.Time) []markCall {
 			return errors.Join(do(ctx, r.Via(w)), w.Close(ctx))
 		}
 	}
-	put := via(func(ctx context.Context, in *tsdb.Sink[codec.Record]) error { return in.Enqueue(ctx, roof, add, record(1)) })
+	put := via(func(ctx context.Context, in *tsdb.Sink[codec.Record]) error {
+		return in.Enqueue(ctx, roof, add, record(1))
+	})
 	return []markCall{
 		{"Put", func(ctx context.Context, r *tsdb.Repository[codec.Record], _ string) error {
 			return r.Put(ctx, roof, add, record(1))

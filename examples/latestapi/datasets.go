@@ -35,11 +35,11 @@ var (
 	// The key fields become parameters of queries by their names, so they must not be called like another parameter.
 	weather = tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 		Retention: d90,
-		MaxFuture:  time.Hour, // a device with a wrong clock does not stay the latest for years
+		MaxFuture: time.Hour, // a device with a wrong clock does not stay the latest for years
 	})
 	positions = tsdb.MustDefine("positions", tsdb.Key("company", "route", "bus"), codec.JSON[Position](), tsdb.SchemaOptions{
 		Retention: d7,
-		MaxFuture:  time.Hour,
+		MaxFuture: time.Hour,
 	})
 	schemas = []tsdb.Dataset{weather, positions}
 )

@@ -264,9 +264,9 @@ func TestRollupAgesThatCannotBe(t *testing.T) {
 		"or RollupAges, is 72h0m0s; want more than the longest bucket":                    {"d3": 3 * oneDay},
 	} {
 		_, err := tsdb.Define("r", tsdb.Key("k"), codec.JSON[reading](), tsdb.SchemaOptions{
-			Retention: gc.Class{Name: "d3", Policy: gc.MaxAge(3 * oneDay)},
-			Classes:   []gc.Class{{Name: "ever", Policy: gc.Never()}},
-			FormerClasses:     []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * oneDay)}}, RollupAges: ages,
+			Retention:     gc.Class{Name: "d3", Policy: gc.MaxAge(3 * oneDay)},
+			Classes:       []gc.Class{{Name: "ever", Policy: gc.Never()}},
+			FormerClasses: []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * oneDay)}}, RollupAges: ages,
 			Rollups: []tsdb.Rollup{hour, week},
 		})
 		if !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, rollup.ErrInvalid) || !strings.Contains(err.Error(), want) {

@@ -120,7 +120,7 @@ func TestNilContextIsNamed(t *testing.T) {
 		"PageEntities":     func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
 		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
 		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
-		"Sink.Enqueue":         func() error { return l.sink.Enqueue(none, roof, noon, 1) },
+		"Sink.Enqueue":     func() error { return l.sink.Enqueue(none, roof, noon, 1) },
 		"Writer.Flush":     func() error { return l.writer.Flush(none) },
 		"ScrubJournal":     func() error { return l.writer.ScrubJournal(none) },
 		"DropDeadLetters":  func() error { _, err := l.writer.DropDeadLetters(none, 1); return err },
