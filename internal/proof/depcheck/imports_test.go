@@ -1,0 +1,248 @@
+package depcheck
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// imports are the rules of who may import what. Paths are relative to this module, or import paths of others; /... stands for
+// a package and all below it. Tests may import everything.
+var imports = []rule{
+	{
+		who: "internal/...", except: []string{"internal/proof/..."}, not: []string{"tsdb/..."},
+		why: "the core knows paths, times and bytes; only the typed API above it knows users' types",
+	},
+	{
+		who: "...", except: []string{"internal/proof/..."}, not: []string{"internal/proof/..."},
+		why: "what tests the rest is linked by no program",
+	},
+	{
+		who: "...", except: []string{"internal/proof/...", "tsdb/tsdbtest"}, not: []string{"testing"}, direct: true,
+		why: "a program does not link the test framework, and its flags",
+	},
+	{
+		who: "codec/...", only: []string{"codec/...", "internal/invalid"},
+		why: "programs encode and decode without a store",
+	},
+	{
+		who: "tenant/...", only: []string{"tenant/...", "internal/ctxerr", "internal/invalid"},
+		why: "servers tell tenants apart without a store",
+	},
+	{
+		who: "gc", only: []string{"internal/invalid"},
+		why: "a policy is made and compared without a store",
+	},
+
+	{
+		who: "internal/engine/...", not: []string{"internal/store/...", "internal/ingest/...", "internal/bt"},
+		why: "the engine imitates Bigtable, and Bigtable knows no points",
+	},
+	{
+		who:    "...",
+		except: []string{"internal/engine/...", "internal/local", "internal/proof/...", "tsdb/embedded", "tsdb/tsdbtest"},
+		not:    []string{"internal/engine/...", "internal/local"},
+		why:    "programs on Cloud Bigtable link no storage engine",
+	},
+	{
+		who: "internal/bt", not: []string{"internal/store/...", "internal/ingest/..."},
+		why: "talking to Bigtable is the lowest layer",
+	},
+	{
+		who: "internal/telemetry", not: []string{"internal/bt", "internal/store/...", "internal/ingest/..."},
+		why: "every layer reports, so that what it reports to is below all of them",
+	},
+
+	{
+		who: "internal/store/rowkey", only: []string{"internal/invalid", "internal/ctxerr", "tenant"},
+		not: []string{"context", "net/...", "os", "cloud.google.com/go/...", "google.golang.org/..."}, direct: true,
+		why: "row keys are a pure function of tenant, dataset, path and time",
+	},
+	{
+		who: "internal/store/dataset", direct: true,
+		not: []string{"internal/bt", "cloud.google.com/go/bigtable", "cloud.google.com/go/bigtable/apiv2/..."},
+		why: "the shape of a dataset is known without asking anybody",
+	},
+	{
+		who: "internal/store/...", not: []string{"internal/ingest/..."},
+		why: "a point is stored without a buffer and a journal; those build on the store",
+	},
+	{
+		who: "internal/store/points", not: []string{"internal/store/skipscan"},
+		why: "the skip scan is one reader of points among others",
+	},
+	{
+		who: "internal/ingest/spool", only: []string{"internal/invalid", "internal/private", "internal/ctxerr"},
+		why: "records on disk are bytes",
+	},
+	{
+		who: "internal/ingest/journal", not: []string{"internal/store/dataset", "internal/store/points"},
+		why: "the journal stores bytes, so that a new kind of point changes nothing in it",
+	},
+	{
+		who: "internal/ingest/buffer", not: []string{"internal/ingest/spool", "internal/ingest/journal", "internal/store/..."},
+		why: "batches are made of writes, whatever is in them and wherever they come from",
+	},
+}
+
+// exceptions are imports against the rules, as "who imports what", with the reason.
+var exceptions = map[string]string{
+	"internal/advise imports tsdb/privacy": "advice knows personal data by the checks of keys, and moves below tsdb with them",
+}
+
+// rule says what packages may not import: what not lists, and if there is a list only, this module's packages that it lacks.
+type rule struct {
+	who       string
+	except    []string
+	not, only []string
+	direct    bool // what others of the imported packages import does not count
+	why       string
+}
+
+// breaks returns the imports of a package that a rule forbids.
+func (r rule) breaks(p pkg) (forbidden []string) {
+	if !matches(r.who, p.path) || slices.ContainsFunc(r.except, func(e string) bool { return matches(e, p.path) }) {
+		return nil
+	}
+	imported := p.deps
+	if r.direct {
+		imported = p.imports
+	}
+	for _, of := range imported {
+		name := relative(of)
+		if is := func(pattern string) bool { return matches(pattern, name) }; slices.ContainsFunc(r.not, is) ||
+			r.only != nil && below(of, module) && !slices.ContainsFunc(r.only, is) {
+			forbidden = append(forbidden, name)
+		}
+	}
+	return forbidden
+}
+
+// pkg is a package of this module: its path below the module, and what it imports, by itself and with what that imports.
+type pkg struct {
+	path          string
+	imports, deps []string
+}
+
+// relative returns a path below this module, and other import paths as they are.
+func relative(path string) string { return strings.TrimPrefix(path, module+"/") }
+
+// matches reports whether a path is of a pattern. The pattern "..." stands for this module, which has no package at its root.
+func matches(pattern, path string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if up, all := strings.CutSuffix(pattern, "/..."); all {
+		return below(path, up)
+	}
+	return path == pattern
+}
+
+// TestImports: each package imports only what the rules allow.
+func TestImports(t *testing.T) {
+	packages := packages(t)
+	for _, r := range imports {
+		for _, p := range packages {
+			for _, of := range r.breaks(p) {
+				what := p.path + " imports " + of
+				if _, ok := exceptions[what]; ok {
+					continue
+				}
+				t.Errorf("%s%s, which breaks the rule for %s: %s", what, through(packages, p, of), r.who, r.why)
+			}
+		}
+	}
+}
+
+// through names the packages of this module that p imports, and that import of for it.
+func through(packages []pkg, p pkg, of string) string {
+	direct := func(p pkg) bool {
+		return slices.ContainsFunc(p.imports, func(i string) bool { return relative(i) == of })
+	}
+	if direct(p) {
+		return ""
+	}
+	var by []string
+	for _, q := range packages {
+		if direct(q) && slices.Contains(p.deps, module+"/"+q.path) {
+			by = append(by, q.path)
+		}
+	}
+	return " through " + strings.Join(by, ", ")
+}
+
+// TestImportRules: each of these imports breaks one rule, which is the one that is meant.
+func TestImportRules(t *testing.T) {
+	for _, tc := range []struct {
+		p    pkg
+		want string // the reason begins so; empty for none
+	}{
+		{pkg{path: "internal/store/points", deps: []string{module + "/tsdb/window"}}, "the core knows"},
+		{pkg{path: "tsdb", deps: []string{module + "/internal/proof/testkit"}}, "what tests the rest"},
+		{pkg{path: "tsdb/window", imports: []string{"testing"}}, "a program does not link"},
+		{pkg{path: "codec/zstd", deps: []string{module + "/tenant"}}, "programs encode"},
+		{pkg{path: "internal/engine/inproc", deps: []string{module + "/internal/store/rowkey"}}, "the engine imitates"},
+		{pkg{path: "internal/store/rowkey", imports: []string{"cloud.google.com/go/bigtable"}}, "row keys are"},
+		{pkg{path: "internal/store/rowkey", imports: []string{"context"}}, "row keys are"},
+		{pkg{path: "internal/store/dataset", imports: []string{module + "/internal/bt"}}, "the shape of a dataset"},
+		{pkg{path: "internal/store/dataset", imports: []string{"cloud.google.com/go/bigtable"}}, "the shape of a dataset"},
+		{pkg{path: "internal/store/points", deps: []string{module + "/internal/ingest/buffer"}}, "a point is stored"},
+		{pkg{path: "internal/store/points", deps: []string{module + "/internal/ingest/spool"}}, "a point is stored"},
+		{pkg{path: "internal/store/points", deps: []string{module + "/internal/store/skipscan"}}, "the skip scan"},
+		{pkg{path: "internal/ingest/journal", deps: []string{module + "/internal/store/dataset"}}, "the journal stores"},
+		{pkg{path: "internal/ingest/journal", deps: []string{module + "/internal/store/points"}}, "the journal stores"},
+
+		{pkg{path: "internal/store/skipscan", deps: []string{module + "/internal/store/points"}}, ""},
+		{pkg{path: "internal/proof/soak", deps: []string{module + "/tsdb"}}, ""},
+		{pkg{path: "tsdb/tsdbtest", imports: []string{"testing"}, deps: []string{module + "/internal/engine"}}, ""},
+		{pkg{path: "internal/engine", deps: []string{module + "/internal/engine/rowfilter"}}, ""},
+	} {
+		var whys []string
+		for _, r := range imports {
+			if len(r.breaks(tc.p)) > 0 {
+				whys = append(whys, r.why)
+			}
+		}
+		if got := strings.Join(whys, "; "); tc.want == "" && got != "" || tc.want != "" && (len(whys) != 1 || !strings.HasPrefix(got, tc.want)) {
+			t.Errorf("%+v breaks %q, want the rule %q", tc.p, got, tc.want)
+		}
+	}
+}
+
+// packages returns this module's packages.
+func packages(t *testing.T) (all []pkg) {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for list := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath    string
+			Imports, Deps []string
+		}
+		if err := list.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		rerunOnChange(root, p.ImportPath)
+		all = append(all, pkg{path: relative(p.ImportPath), imports: p.Imports, deps: p.Deps})
+	}
+	if len(all) < 40 {
+		t.Fatalf("go list names only %d packages", len(all))
+	}
+	return all
+}

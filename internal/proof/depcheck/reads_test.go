@@ -1,0 +1,73 @@
+package depcheck
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOneRangeRead: one function of internal/bt calls the client's ReadRows, and only internal/bt its other methods that read
+// data. Every range read is then bounded in time, reported, and refuses rows of others, in one place.
+func TestOneRangeRead(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	var ranges []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root:
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		for _, read := range readsIn(file) {
+			where := filepath.ToSlash(rel) + ": " + read.in
+			if read.method == "ReadRows" {
+				ranges = append(ranges, where)
+			}
+			if !strings.HasPrefix(where, "internal/bt/") {
+				t.Errorf("%s uses the client's %s: only internal/bt may", where, read.method)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ranges) != 1 {
+		t.Errorf("the client's ReadRows is used in %q, want one place", ranges)
+	}
+}
+
+// read is a use of a method of the client, and the function that it is in.
+type read struct{ in, method string }
+
+// readsIn returns the uses of the client's reading methods in a file that imports the client.
+func readsIn(file *ast.File) (reads []read) {
+	if !slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"cloud.google.com/go/bigtable"` }) {
+		return nil
+	}
+	for _, decl := range file.Decls {
+		in := "a declaration"
+		if f, ok := decl.(*ast.FuncDecl); ok {
+			in = f.Name.Name
+		}
+		ast.Inspect(decl, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"ReadRows", "ReadRow", "SampleRowKeys", "PrepareStatement"}, sel.Sel.Name) {
+				reads = append(reads, read{in, sel.Sel.Name})
+			}
+			return true
+		})
+	}
+	return reads
+}
