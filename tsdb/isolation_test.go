@@ -228,7 +228,7 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 
 // sinkCalls are the calls of a sink, by method, under the same rule.
 var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error{
-	"Put": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+	"Enqueue": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
 		return in.Enqueue(ctx, e, at, "new")
 	},
 	"TryEnqueue": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
@@ -237,7 +237,7 @@ var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e ts
 	"EnqueueFunc": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
 		return in.EnqueueFunc(ctx, e, at.Add(2*time.Hour), "new", func(tsdb.Outcome) {})
 	},
-	"PutMany": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
+	"EnqueueMany": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
 		_, err := in.EnqueueMany(ctx, []tsdb.Point[string]{{Entity: e, Time: at, Value: "new"}})
 		return err
 	},
