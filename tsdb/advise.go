@@ -186,7 +186,7 @@ func adviseInput(d Dataset, s Sample) (advise.Input, error) {
 		in.Share = 1
 	}
 	in.Share = max(in.Share, leastShare)
-	return in, shape.adviseEntities(in.Entities, s.Entities)
+	return in, adviseEntities(shape, in.Entities, s.Entities)
 }
 
 const (
@@ -198,10 +198,10 @@ const (
 )
 
 // adviseEntities fills out with what the rules need of the entities of a sample.
-func (d *dataset) adviseEntities(out []advise.Entity, entities []Sampled) error {
+func adviseEntities(d *dataset, out []advise.Entity, entities []Sampled) error {
 	var refused []error
 	for i, e := range entities {
-		one, err := d.adviseEntity(e)
+		one, err := adviseEntity(d, e)
 		if err != nil {
 			if len(refused) == mostRefused {
 				refused = append(refused, errors.New("and more"))
@@ -215,7 +215,7 @@ func (d *dataset) adviseEntities(out []advise.Entity, entities []Sampled) error 
 	return errors.Join(refused...)
 }
 
-func (d *dataset) adviseEntity(e Sampled) (advise.Entity, error) {
+func adviseEntity(d *dataset, e Sampled) (advise.Entity, error) {
 	switch {
 	case e.Tenant.IsZero():
 		return advise.Entity{}, invalid.New(ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")

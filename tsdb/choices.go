@@ -26,7 +26,7 @@ func (d *dataset) in(class string) *dataset {
 
 // writing returns the dataset that writes the tenant's points now.
 func (r *Repository[T]) writing(ctx context.Context) (*dataset, error) {
-	d := &r.schema.dataset
+	d := &r.schema.d
 	if d.choices == nil {
 		return d, nil
 	}

@@ -30,18 +30,18 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	if err := r.space.CheckID(r.id); err != nil {
 		return rejected(err).err()
 	}
-	units, err := r.schema.precision.Units(t)
+	units, err := r.schema.d.precision.Units(t)
 	if err != nil {
 		return rejected(err).err()
 	}
 	var out Outcome
-	if r.schema.head.Points > 0 {
+	if r.schema.d.head.Points > 0 {
 		out = r.deletePoint(ctx, e, units)
 	} else {
 		out = r.store.outcome(r.remove(ctx, r.removal(r.key(e, units), units)))
 	}
 	if out.State != Rejected {
-		r.store.cache.Changed(r.space.ID(e.path), r.schema.layout, units)
+		r.store.cache.Changed(r.space.ID(e.path), r.schema.d.layout, units)
 	}
 	return out.err()
 }
@@ -62,12 +62,12 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if err := in.Check(); err != nil {
 		return 0, err
 	}
-	oldest, newest, ok := in.units(r.schema.precision)
+	oldest, newest, ok := in.units(r.schema.d.precision)
 	if !ok {
 		return 0, nil
 	}
 	defer r.store.cache.Drop(r.space.ID(e.path))
-	if r.schema.head.Points > 0 {
+	if r.schema.d.head.Points > 0 {
 		return r.deleteSpan(ctx, e, oldest, newest)
 	}
 	return r.deleteRows(ctx, r.space.Entity(e.path, oldest, newest))
@@ -89,7 +89,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 		return 0, err
 	}
 	defer r.store.cache.DropBelow(r.space, p.path)
-	if r.schema.head.Points > 0 {
+	if r.schema.d.head.Points > 0 {
 		return r.deleteUnder(ctx, p.path)
 	}
 	return r.deleteRows(ctx, r.space.Under(p.path)...)
@@ -97,7 +97,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 
 // removal returns what is to be deleted of a point by the key of its row.
 func (r *Repository[T]) removal(key string, units int64) removal {
-	return removal{key: key, cell: bigtable.Timestamp(r.schema.precision.CellMicros(units))}
+	return removal{key: key, cell: bigtable.Timestamp(r.schema.d.precision.CellMicros(units))}
 }
 
 // deletion returns the mutation that deletes a row with those classes. A whole row cannot be deleted through a view that
@@ -155,7 +155,7 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []re
 		last = row.Key()
 		rows++
 		if last < rng.Start || last >= rng.Limit {
-			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.name)
+			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.d.name)
 		}
 		if _, units, ok := r.space.Split(last); ok {
 			points = append(points, r.removal(last, units))
@@ -176,7 +176,7 @@ func (r *Repository[T]) deletePage(ctx context.Context, page []removal, report *
 		}
 		o := r.store.outcome(out)
 		path, units, id, _ := r.space.SplitEvent(page[i].key)
-		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.precision.Time(units), ID: id, Err: o.Err}
+		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.d.precision.Time(units), ID: id, Err: o.Err}
 		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Outcome: o})
 	}
 	report.Total += len(page)

@@ -95,7 +95,7 @@ func describe(e catalog.Dataset) (*dataset, error) {
 		fixed:     e.Fixed,
 	}
 	if e.Head != nil {
-		d.head = Head{Points: e.Head.Points, Only: e.Head.Only}
+		d.head = heads{Points: e.Head.Points, Only: e.Head.Only}
 	}
 	if err := d.complete(); err != nil {
 		return nil, err

@@ -232,7 +232,6 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 // shapes returns the datasets' shapes and refuses contradictions among them.
 func shapes(datasets []Dataset) ([]*dataset, error) {
 	out := make([]*dataset, 0, len(datasets))
-	classes := map[string]class{}
 	for i, d := range datasets {
 		if d == nil {
 			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "nil", "a schema from Define")
@@ -241,21 +240,29 @@ func shapes(datasets []Dataset) ([]*dataset, error) {
 		if shape == nil {
 			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "zero", "a schema from Define")
 		}
-		for _, other := range out {
-			if other.name == shape.name {
-				return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(shape.name), "each name once")
+		out = append(out, shape)
+	}
+	return out, checkTogether(out)
+}
+
+// checkTogether refuses datasets that contradict each other.
+func checkTogether(all []*dataset) error {
+	classes := map[string]class{}
+	for i, d := range all {
+		for _, other := range all[:i] {
+			if other.name == d.name {
+				return invalid.New(ErrInvalid, "dataset", invalid.Quote(d.name), "each name once")
 			}
 		}
-		for _, c := range shape.allClasses() {
+		for _, c := range d.allClasses() {
 			if other, ok := classes[c.Name]; ok && !other.Equal(c.Class) {
-				return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
+				return invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
 					fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
 			}
 			classes[c.Name] = c
 		}
-		out = append(out, shape)
 	}
-	return out, nil
+	return nil
 }
 
 func names(shapes []*dataset) []string {

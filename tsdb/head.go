@@ -47,6 +47,12 @@ type Head struct {
 	Only bool
 }
 
+// heads are the heads that a dataset keeps; see tsdb.Head.
+type heads struct {
+	Points int
+	Only   bool
+}
+
 // checkHead refuses heads that the rest of the dataset cannot have.
 func (d *dataset) checkHead() error {
 	switch h := d.head; {
@@ -121,7 +127,7 @@ func (r *Repository[T]) headKey(path string) string {
 
 // cellOf returns the timestamp of the cell of a point in a head.
 func (r *Repository[T]) cellOf(units int64) bigtable.Timestamp {
-	return bigtable.Timestamp(r.schema.precision.CellMicros(units))
+	return bigtable.Timestamp(r.schema.d.precision.CellMicros(units))
 }
 
 // unitsOf is the inverse of cellOf: heads are in milliseconds, as the timestamps of cells are.

@@ -16,7 +16,7 @@ import (
 func (r *Repository[T]) deletePoint(ctx context.Context, e Entity, units int64) Outcome {
 	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
-	d, cell := &r.schema.dataset, r.cellOf(units)
+	d, cell := &r.schema.d, r.cellOf(units)
 	m := newHeadMutation()
 	m.clear(d.headColumns, cell, after(cell))
 	if d.head.Only {
@@ -40,7 +40,7 @@ func (r *Repository[T]) deletePoint(ctx context.Context, e Entity, units int64) 
 func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest int64) (deleted int, err error) {
 	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
-	d, key := &r.schema.dataset, r.headKey(e.path)
+	d, key := &r.schema.d, r.headKey(e.path)
 	if d.head.Only {
 		deleted, err = r.countVersions(ctx, e, oldest, newest)
 	} else {
@@ -52,7 +52,7 @@ func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest
 	}
 	m := newHeadMutation()
 	if oldest == 0 && newest == d.precision.Max() {
-		m.Mutation = r.deletion(r.schema.headClasses)
+		m.Mutation = r.deletion(r.schema.d.headClasses)
 	} else {
 		m.clear(d.headColumns, r.cellOf(oldest), after(r.cellOf(newest)))
 	}
@@ -94,8 +94,8 @@ func (r *Repository[T]) countVersions(ctx context.Context, e Entity, oldest, new
 // timesIn returns how many points a head row holds.
 func (r *Repository[T]) timesIn(row bigtable.Row) int {
 	times := map[bigtable.Timestamp]bool{}
-	for i := range r.schema.headClasses {
-		for _, item := range row[r.schema.headClasses[i].Name] {
+	for i := range r.schema.d.headClasses {
+		for _, item := range row[r.schema.d.headClasses[i].Name] {
 			times[item.Timestamp] = true
 		}
 	}
@@ -107,7 +107,7 @@ func (r *Repository[T]) timesIn(row bigtable.Row) int {
 func (r *Repository[T]) deleteUnder(ctx context.Context, path string) (deleted int, err error) {
 	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
-	if r.schema.head.Only {
+	if r.schema.d.head.Only {
 		report := &BatchError{}
 		deleted, err = r.deleteHeads(ctx, r.heads.Under(path), report)
 		if err == nil && len(report.Failed) > 0 {
@@ -161,7 +161,7 @@ type headRow struct {
 // in the heads.
 func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, next rowkey.Range, err error) {
 	filter := keysOnly()
-	if r.schema.head.Only {
+	if r.schema.d.head.Only {
 		filter = bigtable.StripValueFilter()
 	}
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: deletePage, Long: true}
@@ -173,7 +173,7 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 		last = row.Key()
 		rows++
 		if last < rng.Start || last >= rng.Limit {
-			return nil, next, r.schema.foreign()
+			return nil, next, foreignRow(&r.schema.d)
 		}
 		if path, ok := r.heads.SplitEntity(last); ok {
 			page = append(page, headRow{key: last, entity: Entity{path: path}, points: r.timesIn(row)})
@@ -190,7 +190,7 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 func (r *Repository[T]) deleteHeadPage(ctx context.Context, page []headRow, report *BatchError) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {
-		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.schema.headClasses), Mutations: len(r.schema.headClasses)}
+		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.schema.d.headClasses), Mutations: len(r.schema.d.headClasses)}
 	}
 	for i, out := range r.rows.Bulk(ctx, entries) {
 		if out.State == bt.Stored {
@@ -222,20 +222,20 @@ func (r *Repository[T]) mendUnder(ctx context.Context, path string) error {
 				break
 			}
 			if found < rng.Start || found >= rng.Limit {
-				return r.schema.foreign()
+				return foreignRow(&r.schema.d)
 			}
 			of, _, ok := r.space.Split(found)
 			if !ok {
 				rng = rng.After(found)
 				continue
 			}
-			if err := r.mend(ctx, Entity{path: of}, r.schema.precision.Max()); err != nil {
+			if err := r.mend(ctx, Entity{path: of}, r.schema.d.precision.Max()); err != nil {
 				return err
 			}
-			rng.Start = r.space.Entity(of, 0, r.schema.precision.Max()).Limit
+			rng.Start = r.space.Entity(of, 0, r.schema.d.precision.Max()).Limit
 		}
 	}
 	return nil
 }
 
-func (d *dataset) foreign() error { return fmt.Errorf("%w: dataset %s", ErrForeignRow, d.name) }
+func foreignRow(d *dataset) error { return fmt.Errorf("%w: dataset %s", ErrForeignRow, d.name) }

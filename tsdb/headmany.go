@@ -54,7 +54,7 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 	}
 	work()
 	workers.Wait()
-	if !r.schema.headsShow(n) {
+	if !r.schema.d.headsShow(n) {
 		r.readUnsure(ctx, out, n, o)
 	}
 	return out
@@ -62,7 +62,7 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 
 // readUnsure reads from its points what a head may not have shown.
 func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int, o readOptions) {
-	whole := r.schema.unexpired(r.store.clock())
+	whole := r.schema.d.unexpired(r.store.clock())
 	var todo []int
 	for i := range out {
 		_, undecoded := out[i].Err.(PointErrors)
@@ -88,7 +88,7 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 	if len(keys) == 0 {
 		return
 	}
-	n = min(n, r.schema.head.Points)
+	n = min(n, r.schema.d.head.Points)
 	h := r.horizon()
 	index := make(map[string]int, len(keys))
 	for i, key := range keys {
@@ -104,7 +104,7 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 			return ok
 		})
 		if foreign {
-			return nil, r.schema.foreign()
+			return nil, foreignRow(&r.schema.d)
 		}
 		return rows, r.store.explain(err)
 	})

@@ -68,7 +68,7 @@ func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error
 // Points that stay longer than newer ones come to light when those expire, so where classes are mixed the newest of each
 // class count.
 func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, deleted int64) ([]stored, error) {
-	n := r.schema.head.Points
+	n := r.schema.d.head.Points
 	head, err := r.rows.Row(ctx, r.headKey(e.path), h.headFilter(n))
 	if err != nil {
 		return nil, r.store.explain(err)
@@ -82,7 +82,7 @@ func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, delete
 		return nil, nil
 	}
 	var out []stored
-	points := span{entity: e, newest: r.schema.precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
+	points := span{entity: e, newest: r.schema.d.precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
 		at := r.cellOf(units)
 		p := h.stored(row, h.d.classes, row.Key(), at)
 		mixed = mixed || len(p.cells) > 0 && p.cells[0].class > 0
@@ -149,7 +149,7 @@ func changed(ctx context.Context, rows *bt.Table, h horizon, points []stored) ([
 		}
 		i := slices.Index(keys, row.Key())
 		if i < 0 {
-			return nil, h.d.foreign()
+			return nil, foreignRow(h.d)
 		}
 		now[i] = h.stored(row, h.d.classes, keys[i], points[i].cell)
 	}

@@ -110,8 +110,8 @@ func headSure(shown, n int, oldest, whole int64) bool { return shown == n && old
 // true even while a head is not.
 func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
 	h := r.horizon()
-	k := r.schema.head.Points
-	if s.limit > 0 && s.newest == r.schema.precision.Max() && !s.reverse {
+	k := r.schema.d.head.Points
+	if s.limit > 0 && s.newest == r.schema.d.precision.Max() && !s.reverse {
 		k = min(k, s.limit)
 	}
 	row, err := r.rows.Row(ctx, r.headKey(s.entity.path), h.headFilter(k))

@@ -14,16 +14,14 @@ import (
 
 // describedFamilies returns the families that datasets need of which there is no schema, and what each is for.
 func describedFamilies(entries []catalog.Dataset) ([]inside.Family, error) {
-	datasets := make([]Dataset, len(entries))
+	shapes := make([]*dataset, len(entries))
 	for i, e := range entries {
-		d, err := described(e)
-		if err != nil {
+		var err error
+		if shapes[i], err = described(e); err != nil {
 			return nil, err
 		}
-		datasets[i] = shaped{d}
 	}
-	shapes, err := shapes(datasets)
-	if err != nil {
+	if err := checkTogether(shapes); err != nil {
 		return nil, err
 	}
 	all := map[string]*inside.Family{}

@@ -23,7 +23,7 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 	if err != nil {
 		return inside.Repository{}, err
 	}
-	d := &r.schema.dataset
+	d := &r.schema.d
 	in := inside.Repository{
 		Store:     store,
 		Dataset:   d.name,
@@ -56,13 +56,13 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 
 // take refuses what must not be written of an entity, and counts it against the tenant's limits.
 func (r *Repository[T]) take(path string, bytes int) error {
-	if err := r.schema.checkKeys(path); err != nil {
+	if err := r.schema.d.checkKeys(path); err != nil {
 		return err
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.schema.name, path); err != nil {
+	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.name, path); err != nil {
 		return err
 	}
-	return r.limits().Write(r.tenant, r.schema.name, path, bytes)
+	return r.limits().Write(r.tenant, r.schema.d.name, path, bytes)
 }
 
 func (r *Repository[T]) asUnlimited(single bool) any {

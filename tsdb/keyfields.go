@@ -68,17 +68,17 @@ func (k KeyFields) with(name string, kind rowkey.FieldKind) KeyFields {
 // the methods of KeyFields name them, or the value's usual text, such as "-7". So a program that has text alone, from a
 // command line say, can pass it for all kinds. A wrong number of values, and a value that its field does not take, are refused
 // with ErrInvalid, and the error names the field, the value and what is allowed. It does no I/O, and some small allocations.
-func (s *Schema[T]) Entity(values ...any) (Entity, error) { return s.shape().entity(values) }
+func (s *Schema[T]) Entity(values ...any) (Entity, error) { return entityOf(s.shape(), values) }
 
 // Prefix returns the prefix with those values of the first key fields, fewer than there are, as Entity takes them. Without
 // values it is AllEntities.
-func (s *Schema[T]) Prefix(values ...any) (Prefix, error) { return s.shape().prefix(values) }
+func (s *Schema[T]) Prefix(values ...any) (Prefix, error) { return prefixOf(s.shape(), values) }
 
 // Scan stores the values of an entity's key fields in what into points to, one pointer for each field in its order: to a Go type of
 // the field's kind that can hold the value, to a string for the value's usual text, or to an interface for a string (text and
 // domains), uint64 (Uint and ReversedID), int64 (Int) or [16]byte (UUID). Errors match ErrInvalid, and name the field; what comes
 // before it is stored. An entity that was stored by a program which knows no kinds may have parts that do not fit.
-func (s *Schema[T]) Scan(e Entity, into ...any) error { return s.shape().scan(e, into) }
+func (s *Schema[T]) Scan(e Entity, into ...any) error { return scanEntity(s.shape(), e, into) }
 
 // parts returns the parts for values of the first key fields.
 func (d *dataset) parts(values []any) ([]string, error) {
@@ -92,7 +92,11 @@ func (d *dataset) parts(values []any) ([]string, error) {
 	return parts, nil
 }
 
-func (d *dataset) entity(values []any) (Entity, error) {
+// entityOf returns the entity with one value for each key field.
+func entityOf(d *dataset, values []any) (Entity, error) {
+	if d == nil {
+		return Entity{}, errNoSchema()
+	}
 	if err := d.one(len(values), "values"); err != nil {
 		return Entity{}, err
 	}
@@ -103,7 +107,8 @@ func (d *dataset) entity(values []any) (Entity, error) {
 	return NewEntity(parts...), nil
 }
 
-func (d *dataset) prefix(values []any) (Prefix, error) {
+// prefixOf returns the prefix with values for the first key fields.
+func prefixOf(d *dataset, values []any) (Prefix, error) {
 	switch {
 	case d == nil:
 		return Prefix{}, errNoSchema()
@@ -120,7 +125,11 @@ func (d *dataset) prefix(values []any) (Prefix, error) {
 	return NewPrefix(parts...), nil
 }
 
-func (d *dataset) scan(e Entity, into []any) error {
+// scanEntity stores the values of an entity's key fields in what into points to.
+func scanEntity(d *dataset, e Entity, into []any) error {
+	if d == nil {
+		return errNoSchema()
+	}
 	if err := d.one(len(into), "targets"); err != nil {
 		return err
 	}
@@ -138,9 +147,6 @@ func (d *dataset) scan(e Entity, into []any) error {
 
 // one refuses a number of values that is not one for each key field.
 func (d *dataset) one(n int, what string) error {
-	if d == nil {
-		return errNoSchema()
-	}
 	if n != len(d.fields) {
 		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%d %s", n, what),
 			fmt.Sprintf("exactly %d, one for each key field (%s)", len(d.fields), strings.Join(d.fields, ", ")))

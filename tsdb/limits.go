@@ -31,7 +31,7 @@ func (r *Repository[T]) ready(d *dataset, p Point[T], now time.Time) (write, err
 
 // count counts a point that is about to be sent against its tenant's limits, or refuses it.
 func (r *Repository[T]) count(e Entity, w *write) error {
-	return r.limits().Write(r.tenant, r.schema.name, e.path, len(w.payload))
+	return r.limits().Write(r.tenant, r.schema.d.name, e.path, len(w.payload))
 }
 
 // read lets a read begin; done ends it.
@@ -57,7 +57,7 @@ func (r *Repository[T]) readWide(o *readOptions) (done func(), err error) {
 // left open, up to now.
 func (r *Repository[T]) length(in Interval) time.Duration {
 	now := r.store.clock()
-	start, end := r.schema.precision.Time(r.schema.horizon(now).oldest()), now
+	start, end := r.schema.d.precision.Time(r.schema.d.horizon(now).oldest()), now
 	if from, ok := in.Start(); ok && from.After(start) {
 		start = from
 	}

@@ -65,7 +65,7 @@ type removal struct {
 
 // remove deletes one point and marks it, in one request. Repeating it puts right what failed.
 func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
-	d := &r.schema.dataset
+	d := &r.schema.d
 	if d.marked == 0 {
 		return r.rows.Apply(ctx, p.key, r.deletion(d.classes))
 	}
@@ -81,7 +81,7 @@ func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
 
 // removing returns the deletion of a point's row as an entry of a bulk request.
 func (r *Repository[T]) removing(p removal) bt.Entry {
-	classes := r.schema.classes
+	classes := r.schema.d.classes
 	return bt.Entry{Key: p.key, Mutation: r.deletion(classes), Mutations: len(classes)}
 }
 
@@ -89,7 +89,7 @@ func (r *Repository[T]) removing(p removal) bt.Entry {
 // repeats a deletion does not find again, and so could not mark, what is gone already. Where all that took so long that a
 // worker may have taken the marks before the points were gone, they are marked again.
 func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.Outcome {
-	d := &r.schema.dataset
+	d := &r.schema.d
 	m := slotMarks{now: r.store.clock}
 	of := make([]span32, len(points))
 	var rows []int32

@@ -89,7 +89,7 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 		return "", invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
 	}
 	scope := cursor.Scope{
-		Kind: kind, Tenant: r.tenant.String(), Dataset: r.schema.name, Precision: byte(r.schema.precision), Path: p.path,
+		Kind: kind, Tenant: r.tenant.String(), Dataset: r.schema.d.name, Precision: byte(r.schema.d.precision), Path: p.path,
 	}
 	after := ""
 	if text != "" {

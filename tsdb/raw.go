@@ -162,6 +162,6 @@ type shaped struct{ d *dataset }
 func (s shaped) Name() string    { return s.d.name }
 func (s shaped) shape() *dataset { return s.d }
 
-func (s shaped) Entity(values ...any) (Entity, error) { return s.d.entity(values) }
-func (s shaped) Prefix(values ...any) (Prefix, error) { return s.d.prefix(values) }
-func (s shaped) Scan(e Entity, into ...any) error     { return s.d.scan(e, into) }
+func (s shaped) Entity(values ...any) (Entity, error) { return entityOf(s.d, values) }
+func (s shaped) Prefix(values ...any) (Prefix, error) { return prefixOf(s.d, values) }
+func (s shaped) Scan(e Entity, into ...any) error     { return scanEntity(s.d, e, into) }

@@ -21,7 +21,7 @@ type recall[T any] struct {
 
 // recalls reports whether the options let the cache answer for the n newest points of an entity.
 func (r *Repository[T]) recalls(o readOptions, n int) bool {
-	return o.stale > 0 && n == 1 && r.store.cache != nil && !r.schema.identity
+	return o.stale > 0 && n == 1 && r.store.cache != nil && !r.schema.d.identity
 }
 
 func (r *Repository[T]) recall(o readOptions) recall[T] {
@@ -31,7 +31,7 @@ func (r *Repository[T]) recall(o readOptions) recall[T] {
 // known returns the newest point of an entity, which has been checked, where the cache knows it.
 func (c *recall[T]) known(e Entity) (p Point[T], err error, ok bool) {
 	r := c.repo
-	n := r.store.cache.Find(r.space.ID(e.path), r.schema.layout, c.since)
+	n := r.store.cache.Find(r.space.ID(e.path), r.schema.d.layout, c.since)
 	if n == nil || !c.horizon.shows(n) {
 		return Point[T]{}, nil, false
 	}
@@ -46,7 +46,7 @@ func (c recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 	ctx, cancel := r.rows.Bound(ctx, false)
 	defer cancel()
 	read := func(ctx context.Context) (*lastvalue.Newest, error) { return r.readNewest(ctx, e, c.hedge) }
-	n, err := r.store.cache.Load(ctx, r.space.ID(e.path), r.schema.layout, c.since, c.horizon.shows, read)
+	n, err := r.store.cache.Load(ctx, r.space.ID(e.path), r.schema.d.layout, c.since, c.horizon.shows, read)
 	if err == nil && !c.horizon.shows(n) {
 		// It expired between the start of another's read and this call; an older one may be visible in another class.
 		n, err = read(ctx)
@@ -103,7 +103,7 @@ func (r *Repository[T]) readNewest(ctx context.Context, e Entity, hedge Hedge) (
 		r.store.hedges.earn(1, hedge.MaxRatio)
 	}
 	return once(ctx, r.store, hedge, func(ctx context.Context) (*lastvalue.Newest, error) {
-		d := &r.schema.dataset
+		d := &r.schema.d
 		n := &lastvalue.Newest{Layout: d.layout}
 		var unknown error
 		err := r.scan(ctx, span{entity: e, newest: d.precision.Max(), limit: 1, stored: func(units int64, item *bigtable.ReadItem, column int, err error) {
@@ -147,10 +147,10 @@ func (r *Repository[T]) newestPoint(e Entity, n *lastvalue.Newest) (Point[T], er
 	s := r.schema
 	if s.plain {
 		if v, ok := n.Value(s); ok {
-			return Point[T]{Entity: e, Time: s.precision.Time(n.Units), Value: v.(T)}, nil
+			return Point[T]{Entity: e, Time: s.d.precision.Time(n.Units), Value: v.(T)}, nil
 		}
 	}
-	p, bad := r.decode(hit{path: e.path, units: n.Units, payload: n.Payload, tag: s.columns[n.Column].tag})
+	p, bad := r.decode(hit{path: e.path, units: n.Units, payload: n.Payload, tag: s.d.columns[n.Column].tag})
 	if bad != nil {
 		return p, bad
 	}

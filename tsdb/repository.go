@@ -64,7 +64,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.store.erased.admit(ctx, r.tenant); err != nil {
 		return err
 	}
-	return r.store.erased.admitDataset(r.schema.name)
+	return r.store.erased.admitDataset(r.schema.d.name)
 }
 
 // allowed is admit for a call whose tenant may be erased.
@@ -95,9 +95,9 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 // horizon returns what is visible now.
 func (r *Repository[T]) horizon() horizon {
 	if r.unlimited {
-		return r.schema.horizon(r.store.time.Earliest()) // what is computed must not lack what only looks expired
+		return r.schema.d.horizon(r.store.time.Earliest()) // what is computed must not lack what only looks expired
 	}
-	return r.schema.horizon(r.store.clock())
+	return r.schema.d.horizon(r.store.clock())
 }
 
 // WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryEnqueue

@@ -10,7 +10,7 @@ import (
 )
 
 // checkSources refuses rollups that cannot be computed from what they come from.
-func (d *dataset) checkSources(listed []Rollup) error {
+func checkSources(d *dataset, listed []Rollup) error {
 	for i := range d.rollups {
 		if d.rollups[i].Kind != catalog.Derived {
 			continue

@@ -64,7 +64,7 @@ func (d *dataset) shortestRollupAge() (shortest time.Duration) {
 // rollupAge returns how long the tenant's rollups are kept at most by the class that its points are written in now; 0 for as
 // long as their own classes say.
 func (r *Repository[T]) rollupAge(ctx context.Context) (time.Duration, error) {
-	if r.schema.shortestRollupAge() == 0 {
+	if r.schema.d.shortestRollupAge() == 0 {
 		return 0, nil
 	}
 	d, err := r.writing(ctx)

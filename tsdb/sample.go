@@ -60,7 +60,7 @@ func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts Samp
 	if err != nil {
 		return nil, Sample{}, err
 	}
-	r := d.sizes().For(s, id)
+	r := sizes(d).For(s, id)
 	r.unlimited = true
 	picked, all, err := pick(ctx, r, most)
 	if err != nil {
@@ -100,8 +100,8 @@ func (s *Store) stored(ctx context.Context, name string) (found *dataset, beside
 }
 
 // sizes returns a schema of the dataset whose values are the lengths of payloads. It is for reading.
-func (d *dataset) sizes() *Schema[int] {
-	s := &Schema[int]{dataset: *d, plain: true}
+func sizes(d *dataset) *Schema[int] {
+	s := &Schema[int]{d: *d, plain: true}
 	for range d.tags {
 		s.decoders = append(s.decoders, func(payload []byte) (int, error) { return len(payload), nil })
 	}

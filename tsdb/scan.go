@@ -33,7 +33,7 @@ type span struct {
 // a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
 // among the points are passed over, and made up for where they used up the limit.
 func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
-	if r.schema.head.Only {
+	if r.schema.d.head.Only {
 		return r.scanHead(ctx, s, visit)
 	}
 	h := r.horizon()
@@ -110,14 +110,14 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 	sc.last = row.Key()
 	sc.rows++
 	if sc.last < sc.rng.Start || sc.last >= sc.rng.Limit {
-		sc.foreign = fmt.Errorf("%w: dataset %s", ErrForeignRow, sc.repo.schema.name)
+		sc.foreign = fmt.Errorf("%w: dataset %s", ErrForeignRow, sc.repo.schema.d.name)
 		return false
 	}
 	units, id, ok := sc.repo.space.PointTime(sc.last, sc.prefix)
 	if !ok {
 		return true
 	}
-	precision := sc.repo.schema.precision
+	precision := sc.repo.schema.d.precision
 	item, tag, err := sc.horizon.payload(row, bigtable.Timestamp(precision.CellMicros(units)))
 	if item == nil {
 		return true
@@ -132,7 +132,7 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 		return !(sc.makeUp && sc.points == sc.limit)
 	}
 	if sc.stored != nil {
-		sc.stored(units, item, sc.repo.schema.columnOf(item.Column), err)
+		sc.stored(units, item, sc.repo.schema.d.columnOf(item.Column), err)
 		return !(sc.makeUp && sc.points == sc.limit)
 	}
 	p := Point[T]{Entity: sc.entity, Time: precision.Time(units), ID: id}

@@ -118,7 +118,7 @@ type SchemaOptions struct {
 // Schema is one kind of measurement: a dataset's name and shape, and how its values of type T are stored. It belongs to no
 // store and no tenant; For binds it to both. A Schema is immutable and safe for concurrent use.
 type Schema[T any] struct {
-	dataset
+	d dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
 	plain    bool                      // a copy of a value shares nothing with it that can be changed
@@ -159,7 +159,7 @@ type dataset struct {
 	maxEarly  time.Duration
 	keyCheck  func(field, part string) error // nil for none
 
-	head        Head
+	head        heads
 	headClasses []class  // the families of heads, by class
 	headColumns []column // as columns, in head rows
 
@@ -217,7 +217,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	for i := range opts.Classes {
 		classes[1+i].choice = true
 	}
-	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), dataset: dataset{
+	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), d: dataset{
 		name:      name,
 		fields:    key.names,
 		kinds:     key.kinds,
@@ -228,16 +228,16 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		firstWins: opts.FirstWins,
 		merge:     opts.Merge,
 		fixed:     opts.Immutable,
-		head:      opts.Head,
+		head:      heads(opts.Head),
 		maxLate:   opts.MaxLate,
 		maxEarly:  opts.MaxFuture,
 		keyCheck:  opts.CheckKeys,
 	}}
 	for _, r := range codec.Readers(c) {
-		s.tags = append(s.tags, r.Tag)
+		s.d.tags = append(s.d.tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	if err := s.complete(); err != nil {
+	if err := s.d.complete(); err != nil {
 		return nil, err
 	}
 	rollups, err := describedRollups(opts.Rollups)
@@ -245,19 +245,19 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		return nil, err
 	}
 	s.listed = slices.Clone(opts.Rollups)
-	if err := s.withRollups(rollups); err != nil {
+	if err := s.d.withRollups(rollups); err != nil {
 		return nil, err
 	}
-	if err := s.withRollupAges(opts.RollupAges); err != nil {
+	if err := s.d.withRollupAges(opts.RollupAges); err != nil {
 		return nil, err
 	}
-	if err := s.checkSources(s.listed); err != nil {
+	if err := checkSources(&s.d, s.listed); err != nil {
 		return nil, err
 	}
-	if err := s.checkFamilies(); err != nil {
+	if err := s.d.checkFamilies(); err != nil {
 		return nil, err
 	}
-	s.withChoices()
+	s.d.withChoices()
 	return s, nil
 }
 
@@ -317,7 +317,7 @@ func (s *Schema[T]) Name() string {
 	if s == nil {
 		return ""
 	}
-	return s.name
+	return s.d.name
 }
 
 // KeyFields returns the names of the key fields.
@@ -325,7 +325,7 @@ func (s *Schema[T]) KeyFields() []string {
 	if s == nil {
 		return nil
 	}
-	return slices.Clone(s.fields)
+	return slices.Clone(s.d.fields)
 }
 
 // Retention returns the class that points are written in, those of tenants aside that are in another of SchemaOptions.Classes.
@@ -333,15 +333,15 @@ func (s *Schema[T]) Retention() gc.Class {
 	if s.shape() == nil {
 		return gc.Class{}
 	}
-	return s.classes[0].Class
+	return s.d.classes[0].Class
 }
 
 // shape returns nil where s was not made by Define.
 func (s *Schema[T]) shape() *dataset {
-	if s == nil || s.name == "" {
+	if s == nil || s.d.name == "" {
 		return nil
 	}
-	return &s.dataset
+	return &s.d
 }
 
 // For returns the repository of this schema for one tenant in one store. It does no I/O, costs little, and cannot fail: a
@@ -352,8 +352,8 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
 		return r
 	}
-	r.space, r.err = s.space(id)
-	r.space = s.beside(r.space)
+	r.space, r.err = s.d.space(id)
+	r.space = s.d.beside(r.space)
 	r.heads = r.space.Heads()
 	r.rows = store.rows(id)
 	return r

@@ -157,7 +157,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 	if s.writer.store != s.repo.store {
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
-	d := &s.repo.schema.dataset
+	d := &s.repo.schema.d
 	w, err := s.repo.prepare(s.repo.store.arriving(d, s.repo.tenant), point, s.repo.store.clock())
 	if err != nil {
 		return nil, err

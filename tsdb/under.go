@@ -69,7 +69,7 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 
 // decode makes a point of what a scan has found.
 func (r *Repository[T]) decode(h hit) (Point[T], *PointError) {
-	p := Point[T]{Entity: Entity{path: h.path}, Time: r.schema.precision.Time(h.units), ID: h.id}
+	p := Point[T]{Entity: Entity{path: h.path}, Time: r.schema.d.precision.Time(h.units), ID: h.id}
 	err := h.err
 	if err == nil {
 		p.Value, err = r.schema.decoders[h.tag](h.payload)
@@ -120,7 +120,7 @@ func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOpt
 		defer done()
 		h := r.horizon()
 		space := r.space
-		if r.schema.headsShow(1) {
+		if r.schema.d.headsShow(1) {
 			space = r.heads
 		}
 		ranges := space.Under(q.prefix.path)
@@ -132,7 +132,7 @@ func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOpt
 			largest = min(largest, q.few)
 		}
 		scan := skipScan{
-			store: r.store, rows: r.rows, space: space, heads: r.schema.headsShow(1), d: &r.schema.dataset, horizon: h, oldest: h.oldest(), values: q.values, few: q.few, options: o,
+			store: r.store, rows: r.rows, space: space, heads: r.schema.d.headsShow(1), d: &r.schema.d, horizon: h, oldest: h.oldest(), values: q.values, few: q.few, options: o,
 			pager: newPager(largest),
 		}
 		ctx, done := r.rows.Bound(ctx, true)

@@ -43,14 +43,14 @@ func (r *Repository[T]) prepare(d *dataset, p Point[T], now time.Time) (write, e
 	if err := r.space.CheckID(p.ID); err != nil {
 		return write{}, err
 	}
-	if err := r.schema.checkKeys(e.path); err != nil {
+	if err := r.schema.d.checkKeys(e.path); err != nil {
 		return write{}, err
 	}
 	units, err := d.arrival(p.Time, now)
 	if err != nil {
 		return write{}, err
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.schema.name, e.path); err != nil {
+	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.name, e.path); err != nil {
 		return write{}, err
 	}
 	payload, err := codec.Append(r.schema.codec, nil, p.Value)
