@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/advise"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -159,7 +160,7 @@ func adviseInput(d Dataset, s Sample) (advise.Input, error) {
 		return advise.Input{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
 	}
 	shape := d.shape()
-	shapes := []*dataset{shape}
+	shapes := []*dataset.Dataset{shape}
 	for i, other := range s.OtherDatasets {
 		if other == nil || other.shape() == nil {
 			return advise.Input{}, invalid.New(ErrInvalid, "OtherDatasets "+strconv.Itoa(i), "zero", "a schema from Define")
@@ -172,14 +173,14 @@ func adviseInput(d Dataset, s Sample) (advise.Input, error) {
 	case len(s.Entities) > MaxSample:
 		return advise.Input{}, invalid.New(ErrInvalid, "Entities", strconv.Itoa(len(s.Entities)), fmt.Sprintf("at most %d", MaxSample))
 	}
-	written := shape.columns
-	if shape.head.Only {
-		written = shape.headColumns
+	written := shape.Columns
+	if shape.Head.Only {
+		written = shape.HeadColumns
 	}
 	in := advise.Input{
-		Dataset: shape.name, Fields: shape.fields, Salts: shape.salts,
-		Family: written[0].family, Qualifier: written[0].qualifier, Families: len(families(shapes)),
-		Head: shape.head.Points, MaxPayload: shape.maxPayload(),
+		Dataset: shape.Name, Fields: shape.Fields, Salts: shape.Salts,
+		Family: written[0].Family, Qualifier: written[0].Qualifier, Families: len(dataset.FamiliesOf(shapes)),
+		Head: shape.Head.Points, MaxPayload: shape.MaxPayload(),
 		Entities: make([]advise.Entity, len(s.Entities)), Share: s.Share, Arrival: s.Arrival,
 	}
 	if in.Share == 0 {
@@ -198,7 +199,7 @@ const (
 )
 
 // adviseEntities fills out with what the rules need of the entities of a sample.
-func adviseEntities(d *dataset, out []advise.Entity, entities []Sampled) error {
+func adviseEntities(d *dataset.Dataset, out []advise.Entity, entities []Sampled) error {
 	var refused []error
 	for i, e := range entities {
 		one, err := adviseEntity(d, e)
@@ -215,7 +216,7 @@ func adviseEntities(d *dataset, out []advise.Entity, entities []Sampled) error {
 	return errors.Join(refused...)
 }
 
-func adviseEntity(d *dataset, e Sampled) (advise.Entity, error) {
+func adviseEntity(d *dataset.Dataset, e Sampled) (advise.Entity, error) {
 	switch {
 	case e.Tenant.IsZero():
 		return advise.Entity{}, invalid.New(ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
@@ -224,23 +225,23 @@ func adviseEntity(d *dataset, e Sampled) (advise.Entity, error) {
 	case e.Payload < 0 || e.Payload > math.MaxInt32:
 		return advise.Entity{}, invalid.New(ErrInvalid, "Payload", strconv.Itoa(e.Payload), "0 for unknown, or more bytes, up to 2 GiB")
 	}
-	space, err := d.space(e.Tenant)
+	space, err := d.Space(e.Tenant)
 	if err != nil {
 		return advise.Entity{}, err
 	}
 	path := e.Entity.path
 	key := len(space.AppendPoint(nil, path, 0))
-	if d.identity {
+	if d.Identity {
 		key += 1 + rowkey.MaxID
 	}
 	if err := space.CheckPath(path); err != nil && key <= rowkey.MaxKey {
 		return advise.Entity{}, err
 	}
-	if d.beside(space).CheckPath(path) != nil {
+	if d.BesideRollups(space).CheckPath(path) != nil {
 		key = max(key, rowkey.MaxKey+1) // of a rollup
 	}
 	one := advise.Entity{Tenant: e.Tenant.String(), Path: path, Parts: space.Judged(path), Key: key, Rate: e.Rate, Payload: e.Payload}
-	if len(one.Parts) != len(d.fields) {
+	if len(one.Parts) != len(d.Fields) {
 		return advise.Entity{}, space.CheckPath(path)
 	}
 	return one, nil

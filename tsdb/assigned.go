@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
 // ClassesWithin is how long it takes at most until every open store of a table writes the points of a tenant in the class that
@@ -89,10 +90,10 @@ func (s *Store) unassigned(err error) error {
 }
 
 // of returns the dataset that writes the points of a tenant.
-func (a *assigned) of(tenant string, d *dataset) *dataset {
+func (a *assigned) of(tenant string, d *dataset.Dataset) *dataset.Dataset {
 	one := a.tenants[tenant]
 	if one == nil {
-		return d.in("")
+		return d.In("")
 	}
-	return d.in(one.Of(d.name))
+	return d.In(one.Of(d.Name))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
 // batch is writes that go in bulk, as the entries of one request: the row of each point, and for each entity with a head
@@ -73,11 +74,11 @@ func newBatch(writes []*write, now func() time.Time) batch {
 // mark gathers the marks of all writes.
 func (b *batch) mark(writes []*write) {
 	for i, w := range writes {
-		if w.d.marked == 0 || w.apart {
+		if w.d.Marked == 0 || w.apart {
 			continue
 		}
 		if b.marked == nil {
-			b.marked = make([]int32, 0, len(writes)*w.d.marked)
+			b.marked = make([]int32, 0, len(writes)*w.d.Marked)
 		}
 		from := int32(len(b.marked))
 		b.marked = b.marks.add(b.marked, w.d, w.key, w.cell)
@@ -166,17 +167,17 @@ func (w *write) size() int {
 	if w.head != "" {
 		n += len(w.head) + len(w.payload)
 	}
-	return n + w.d.marked*(len(w.key)+2*markBytes)
+	return n + w.d.Marked*(len(w.key)+2*markBytes)
 }
 
-func (w *write) mutations() int { return len(w.d.columns) + 2*len(w.d.headColumns) + w.d.marked }
+func (w *write) mutations() int { return len(w.d.Columns) + 2*len(w.d.HeadColumns) + w.d.Marked }
 
 // headEntry returns the entry that brings writes of one entity to its head. Only the newest points that a head keeps are
 // sent, of two at the same time the last. Where there are more of them, the entry also clears what is older: a version of
 // that time would be one that is written over here.
 func headEntry(writes []*write) bt.Entry {
 	d := writes[len(writes)-1].d
-	m := newHeadMutation()
+	m := dataset.NewHeadMutation()
 	newest := writes
 	if len(writes) > 1 {
 		newest = slices.Clone(writes)
@@ -184,14 +185,14 @@ func headEntry(writes []*write) bt.Entry {
 		slices.SortStableFunc(newest, func(a, b *write) int { return cmp.Compare(b.cell, a.cell) })
 		newest = slices.CompactFunc(newest, func(a, b *write) bool { return a.cell == b.cell })
 	}
-	if n := d.head.Points; len(newest) > n {
+	if n := d.Head.Points; len(newest) > n {
 		newest = newest[:n]
-		m.clear(d.headColumns, 0, newest[n-1].cell)
+		m.Clear(d.HeadColumns, 0, newest[n-1].cell)
 	}
 	for _, w := range newest {
-		m.set(w.d, w.cell, w.payload)
+		m.SetPoint(w.d, w.cell, w.payload)
 	}
-	return bt.Entry{Key: writes[0].head, Mutation: m.Mutation, Mutations: m.count, Bytes: m.bytes}
+	return bt.Entry{Key: writes[0].head, Mutation: m.Mutation, Mutations: m.Count, Bytes: m.Bytes}
 }
 
 // both returns the outcome of a write of two rows: certain only where each of them is, and is the same.

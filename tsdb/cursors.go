@@ -37,19 +37,19 @@ func parseCursorKeys(text string) ([][]byte, error) {
 // scope returns what the cursors of a query are bound to: its times in whole units, so that intervals which ask for the
 // same points are the same query.
 func (r *Repository[T]) scope(q Query) cursor.Scope {
-	oldest, newest, ok := q.In.units(r.schema.d.precision)
+	oldest, newest, ok := q.In.units(r.schema.d.Precision)
 	if !ok {
 		oldest, newest = 1, 0
 	}
 	kind := cursor.Points
-	if r.schema.d.identity {
+	if r.schema.d.Identity {
 		kind = cursor.Events
 	}
 	return cursor.Scope{
 		Kind:      kind,
 		Tenant:    r.tenant.String(),
-		Dataset:   r.schema.d.name,
-		Precision: byte(r.schema.d.precision),
+		Dataset:   r.schema.d.Name,
+		Precision: byte(r.schema.d.Precision),
 		Path:      q.Entity.path,
 		Oldest:    oldest,
 		Newest:    newest,

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -30,18 +31,18 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	if err := r.space.CheckID(r.id); err != nil {
 		return rejected(err).err()
 	}
-	units, err := r.schema.d.precision.Units(t)
+	units, err := r.schema.d.Precision.Units(t)
 	if err != nil {
 		return rejected(err).err()
 	}
 	var out Outcome
-	if r.schema.d.head.Points > 0 {
+	if r.schema.d.Head.Points > 0 {
 		out = r.deletePoint(ctx, e, units)
 	} else {
 		out = r.store.outcome(r.remove(ctx, r.removal(r.key(e, units), units)))
 	}
 	if out.State != Rejected {
-		r.store.cache.Changed(r.space.ID(e.path), r.schema.d.layout, units)
+		r.store.cache.Changed(r.space.ID(e.path), r.schema.d.Layout, units)
 	}
 	return out.err()
 }
@@ -62,12 +63,12 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if err := in.Check(); err != nil {
 		return 0, err
 	}
-	oldest, newest, ok := in.units(r.schema.d.precision)
+	oldest, newest, ok := in.units(r.schema.d.Precision)
 	if !ok {
 		return 0, nil
 	}
 	defer r.store.cache.Drop(r.space.ID(e.path))
-	if r.schema.d.head.Points > 0 {
+	if r.schema.d.Head.Points > 0 {
 		return r.deleteSpan(ctx, e, oldest, newest)
 	}
 	return r.deleteRows(ctx, r.space.Entity(e.path, oldest, newest))
@@ -89,7 +90,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 		return 0, err
 	}
 	defer r.store.cache.DropBelow(r.space, p.path)
-	if r.schema.d.head.Points > 0 {
+	if r.schema.d.Head.Points > 0 {
 		return r.deleteUnder(ctx, p.path)
 	}
 	return r.deleteRows(ctx, r.space.Under(p.path)...)
@@ -97,12 +98,12 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 
 // removal returns what is to be deleted of a point by the key of its row.
 func (r *Repository[T]) removal(key string, units int64) removal {
-	return removal{key: key, cell: bigtable.Timestamp(r.schema.d.precision.CellMicros(units))}
+	return removal{key: key, cell: bigtable.Timestamp(r.schema.d.Precision.CellMicros(units))}
 }
 
 // deletion returns the mutation that deletes a row with those classes. A whole row cannot be deleted through a view that
 // does not cover every family of the table, so there it names the families.
-func (r *Repository[T]) deletion(classes []class) *bigtable.Mutation {
+func (r *Repository[T]) deletion(classes []dataset.Class) *bigtable.Mutation {
 	m := bigtable.NewMutation()
 	if r.store.views == nil {
 		m.DeleteRow()
@@ -112,11 +113,6 @@ func (r *Repository[T]) deletion(classes []class) *bigtable.Mutation {
 		m.DeleteCellsInFamily(classes[i].Name)
 	}
 	return m
-}
-
-// keysOnly passes one cell of each row, without its value.
-func keysOnly() bigtable.Filter {
-	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 }
 
 // deleteRows deletes the rows of the ranges that are points of this repository's space, and no other.
@@ -146,7 +142,7 @@ func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) 
 
 // page reads the keys of the first points in rng, and returns what is left of it.
 func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []removal, next rowkey.Range, err error) {
-	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: deletePage, Long: true}
+	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: deletePage, Long: true}
 	rows, last := 0, ""
 	for row, err := range r.rows.Rows(ctx, read) {
 		if err != nil {
@@ -155,7 +151,7 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []re
 		last = row.Key()
 		rows++
 		if last < rng.Start || last >= rng.Limit {
-			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.d.name)
+			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.d.Name)
 		}
 		if _, units, ok := r.space.Split(last); ok {
 			points = append(points, r.removal(last, units))
@@ -176,7 +172,7 @@ func (r *Repository[T]) deletePage(ctx context.Context, page []removal, report *
 		}
 		o := r.store.outcome(out)
 		path, units, id, _ := r.space.SplitEvent(page[i].key)
-		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.d.precision.Time(units), ID: id, Err: o.Err}
+		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.d.Precision.Time(units), ID: id, Err: o.Err}
 		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Outcome: o})
 	}
 	report.Total += len(page)

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -66,8 +66,8 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 }
 
 // ensureOnce compares everything, then creates what is missing. It reports false where another process got in between.
-func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, shapes []*dataset) (done bool, err error) {
-	families := families(shapes)
+func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, shapes []*dataset.Dataset) (done bool, err error) {
+	families := dataset.FamiliesOf(shapes)
 	info, err := admin.TableInfo(ctx, s.name)
 	exists := status.Code(err) != codes.NotFound
 	if err != nil && exists {
@@ -77,9 +77,9 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 	var diffs []string
 	missing := families
 	if exists {
-		missing, diffs = compareFamilies(families, info)
+		missing, diffs = dataset.CompareFamilies(families, info)
 		if _, none := missing[catalog.Family]; !none {
-			if st, err = catalog.Load(ctx, s.whole.SingleCluster(), names(shapes)); err != nil {
+			if st, err = catalog.Load(ctx, s.whole.SingleCluster(), dataset.Names(shapes)); err != nil {
 				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
 			}
 			if err := deleted(st); err != nil {
@@ -88,11 +88,11 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 		}
 	}
 	diffs = append(diffs, compareFormat(st, false)...)
-	var kinds []*dataset // to be added to the catalogue, if what is stored fits them
+	var kinds []*dataset.Dataset // to be added to the catalogue, if what is stored fits them
 	for _, d := range shapes {
-		if e, ok := st.Datasets[d.name]; ok {
-			entry := d.entry()
-			if addsKinds(entry, e.Dataset) {
+		if e, ok := st.Datasets[d.Name]; ok {
+			entry := d.ToCatalog()
+			if dataset.AddsKinds(entry, e.Dataset) {
 				kinds = append(kinds, d)
 				e.Kinds = entry.Kinds
 			}
@@ -143,7 +143,7 @@ func (s *Store) createFamilies(ctx context.Context, admin *bigtable.AdminClient,
 	return again, nil
 }
 
-func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.State) (done bool, err error) {
+func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st catalog.State) (done bool, err error) {
 	if st.Format == 0 {
 		written, err := catalog.WriteFormat(ctx, s.whole)
 		if err != nil {
@@ -155,16 +155,16 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.
 	}
 	done, wrote := true, false
 	for _, d := range shapes {
-		old, ok := st.Datasets[d.name]
-		if ok && d.entry().Same(old.Dataset) {
+		old, ok := st.Datasets[d.Name]
+		if ok && d.ToCatalog().Same(old.Dataset) {
 			continue
 		}
-		if u := d.probed(); u != nil {
+		if u := d.DependsOnConditionalAdditions(); u != nil {
 			if seen, err := s.probe(ctx, u); err != nil || !seen {
 				return false, err
 			}
 		}
-		written, err := catalog.Write(ctx, s.whole, d.entry(), old)
+		written, err := catalog.Write(ctx, s.whole, d.ToCatalog(), old)
 		if err != nil {
 			return false, catalogError(s.name, err)
 		}
@@ -173,7 +173,7 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset, st catalog.
 	if !done || !wrote {
 		return done, nil
 	}
-	if st, err = catalog.Load(ctx, s.whole.SingleCluster(), names(shapes)); err != nil {
+	if st, err = catalog.Load(ctx, s.whole.SingleCluster(), dataset.Names(shapes)); err != nil {
 		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
 	}
 	return true, deleted(st) // since the marks were read
@@ -207,7 +207,7 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := catalog.Load(ctx, s.whole, names(shapes))
+	st, err := catalog.Load(ctx, s.whole, dataset.Names(shapes))
 	if err != nil {
 		return fmt.Errorf("tsdb: read the catalogue: %w", s.explain(err))
 	}
@@ -216,10 +216,10 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	}
 	diffs := compareFormat(st, true)
 	for _, d := range shapes {
-		if e, ok := st.Datasets[d.name]; ok {
-			diffs = append(diffs, d.entry().Differences(e.Dataset)...)
+		if e, ok := st.Datasets[d.Name]; ok {
+			diffs = append(diffs, d.ToCatalog().Differences(e.Dataset)...)
 		} else {
-			diffs = append(diffs, fmt.Sprintf("dataset %s: declared, but not in the catalogue", d.name))
+			diffs = append(diffs, fmt.Sprintf("dataset %s: declared, but not in the catalogue", d.Name))
 		}
 	}
 	if len(diffs) > 0 {
@@ -230,8 +230,8 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 }
 
 // shapes returns the datasets' shapes and refuses contradictions among them.
-func shapes(datasets []Dataset) ([]*dataset, error) {
-	out := make([]*dataset, 0, len(datasets))
+func shapes(datasets []Dataset) ([]*dataset.Dataset, error) {
+	out := make([]*dataset.Dataset, 0, len(datasets))
 	for i, d := range datasets {
 		if d == nil {
 			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "nil", "a schema from Define")
@@ -242,81 +242,7 @@ func shapes(datasets []Dataset) ([]*dataset, error) {
 		}
 		out = append(out, shape)
 	}
-	return out, checkTogether(out)
-}
-
-// checkTogether refuses datasets that contradict each other.
-func checkTogether(all []*dataset) error {
-	classes := map[string]class{}
-	for i, d := range all {
-		for _, other := range all[:i] {
-			if other.name == d.name {
-				return invalid.New(ErrInvalid, "dataset", invalid.Quote(d.name), "each name once")
-			}
-		}
-		for _, c := range d.allClasses() {
-			if other, ok := classes[c.Name]; ok && !other.Equal(c.Class) {
-				return invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
-					fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
-			}
-			classes[c.Name] = c
-		}
-	}
-	return nil
-}
-
-func names(shapes []*dataset) []string {
-	out := make([]string, len(shapes))
-	for i, d := range shapes {
-		out[i] = d.name
-	}
-	return out
-}
-
-// families returns the families that the datasets need, the store's own included.
-func families(shapes []*dataset) map[string]bigtable.Family {
-	out := map[string]bigtable.Family{catalog.Family: {GCPolicy: bigtable.MaxVersionsPolicy(1)}}
-	for _, d := range shapes {
-		d.headFamilies(out)
-		d.rollupFamilies(out)
-		if d.head.Only {
-			continue
-		}
-		for _, c := range d.classes {
-			out[c.Name] = bigtable.Family{GCPolicy: c.Policy.Bigtable()}
-		}
-	}
-	return out
-}
-
-// compareFamilies returns the families that the table lacks, and how those that it has differ.
-func compareFamilies(want map[string]bigtable.Family, info *bigtable.TableInfo) (missing map[string]bigtable.Family, diffs []string) {
-	missing = maps.Clone(want)
-	for _, have := range info.FamilyInfos {
-		w, ok := want[have.Name]
-		if !ok {
-			continue
-		}
-		delete(missing, have.Name)
-		if diff := compareType(have.Name, w.ValueType, have.ValueType); diff != "" {
-			diffs = append(diffs, diff)
-			continue
-		}
-		declared, err := gc.FromBigtable(w.GCPolicy)
-		if err != nil {
-			diffs = append(diffs, fmt.Sprintf("family %s: declared policy: %v", have.Name, err))
-			continue
-		}
-		stored, err := gc.FromBigtable(have.FullGCPolicy)
-		if err != nil {
-			diffs = append(diffs, fmt.Sprintf("family %s: the table's policy %q: %v", have.Name, have.GCPolicy, err))
-			continue
-		}
-		if !declared.Equal(stored) {
-			diffs = append(diffs, fmt.Sprintf("family %s: policy declared as %q, the table has %q", have.Name, declared, stored))
-		}
-	}
-	return missing, diffs
+	return out, dataset.CheckTogether(out)
 }
 
 // compareFormat reports a format that this version does not know, and a missing one where there must be one.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -46,7 +47,7 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 	if err != nil {
 		return err
 	}
-	space, err := rowkey.NewSpace(id, shapes[0].name, shapes[0].fields, shapes[0].salts)
+	space, err := rowkey.NewSpace(id, shapes[0].Name, shapes[0].Fields, shapes[0].Salts)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 		return err
 	}
 	defer end()
-	families := families(shapes)
+	families := dataset.FamiliesOf(shapes)
 	delete(families, catalog.Family)
 	e := viewEnsurer{admin: admin, table: s.name, id: ViewID(id), prefix: space.TenantPrefix(), families: slices.Sorted(maps.Keys(families))}
 	if err := s.whole.Retry(ctx, e.once); err != nil {

@@ -78,8 +78,8 @@ func (t *tenantMarks) entityOf(p *pending) (dataset, path string, ok bool) {
 	if ev := p.event; ev != nil {
 		return ev.to.Dataset, ev.path, true
 	}
-	id, _, ok := rowkey.PointID(p.write.key, p.write.d.salts, p.write.d.identity)
-	return p.write.d.name, id.Path(), ok
+	id, _, ok := rowkey.PointID(p.write.key, p.write.d.Salts, p.write.d.Identity)
+	return p.write.d.Name, id.Path(), ok
 }
 
 // liftOf returns the generation of the first writes of an entity that count; 0 for all.

@@ -1,6 +1,8 @@
 package tsdb
 
-import "time"
+import (
+	"time"
+)
 
 const (
 	// scrubDelay is how long after a change of marks, or after points were dropped, the journal's file is written anew.

@@ -8,6 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -21,11 +22,11 @@ var (
 	// ErrExists: a first-wins schema has another value at that entity and time already.
 	ErrExists = errors.New("tsdb: another point is stored at that time")
 	// ErrExpired: the point's age is over its retention, so it would be invisible at once.
-	ErrExpired = errors.New("tsdb: point is past its retention")
+	ErrExpired = dataset.ErrExpired
 	// ErrLate: the point is older than the schema accepts.
-	ErrLate = errors.New("tsdb: point is too late")
+	ErrLate = dataset.ErrLate
 	// ErrTooFarAhead: the point lies further in the future than the schema accepts.
-	ErrTooFarAhead = errors.New("tsdb: point is too early")
+	ErrTooFarAhead = dataset.ErrTooFarAhead
 	// ErrRejected is matched by the error of every write that is certainly not stored.
 	ErrRejected = errors.New("tsdb: write rejected")
 	// ErrUnknown is matched by the error of every write of which it is not known whether it is stored.
@@ -86,5 +87,6 @@ func (e *ConflictError) Unwrap() error { return ErrSchemaConflict }
 
 type deletedError struct{}
 
-func (deletedError) Error() string        { return "tsdb: the dataset is deleted" }
+func (deletedError) Error() string { return "tsdb: the dataset is deleted" }
+
 func (deletedError) Is(target error) bool { return target == ErrErased }

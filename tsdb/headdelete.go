@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -17,9 +18,9 @@ func (r *Repository[T]) deletePoint(ctx context.Context, e Entity, units int64) 
 	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	d, cell := &r.schema.d, r.cellOf(units)
-	m := newHeadMutation()
-	m.clear(d.headColumns, cell, after(cell))
-	if d.head.Only {
+	m := dataset.NewHeadMutation()
+	m.Clear(d.HeadColumns, cell, dataset.After(cell))
+	if d.Head.Only {
 		return r.store.outcome(r.rows.Apply(ctx, r.headKey(e.path), m.Mutation))
 	}
 	point := r.remove(ctx, r.removal(r.key(e, units), units))
@@ -41,7 +42,7 @@ func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest
 	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
 	d, key := &r.schema.d, r.headKey(e.path)
-	if d.head.Only {
+	if d.Head.Only {
 		deleted, err = r.countVersions(ctx, e, oldest, newest)
 	} else {
 		deleted, err = r.deleteRows(ctx, r.space.Entity(e.path, oldest, newest))
@@ -50,17 +51,17 @@ func (r *Repository[T]) deleteSpan(ctx context.Context, e Entity, oldest, newest
 	if err != nil && !partly {
 		return deleted, err
 	}
-	m := newHeadMutation()
-	if oldest == 0 && newest == d.precision.Max() {
-		m.Mutation = r.deletion(r.schema.d.headClasses)
+	m := dataset.NewHeadMutation()
+	if oldest == 0 && newest == d.Precision.Max() {
+		m.Mutation = r.deletion(r.schema.d.HeadClasses)
 	} else {
-		m.clear(d.headColumns, r.cellOf(oldest), after(r.cellOf(newest)))
+		m.Clear(d.HeadColumns, r.cellOf(oldest), dataset.After(r.cellOf(newest)))
 	}
 	out := r.store.outcome(r.rows.Apply(ctx, key, m.Mutation))
 	switch {
-	case d.head.Only && out.State != Stored:
+	case d.Head.Only && out.State != Stored:
 		return 0, out.err()
-	case d.head.Only:
+	case d.Head.Only:
 		return deleted, nil
 	case out.State != Stored:
 		return deleted, joined(failed, headError(e, out.Err))
@@ -85,7 +86,7 @@ func headError(e Entity, err error) error {
 
 // countVersions returns how many points a head row holds between two times, expired and uncollected ones too.
 func (r *Repository[T]) countVersions(ctx context.Context, e Entity, oldest, newest int64) (int, error) {
-	from, to := r.cellOf(oldest), after(r.cellOf(newest))
+	from, to := r.cellOf(oldest), dataset.After(r.cellOf(newest))
 	filter := bigtable.ChainFilters(bigtable.TimestampRangeFilterMicros(from, to), bigtable.StripValueFilter())
 	row, err := r.rows.Row(ctx, r.headKey(e.path), filter)
 	return r.timesIn(row), r.store.explain(err)
@@ -94,8 +95,8 @@ func (r *Repository[T]) countVersions(ctx context.Context, e Entity, oldest, new
 // timesIn returns how many points a head row holds.
 func (r *Repository[T]) timesIn(row bigtable.Row) int {
 	times := map[bigtable.Timestamp]bool{}
-	for i := range r.schema.d.headClasses {
-		for _, item := range row[r.schema.d.headClasses[i].Name] {
+	for i := range r.schema.d.HeadClasses {
+		for _, item := range row[r.schema.d.HeadClasses[i].Name] {
 			times[item.Timestamp] = true
 		}
 	}
@@ -107,7 +108,7 @@ func (r *Repository[T]) timesIn(row bigtable.Row) int {
 func (r *Repository[T]) deleteUnder(ctx context.Context, path string) (deleted int, err error) {
 	ctx, cancel := r.rows.Bound(ctx, true)
 	defer cancel()
-	if r.schema.d.head.Only {
+	if r.schema.d.Head.Only {
 		report := &BatchError{}
 		deleted, err = r.deleteHeads(ctx, r.heads.Under(path), report)
 		if err == nil && len(report.Failed) > 0 {
@@ -160,8 +161,8 @@ type headRow struct {
 // headPage reads the first heads in rng, and returns what is left of it. Where there are no points beside it counts those
 // in the heads.
 func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, next rowkey.Range, err error) {
-	filter := keysOnly()
-	if r.schema.d.head.Only {
+	filter := dataset.KeysOnly()
+	if r.schema.d.Head.Only {
 		filter = bigtable.StripValueFilter()
 	}
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: deletePage, Long: true}
@@ -190,7 +191,7 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 func (r *Repository[T]) deleteHeadPage(ctx context.Context, page []headRow, report *BatchError) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {
-		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.schema.d.headClasses), Mutations: len(r.schema.d.headClasses)}
+		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.schema.d.HeadClasses), Mutations: len(r.schema.d.HeadClasses)}
 	}
 	for i, out := range r.rows.Bulk(ctx, entries) {
 		if out.State == bt.Stored {
@@ -211,7 +212,7 @@ func (r *Repository[T]) mendUnder(ctx context.Context, path string) error {
 	for _, rng := range r.space.Under(path) {
 		for !rng.Empty() {
 			found := ""
-			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keysOnly(), Limit: 1, Long: true}
+			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: 1, Long: true}
 			for row, err := range r.rows.Rows(ctx, read) {
 				if err != nil {
 					return r.store.explain(err)
@@ -229,13 +230,13 @@ func (r *Repository[T]) mendUnder(ctx context.Context, path string) error {
 				rng = rng.After(found)
 				continue
 			}
-			if err := r.mend(ctx, Entity{path: of}, r.schema.d.precision.Max()); err != nil {
+			if err := r.mend(ctx, Entity{path: of}, r.schema.d.Precision.Max()); err != nil {
 				return err
 			}
-			rng.Start = r.space.Entity(of, 0, r.schema.d.precision.Max()).Limit
+			rng.Start = r.space.Entity(of, 0, r.schema.d.Precision.Max()).Limit
 		}
 	}
 	return nil
 }
 
-func foreignRow(d *dataset) error { return fmt.Errorf("%w: dataset %s", ErrForeignRow, d.name) }
+func foreignRow(d *dataset.Dataset) error { return fmt.Errorf("%w: dataset %s", ErrForeignRow, d.Name) }

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
 const (
@@ -54,7 +55,7 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 	}
 	work()
 	workers.Wait()
-	if !r.schema.d.headsShow(n) {
+	if !r.schema.d.HeadsShow(n) {
 		r.readUnsure(ctx, out, n, o)
 	}
 	return out
@@ -62,7 +63,7 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 
 // readUnsure reads from its points what a head may not have shown.
 func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int, o readOptions) {
-	whole := r.schema.d.unexpired(r.store.clock())
+	whole := r.schema.d.OldestUnexpired(r.store.clock())
 	var todo []int
 	for i := range out {
 		_, undecoded := out[i].Err.(PointErrors)
@@ -73,7 +74,7 @@ func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int,
 		if shown > 0 {
 			oldest = out[i].Points[shown-1].Time.UnixMilli()
 		}
-		if !headSure(shown, n, oldest, whole) {
+		if !dataset.HeadSure(shown, n, oldest, whole) {
 			todo = append(todo, i)
 		}
 	}
@@ -88,7 +89,7 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 	if len(keys) == 0 {
 		return
 	}
-	n = min(n, r.schema.d.head.Points)
+	n = min(n, r.schema.d.Head.Points)
 	h := r.horizon()
 	index := make(map[string]int, len(keys))
 	for i, key := range keys {
@@ -96,7 +97,7 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 	}
 	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) ([]bigtable.Row, error) {
 		rows, foreign := make([]bigtable.Row, len(keys)), false
-		err := r.rows.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.headFilter(n)}, func(row bigtable.Row) bool {
+		err := r.rows.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.HeadFilter(n)}, func(row bigtable.Row) bool {
 			i, ok := index[row.Key()]
 			if foreign = !ok; ok {
 				rows[i] = row
@@ -108,11 +109,11 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 		}
 		return rows, r.store.explain(err)
 	})
-	var found []version
+	var found []dataset.Version
 	for i := range out {
 		switch {
 		case i < len(got) && got[i] != nil:
-			found = h.versions(found, got[i], n)
+			found = h.Versions(found, got[i], n)
 			r.fromVersions(&out[i], found)
 		case err != nil:
 			out[i].Err = err
@@ -121,13 +122,13 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 }
 
 // fromVersions fills in a history.
-func (r *Repository[T]) fromVersions(h *History[T], versions []version) {
+func (r *Repository[T]) fromVersions(h *History[T], versions []dataset.Version) {
 	var bad PointErrors
 	if len(versions) > 0 {
 		h.Points = make([]Point[T], 0, len(versions))
 	}
 	for i := range versions {
-		p, err := r.decode(versions[i].hit(h.Entity.path))
+		p, err := r.decode(versions[i].Hit(h.Entity.path))
 		h.Points = append(h.Points, p)
 		if err != nil {
 			bad = append(bad, err)
@@ -139,14 +140,14 @@ func (r *Repository[T]) fromVersions(h *History[T], versions []version) {
 }
 
 // nextHeads is next over heads: a row an entity, and nothing to skip.
-func (s *skipScan) nextHeads(ctx context.Context) ([]hit, error) {
+func (s *skipScan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	limit := headPage
 	if s.few > 0 {
 		limit = min(limit, s.few)
 	}
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
 		pg := page{rng: s.rest}
-		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.headFilter(1)), Limit: int64(limit)}
+		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.HeadFilter(1)), Limit: int64(limit)}
 		err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
 		return pg, s.checked(err, pg.foreign)
 	})
@@ -172,9 +173,9 @@ func (s *skipScan) head(pg *page, row bigtable.Row) bool {
 	if !ok {
 		return true
 	}
-	for _, v := range s.horizon.versions(nil, row, 1) {
-		pg.bytes += len(v.item.Value)
-		pg.hits = append(pg.hits, v.hit(path))
+	for _, v := range s.horizon.Versions(nil, row, 1) {
+		pg.bytes += len(v.Item.Value)
+		pg.hits = append(pg.hits, v.Hit(path))
 	}
 	pg.cut = pg.bytes >= pageBytes
 	return !pg.cut

@@ -1,53 +1,14 @@
 package tsdb
 
 import (
-	"bytes"
 	"context"
 	"slices"
-	"strings"
 
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
-
-// cell is a payload as it is stored, in its class and qualifier, whichever row it stands in.
-type cell struct {
-	class     int
-	qualifier string
-	value     []byte
-}
-
-// stored is a point as it is stored: its payloads at its time, in the order of classes and qualifiers. Without any it is
-// not there.
-type stored struct {
-	key   string // of the point's row
-	cell  bigtable.Timestamp
-	cells []cell
-}
-
-func (s stored) equal(o stored) bool {
-	return slices.EqualFunc(s.cells, o.cells, func(a, b cell) bool {
-		return a.class == b.class && a.qualifier == b.qualifier && bytes.Equal(a.value, b.value)
-	})
-}
-
-// stored returns the visible payloads at one time in a row, with classes as its families.
-func (h horizon) stored(row bigtable.Row, classes []class, key string, at bigtable.Timestamp) stored {
-	s := stored{key: key, cell: at}
-	for i := range classes {
-		if at < h.cutoff(i) {
-			continue
-		}
-		for _, item := range row[classes[i].Name] {
-			qualifier := strings.TrimPrefix(item.Column, classes[i].Name+":")
-			if item.Timestamp == at && strings.HasPrefix(qualifier, slot) {
-				s.cells = append(s.cells, cell{class: i, qualifier: qualifier, value: item.Value})
-			}
-		}
-	}
-	return s
-}
 
 // mend brings an entity's newest points to its head, after points up to that time were deleted from both.
 func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error {
@@ -67,26 +28,26 @@ func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error
 //
 // Points that stay longer than newer ones come to light when those expire, so where classes are mixed the newest of each
 // class count.
-func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, deleted int64) ([]stored, error) {
-	n := r.schema.d.head.Points
-	head, err := r.rows.Row(ctx, r.headKey(e.path), h.headFilter(n))
+func (r *Repository[T]) missing(ctx context.Context, h dataset.Visibility, e Entity, deleted int64) ([]dataset.Stored, error) {
+	n := r.schema.d.Head.Points
+	head, err := r.rows.Row(ctx, r.headKey(e.path), h.HeadFilter(n))
 	if err != nil {
 		return nil, r.store.explain(err)
 	}
-	mixed := !h.d.ordered()
-	have := h.versions(nil, head, n)
+	mixed := !h.D.Ordered()
+	have := h.Versions(nil, head, n)
 	for _, v := range have {
-		mixed = mixed || v.rank >= len(h.d.tags)
+		mixed = mixed || v.Rank >= len(h.D.Tags)
 	}
-	if !mixed && len(have) == n && have[n-1].units > deleted {
+	if !mixed && len(have) == n && have[n-1].Units > deleted {
 		return nil, nil
 	}
-	var out []stored
-	points := span{entity: e, newest: r.schema.d.precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
+	var out []dataset.Stored
+	points := span{entity: e, newest: r.schema.d.Precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
 		at := r.cellOf(units)
-		p := h.stored(row, h.d.classes, row.Key(), at)
-		mixed = mixed || len(p.cells) > 0 && p.cells[0].class > 0
-		if len(p.cells) > 0 && !p.equal(h.stored(head, h.d.headClasses, "", at)) {
+		p := h.Stored(row, h.D.Classes, row.Key(), at)
+		mixed = mixed || len(p.Cells) > 0 && p.Cells[0].Class > 0
+		if len(p.Cells) > 0 && !p.Equal(h.Stored(head, h.D.HeadClasses, "", at)) {
 			out = append(out, p)
 		}
 	}}
@@ -94,7 +55,7 @@ func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, delete
 		return out, err
 	}
 	out = out[:0]
-	for i := range h.d.classes {
+	for i := range h.D.Classes {
 		points.class = &i
 		if err := r.scan(ctx, points, nil); err != nil {
 			return nil, err
@@ -108,9 +69,9 @@ func (r *Repository[T]) missing(ctx context.Context, h horizon, e Entity, delete
 //
 // It takes nothing from the head but what it has brought there: what has no row may be on its way to both. With once it
 // makes one attempt at each write.
-func settle(ctx context.Context, rows *bt.Table, h horizon, head string, points []stored, once bool) error {
+func settle(ctx context.Context, rows *bt.Table, h dataset.Visibility, head string, points []dataset.Stored, once bool) error {
 	for len(points) > 0 {
-		if out := bulk(ctx, rows, []bt.Entry{h.d.copies(head, points)}, once)[0]; out.State != bt.Stored {
+		if out := bulk(ctx, rows, []bt.Entry{h.D.Copies(head, points)}, once)[0]; out.State != bt.Stored {
 			return out.Err
 		}
 		var err error
@@ -121,41 +82,27 @@ func settle(ctx context.Context, rows *bt.Table, h horizon, head string, points 
 	return nil
 }
 
-// copies returns the entry that makes a head hold points as they are stored, and no payload where they are not.
-func (d *dataset) copies(head string, points []stored) bt.Entry {
-	m := newHeadMutation()
-	for _, p := range points {
-		m.clear(d.headColumns, p.cell, after(p.cell))
-		for _, c := range p.cells {
-			m.Set(d.headClasses[c.class].Name, c.qualifier, p.cell, c.value)
-			m.count++
-			m.bytes += len(c.value)
-		}
-	}
-	return bt.Entry{Key: head, Mutation: m.Mutation, Mutations: m.count, Bytes: m.bytes}
-}
-
 // changed returns those of the points that are stored otherwise by now, as they are.
-func changed(ctx context.Context, rows *bt.Table, h horizon, points []stored) ([]stored, error) {
+func changed(ctx context.Context, rows *bt.Table, h dataset.Visibility, points []dataset.Stored) ([]dataset.Stored, error) {
 	keys := make(bigtable.RowList, len(points))
-	now := make([]stored, len(points))
+	now := make([]dataset.Stored, len(points))
 	for i, p := range points {
-		keys[i] = p.key
-		now[i] = stored{key: p.key, cell: p.cell}
+		keys[i] = p.Key
+		now[i] = dataset.Stored{Key: p.Key, Cell: p.Cell}
 	}
-	for row, err := range rows.Rows(ctx, bt.Scan{Rows: keys, Filter: h.filter()}) {
+	for row, err := range rows.Rows(ctx, bt.Scan{Rows: keys, Filter: h.Filter()}) {
 		if err != nil {
 			return nil, err
 		}
 		i := slices.Index(keys, row.Key())
 		if i < 0 {
-			return nil, foreignRow(h.d)
+			return nil, foreignRow(h.D)
 		}
-		now[i] = h.stored(row, h.d.classes, keys[i], points[i].cell)
+		now[i] = h.Stored(row, h.D.Classes, keys[i], points[i].Cell)
 	}
-	var out []stored
+	var out []dataset.Stored
 	for i, p := range points {
-		if !now[i].equal(p) {
+		if !now[i].Equal(p) {
 			out = append(out, now[i])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
 // sendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
@@ -44,12 +45,12 @@ func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 
 // settles reports whether the head follows what the point's row holds, and not what is written: it may be merged with what was
 // there, or be there in another class.
-func (w *write) settles() bool { return w.d.merge || w.d.firstWins && w.d.choices != nil }
+func (w *write) settles() bool { return w.d.Merge || w.d.FirstWins && w.d.Choices != nil }
 
 // settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
 func (s *Store) settleMerged(ctx context.Context, rows *bt.Table, w *write, once bool) error {
-	h := w.d.horizon(s.clock())
-	points, err := changed(ctx, rows, h, []stored{{key: w.key, cell: w.cell}})
+	h := w.d.Visibility(s.clock())
+	points, err := changed(ctx, rows, h, []dataset.Stored{{Key: w.key, Cell: w.cell}})
 	if err != nil {
 		return err
 	}
@@ -77,11 +78,11 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 func (s *Store) headInsertion(w *write) bt.Insertion {
 	return bt.Insertion{
 		Key:      w.head,
-		Exists:   func() bigtable.Filter { return w.d.horizon(s.clock()).versionFilter(w.cell) },
+		Exists:   func() bigtable.Filter { return w.d.Visibility(s.clock()).VersionFilter(w.cell) },
 		Mutation: headEntry([]*write{w}).Mutation,
 		Mine: func(row bigtable.Row) bool {
-			found := w.d.horizon(s.clock()).versions(nil, row, 1)
-			return len(found) == 1 && found[0].item.Column == w.d.headColumns[0].name && bytes.Equal(found[0].item.Value, w.payload)
+			found := w.d.Visibility(s.clock()).Versions(nil, row, 1)
+			return len(found) == 1 && found[0].Item.Column == w.d.HeadColumns[0].Name && bytes.Equal(found[0].Item.Value, w.payload)
 		},
 	}
 }

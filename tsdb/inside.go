@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -48,7 +49,7 @@ func (s *Store) inside() (inside.Store, error) {
 	return inside.Store{
 		Table: s.whole, For: s.rows, Name: s.name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
 		Admit: s.admitOne, Marks: s.erased.readAgain, Profiles: s.renewProfiles,
-		Entry: s.entries.get, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: describedFamilies,
+		Entry: s.entries.get, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: dataset.FamiliesFromCatalog,
 		Confirmed: s.confirmed, Earliest: s.time.Earliest, WatchClock: s.watchClock,
 	}, nil
 }

@@ -2,7 +2,6 @@ package tsdb
 
 import (
 	"context"
-	"time"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -26,27 +25,27 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 	d := &r.schema.d
 	in := inside.Repository{
 		Store:     store,
-		Dataset:   d.name,
-		Fields:    d.fields,
-		Salts:     d.salts,
-		Arrival:   d.timely,
+		Dataset:   d.Name,
+		Fields:    d.Fields,
+		Salts:     d.Salts,
+		Arrival:   d.CheckTime,
 		Space:     r.space,
-		Precision: d.precision,
-		Whole:     d.unexpired,
+		Precision: d.Precision,
+		Whole:     d.OldestUnexpired,
 		Admit:     r.admit,
 		AdmitEntity: func(path string) error {
-			return r.store.erased.admitEntity(r.tenant, d.name, path)
+			return r.store.erased.admitEntity(r.tenant, d.Name, path)
 		},
 		Table:   r.rows,
 		Take:    r.take,
-		Rollups: make([]inside.Rollup, len(d.rollups)),
+		Rollups: make([]inside.Rollup, len(d.Rollups)),
 
 		RollupAge:         r.rollupAge,
-		ShortestRollupAge: d.shortestRollupAge(),
+		ShortestRollupAge: d.ShortestRollupAge(),
 	}
-	for i := range d.rollups {
-		u := &d.rollups[i]
-		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.space.Kind(rowkey.RollupKind + u.Name), Families: u.families, Age: u.class.age, Bounded: u.class.bounded}
+	for i := range d.Rollups {
+		u := &d.Rollups[i]
+		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
 		if u.Kind == catalog.Derived {
 			in.Rollups[i].Marks = r.space.Kind(rowkey.MarkKind + u.Name)
 		}
@@ -56,13 +55,13 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 
 // take refuses what must not be written of an entity, and counts it against the tenant's limits.
 func (r *Repository[T]) take(path string, bytes int) error {
-	if err := r.schema.d.checkKeys(path); err != nil {
+	if err := r.schema.d.CheckKeys(path); err != nil {
 		return err
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.name, path); err != nil {
+	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.Name, path); err != nil {
 		return err
 	}
-	return r.limits().Write(r.tenant, r.schema.d.name, path, bytes)
+	return r.limits().Write(r.tenant, r.schema.d.Name, path, bytes)
 }
 
 func (r *Repository[T]) asUnlimited(single bool) any {
@@ -77,26 +76,14 @@ func (r *Repository[T]) asUnlimited(single bool) any {
 	return &free
 }
 
-// unexpired returns the oldest time from which on no point has expired in any class.
-func (d *dataset) unexpired(now time.Time) int64 {
-	h := d.horizon(now)
-	cutoff := int64(0)
-	for i := range d.classes {
-		if d.classes[i].bounded {
-			cutoff = max(cutoff, int64(h.cutoff(i)))
-		}
-	}
-	return cutoff / 1000
-}
-
 func insideDataset(d Dataset) (inside.Dataset, error) {
 	if d == nil || d.shape() == nil {
 		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
 	}
 	shape := d.shape()
-	out := inside.Dataset{Name: shape.name, Fields: shape.fields, Salts: shape.salts, Precision: shape.precision, Entry: shape.entry()}
-	for i := range shape.rollups {
-		out.Rollups = append(out.Rollups, shape.rollups[i].Rollup)
+	out := inside.Dataset{Name: shape.Name, Fields: shape.Fields, Salts: shape.Salts, Precision: shape.Precision, Entry: shape.ToCatalog()}
+	for i := range shape.Rollups {
+		out.Rollups = append(out.Rollups, shape.Rollups[i].Rollup)
 	}
 	return out, nil
 }

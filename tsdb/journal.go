@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -47,9 +48,9 @@ type journal struct {
 	hurry    context.CancelCauseFunc // ends the context of the close that is under way
 	failure  error                   // why the spool does nothing any more
 	changed  chan struct{}           // closed and replaced when something is done that a caller may wait for
-	datasets map[uint64]*dataset
+	datasets map[uint64]*dataset.Dataset
 	plain    map[uint64]bool // numbers whose records have no generation
-	numbers  map[*dataset]uint64
+	numbers  map[*dataset.Dataset]uint64
 	// The rollups that events are added to: by the number and the text of their description, and as programs name them.
 	rollups    map[uint64]*added
 	addNumbers map[string]uint64
@@ -82,9 +83,9 @@ func openJournal(opts JournalOptions) (*journal, error) {
 	j := &journal{
 		spool:    sp,
 		changed:  make(chan struct{}),
-		datasets: map[uint64]*dataset{},
+		datasets: map[uint64]*dataset.Dataset{},
 		plain:    map[uint64]bool{},
-		numbers:  map[*dataset]uint64{},
+		numbers:  map[*dataset.Dataset]uint64{},
 
 		rollups:    map[uint64]*added{},
 		addNumbers: map[string]uint64{},
@@ -204,7 +205,7 @@ func (j *journal) record(ctx context.Context, p *pending) error {
 	}
 	path, units, id, ok := p.place()
 	if !ok {
-		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.key, p.write.d.name)
+		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.key, p.write.d.Name)
 	}
 	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+42), number, p.generation, p.item.Tenant, path, units, id, p.write.payload)
 	return nil

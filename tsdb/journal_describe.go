@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
 // describe returns the number under which the journal describes a dataset, and writes the description where there is none.
-func (j *journal) describe(ctx context.Context, d *dataset) (uint64, error) {
+func (j *journal) describe(ctx context.Context, d *dataset.Dataset) (uint64, error) {
 	j.mu.Lock()
 	number, ok := j.numbers[d]
 	j.mu.Unlock()
@@ -87,8 +88,8 @@ const mostNumbers = 1000
 
 // describeAs returns the description of a dataset. One that could not be read again is refused: nobody could open a journal
 // that holds it.
-func describeAs(d *dataset) ([]byte, error) {
-	text, err := json.Marshal(d.entry())
+func describeAs(d *dataset.Dataset) ([]byte, error) {
+	text, err := json.Marshal(d.ToCatalog())
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +97,12 @@ func describeAs(d *dataset) ([]byte, error) {
 	return text, err
 }
 
-func readDescription(text []byte) (*dataset, error) {
+func readDescription(text []byte) (*dataset.Dataset, error) {
 	var e catalog.Dataset
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, err
 	}
-	return described(e)
+	return dataset.FromCatalog(e)
 }
 
 // writeDescription writes a description under a number that is free; where another was faster, it does nothing.

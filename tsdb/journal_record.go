@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -31,7 +32,7 @@ func appendRecord(dst []byte, number uint64, g generation, tenant, path string, 
 }
 
 // parseRecord reads the record of a point of a dataset, behind the generation. The payload stays a part of it.
-func parseRecord(r recordReader, d *dataset) (*pending, error) {
+func parseRecord(r recordReader, d *dataset.Dataset) (*pending, error) {
 	name, path, units := r.text(), r.text(), r.number()
 	if r.bad {
 		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(r.src)), "a point, which this is not")
@@ -40,13 +41,13 @@ func parseRecord(r recordReader, d *dataset) (*pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := d.space(id)
+	space, err := d.Space(id)
 	if err != nil {
 		return nil, err
 	}
-	space = d.beside(space)
+	space = d.BesideRollups(space)
 	identity := ""
-	if d.identity {
+	if d.Identity {
 		identity = r.text()
 	}
 	if err := space.CheckID(identity); err != nil {
@@ -55,12 +56,12 @@ func parseRecord(r recordReader, d *dataset) (*pending, error) {
 	if err := space.CheckPath(path); err != nil {
 		return nil, err
 	}
-	if units > uint64(d.precision.Max()) {
-		return nil, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.precision.Max(), d.precision))
+	if units > uint64(d.Precision.Max()) {
+		return nil, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.Precision.Max(), d.Precision))
 	}
 	w := newWrite(d, space, space.Heads(), path, int64(units), identity, r.src)
-	if len(r.src) > maxPayload {
-		return nil, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", maxPayload))
+	if len(r.src) > dataset.MaxPayload {
+		return nil, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", dataset.MaxPayload))
 	}
 	if _, _, ok := space.Split(w.key); !ok {
 		return nil, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")

@@ -8,13 +8,14 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // describedSchemas are schemas of every shape that a journal may have to deliver without them.
-func describedSchemas(t testing.TB) []*dataset {
+func describedSchemas(t testing.TB) []*dataset.Dataset {
 	d7, d30 := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}, gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
-	var out []*dataset
+	var out []*dataset.Dataset
 	for _, opts := range []SchemaOptions{
 		{},
 		{Retention: d7, FormerClasses: []gc.Class{d30, {Name: "keep", Policy: gc.Never()}}, Salts: 16, Precision: Microseconds},
@@ -35,7 +36,7 @@ func describedSchemas(t testing.TB) []*dataset {
 // TestDescribed: what the catalogue and the journal say of a dataset is enough to write its points.
 func TestDescribed(t *testing.T) {
 	for i, d := range describedSchemas(t) {
-		got, err := described(d.entry())
+		got, err := dataset.FromCatalog(d.ToCatalog())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,28 +47,30 @@ func TestDescribed(t *testing.T) {
 }
 
 func TestDescribedRefuses(t *testing.T) {
-	good := describedSchemas(t)[1].entry()
-	for name, spoil := range map[string]func(*dataset){
-		"name":     func(d *dataset) { d.name = "a#b" },
-		"fields":   func(d *dataset) { d.fields = nil },
-		"salts":    func(d *dataset) { d.salts = 1 },
-		"tags":     func(d *dataset) { d.tags = nil },
-		"a tag":    func(d *dataset) { d.tags = []string{"no tag"} },
-		"classes":  func(d *dataset) { d.classes = nil },
-		"versions": func(d *dataset) { d.classes = []class{{Class: gc.Class{Name: "v", Policy: gc.MaxVersions(1)}}} },
+	good := describedSchemas(t)[1].ToCatalog()
+	for name, spoil := range map[string]func(*dataset.Dataset){
+		"name":    func(d *dataset.Dataset) { d.Name = "a#b" },
+		"fields":  func(d *dataset.Dataset) { d.Fields = nil },
+		"salts":   func(d *dataset.Dataset) { d.Salts = 1 },
+		"tags":    func(d *dataset.Dataset) { d.Tags = nil },
+		"a tag":   func(d *dataset.Dataset) { d.Tags = []string{"no tag"} },
+		"classes": func(d *dataset.Dataset) { d.Classes = nil },
+		"versions": func(d *dataset.Dataset) {
+			d.Classes = []dataset.Class{{Class: gc.Class{Name: "v", Policy: gc.MaxVersions(1)}}}
+		},
 	} {
-		d, err := described(good)
+		d, err := dataset.FromCatalog(good)
 		if err != nil {
 			t.Fatal(err)
 		}
 		spoil(d)
-		if _, err := described(d.entry()); err == nil {
+		if _, err := dataset.FromCatalog(d.ToCatalog()); err == nil {
 			t.Errorf("%s: a bad entry is taken", name)
 		}
 	}
 	bad := good
 	bad.Precision = "s"
-	if _, err := described(bad); err == nil {
+	if _, err := dataset.FromCatalog(bad); err == nil {
 		t.Error("precision: a bad entry is taken")
 	}
 }
@@ -75,12 +78,12 @@ func TestDescribedRefuses(t *testing.T) {
 // FuzzJournalRecord: whatever is on disk becomes a point within its tenant, whose record is the same bytes, or an error. Records
 // of the number 0 are as programs wrote them that knew no generations.
 func FuzzJournalRecord(f *testing.F) {
-	j := &journal{datasets: map[uint64]*dataset{}, plain: map[uint64]bool{0: true}}
+	j := &journal{datasets: map[uint64]*dataset.Dataset{}, plain: map[uint64]bool{0: true}}
 	acme := tenant.MustParse("acme")
 	for n, d := range describedSchemas(f) {
 		j.datasets[uint64(n)] = d
 		id := ""
-		if d.identity {
+		if d.Identity {
 			id = "e-1"
 		}
 		f.Add(appendRecord(nil, uint64(n), 300, acme.String(), NewEntity("a#b", "%").path, 1234567, id, []byte("payload")))

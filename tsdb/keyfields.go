@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -80,27 +81,15 @@ func (s *Schema[T]) Prefix(values ...any) (Prefix, error) { return prefixOf(s.sh
 // before it is stored. An entity that was stored by a program which knows no kinds may have parts that do not fit.
 func (s *Schema[T]) Scan(e Entity, into ...any) error { return scanEntity(s.shape(), e, into) }
 
-// parts returns the parts for values of the first key fields.
-func (d *dataset) parts(values []any) ([]string, error) {
-	parts := make([]string, len(values))
-	for i, v := range values {
-		var err error
-		if parts[i], err = d.kinds[i].Part(d.fields[i], v); err != nil {
-			return nil, err
-		}
-	}
-	return parts, nil
-}
-
 // entityOf returns the entity with one value for each key field.
-func entityOf(d *dataset, values []any) (Entity, error) {
+func entityOf(d *dataset.Dataset, values []any) (Entity, error) {
 	if d == nil {
 		return Entity{}, errNoSchema()
 	}
-	if err := d.one(len(values), "values"); err != nil {
+	if err := d.CheckCount(len(values), "values"); err != nil {
 		return Entity{}, err
 	}
-	parts, err := d.parts(values)
+	parts, err := d.Parts(values)
 	if err != nil {
 		return Entity{}, err
 	}
@@ -108,17 +97,17 @@ func entityOf(d *dataset, values []any) (Entity, error) {
 }
 
 // prefixOf returns the prefix with values for the first key fields.
-func prefixOf(d *dataset, values []any) (Prefix, error) {
+func prefixOf(d *dataset.Dataset, values []any) (Prefix, error) {
 	switch {
 	case d == nil:
 		return Prefix{}, errNoSchema()
 	case len(values) == 0:
 		return AllEntities(), nil
-	case len(values) >= len(d.fields):
+	case len(values) >= len(d.Fields):
 		return Prefix{}, invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%d values", len(values)),
-			fmt.Sprintf("fewer than the %d key fields (%s)", len(d.fields), strings.Join(d.fields, ", ")))
+			fmt.Sprintf("fewer than the %d key fields (%s)", len(d.Fields), strings.Join(d.Fields, ", ")))
 	}
-	parts, err := d.parts(values)
+	parts, err := d.Parts(values)
 	if err != nil {
 		return Prefix{}, err
 	}
@@ -126,44 +115,23 @@ func prefixOf(d *dataset, values []any) (Prefix, error) {
 }
 
 // scanEntity stores the values of an entity's key fields in what into points to.
-func scanEntity(d *dataset, e Entity, into []any) error {
+func scanEntity(d *dataset.Dataset, e Entity, into []any) error {
 	if d == nil {
 		return errNoSchema()
 	}
-	if err := d.one(len(into), "targets"); err != nil {
+	if err := d.CheckCount(len(into), "targets"); err != nil {
 		return err
 	}
 	parts := e.Parts()
-	if len(parts) != len(d.fields) {
-		return invalid.New(ErrInvalid, "entity", invalid.Quote(e.path), fmt.Sprintf("one of dataset %s, with a part for each key field (%s)", d.name, strings.Join(d.fields, ", ")))
+	if len(parts) != len(d.Fields) {
+		return invalid.New(ErrInvalid, "entity", invalid.Quote(e.path), fmt.Sprintf("one of dataset %s, with a part for each key field (%s)", d.Name, strings.Join(d.Fields, ", ")))
 	}
 	for i, part := range parts {
-		if err := d.kinds[i].Scan(d.fields[i], part, into[i]); err != nil {
+		if err := d.Kinds[i].Scan(d.Fields[i], part, into[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// one refuses a number of values that is not one for each key field.
-func (d *dataset) one(n int, what string) error {
-	if n != len(d.fields) {
-		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%d %s", n, what),
-			fmt.Sprintf("exactly %d, one for each key field (%s)", len(d.fields), strings.Join(d.fields, ", ")))
-	}
-	return nil
-}
-
 func errNoSchema() error { return invalid.New(ErrInvalid, "schema", "zero", "one from Define") }
-
-// entryKinds returns the kinds as the catalogue knows them.
-func (d *dataset) entryKinds() []string {
-	if !slices.ContainsFunc(d.kinds, func(k rowkey.FieldKind) bool { return k != rowkey.FieldKind{} }) {
-		return nil
-	}
-	out := make([]string, len(d.kinds))
-	for i, k := range d.kinds {
-		out[i] = k.String()
-	}
-	return out
-}

@@ -152,7 +152,7 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 	if r.recalls(o, n) {
 		return r.recalled(ctx, entities, o)
 	}
-	if r.schema.d.headsHold(n) {
+	if r.schema.d.HeadsHold(n) {
 		return r.newestOfHeads(ctx, entities, n, o)
 	}
 	out := make([]History[T], len(entities))

@@ -3,6 +3,7 @@ package tsdb
 import (
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
@@ -18,7 +19,7 @@ func (r *Repository[T]) limits() *limit.Limiter {
 }
 
 // ready returns a point that was checked against everything, its tenant's limits last, so that only what would be sent counts.
-func (r *Repository[T]) ready(d *dataset, p Point[T], now time.Time) (write, error) {
+func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (write, error) {
 	w, err := r.prepare(d, p, now)
 	if err != nil {
 		return write{}, err
@@ -31,7 +32,7 @@ func (r *Repository[T]) ready(d *dataset, p Point[T], now time.Time) (write, err
 
 // count counts a point that is about to be sent against its tenant's limits, or refuses it.
 func (r *Repository[T]) count(e Entity, w *write) error {
-	return r.limits().Write(r.tenant, r.schema.d.name, e.path, len(w.payload))
+	return r.limits().Write(r.tenant, r.schema.d.Name, e.path, len(w.payload))
 }
 
 // read lets a read begin; done ends it.
@@ -57,7 +58,7 @@ func (r *Repository[T]) readWide(o *readOptions) (done func(), err error) {
 // left open, up to now.
 func (r *Repository[T]) length(in Interval) time.Duration {
 	now := r.store.clock()
-	start, end := r.schema.d.precision.Time(r.schema.d.horizon(now).oldest()), now
+	start, end := r.schema.d.Precision.Time(r.schema.d.Visibility(now).Oldest()), now
 	if from, ok := in.Start(); ok && from.After(start) {
 		start = from
 	}

@@ -9,7 +9,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -23,13 +23,13 @@ type slotMarks struct {
 	now   func() time.Time
 	rows  []*markRow
 	byKey map[string]int32
-	last  [maxRollups]int32 // the row that was used last, by rollup; plus one
+	last  [dataset.MaxRollups]int32 // the row that was used last, by rollup; plus one
 }
 
 // markRow is a row of marks, of one entity in one rollup.
 type markRow struct {
 	now   func() time.Time
-	of    *rolled
+	of    *dataset.Rollup
 	key   string
 	point string // the key of a point of the entity
 	start int64
@@ -39,14 +39,14 @@ type markRow struct {
 }
 
 // add adds the marks of a point by the key of its row and the timestamp of its cell. It appends to dst which rows they are in.
-func (m *slotMarks) add(dst []int32, d *dataset, key string, cell bigtable.Timestamp) []int32 {
-	for i := range d.rollups {
-		u := &d.rollups[i]
-		if u.mark == "" {
+func (m *slotMarks) add(dst []int32, d *dataset.Dataset, key string, cell bigtable.Timestamp) []int32 {
+	for i := range d.Rollups {
+		u := &d.Rollups[i]
+		if u.Mark == "" {
 			continue
 		}
 		start, slot := u.Slot(int64(cell) / 1000)
-		n := m.row(i, u, key, start, d.identity)
+		n := m.row(i, u, key, start, d.Identity)
 		if n < 0 {
 			continue
 		}
@@ -62,14 +62,14 @@ func (m *slotMarks) add(dst []int32, d *dataset, key string, cell bigtable.Times
 
 // row returns the index of the row of marks that starts at a time, for the entity of a point. Points mostly come in the order
 // of their rows, so that it is the one before.
-func (m *slotMarks) row(rollup int, u *rolled, point string, start int64, identity bool) int32 {
+func (m *slotMarks) row(rollup int, u *dataset.Rollup, point string, start int64, identity bool) int32 {
 	if n := m.last[rollup] - 1; n >= 0 {
 		if r := m.rows[n]; r.start == start && rowkey.SameEntity(r.point, point, identity) {
 			return n
 		}
 	}
 	var buf [256]byte
-	key, ok := rowkey.AppendBeside(buf[:0], point, u.mark, start, identity)
+	key, ok := rowkey.AppendBeside(buf[:0], point, u.Mark, start, identity)
 	if !ok {
 		return -1
 	}
@@ -103,7 +103,7 @@ func (r *markRow) Mutation() *bigtable.Mutation {
 	m := bigtable.NewMutation()
 	for _, slot := range r.slots {
 		at := bigtable.Timestamp(r.of.MarkStamp(r.start, int64(slot), now) * 1000)
-		m.Set(inside.MarkFamily, strconv.Itoa(int(slot)), at, nil)
+		m.Set(dataset.MarkFamily, strconv.Itoa(int(slot)), at, nil)
 	}
 	return m
 }

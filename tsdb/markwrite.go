@@ -66,8 +66,8 @@ type removal struct {
 // remove deletes one point and marks it, in one request. Repeating it puts right what failed.
 func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
 	d := &r.schema.d
-	if d.marked == 0 {
-		return r.rows.Apply(ctx, p.key, r.deletion(d.classes))
+	if d.Marked == 0 {
+		return r.rows.Apply(ctx, p.key, r.deletion(d.Classes))
 	}
 	m := slotMarks{now: r.store.clock}
 	m.add(nil, d, p.key, p.cell)
@@ -81,7 +81,7 @@ func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
 
 // removing returns the deletion of a point's row as an entry of a bulk request.
 func (r *Repository[T]) removing(p removal) bt.Entry {
-	classes := r.schema.d.classes
+	classes := r.schema.d.Classes
 	return bt.Entry{Key: p.key, Mutation: r.deletion(classes), Mutations: len(classes)}
 }
 
@@ -93,7 +93,7 @@ func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.O
 	m := slotMarks{now: r.store.clock}
 	of := make([]span32, len(points))
 	var rows []int32
-	if d.marked > 0 {
+	if d.Marked > 0 {
 		for i, p := range points {
 			from := int32(len(rows))
 			rows = m.add(rows, d, p.key, p.cell)

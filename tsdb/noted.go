@@ -22,24 +22,24 @@ func (s *Store) noted() noted {
 
 // begin is told of a write that is about to be sent.
 func (n noted) begin(w *write) {
-	if n.cache == nil || w.d.identity { // of which it keeps no points
+	if n.cache == nil || w.d.Identity { // of which it keeps no points
 		return
 	}
-	if id, _, ok := rowkey.PointID(w.key, w.d.salts, false); ok {
+	if id, _, ok := rowkey.PointID(w.key, w.d.Salts, false); ok {
 		n.cache.Begin(n.mark, id)
 	}
 }
 
 // end is told how a write ended, or one attempt at it.
 func (n noted) end(w *write, state bt.State) {
-	if n.cache == nil || w.d.identity { // of which it keeps no points
+	if n.cache == nil || w.d.Identity { // of which it keeps no points
 		return
 	}
-	id, units, ok := rowkey.PointID(w.key, w.d.salts, false)
+	id, units, ok := rowkey.PointID(w.key, w.d.Salts, false)
 	switch {
 	case !ok:
 	case w.conditional(): // what is there may be another's
-		n.cache.Changed(id, w.d.layout, units)
+		n.cache.Changed(id, w.d.Layout, units)
 	default:
 		n.endAs(w, id, units, state)
 	}
@@ -47,14 +47,14 @@ func (n noted) end(w *write, state bt.State) {
 
 // inserted is told how a write that PutIfAbsent made ended.
 func (n noted) inserted(w *write, found bt.Inserted, state bt.State) {
-	if n.cache == nil || w.d.identity { // of which it keeps no points
+	if n.cache == nil || w.d.Identity { // of which it keeps no points
 		return
 	}
-	id, units, ok := rowkey.PointID(w.key, w.d.salts, false)
+	id, units, ok := rowkey.PointID(w.key, w.d.Salts, false)
 	switch {
 	case !ok:
 	case state == bt.Stored && found != bt.Fresh:
-		n.cache.Changed(id, w.d.layout, units)
+		n.cache.Changed(id, w.d.Layout, units)
 	default:
 		n.endAs(w, id, units, state)
 	}
@@ -64,9 +64,9 @@ func (n noted) endAs(w *write, id rowkey.ID, units int64, state bt.State) {
 	switch state {
 	case bt.Rejected:
 	case bt.Stored:
-		n.cache.Stored(n.mark, id, lastvalue.Written{Layout: w.d.layout, Units: units, Cell: w.cell, Column: w.d.written, Payload: w.payload})
+		n.cache.Stored(n.mark, id, lastvalue.Written{Layout: w.d.Layout, Units: units, Cell: w.cell, Column: w.d.FirstColumn, Payload: w.payload})
 	default:
-		n.cache.Changed(id, w.d.layout, units)
+		n.cache.Changed(id, w.d.Layout, units)
 	}
 }
 

@@ -95,7 +95,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 	}
 	page = Page[T]{Points: points}
 	if more {
-		last, err := r.schema.d.precision.Units(points[len(points)-1].Time)
+		last, err := r.schema.d.Precision.Units(points[len(points)-1].Time)
 		if err != nil {
 			return Page[T]{}, err
 		}
@@ -126,7 +126,7 @@ func (r *Repository[T]) admitPage(ctx context.Context, q Query, size int) error 
 
 // resume cuts off of s what comes up to the place of a cursor.
 func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
-	if r.schema.d.identity {
+	if r.schema.d.Identity {
 		at, id, err := r.store.cursors.ReadEvent(scope, text)
 		if err == nil {
 			s.after = r.WithID(id).key(s.entity, at) // others of that time may come behind it

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -45,7 +46,7 @@ func (r *Repository[T]) PageUnder(ctx context.Context, p Prefix, size int, curso
 	}()
 	var points []Point[T]
 	var bad PointErrors
-	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Newest, opts, func(h hit) {
+	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Newest, opts, func(h dataset.Hit) {
 		point, err := r.decode(h)
 		points = append(points, point)
 		if err != nil {
@@ -71,8 +72,8 @@ func (r *Repository[T]) PageEntities(ctx context.Context, p Prefix, size int, cu
 		op.End(err)
 	}()
 	var entities []Entity
-	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Entities, opts, func(h hit) {
-		entities = append(entities, Entity{path: h.path})
+	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Entities, opts, func(h dataset.Hit) {
+		entities = append(entities, Entity{path: h.Path})
 	})
 	if err != nil {
 		return EntityPage{}, err
@@ -81,7 +82,7 @@ func (r *Repository[T]) PageEntities(ctx context.Context, p Prefix, size int, cu
 }
 
 // pageUnder calls visit with the newest points of one page, and returns the cursor of the next one, or "".
-func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text string, kind cursor.Kind, opts []ReadOption, visit func(hit)) (next string, err error) {
+func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text string, kind cursor.Kind, opts []ReadOption, visit func(dataset.Hit)) (next string, err error) {
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return "", err
 	}
@@ -89,7 +90,7 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 		return "", invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
 	}
 	scope := cursor.Scope{
-		Kind: kind, Tenant: r.tenant.String(), Dataset: r.schema.d.name, Precision: byte(r.schema.d.precision), Path: p.path,
+		Kind: kind, Tenant: r.tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,
 	}
 	after := ""
 	if text != "" {
@@ -102,13 +103,13 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 		if err != nil {
 			return "", err
 		}
-		bytes += len(h.payload)
+		bytes += len(h.Payload)
 		if found == size || found > 0 && bytes > maxPageBytes {
 			return r.store.cursors.Write(scope, []byte(last)), nil
 		}
 		visit(h)
 		found++
-		last = h.path
+		last = h.Path
 	}
 	return "", nil
 }

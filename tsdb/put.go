@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -106,7 +107,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 	defer func() { endWrites(op, err) }()
 	outcomes = make([]Outcome, len(points))
 	err = r.admit(ctx)
-	var d *dataset
+	var d *dataset.Dataset
 	if err == nil {
 		d, err = r.writing(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -19,24 +20,24 @@ type raw struct {
 	store  *Store
 	tenant tenant.ID
 	entry  catalog.Dataset
-	d      *dataset
+	d      *dataset.Dataset
 	points rowkey.Space
 	heads  rowkey.Space
 	mu     sync.Mutex
-	as     map[[2]string]*dataset // the dataset that writes a class and a tag
+	as     map[[2]string]*dataset.Dataset // the dataset that writes a class and a tag
 }
 
 func (s *Store) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) (inside.Points, error) {
-	d, err := described(e)
+	d, err := dataset.FromCatalog(e)
 	if err != nil {
 		return nil, err
 	}
-	space, err := d.space(id)
+	space, err := d.Space(id)
 	if err != nil {
 		return nil, err
 	}
-	space = d.beside(space)
-	r := &raw{store: s, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset{}}
+	space = d.BesideRollups(space)
+	r := &raw{store: s, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset.Dataset{}}
 	return r, r.admit(ctx)
 }
 
@@ -84,10 +85,10 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if err := r.points.CheckPath(p.Path); err != nil {
 		return write{}, err
 	}
-	if p.Units < 0 || p.Units > r.d.precision.Max() {
-		return write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.precision.Max(), r.d.precision))
+	if p.Units < 0 || p.Units > r.d.Precision.Max() {
+		return write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.Precision.Max(), r.d.Precision))
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.d.name, p.Path); err != nil {
+	if err := r.store.erased.admitEntity(r.tenant, r.d.Name, p.Path); err != nil {
 		return write{}, err
 	}
 	if err := r.points.CheckID(p.ID); err != nil {
@@ -97,10 +98,10 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if err != nil {
 		return write{}, err
 	}
-	if _, err := d.arrival(d.precision.Time(p.Units), r.store.clock()); err != nil {
+	if _, err := d.CheckArrival(d.Precision.Time(p.Units), r.store.clock()); err != nil {
 		return write{}, err
 	}
-	if limit := d.maxPayload(); len(p.Payload) > limit {
+	if limit := d.MaxPayload(); len(p.Payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(p.Payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
 	w := newWrite(d, r.points, r.heads, p.Path, p.Units, p.ID, p.Payload)
@@ -112,7 +113,7 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 
 // writer returns the dataset whose writes go to that class and tag: the same one, with another order of both. Points of
 // a merging dataset in a tag that cannot be merged are written where there is none.
-func (r *raw) writer(class, tag string) (*dataset, error) {
+func (r *raw) writer(class, tag string) (*dataset.Dataset, error) {
 	key := [2]string{class, tag}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +137,7 @@ func (r *raw) writer(class, tag string) (*dataset, error) {
 		e.Classes[i].Choice = false // the class is chosen
 	}
 	e.Tags = append([]string{tag}, slices.Delete(slices.Clone(e.Tags), t, t+1)...)
-	d, err := described(e)
+	d, err := dataset.FromCatalog(e)
 	if err == nil {
 		r.as[key] = d
 	}
@@ -147,7 +148,7 @@ func (r *raw) writer(class, tag string) (*dataset, error) {
 func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) error {
 	datasets := make([]Dataset, len(entries))
 	for i, e := range entries {
-		d, err := described(e)
+		d, err := dataset.FromCatalog(e)
 		if err != nil {
 			return err
 		}
@@ -157,11 +158,14 @@ func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) 
 }
 
 // shaped is a dataset without a schema.
-type shaped struct{ d *dataset }
+type shaped struct{ d *dataset.Dataset }
 
-func (s shaped) Name() string    { return s.d.name }
-func (s shaped) shape() *dataset { return s.d }
+func (s shaped) Name() string { return s.d.Name }
+
+func (s shaped) shape() *dataset.Dataset { return s.d }
 
 func (s shaped) Entity(values ...any) (Entity, error) { return entityOf(s.d, values) }
+
 func (s shaped) Prefix(values ...any) (Prefix, error) { return prefixOf(s.d, values) }
-func (s shaped) Scan(e Entity, into ...any) error     { return scanEntity(s.d, e, into) }
+
+func (s shaped) Scan(e Entity, into ...any) error { return scanEntity(s.d, e, into) }

@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -55,7 +56,7 @@ type rawRead struct {
 	visit     func(inside.Point) error
 
 	// Of one request:
-	h       horizon
+	h       dataset.Visibility
 	rng     rowkey.Range // that was asked for
 	rows    int
 	last    string       // row key
@@ -70,14 +71,14 @@ type rawRead struct {
 func (r *rawRead) ranges() []rowkey.Range {
 	s := r.selection
 	space := r.points
-	if r.d.head.Only {
+	if r.d.Head.Only {
 		space = r.heads
 	}
 	var all []rowkey.Range
 	switch {
 	case s.Entity == "":
 		all = space.Under("")
-	case r.d.head.Only:
+	case r.d.Head.Only:
 		start := string(space.AppendEntity(nil, s.Entity))
 		all = []rowkey.Range{{Start: start, Limit: start + "\x00"}}
 	default:
@@ -87,7 +88,7 @@ func (r *rawRead) ranges() []rowkey.Range {
 		return all
 	}
 	from := rowkey.Range{Start: string(space.AppendEvent(nil, s.After.Path, s.After.Units, s.After.ID)) + "\x00"}
-	if r.d.head.Only {
+	if r.d.Head.Only {
 		from.Start = string(space.AppendEntity(nil, s.After.Path)) // its row may hold more
 	}
 	rest := all[:0]
@@ -102,18 +103,18 @@ func (r *rawRead) ranges() []rowkey.Range {
 
 // request reads some rows of a range, and returns what is left of it.
 func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, error) {
-	r.h = r.d.horizon(r.store.clock())
+	r.h = r.d.Visibility(r.store.clock())
 	r.rng, r.rows, r.last, r.skip, r.err, r.path, r.outside = rng, 0, "", false, nil, "", 0
-	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: r.h.filter(), Limit: rawRows, Long: true}
+	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: r.h.Filter(), Limit: rawRows, Long: true}
 	row := r.pointRow
-	if r.d.head.Only {
-		read.Filter, read.Limit, row = r.h.headFilter(r.d.head.Points), rawHeads, r.headRow
+	if r.d.Head.Only {
+		read.Filter, read.Limit, row = r.h.HeadFilter(r.d.Head.Points), rawHeads, r.headRow
 	}
 	err := r.store.rows(r.tenant).Read(ctx, read, func(found bigtable.Row) bool {
 		r.rows++
 		r.last = found.Key()
 		if r.last < r.rng.Start || r.last >= r.rng.Limit {
-			r.err = fmt.Errorf("%w: dataset %s", ErrForeignRow, r.d.name)
+			r.err = fmt.Errorf("%w: dataset %s", ErrForeignRow, r.d.Name)
 			return false
 		}
 		return row(found)
@@ -142,14 +143,14 @@ func (r *rawRead) pointRow(row bigtable.Row) bool {
 		return r.pass(path, units)
 	}
 	r.outside = 0
-	item, tag, err := r.h.payload(row, bigtable.Timestamp(r.d.precision.CellMicros(units)))
+	item, tag, err := r.h.Payload(row, bigtable.Timestamp(r.d.Precision.CellMicros(units)))
 	if item == nil {
 		return true
 	}
 	p := inside.Point{Path: path, Units: units, ID: id, Unread: err}
 	if err == nil {
 		p.Class, _, _ = strings.Cut(item.Column, ":")
-		p.Tag, p.Payload = r.d.tags[tag], item.Value
+		p.Tag, p.Payload = r.d.Tags[tag], item.Value
 	}
 	r.err = r.visit(p)
 	return r.err == nil
@@ -178,13 +179,13 @@ func (r *rawRead) headRow(row bigtable.Row) bool {
 		return true
 	}
 	s := r.selection
-	for _, v := range r.h.versions(nil, row, r.d.head.Points) {
-		if v.units < s.Oldest || v.units > s.Newest || s.After != nil && path == s.After.Path && v.units >= s.After.Units {
+	for _, v := range r.h.Versions(nil, row, r.d.Head.Points) {
+		if v.Units < s.Oldest || v.Units > s.Newest || s.After != nil && path == s.After.Path && v.Units >= s.After.Units {
 			continue
 		}
-		p := inside.Point{Path: path, Units: v.units, Unread: v.err}
-		if v.err == nil {
-			p.Class, p.Tag, p.Payload = r.d.classes[v.rank/len(r.d.tags)].Name, r.d.tags[v.tag], v.item.Value
+		p := inside.Point{Path: path, Units: v.Units, Unread: v.Err}
+		if v.Err == nil {
+			p.Class, p.Tag, p.Payload = r.d.Classes[v.Rank/len(r.d.Tags)].Name, r.d.Tags[v.Tag], v.Item.Value
 		}
 		if r.err = r.visit(p); r.err != nil {
 			return false

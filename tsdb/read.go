@@ -23,7 +23,7 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 	if err := r.space.CheckID(r.id); err != nil {
 		return Point[T]{}, err
 	}
-	units, err := r.schema.d.precision.Units(t)
+	units, err := r.schema.d.Precision.Units(t)
 	if err != nil {
 		return Point[T]{}, err
 	}
@@ -53,7 +53,7 @@ func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption
 	if len(opts) > 0 {
 		return r.latest(ctx, e, opts)
 	}
-	return r.newest(ctx, e, 0, r.schema.d.precision.Max())
+	return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
 }
 
 // latest is Latest with options.
@@ -73,11 +73,11 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 		return c.load(ctx, e)
 	}
 	if !o.hedge.on() {
-		return r.newest(ctx, e, 0, r.schema.d.precision.Max())
+		return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
 	}
 	r.store.hedges.earn(1, o.hedge.MaxRatio)
 	return once(ctx, r.store, o.hedge, func(ctx context.Context) (Point[T], error) {
-		return r.newest(ctx, e, 0, r.schema.d.precision.Max())
+		return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
 	})
 }
 
@@ -89,7 +89,7 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (p Poin
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
-	newest, ok := r.schema.d.precision.AtOrBefore(t)
+	newest, ok := r.schema.d.Precision.AtOrBefore(t)
 	if !ok {
 		return Point[T]{}, ErrNotFound
 	}
@@ -134,7 +134,7 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []
 // latestN returns the n newest visible points of an entity, and which of them do not decode.
 func (r *Repository[T]) latestN(ctx context.Context, e Entity, n int) (points []Point[T], bad PointErrors, err error) {
 	points = make([]Point[T], 0, min(n, 64))
-	err = r.scan(ctx, span{entity: e, newest: r.schema.d.precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
+	err = r.scan(ctx, span{entity: e, newest: r.schema.d.Precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
 		points = append(points, p)
 		if err != nil {
 			bad = append(bad, err)
@@ -174,7 +174,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 			yield(Point[T]{}, err)
 			return
 		}
-		oldest, newest, ok := in.units(r.schema.d.precision)
+		oldest, newest, ok := in.units(r.schema.d.Precision)
 		if !ok || o.limited && o.limit == 0 {
 			return
 		}

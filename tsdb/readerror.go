@@ -1,6 +1,8 @@
 package tsdb
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // ReadError is the error of a call that reads many entities of which some could not be read, or hold a point that does not
 // decode. The answers of the others are as good as without it.

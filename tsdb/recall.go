@@ -8,20 +8,21 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
 // recall is one call that takes answers from the store's cache.
 type recall[T any] struct {
 	repo    *Repository[T]
-	horizon horizon
+	horizon dataset.Visibility
 	since   time.Time
 	hedge   Hedge
 }
 
 // recalls reports whether the options let the cache answer for the n newest points of an entity.
 func (r *Repository[T]) recalls(o readOptions, n int) bool {
-	return o.stale > 0 && n == 1 && r.store.cache != nil && !r.schema.d.identity
+	return o.stale > 0 && n == 1 && r.store.cache != nil && !r.schema.d.Identity
 }
 
 func (r *Repository[T]) recall(o readOptions) recall[T] {
@@ -31,8 +32,8 @@ func (r *Repository[T]) recall(o readOptions) recall[T] {
 // known returns the newest point of an entity, which has been checked, where the cache knows it.
 func (c *recall[T]) known(e Entity) (p Point[T], err error, ok bool) {
 	r := c.repo
-	n := r.store.cache.Find(r.space.ID(e.path), r.schema.d.layout, c.since)
-	if n == nil || !c.horizon.shows(n) {
+	n := r.store.cache.Find(r.space.ID(e.path), r.schema.d.Layout, c.since)
+	if n == nil || !c.horizon.Shows(n) {
 		return Point[T]{}, nil, false
 	}
 	r.store.cache.Hit()
@@ -46,8 +47,8 @@ func (c recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 	ctx, cancel := r.rows.Bound(ctx, false)
 	defer cancel()
 	read := func(ctx context.Context) (*lastvalue.Newest, error) { return r.readNewest(ctx, e, c.hedge) }
-	n, err := r.store.cache.Load(ctx, r.space.ID(e.path), r.schema.d.layout, c.since, c.horizon.shows, read)
-	if err == nil && !c.horizon.shows(n) {
+	n, err := r.store.cache.Load(ctx, r.space.ID(e.path), r.schema.d.Layout, c.since, c.horizon.Shows, read)
+	if err == nil && !c.horizon.Shows(n) {
 		// It expired between the start of another's read and this call; an older one may be visible in another class.
 		n, err = read(ctx)
 	}
@@ -104,11 +105,11 @@ func (r *Repository[T]) readNewest(ctx context.Context, e Entity, hedge Hedge) (
 	}
 	return once(ctx, r.store, hedge, func(ctx context.Context) (*lastvalue.Newest, error) {
 		d := &r.schema.d
-		n := &lastvalue.Newest{Layout: d.layout}
+		n := &lastvalue.Newest{Layout: d.Layout}
 		var unknown error
-		err := r.scan(ctx, span{entity: e, newest: d.precision.Max(), limit: 1, stored: func(units int64, item *bigtable.ReadItem, column int, err error) {
+		err := r.scan(ctx, span{entity: e, newest: d.Precision.Max(), limit: 1, stored: func(units int64, item *bigtable.ReadItem, column int, err error) {
 			if unknown = err; err != nil {
-				unknown = &PointError{Entity: e, Time: d.precision.Time(units), Err: err}
+				unknown = &PointError{Entity: e, Time: d.Precision.Time(units), Err: err}
 				return
 			}
 			n.Found, n.Units, n.Cell, n.Column, n.Payload = true, units, item.Timestamp, column, item.Value
@@ -123,21 +124,6 @@ func (r *Repository[T]) readNewest(ctx context.Context, e Entity, hedge Hedge) (
 	})
 }
 
-// columnOf returns the index of a payload's column, which is one of the dataset's.
-func (d *dataset) columnOf(name string) int {
-	for i := range d.columns {
-		if d.columns[i].name == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// shows reports whether what was the newest point when it was read is visible: whether it would be read again.
-func (h horizon) shows(n *lastvalue.Newest) bool {
-	return !n.Found || n.Units >= h.oldest() && n.Cell >= h.cutoff(n.Column/len(h.d.tags))
-}
-
 // newestPoint makes a point of what the cache knows. Its value is the caller's own: one that holds no references is kept
 // beside the payload and copied, any other is decoded for each caller.
 func (r *Repository[T]) newestPoint(e Entity, n *lastvalue.Newest) (Point[T], error) {
@@ -147,10 +133,10 @@ func (r *Repository[T]) newestPoint(e Entity, n *lastvalue.Newest) (Point[T], er
 	s := r.schema
 	if s.plain {
 		if v, ok := n.Value(s); ok {
-			return Point[T]{Entity: e, Time: s.d.precision.Time(n.Units), Value: v.(T)}, nil
+			return Point[T]{Entity: e, Time: s.d.Precision.Time(n.Units), Value: v.(T)}, nil
 		}
 	}
-	p, bad := r.decode(hit{path: e.path, units: n.Units, payload: n.Payload, tag: s.d.columns[n.Column].tag})
+	p, bad := r.decode(dataset.Hit{Path: e.path, Units: n.Units, Payload: n.Payload, Tag: s.d.Columns[n.Column].Tag})
 	if bad != nil {
 		return p, bad
 	}

@@ -2,11 +2,10 @@ package tsdb
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -64,7 +63,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.store.erased.admit(ctx, r.tenant); err != nil {
 		return err
 	}
-	return r.store.erased.admitDataset(r.schema.d.name)
+	return r.store.erased.admitDataset(r.schema.d.Name)
 }
 
 // allowed is admit for a call whose tenant may be erased.
@@ -93,11 +92,11 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 }
 
 // horizon returns what is visible now.
-func (r *Repository[T]) horizon() horizon {
+func (r *Repository[T]) horizon() dataset.Visibility {
 	if r.unlimited {
-		return r.schema.d.horizon(r.store.time.Earliest()) // what is computed must not lack what only looks expired
+		return r.schema.d.Visibility(r.store.time.Earliest()) // what is computed must not lack what only looks expired
 	}
-	return r.schema.d.horizon(r.store.clock())
+	return r.schema.d.Visibility(r.store.clock())
 }
 
 // WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryEnqueue
@@ -118,28 +117,3 @@ func (r *Repository[T]) key(e Entity, units int64) string {
 	var buf [256]byte
 	return string(r.space.AppendEvent(buf[:0], e.path, units, r.id))
 }
-
-// arrival checks the time of a point that is about to be written, and returns it in units of the schema's precision.
-func (d *dataset) arrival(t, now time.Time) (int64, error) {
-	units, err := d.precision.Units(t)
-	if err != nil {
-		return 0, err
-	}
-	if c := &d.classes[0]; c.bounded && d.precision.CellMicros(units) < int64(c.cutoff(now)) {
-		return 0, invalid.New(ErrExpired, "time", stamp(t), fmt.Sprintf("what the retention class %s keeps", c.Class))
-	}
-	return units, d.timely(t, now)
-}
-
-// timely checks a time against the limits of lateness and earliness.
-func (d *dataset) timely(t, now time.Time) error {
-	if d.maxLate > 0 && t.Before(now.Add(-d.maxLate)) {
-		return invalid.New(ErrLate, "time", stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.maxLate))
-	}
-	if d.maxEarly > 0 && t.After(now.Add(d.maxEarly)) {
-		return invalid.New(ErrTooFarAhead, "time", stamp(t), fmt.Sprintf("at most %v ahead, the schema's MaxFuture", d.maxEarly))
-	}
-	return nil
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

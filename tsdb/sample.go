@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -77,13 +78,13 @@ func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts Samp
 }
 
 // stored returns a dataset of the catalogue and the others.
-func (s *Store) stored(ctx context.Context, name string) (found *dataset, beside []Dataset, err error) {
+func (s *Store) stored(ctx context.Context, name string) (found *dataset.Dataset, beside []Dataset, err error) {
 	all, err := catalog.All(ctx, s.whole)
 	if err != nil {
 		return nil, nil, fmt.Errorf("tsdb: read the catalogue: %w", s.explain(err))
 	}
 	for _, e := range all {
-		d, err := described(e)
+		d, err := dataset.FromCatalog(e)
 		switch {
 		case e.Name == name && err != nil:
 			return nil, nil, err
@@ -100,9 +101,9 @@ func (s *Store) stored(ctx context.Context, name string) (found *dataset, beside
 }
 
 // sizes returns a schema of the dataset whose values are the lengths of payloads. It is for reading.
-func sizes(d *dataset) *Schema[int] {
+func sizes(d *dataset.Dataset) *Schema[int] {
 	s := &Schema[int]{d: *d, plain: true}
-	for range d.tags {
+	for range d.Tags {
 		s.decoders = append(s.decoders, func(payload []byte) (int, error) { return len(payload), nil })
 	}
 	return s

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -33,11 +34,11 @@ type span struct {
 // a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
 // among the points are passed over, and made up for where they used up the limit.
 func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
-	if r.schema.d.head.Only {
+	if r.schema.d.Head.Only {
 		return r.scanHead(ctx, s, visit)
 	}
 	h := r.horizon()
-	oldest := max(s.oldest, h.oldest())
+	oldest := max(s.oldest, h.Oldest())
 	if oldest > s.newest {
 		return ctxerr.Of(ctx)
 	}
@@ -55,9 +56,9 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 	ctx, cancel := r.rows.Bound(ctx, s.long)
 	defer cancel()
 	sc := scanner[T]{repo: r, rng: rng, horizon: h, entity: s.entity, prefix: prefix, limit: s.limit, visit: visit, room: s.room, raw: s.raw, stored: s.stored}
-	filter := h.filter()
+	filter := h.Filter()
 	if s.class != nil {
-		filter = h.classFilter(*s.class)
+		filter = h.ClassFilter(*s.class)
 	}
 	read := bt.Scan{Filter: filter, Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
 	for !rng.Empty() {
@@ -87,7 +88,7 @@ const makeUp = 100
 // scanner turns the rows of one entity into points.
 type scanner[T any] struct {
 	repo    *Repository[T]
-	horizon horizon
+	horizon dataset.Visibility
 	entity  Entity
 	rng     rowkey.Range // that was asked for
 	prefix  string       // of the row keys of the entity's points
@@ -110,15 +111,15 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 	sc.last = row.Key()
 	sc.rows++
 	if sc.last < sc.rng.Start || sc.last >= sc.rng.Limit {
-		sc.foreign = fmt.Errorf("%w: dataset %s", ErrForeignRow, sc.repo.schema.d.name)
+		sc.foreign = fmt.Errorf("%w: dataset %s", ErrForeignRow, sc.repo.schema.d.Name)
 		return false
 	}
 	units, id, ok := sc.repo.space.PointTime(sc.last, sc.prefix)
 	if !ok {
 		return true
 	}
-	precision := sc.repo.schema.d.precision
-	item, tag, err := sc.horizon.payload(row, bigtable.Timestamp(precision.CellMicros(units)))
+	precision := sc.repo.schema.d.Precision
+	item, tag, err := sc.horizon.Payload(row, bigtable.Timestamp(precision.CellMicros(units)))
 	if item == nil {
 		return true
 	}
@@ -132,7 +133,7 @@ func (sc *scanner[T]) row(row bigtable.Row) bool {
 		return !(sc.makeUp && sc.points == sc.limit)
 	}
 	if sc.stored != nil {
-		sc.stored(units, item, sc.repo.schema.d.columnOf(item.Column), err)
+		sc.stored(units, item, sc.repo.schema.d.ColumnOf(item.Column), err)
 		return !(sc.makeUp && sc.points == sc.limit)
 	}
 	p := Point[T]{Entity: sc.entity, Time: precision.Time(units), ID: id}

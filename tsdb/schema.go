@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -118,7 +119,7 @@ type SchemaOptions struct {
 // Schema is one kind of measurement: a dataset's name and shape, and how its values of type T are stored. It belongs to no
 // store and no tenant; For binds it to both. A Schema is immutable and safe for concurrent use.
 type Schema[T any] struct {
-	d dataset
+	d        dataset.Dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
 	plain    bool                      // a copy of a value shares nothing with it that can be changed
@@ -135,46 +136,7 @@ type Dataset interface {
 	Prefix(values ...any) (Prefix, error)
 	Scan(e Entity, into ...any) error
 
-	shape() *dataset
-}
-
-// dataset is what a schema says apart from its type.
-type dataset struct {
-	name      string
-	fields    []string
-	kinds     []rowkey.FieldKind  // of the fields
-	tags      []string            // the one that is written first
-	classes   []class             // the one that is written first
-	columns   []column            // in the order in which a payload is looked for
-	choices   map[string]*dataset // by class, the dataset that writes in it, of those that tenants can be put in; nil for none
-	written   int                 // what the first column's index is in the dataset of the default class
-	layout    string              // equal for those who read and write points the same way
-	precision rowkey.Precision
-	identity  bool
-	salts     int
-	firstWins bool
-	merge     bool
-	fixed     string
-	maxLate   time.Duration
-	maxEarly  time.Duration
-	keyCheck  func(field, part string) error // nil for none
-
-	head        heads
-	headClasses []class  // the families of heads, by class
-	headColumns []column // as columns, in head rows
-
-	rollups []rolled
-	marked  int // of the rollups, those that each write marks
-}
-
-// class is a retention class reduced to what a point needs.
-type class struct {
-	gc.Class
-	age     time.Duration
-	bounded bool
-	choice  bool // tenants can be put in it
-	// rollupAge is how long rollups of tenants in it are kept at most; 0 for their own age.
-	rollupAge time.Duration
+	shape() *dataset.Dataset
 }
 
 // Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of
@@ -210,34 +172,34 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if opts.MaxFuture < 0 {
 		return nil, invalid.New(ErrInvalid, "MaxFuture", opts.MaxFuture.String(), "0 for none, or more")
 	}
-	classes, err := reduce(opts.classes())
+	classes, err := dataset.NewClasses(opts.classes())
 	if err != nil {
 		return nil, err
 	}
 	for i := range opts.Classes {
-		classes[1+i].choice = true
+		classes[1+i].Choice = true
 	}
-	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), d: dataset{
-		name:      name,
-		fields:    key.names,
-		kinds:     key.kinds,
-		classes:   classes,
-		precision: rowkey.Precision(opts.Precision),
-		identity:  opts.Identity,
-		salts:     opts.Salts,
-		firstWins: opts.FirstWins,
-		merge:     opts.Merge,
-		fixed:     opts.Immutable,
-		head:      heads(opts.Head),
-		maxLate:   opts.MaxLate,
-		maxEarly:  opts.MaxFuture,
-		keyCheck:  opts.CheckKeys,
+	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), d: dataset.Dataset{
+		Name:      name,
+		Fields:    key.names,
+		Kinds:     key.kinds,
+		Classes:   classes,
+		Precision: rowkey.Precision(opts.Precision),
+		Identity:  opts.Identity,
+		Salts:     opts.Salts,
+		FirstWins: opts.FirstWins,
+		Merge:     opts.Merge,
+		Immutable: opts.Immutable,
+		Head:      dataset.Head(opts.Head),
+		MaxLate:   opts.MaxLate,
+		MaxFuture: opts.MaxFuture,
+		KeyCheck:  opts.CheckKeys,
 	}}
 	for _, r := range codec.Readers(c) {
-		s.d.tags = append(s.d.tags, r.Tag)
+		s.d.Tags = append(s.d.Tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	if err := s.d.complete(); err != nil {
+	if err := s.d.Complete(); err != nil {
 		return nil, err
 	}
 	rollups, err := describedRollups(opts.Rollups)
@@ -245,43 +207,21 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		return nil, err
 	}
 	s.listed = slices.Clone(opts.Rollups)
-	if err := s.d.withRollups(rollups); err != nil {
+	if err := s.d.WithRollups(rollups); err != nil {
 		return nil, err
 	}
-	if err := s.d.withRollupAges(opts.RollupAges); err != nil {
+	if err := s.d.WithRollupAges(opts.RollupAges); err != nil {
 		return nil, err
 	}
 	if err := checkSources(&s.d, s.listed); err != nil {
 		return nil, err
 	}
-	if err := s.d.checkFamilies(); err != nil {
+	if err := s.d.CheckFamilies(); err != nil {
 		return nil, err
 	}
-	s.d.withChoices()
+	s.d.WithChoices()
 	return s, nil
 }
-
-// complete checks what lies between the dataset's members, and derives what follows from them.
-func (d *dataset) complete() error {
-	if err := d.checkMerge(); err != nil {
-		return err
-	}
-	if n := len(d.classes) * len(d.tags); n > maxColumns {
-		return invalid.New(ErrInvalid, "retention classes times codec tags", fmt.Sprintf("%d times %d", len(d.classes), len(d.tags)),
-			fmt.Sprintf("at most %d", maxColumns))
-	}
-	d.columns = columns(d.classes, d.tags)
-	d.layout = d.precision.TimeName(d.identity)
-	for i := range d.classes {
-		d.layout += fmt.Sprintf(" %s %q", d.classes[i].Name, d.classes[i].Policy)
-	}
-	d.layout += fmt.Sprintf(" %q", d.tags)
-	return d.withHead()
-}
-
-// maxColumns is how many places a payload may stand in. Each write clears all but one of them and each read filters by
-// the classes, so the mutations of a row and the filter stay far below what Bigtable takes.
-const maxColumns = 64
 
 // classes returns the classes in the order in which payloads are looked for.
 func (o SchemaOptions) classes() []gc.Class {
@@ -292,32 +232,12 @@ func (o SchemaOptions) classes() []gc.Class {
 	return slices.Concat([]gc.Class{written}, o.Classes, o.FormerClasses)
 }
 
-func reduce(classes []gc.Class) ([]class, error) {
-	out := make([]class, len(classes))
-	for i, c := range classes {
-		if err := c.Validate(); err != nil {
-			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(c.Name), err)
-		}
-		for _, other := range classes[:i] {
-			if c.Name == other.Name {
-				return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name), "each class once")
-			}
-		}
-		age, bounded, err := c.Policy.PointAge()
-		if err != nil {
-			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(c.Name), err)
-		}
-		out[i] = class{Class: c, age: age, bounded: bounded}
-	}
-	return out, nil
-}
-
 // Name returns the dataset's name.
 func (s *Schema[T]) Name() string {
 	if s == nil {
 		return ""
 	}
-	return s.d.name
+	return s.d.Name
 }
 
 // KeyFields returns the names of the key fields.
@@ -325,7 +245,7 @@ func (s *Schema[T]) KeyFields() []string {
 	if s == nil {
 		return nil
 	}
-	return slices.Clone(s.d.fields)
+	return slices.Clone(s.d.Fields)
 }
 
 // Retention returns the class that points are written in, those of tenants aside that are in another of SchemaOptions.Classes.
@@ -333,12 +253,12 @@ func (s *Schema[T]) Retention() gc.Class {
 	if s.shape() == nil {
 		return gc.Class{}
 	}
-	return s.d.classes[0].Class
+	return s.d.Classes[0].Class
 }
 
 // shape returns nil where s was not made by Define.
-func (s *Schema[T]) shape() *dataset {
-	if s == nil || s.d.name == "" {
+func (s *Schema[T]) shape() *dataset.Dataset {
+	if s == nil || s.d.Name == "" {
 		return nil
 	}
 	return &s.d
@@ -352,17 +272,11 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
 		return r
 	}
-	r.space, r.err = s.d.space(id)
-	r.space = s.d.beside(r.space)
+	r.space, r.err = s.d.Space(id)
+	r.space = s.d.BesideRollups(r.space)
 	r.heads = r.space.Heads()
 	r.rows = store.rows(id)
 	return r
-}
-
-// space returns a tenant's space of the dataset.
-func (d *dataset) space(id tenant.ID) (rowkey.Space, error) {
-	s, err := rowkey.NewSpace(id, d.name, d.fields, d.salts)
-	return s.WithKinds(d.kinds).WithIdentity(d.identity), err
 }
 
 // FromContext returns the repository of this schema for the tenant that ctx carries (tenant.NewContext). Its error is

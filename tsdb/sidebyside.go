@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -29,7 +30,7 @@ type fan struct {
 	ctx   context.Context
 	slots chan struct{} // requests under way
 	wg    sync.WaitGroup
-	yield func(hit) bool
+	yield func(dataset.Hit) bool
 
 	alphabet rowkey.Alphabet // of the entities that were found
 }
@@ -38,16 +39,16 @@ type fan struct {
 type lane struct {
 	scan  skipScan
 	ahead int
-	out   chan []hit  // closed at the end; err, and scan.rest where it is to be cut, are then set
-	front atomic.Bool // the consumer waits for this lane, and would rather have its rest cut
+	out   chan []dataset.Hit // closed at the end; err, and scan.rest where it is to be cut, are then set
+	front atomic.Bool        // the consumer waits for this lane, and would rather have its rest cut
 	err   error
 
-	hits []hit // of the consumer: received and not taken yet
+	hits []dataset.Hit // of the consumer: received and not taken yet
 }
 
 // start runs a lane that reads at most a page more than so many hits ahead.
 func (f *fan) start(scan skipScan, ahead int) *lane {
-	l := &lane{scan: scan, ahead: ahead, out: make(chan []hit, 1)}
+	l := &lane{scan: scan, ahead: ahead, out: make(chan []dataset.Hit, 1)}
 	f.wg.Go(func() {
 		defer close(l.out)
 		l.err = l.run(f)
@@ -57,7 +58,7 @@ func (f *fan) start(scan skipScan, ahead int) *lane {
 
 // run scans to the end, or until the lane has been in front for long.
 func (l *lane) run(f *fan) error {
-	var batch []hit
+	var batch []dataset.Hit
 	size, since := 0, -1
 	for !l.scan.rest.Empty() {
 		if since < 0 && l.front.Load() {
@@ -72,7 +73,7 @@ func (l *lane) run(f *fan) error {
 		}
 		batch = append(batch, hits...)
 		for i := range hits {
-			size += len(hits[i].payload)
+			size += len(hits[i].Payload)
 		}
 		full := len(batch) >= l.ahead || size >= pageBytes
 		sent, err := l.send(f, batch, full)
@@ -88,7 +89,7 @@ func (l *lane) run(f *fan) error {
 }
 
 // next makes the requests of one page while there is room for them.
-func (l *lane) next(f *fan) ([]hit, error) {
+func (l *lane) next(f *fan) ([]dataset.Hit, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (f *fan) enter() error {
 func (f *fan) leave() { <-f.slots }
 
 // send passes hits to the consumer, and reports whether it did: where it need not wait, only if the consumer is ready.
-func (l *lane) send(f *fan, batch []hit, wait bool) (bool, error) {
+func (l *lane) send(f *fan, batch []dataset.Hit, wait bool) (bool, error) {
 	if len(batch) == 0 {
 		return true, nil
 	}
@@ -130,7 +131,7 @@ func (l *lane) send(f *fan, batch []hit, wait bool) (bool, error) {
 }
 
 // take yields hits, and reports whether the consumer wants more.
-func (f *fan) take(hits []hit) (bool, error) {
+func (f *fan) take(hits []dataset.Hit) (bool, error) {
 	for _, h := range hits {
 		if f.ctx.Err() != nil {
 			return false, f.over()
@@ -158,7 +159,7 @@ func (f *fan) single(scan skipScan) error {
 			return err
 		}
 		for i := range hits {
-			f.alphabet.Add(hits[i].path)
+			f.alphabet.Add(hits[i].Path)
 		}
 		if more, err := f.take(hits); !more {
 			return err
@@ -187,7 +188,7 @@ func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
 		l.front.Store(depth < deepest)
 		for hits := range l.out {
 			for i := range hits {
-				f.alphabet.Add(hits[i].path)
+				f.alphabet.Add(hits[i].Path)
 			}
 			if more, err := f.take(hits); !more {
 				return false, err
@@ -222,7 +223,7 @@ func (s *skipScan) lastKey(ctx context.Context) (string, error) {
 		foreign bool
 	}
 	got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
-		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: keysOnly(), Limit: 1, Reverse: true}
+		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: dataset.KeysOnly(), Limit: 1, Reverse: true}
 		err = s.rows.Read(ctx, read, func(row bigtable.Row) bool {
 			got.key = row.Key()
 			got.foreign = got.key < s.rest.Start || got.key >= s.rest.Limit
@@ -296,7 +297,7 @@ func (m merge) down(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(m); child++ {
-			if m[child].hits[0].path < m[least].hits[0].path {
+			if m[child].hits[0].Path < m[least].hits[0].Path {
 				least = child
 			}
 		}

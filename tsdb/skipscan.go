@@ -7,21 +7,12 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // pageBytes ends a page early: points may be large, and pages are held in memory.
 const pageBytes = 4 << 20
-
-// hit is the newest visible point of an entity, not decoded yet.
-type hit struct {
-	path    string
-	units   int64
-	id      string
-	payload []byte
-	tag     int
-	err     error // why the payload cannot be decoded
-}
 
 // skipScan finds the newest visible point of each entity in a range of entities, in order, page by page. The next page
 // starts behind the last entity of the one before, however long its history is.
@@ -32,8 +23,8 @@ type skipScan struct {
 	store   *Store
 	rows    *bt.Table
 	space   rowkey.Space
-	d       *dataset
-	horizon horizon
+	d       *dataset.Dataset
+	horizon dataset.Visibility
 	oldest  int64
 	values  bool
 	heads   bool // what is scanned are heads
@@ -55,7 +46,7 @@ type page struct {
 	last     string // row key
 	cut      bool   // by pageBytes
 	foreign  bool
-	hits     []hit
+	hits     []dataset.Hit
 
 	path    string // of the last entity
 	prefix  string // of its row keys
@@ -63,7 +54,7 @@ type page struct {
 }
 
 // next reads a page. Where it returns no error, the scan goes on until rest is empty.
-func (s *skipScan) next(ctx context.Context) ([]hit, error) {
+func (s *skipScan) next(ctx context.Context) ([]dataset.Hit, error) {
 	if s.heads {
 		return s.nextHeads(ctx)
 	}
@@ -104,7 +95,7 @@ func request[R any](ctx context.Context, s *skipScan, read func(context.Context)
 // read reads the first rows of what is left.
 func (s *skipScan) read(ctx context.Context, limit int) (page, error) {
 	pg := page{rng: s.rest}
-	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.everyPayload()), Limit: int64(limit)}
+	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.EveryPayload()), Limit: int64(limit)}
 	err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.row(&pg, row) })
 	return pg, s.checked(err, pg.foreign)
 }
@@ -134,7 +125,7 @@ func (s *skipScan) row(pg *page, row bigtable.Row) bool {
 		pg.path, pg.prefix, pg.settled = path, s.space.EntityPrefix(key, path), false
 	}
 	if !pg.settled {
-		var h hit
+		var h dataset.Hit
 		if h, pg.settled = s.hit(pg.path, units, id, row); pg.settled {
 			pg.hits = append(pg.hits, h)
 		}
@@ -144,32 +135,32 @@ func (s *skipScan) row(pg *page, row bigtable.Row) bool {
 
 // hit returns the visible point in a row of an entity. As in reads of one entity, a row that is too old has none, whatever
 // times its cells carry.
-func (s *skipScan) hit(path string, units int64, id string, row bigtable.Row) (hit, bool) {
+func (s *skipScan) hit(path string, units int64, id string, row bigtable.Row) (dataset.Hit, bool) {
 	if units < s.oldest {
-		return hit{}, false
+		return dataset.Hit{}, false
 	}
-	item, tag, err := s.horizon.payload(row, bigtable.Timestamp(s.d.precision.CellMicros(units)))
+	item, tag, err := s.horizon.Payload(row, bigtable.Timestamp(s.d.Precision.CellMicros(units)))
 	if item == nil {
-		return hit{}, false
+		return dataset.Hit{}, false
 	}
-	return hit{path: path, units: units, id: id, payload: item.Value, tag: tag, err: err}, true
+	return dataset.Hit{Path: path, Units: units, Id: id, Payload: item.Value, Tag: tag, Err: err}, true
 }
 
 // settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden. Nothing
 // is left to look at where they were too old. Otherwise they have expired in the class that they were written in, and older
 // ones in another class may not have.
-func (s *skipScan) settle(ctx context.Context, path, last string) (hit, bool, error) {
-	rng := s.space.Entity(path, s.oldest, s.d.precision.Max()).After(last)
+func (s *skipScan) settle(ctx context.Context, path, last string) (dataset.Hit, bool, error) {
+	rng := s.space.Entity(path, s.oldest, s.d.Precision.Max()).After(last)
 	for limit := int64(1); !rng.Empty(); limit = makeUp {
 		type answer struct {
-			hit     hit
+			hit     dataset.Hit
 			found   bool
 			rows    int64
 			last    string
 			foreign bool
 		}
 		got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
-			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: s.strip(s.horizon.filter()), Limit: limit}
+			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: s.strip(s.horizon.Filter()), Limit: limit}
 			err = s.rows.Read(ctx, read, func(row bigtable.Row) bool {
 				got.last = row.Key()
 				got.rows++
@@ -188,7 +179,7 @@ func (s *skipScan) settle(ctx context.Context, path, last string) (hit, bool, er
 		}
 		rng = rng.After(got.last)
 	}
-	return hit{}, false, nil
+	return dataset.Hit{}, false, nil
 }
 
 // strip takes the values out of what a filter passes, where the scan does not need them.
@@ -201,19 +192,7 @@ func (s *skipScan) strip(f bigtable.Filter) bigtable.Filter {
 
 func (s *skipScan) checked(err error, foreign bool) error {
 	if foreign {
-		return fmt.Errorf("%w: dataset %s", ErrForeignRow, s.d.name)
+		return fmt.Errorf("%w: dataset %s", ErrForeignRow, s.d.Name)
 	}
 	return s.store.explain(err)
-}
-
-// everyPayload passes the payload cells of the dataset's points, in every class that it declares, expired or not.
-func (h horizon) everyPayload() bigtable.Filter {
-	filters := make([]bigtable.Filter, len(h.d.classes))
-	for i := range h.d.classes {
-		filters[i] = bigtable.ColumnRangeFilter(h.d.classes[i].Name, slot, afterSlot)
-	}
-	if len(filters) == 1 {
-		return filters[0]
-	}
-	return bigtable.InterleaveFilters(filters...)
 }

@@ -12,20 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
-
-// probed returns a rollup that depends on additions in conditional writes, nil where the dataset has none.
-func (d *dataset) probed() *rolled {
-	for i := range d.rollups {
-		if d.rollups[i].Kind != catalog.Once {
-			return &d.rollups[i]
-		}
-	}
-	return nil
-}
 
 const (
 	probeSum  = "n" // qualifiers in the probe's row
@@ -35,8 +24,8 @@ const (
 // probe finds out whether the service takes in conditional writes what rollups need: additions to aggregate cells, also
 // behind their deletion in the same write, and whether it adds them up. It writes a row of its own in the families of a
 // rollup, and deletes it. It reports false where what it has written was not seen yet: through another cluster it comes late.
-func (s *Store) probe(ctx context.Context, u *rolled) (seen bool, err error) {
-	p := trial{store: s, key: rowkey.ProbeRows + rand.Text(), f: u.families, at: bigtable.Time(s.clock()).TruncateToMilliseconds()}
+func (s *Store) probe(ctx context.Context, u *dataset.Rollup) (seen bool, err error) {
+	p := trial{store: s, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(s.clock()).TruncateToMilliseconds()}
 	err = p.write(ctx)
 	if err == nil {
 		seen, err = p.check(ctx)
@@ -52,7 +41,7 @@ func (s *Store) probe(ctx context.Context, u *rolled) (seen bool, err error) {
 type trial struct {
 	store *Store
 	key   string
-	f     inside.Families
+	f     dataset.RollupFamilies
 	at    bigtable.Timestamp
 }
 
@@ -67,7 +56,7 @@ func (p *trial) write(ctx context.Context) error {
 	}
 	second := bigtable.NewMutation()
 	for _, family := range []string{p.f.Sum, p.f.Min, p.f.Max} {
-		second.DeleteTimestampRange(family, probeSum, p.at, after(p.at))
+		second.DeleteTimestampRange(family, probeSum, p.at, dataset.After(p.at))
 	}
 	p.add(second, 3)
 	p.add(second, 4)

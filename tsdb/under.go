@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -60,7 +61,7 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 				return
 			}
 			op.Returned(1)
-			if !yield(Entity{path: h.path}, nil) {
+			if !yield(Entity{path: h.Path}, nil) {
 				return
 			}
 		}
@@ -68,11 +69,11 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 }
 
 // decode makes a point of what a scan has found.
-func (r *Repository[T]) decode(h hit) (Point[T], *PointError) {
-	p := Point[T]{Entity: Entity{path: h.path}, Time: r.schema.d.precision.Time(h.units), ID: h.id}
-	err := h.err
+func (r *Repository[T]) decode(h dataset.Hit) (Point[T], *PointError) {
+	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.Id}
+	err := h.Err
 	if err == nil {
-		p.Value, err = r.schema.decoders[h.tag](h.payload)
+		p.Value, err = r.schema.decoders[h.Tag](h.Payload)
 	}
 	if err != nil {
 		return p, &PointError{Entity: p.Entity, Time: p.Time, ID: p.ID, Err: err}
@@ -101,26 +102,26 @@ type below struct {
 
 // newestUnder finds the newest visible point of each entity below a prefix, in order. All reads of entities that are not known
 // come through here.
-func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOption) iter.Seq2[hit, error] {
-	return func(yield func(hit, error) bool) {
+func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOption) iter.Seq2[dataset.Hit, error] {
+	return func(yield func(dataset.Hit, error) bool) {
 		if err := r.admitPrefix(ctx, q.prefix); err != nil {
-			yield(hit{}, err)
+			yield(dataset.Hit{}, err)
 			return
 		}
 		o, err := readOptionsOf(opts)
 		if err != nil {
-			yield(hit{}, err)
+			yield(dataset.Hit{}, err)
 			return
 		}
 		done, err := r.readWide(&o)
 		if err != nil {
-			yield(hit{}, err)
+			yield(dataset.Hit{}, err)
 			return
 		}
 		defer done()
 		h := r.horizon()
 		space := r.space
-		if r.schema.d.headsShow(1) {
+		if r.schema.d.HeadsShow(1) {
 			space = r.heads
 		}
 		ranges := space.Under(q.prefix.path)
@@ -132,13 +133,13 @@ func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOpt
 			largest = min(largest, q.few)
 		}
 		scan := skipScan{
-			store: r.store, rows: r.rows, space: space, heads: r.schema.d.headsShow(1), d: &r.schema.d, horizon: h, oldest: h.oldest(), values: q.values, few: q.few, options: o,
+			store: r.store, rows: r.rows, space: space, heads: r.schema.d.HeadsShow(1), d: &r.schema.d, horizon: h, oldest: h.Oldest(), values: q.values, few: q.few, options: o,
 			pager: newPager(largest),
 		}
 		ctx, done := r.rows.Bound(ctx, true)
 		defer done()
 		ctx, cancel := context.WithCancelCause(ctx)
-		f := &fan{store: r.store, ctx: ctx, slots: make(chan struct{}, o.width), yield: func(h hit) bool { return yield(h, nil) }}
+		f := &fan{store: r.store, ctx: ctx, slots: make(chan struct{}, o.width), yield: func(h dataset.Hit) bool { return yield(h, nil) }}
 		defer f.wg.Wait()
 		defer cancel(bt.ErrNotNeeded)
 		if len(ranges) == 1 {
@@ -153,7 +154,7 @@ func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOpt
 			err = f.salted(scans)
 		}
 		if err != nil {
-			yield(hit{}, err)
+			yield(dataset.Hit{}, err)
 		}
 	}
 }

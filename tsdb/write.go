@@ -12,11 +12,9 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
-
-// maxPayload is the size up to which Bigtable wants a cell; it refuses 100 MiB.
-const maxPayload = 10 << 20
 
 // insertWidth is how many conditional writes of one call are under way at once.
 const insertWidth = 16
@@ -24,7 +22,7 @@ const insertWidth = 16
 // write is a point that is ready to be sent. It knows nothing of the point's type, so that writes of all schemas and
 // tenants can go together.
 type write struct {
-	d       *dataset
+	d       *dataset.Dataset
 	key     string // of the point's row
 	head    string // of the head's row; "" where there are none
 	apart   bool   // the head alone is written: there are no rows of points, or this one is written already
@@ -35,7 +33,7 @@ type write struct {
 
 // prepare checks a point against every limit and turns it into its row, as d writes it: the schema's dataset in the class that
 // the tenant is in.
-func (r *Repository[T]) prepare(d *dataset, p Point[T], now time.Time) (write, error) {
+func (r *Repository[T]) prepare(d *dataset.Dataset, p Point[T], now time.Time) (write, error) {
 	e := p.Entity
 	if err := r.space.CheckPath(e.path); err != nil {
 		return write{}, err
@@ -43,62 +41,62 @@ func (r *Repository[T]) prepare(d *dataset, p Point[T], now time.Time) (write, e
 	if err := r.space.CheckID(p.ID); err != nil {
 		return write{}, err
 	}
-	if err := r.schema.d.checkKeys(e.path); err != nil {
+	if err := r.schema.d.CheckKeys(e.path); err != nil {
 		return write{}, err
 	}
-	units, err := d.arrival(p.Time, now)
+	units, err := d.CheckArrival(p.Time, now)
 	if err != nil {
 		return write{}, err
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.name, e.path); err != nil {
+	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.Name, e.path); err != nil {
 		return write{}, err
 	}
 	payload, err := codec.Append(r.schema.codec, nil, p.Value)
 	if err != nil {
 		return write{}, err
 	}
-	if limit := d.maxPayload(); len(payload) > limit {
+	if limit := d.MaxPayload(); len(payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
 	return newWrite(d, r.space, r.heads, e.path, units, p.ID, payload), nil
 }
 
 // newWrite returns the write of a point of an entity at a time, and with an ID, which were checked, in the spaces of points and heads.
-func newWrite(d *dataset, points, heads rowkey.Space, path string, units int64, id string, payload []byte) write {
+func newWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units int64, id string, payload []byte) write {
 	var buf [256]byte
 	w := write{
 		d:       d,
 		key:     string(points.AppendEvent(buf[:0], path, units, id)),
-		cell:    bigtable.Timestamp(d.precision.CellMicros(units)),
+		cell:    bigtable.Timestamp(d.Precision.CellMicros(units)),
 		payload: payload,
 	}
-	if d.head.Points > 0 {
-		w.head, w.apart = string(heads.AppendEntity(buf[:0], path)), d.head.Only
+	if d.Head.Points > 0 {
+		w.head, w.apart = string(heads.AppendEntity(buf[:0], path)), d.Head.Only
 	}
 	return w
 }
 
 // conditional reports whether the write depends on what its row holds, and so cannot go in bulk.
-func (w *write) conditional() bool { return w.d.firstWins || w.d.merge }
+func (w *write) conditional() bool { return w.d.FirstWins || w.d.Merge }
 
 // marks reports whether the write marks rollups.
-func (w *write) marks() bool { return w.d.marked > 0 && !w.apart }
+func (w *write) marks() bool { return w.d.Marked > 0 && !w.apart }
 
 // entry returns the write as an entry of a bulk request.
 func (w *write) entry() bt.Entry {
-	m, n := w.d.write(w.cell, w.payload)
+	m, n := w.d.Mutation(w.cell, w.payload)
 	return bt.Entry{Key: w.key, Mutation: m, Mutations: n, Bytes: len(w.payload)}
 }
 
 // send makes one write in the rows of its tenant.
 func (s *Store) send(ctx context.Context, rows *bt.Table, w *write) Outcome {
-	if w.head != "" || w.d.marked > 0 {
+	if w.head != "" || w.d.Marked > 0 {
 		return s.sendMany(ctx, rows, []*write{w})[0]
 	}
 	if w.conditional() {
 		return s.outcome(s.sendOne(ctx, rows, w, false))
 	}
-	m, _ := w.d.write(w.cell, w.payload)
+	m, _ := w.d.Mutation(w.cell, w.payload)
 	return s.outcome(rows.Apply(ctx, w.key, m))
 }
 
@@ -143,7 +141,7 @@ func (s *Store) sendAlone(ctx context.Context, rows *bt.Table, writes []*write, 
 
 // sendOne makes one conditional write, without its head.
 func (s *Store) sendOne(ctx context.Context, rows *bt.Table, w *write, once bool) bt.Outcome {
-	if w.d.merge {
+	if w.d.Merge {
 		m := s.merging(w)
 		m.Once, m.Doubt = once, w.doubt
 		return rows.Merge(ctx, m)
@@ -164,11 +162,11 @@ func (s *Store) insertion(w *write) bt.Insertion {
 	}
 	return bt.Insertion{
 		Key:      w.key,
-		Exists:   func() bigtable.Filter { return w.d.horizon(s.clock()).filter() },
+		Exists:   func() bigtable.Filter { return w.d.Visibility(s.clock()).Filter() },
 		Mutation: w.entry().Mutation,
-		Final:    w.d.firstWins,
+		Final:    w.d.FirstWins,
 		Mine: func(row bigtable.Row) bool {
-			item, _, err := w.d.horizon(s.clock()).payload(row, w.cell)
+			item, _, err := w.d.Visibility(s.clock()).Payload(row, w.cell)
 			return err == nil && item != nil && w.mine(item) && bytes.Equal(item.Value, w.payload)
 		},
 	}

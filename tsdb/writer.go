@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -216,7 +217,7 @@ func (p *pending) dataset() string {
 	if p.event != nil {
 		return p.event.to.Dataset
 	}
-	return p.write.d.name
+	return p.write.d.Name
 }
 
 // place returns the path, the time and the ID of a point.
@@ -225,7 +226,7 @@ func (p *pending) place() (path string, units int64, id string, ok bool) {
 	if err != nil {
 		return "", 0, "", false
 	}
-	space, err := p.write.d.space(of)
+	space, err := p.write.d.Space(of)
 	if err != nil {
 		return "", 0, "", false
 	}
@@ -291,7 +292,7 @@ func (e *UndeliveredError) Error() string {
 	}
 	p := e.Points[0]
 	return fmt.Sprintf("tsdb: %d points not delivered; the one of %s at %s in dataset %s of tenant %s is %s: %v",
-		e.Total, p.Entity, stamp(p.Time), p.Dataset, p.Tenant, p.Outcome.State, p.Outcome.Err)
+		e.Total, p.Entity, dataset.Stamp(p.Time), p.Dataset, p.Tenant, p.Outcome.State, p.Outcome.Err)
 }
 
 // Unwrap returns a *WriteError for each of Points, in their order.
@@ -327,9 +328,9 @@ func (p *pending) undelivered(out bt.Outcome) Undelivered {
 		u.Dataset, u.Rollup, u.Entity, u.Time = ev.to.Dataset, ev.to.Rollup.Name, Entity{path: ev.path}, time.UnixMilli(ev.event.Bucket).UTC()
 		return u
 	}
-	u.Dataset = p.write.d.name
+	u.Dataset = p.write.d.Name
 	if path, units, id, ok := p.place(); ok {
-		u.Entity, u.Time, u.ID = Entity{path: path}, p.write.d.precision.Time(units), id
+		u.Entity, u.Time, u.ID = Entity{path: path}, p.write.d.Precision.Time(units), id
 	}
 	return u
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -45,7 +46,7 @@ type Store struct {
 	Points func(ctx context.Context, d catalog.Dataset, id tenant.ID) (Points, error)
 	// Families returns the column families that datasets need, the store's own included, in the order of their names. Its error
 	// is what makes an entry none of this version's, or datasets that give a family two policies.
-	Families func([]catalog.Dataset) ([]Family, error)
+	Families func([]catalog.Dataset) ([]dataset.Family, error)
 	// Ensure is tsdb.Store.Ensure for datasets of which there is no schema.
 	Ensure func(context.Context, []catalog.Dataset) error
 	// Confirmed returns the time to delete by. Its error is tsdb.ErrClock where the clock is not believed.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -44,7 +45,7 @@ type Rollup struct {
 	Definition any // as the schema was given it
 	Rows       rowkey.Space
 	Marks      rowkey.Space // of a derived one
-	Families   Families
+	Families   dataset.RollupFamilies
 	Age        time.Duration // of the retention class, or by that of the tenant, from a bucket's start
 	Bounded    bool          // it has one
 }
@@ -56,12 +57,6 @@ func (r Rollup) Within(age time.Duration) Rollup {
 	}
 	return r
 }
-
-// Families are the column families of a rollup.
-type Families struct{ Sum, Min, Max, Control string }
-
-// MarkFamily is the family of the marks of all rollups.
-const MarkFamily = "_mark"
 
 // Dataset is what a schema says of its dataset.
 type Dataset struct {

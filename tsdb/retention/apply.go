@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -78,7 +79,7 @@ type applier struct {
 	room
 	opts ApplyOptions
 	plan document
-	want map[string]inside.Family
+	want map[string]dataset.Family
 
 	doubt   []Item // asked for, and not known to be done
 	done    []Item

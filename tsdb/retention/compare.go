@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	_ "github.com/tidemark-go/tidemark/tsdb/rollup" // sets inside.CheckSource
 )
 
@@ -22,9 +23,9 @@ const maxFamilies = 100
 type comparison struct {
 	declared []catalog.Dataset // in the order of their names
 	listed   map[string]bool   // their names
-	want     map[string]inside.Family
+	want     map[string]dataset.Family
 	have     actual
-	families func([]catalog.Dataset) ([]inside.Family, error)
+	families func([]catalog.Dataset) ([]dataset.Family, error)
 
 	recorded map[string]*record // by family
 	items    []Item
@@ -37,7 +38,7 @@ type record struct {
 }
 
 // compare returns what the comparison finds, in the order in which a plan lists it.
-func compare(declared []catalog.Dataset, want map[string]inside.Family, have actual, families func([]catalog.Dataset) ([]inside.Family, error)) []Item {
+func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual, families func([]catalog.Dataset) ([]dataset.Family, error)) []Item {
 	c := comparison{
 		declared: declared, listed: map[string]bool{}, want: want, have: have, families: families,
 		recorded: map[string]*record{}, items: []Item{},
@@ -120,7 +121,7 @@ func (c *comparison) unlisted(name string, r *record) {
 }
 
 // family compares a family that is declared.
-func (c *comparison) family(w inside.Family) {
+func (c *comparison) family(w dataset.Family) {
 	i := Item{Family: w.Name, Class: w.Class.Name, Declared: w.Policy.String(), Holds: holds(w)}
 	var recorded []gc.Policy
 	if r := c.recorded[w.Name]; r != nil {
@@ -165,7 +166,7 @@ func (c *comparison) family(w inside.Family) {
 }
 
 // effects says what setting the policy of a family does; changed says that the policy is new to those who read.
-func effects(w inside.Family, have family, changed bool) (notes []string) {
+func effects(w dataset.Family, have family, changed bool) (notes []string) {
 	keeps := have.policy
 	if have.err != nil {
 		notes = append(notes, fmt.Sprintf("The table's policy is none that this version can read (%v), so what it keeps is not known.", have.err))
@@ -307,7 +308,7 @@ func (c *comparison) impossible(i Item, notes ...string) {
 }
 
 // holds says what is kept in a family.
-func holds(f inside.Family) []string {
+func holds(f dataset.Family) []string {
 	if f.Name == catalog.Family {
 		return []string{"the store's own rows"}
 	}
@@ -330,8 +331,8 @@ func texts(policies []gc.Policy) string {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // byName returns families by their names.
-func byName(families []inside.Family) map[string]inside.Family {
-	out := make(map[string]inside.Family, len(families))
+func byName(families []dataset.Family) map[string]dataset.Family {
+	out := make(map[string]dataset.Family, len(families))
 	for _, f := range families {
 		out[f.Name] = f
 	}

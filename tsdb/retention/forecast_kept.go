@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
 // kept are the column families of the catalogue's datasets, by dataset and family, and without a dataset all of them.
@@ -47,7 +47,7 @@ func keepings(datasets []catalog.Dataset) (kept, error) {
 				}
 			}
 			if r.Kind == catalog.Derived {
-				k[d.Name][inside.MarkFamily] = &keeping{class: inside.MarkFamily, versions: 1, policy: gc.MaxVersions(1)}
+				k[d.Name][dataset.MarkFamily] = &keeping{class: dataset.MarkFamily, versions: 1, policy: gc.MaxVersions(1)}
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -160,8 +161,8 @@ func (l *level[T]) parseMarks(row bigtable.Row) (marked, bool) {
 		return marked{}, false
 	}
 	m := marked{path: path, row: start}
-	for _, item := range row[inside.MarkFamily] {
-		column := item.Column[len(inside.MarkFamily)+1:]
+	for _, item := range row[dataset.MarkFamily] {
+		column := item.Column[len(dataset.MarkFamily)+1:]
 		i, err := strconv.ParseInt(column, 10, 64)
 		if err != nil || i < 0 || i >= l.entry.Span/l.entry.Step {
 			continue

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -212,7 +212,7 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 			entries = append(entries, bt.Entry{Key: string(l.at.Marks.AppendPoint(buf[:0], path, row)), Mutation: bigtable.NewMutation()})
 		}
 		at := bigtable.Timestamp(l.entry.MarkStamp(row, slot, now) * 1000)
-		entries[i].Mutation.Set(inside.MarkFamily, strconv.FormatInt(slot, 10), at, nil)
+		entries[i].Mutation.Set(dataset.MarkFamily, strconv.FormatInt(slot, 10), at, nil)
 		entries[i].Mutations++
 	}
 	return entries
@@ -225,11 +225,11 @@ func (s *sweep[T]) clearing(m marked, slots, ahead []slot, now time.Time) bt.Ent
 	e := bt.Entry{Key: string(s.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots) + 2*len(ahead)}
 	at := bigtable.Time(s.in.Store.Clock()).TruncateToMilliseconds()
 	for _, slot := range ahead {
-		e.Mutation.DeleteTimestampRange(inside.MarkFamily, slot.column, bigtable.Time(now.Add(maxAhead)).TruncateToMilliseconds(), 0)
-		e.Mutation.Set(inside.MarkFamily, slot.column, at, nil)
+		e.Mutation.DeleteTimestampRange(dataset.MarkFamily, slot.column, bigtable.Time(now.Add(maxAhead)).TruncateToMilliseconds(), 0)
+		e.Mutation.Set(dataset.MarkFamily, slot.column, at, nil)
 	}
 	for _, slot := range slots {
-		e.Mutation.DeleteTimestampRange(inside.MarkFamily, slot.column, 0, slot.at+1000)
+		e.Mutation.DeleteTimestampRange(dataset.MarkFamily, slot.column, 0, slot.at+1000)
 	}
 	return e
 }

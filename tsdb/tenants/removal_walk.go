@@ -11,8 +11,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -138,7 +138,7 @@ func (rm *removal) aim(ctx context.Context, entry *catalog.Entry) error {
 	case rm.part.Tag != "":
 		families, column = `[^.]*(\.h[0-9]+)?`, "p:"+regexp.QuoteMeta(rm.part.Tag)
 	default:
-		families = "[^.]*[.][snxc]|" + inside.MarkFamily
+		families = "[^.]*[.][snxc]|" + dataset.MarkFamily
 	}
 	rm.filter = bigtable.ChainFilters(bigtable.FamilyFilter(families), bigtable.ColumnFilter(column), bigtable.StripValueFilter())
 	now, err := rm.Confirmed(ctx)
@@ -168,7 +168,7 @@ func (rm *removal) aim(ctx context.Context, entry *catalog.Entry) error {
 
 // visible reports whether a cell of a family has not expired. What a rollup keeps next to its numbers is no data.
 func (rm *removal) visible(family string, at bigtable.Timestamp) bool {
-	if rm.part.whole() || family == inside.MarkFamily {
+	if rm.part.whole() || family == dataset.MarkFamily {
 		return false
 	}
 	class, kind, _ := strings.Cut(family, ".")

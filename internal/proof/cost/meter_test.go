@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
 // tally is what a meter has counted.
@@ -99,7 +99,7 @@ func (m *meter) mark(req *btpb.MutateRowsRequest) {
 	defer m.mu.Unlock()
 	for _, e := range req.Entries {
 		for _, mut := range e.Mutations {
-			if cell := mut.GetSetCell(); cell.GetFamilyName() == inside.MarkFamily {
+			if cell := mut.GetSetCell(); cell.GetFamilyName() == dataset.MarkFamily {
 				if m.marks == nil {
 					m.marks = map[string]bool{}
 				}

@@ -1,4 +1,4 @@
-package inside
+package dataset
 
 import (
 	"slices"
@@ -32,3 +32,9 @@ type Use struct {
 	Dataset, What string
 	Rollup        bool // it is of a rollup's buckets
 }
+
+// RollupFamilies are the column families of a rollup.
+type RollupFamilies struct{ Sum, Min, Max, Control string }
+
+// MarkFamily is the family of the marks of all rollups.
+const MarkFamily = "_mark"

@@ -1,4 +1,4 @@
-package tsdb
+package dataset
 
 import (
 	"errors"
@@ -12,22 +12,22 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// entry returns what the catalogue is to know of the dataset.
-func (d *dataset) entry() catalog.Dataset {
-	classes := make([]catalog.Class, len(d.classes))
-	for i, c := range d.classes {
-		classes[i] = catalog.Class{Name: c.Name, Policy: c.Policy.String(), Choice: c.choice}
+// ToCatalog returns what the catalogue is to know of the dataset.
+func (d *Dataset) ToCatalog() catalog.Dataset {
+	classes := make([]catalog.Class, len(d.Classes))
+	for i, c := range d.Classes {
+		classes[i] = catalog.Class{Name: c.Name, Policy: c.Policy.String(), Choice: c.Choice}
 	}
 	return catalog.Dataset{
-		Name:      d.name,
-		Key:       d.fields,
-		Kinds:     d.entryKinds(),
-		Precision: d.precision.TimeName(d.identity),
-		Salts:     d.salts,
-		FirstWins: d.firstWins,
-		Merge:     d.merge,
-		Fixed:     d.fixed,
-		Tags:      d.tags,
+		Name:      d.Name,
+		Key:       d.Fields,
+		Kinds:     d.EntryKinds(),
+		Precision: d.Precision.TimeName(d.Identity),
+		Salts:     d.Salts,
+		FirstWins: d.FirstWins,
+		Merge:     d.Merge,
+		Fixed:     d.Immutable,
+		Tags:      d.Tags,
 		Classes:   classes,
 		Head:      d.entryHead(),
 		Rollups:   d.entryRollups(),
@@ -36,17 +36,17 @@ func (d *dataset) entry() catalog.Dataset {
 	}
 }
 
-// described returns the dataset that an entry describes, for those who write its points without its Go type. It checks the
+// FromCatalog returns the dataset that an entry describes, for those who write its points without its Go type. It checks the
 // entry, which comes from a file or a table.
-func described(e catalog.Dataset) (*dataset, error) {
-	d, err := describe(e)
+func FromCatalog(e catalog.Dataset) (*Dataset, error) {
+	d, err := fromCatalog(e)
 	if err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(e.Name), err)
 	}
 	return d, nil
 }
 
-func describe(e catalog.Dataset) (*dataset, error) {
+func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 	if err := errors.Join(rowkey.CheckDataset(e.Name), rowkey.CheckFields(e.Key, e.Salts)); err != nil {
 		return nil, err
 	}
@@ -74,42 +74,42 @@ func describe(e catalog.Dataset) (*dataset, error) {
 		}
 		given[i] = gc.Class{Name: c.Name, Policy: policy}
 	}
-	classes, err := reduce(given)
+	classes, err := NewClasses(given)
 	if err != nil {
 		return nil, err
 	}
 	for i := range classes[1:] {
-		classes[1+i].choice = e.Classes[1+i].Choice
+		classes[1+i].Choice = e.Classes[1+i].Choice
 	}
-	d := &dataset{
-		name:      e.Name,
-		fields:    e.Key,
-		kinds:     kinds,
-		tags:      e.Tags,
-		classes:   classes,
-		precision: precision,
-		identity:  identity,
-		salts:     e.Salts,
-		firstWins: e.FirstWins,
-		merge:     e.Merge,
-		fixed:     e.Fixed,
+	d := &Dataset{
+		Name:      e.Name,
+		Fields:    e.Key,
+		Kinds:     kinds,
+		Tags:      e.Tags,
+		Classes:   classes,
+		Precision: precision,
+		Identity:  identity,
+		Salts:     e.Salts,
+		FirstWins: e.FirstWins,
+		Merge:     e.Merge,
+		Immutable: e.Fixed,
 	}
 	if e.Head != nil {
-		d.head = heads{Points: e.Head.Points, Only: e.Head.Only}
+		d.Head = Head{Points: e.Head.Points, Only: e.Head.Only}
 	}
-	if err := d.complete(); err != nil {
+	if err := d.Complete(); err != nil {
 		return nil, err
 	}
-	if err := d.withRollups(e.Rollups); err != nil {
+	if err := d.WithRollups(e.Rollups); err != nil {
 		return nil, err
 	}
 	ages := make(map[string]time.Duration, len(e.RollupAges))
 	for class := range e.RollupAges {
 		ages[class] = e.RollupAge(class)
 	}
-	if err := d.withRollupAges(ages); err != nil {
+	if err := d.WithRollupAges(ages); err != nil {
 		return nil, err
 	}
-	d.withChoices()
+	d.WithChoices()
 	return d, nil
 }

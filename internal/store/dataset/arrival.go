@@ -1,0 +1,33 @@
+package dataset
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// CheckArrival checks the time of a point that is about to be written, and returns it in units of the schema's precision.
+func (d *Dataset) CheckArrival(t, now time.Time) (int64, error) {
+	units, err := d.Precision.Units(t)
+	if err != nil {
+		return 0, err
+	}
+	if c := &d.Classes[0]; c.Bounded && d.Precision.CellMicros(units) < int64(c.cutoff(now)) {
+		return 0, invalid.New(ErrExpired, "time", Stamp(t), fmt.Sprintf("what the retention class %s keeps", c.Class))
+	}
+	return units, d.CheckTime(t, now)
+}
+
+// CheckTime checks a time against the limits of lateness and earliness.
+func (d *Dataset) CheckTime(t, now time.Time) error {
+	if d.MaxLate > 0 && t.Before(now.Add(-d.MaxLate)) {
+		return invalid.New(ErrLate, "time", Stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.MaxLate))
+	}
+	if d.MaxFuture > 0 && t.After(now.Add(d.MaxFuture)) {
+		return invalid.New(ErrTooFarAhead, "time", Stamp(t), fmt.Sprintf("at most %v ahead, the schema's MaxFuture", d.MaxFuture))
+	}
+	return nil
+}
+
+func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

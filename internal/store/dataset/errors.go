@@ -1,0 +1,15 @@
+package dataset
+
+import (
+	"errors"
+
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// The errors of checks. Package tsdb exports them under the same names, and says what they mean.
+var (
+	ErrInvalid     = rowkey.ErrInvalid
+	ErrExpired     = errors.New("tsdb: point is past its retention")
+	ErrLate        = errors.New("tsdb: point is too late")
+	ErrTooFarAhead = errors.New("tsdb: point is too early")
+)

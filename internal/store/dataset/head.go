@@ -1,0 +1,128 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// maxHead is how many points a head may keep: a head is read as one row, and beyond some tens of points a scan of their
+// own rows costs as little.
+const maxHead = 100
+
+// Head are the heads that a dataset keeps; see tsdb.Head.
+type Head struct {
+	Points int
+	Only   bool
+}
+
+// checkHead refuses heads that the rest of the dataset cannot have.
+func (d *Dataset) checkHead() error {
+	switch h := d.Head; {
+	case h.Points < 0 || h.Points > maxHead:
+		return invalid.New(ErrInvalid, "Head.Points", strconv.Itoa(h.Points), fmt.Sprintf("0 for none, or up to %d", maxHead))
+	case h.Points == 0 && h.Only:
+		return invalid.New(ErrInvalid, "Head.Points", "0", fmt.Sprintf("1 to %d, as Head.Only keeps nothing else", maxHead))
+	case h.Points > 0 && d.Precision != rowkey.Milliseconds:
+		return invalid.New(ErrInvalid, "Precision", d.Precision.String(), "Milliseconds, as heads tell points apart by the timestamps of cells")
+	case h.Only && d.FirstWins:
+		return invalid.New(ErrInvalid, "FirstWins", "true", "false, as Head.Only forgets the first write of a point behind the newest")
+	case h.Only && d.Merge:
+		return invalid.New(ErrInvalid, "Merge", "true", "false, as Head.Only keeps no rows to merge into")
+	}
+	return nil
+}
+
+// withHead adds what a dataset with heads needs.
+func (d *Dataset) withHead() error {
+	h := d.Head
+	if h.Points > 0 && d.Identity {
+		return invalid.New(ErrInvalid, "Head", "with Identity", "one of the two: a head keeps one point of a time")
+	}
+	if err := d.checkHead(); err != nil || h.Points == 0 {
+		return err
+	}
+	classes := make([]Class, len(d.Classes))
+	for i, c := range d.Classes {
+		classes[i] = Class{Class: gc.Class{Name: fmt.Sprintf("%s.h%d", c.Name, h.Points), Policy: gc.Any(c.Policy, gc.MaxVersions(h.Points))}}
+		if err := classes[i].Policy.Validate(); err != nil {
+			return fmt.Errorf("heads of retention class %s: %w", invalid.Quote(c.Name), err)
+		}
+	}
+	d.HeadColumns = columns(classes, d.Tags)
+	d.HeadClasses = classes
+	return nil
+}
+
+// Ordered reports whether points expire from the oldest to the newest. Where one class keeps longer than another, points come
+// to light in a head that were behind the newest when others were stored or deleted. That goes for classes too that are not
+// written any more: a point of a long one that was written again in a short one has pushed others out of the head before.
+func (d *Dataset) Ordered() bool {
+	first := &d.Classes[0]
+	for i := range d.Classes {
+		if c := &d.Classes[i]; c.Bounded != first.Bounded || c.Age != first.Age {
+			return false
+		}
+	}
+	return true
+}
+
+// entryHead returns what the catalogue is to know of the dataset's heads.
+func (d *Dataset) entryHead() *catalog.Head {
+	if d.Head.Points == 0 {
+		return nil
+	}
+	return &catalog.Head{Points: d.Head.Points, Only: d.Head.Only}
+}
+
+// headFamilies adds the column families of the dataset's heads.
+func (d *Dataset) headFamilies(families map[string]bigtable.Family) {
+	for _, c := range d.HeadClasses {
+		families[c.Name] = bigtable.Family{GCPolicy: c.Policy.Bigtable()}
+	}
+}
+
+// unitsOf is the inverse of cellOf: heads are in milliseconds, as the timestamps of cells are.
+func unitsOf(cell bigtable.Timestamp) int64 { return int64(cell) / 1000 }
+
+// After returns the end of the timestamps that start and end with that cell's; 0, which Bigtable takes for none, past the
+// last.
+func After(cell bigtable.Timestamp) bigtable.Timestamp {
+	if cell > math.MaxInt64-1000 {
+		return 0
+	}
+	return cell + 1000
+}
+
+// HeadMutation is a mutation of a head row, and what it weighs.
+type HeadMutation struct {
+	*bigtable.Mutation
+	Count, Bytes int
+}
+
+func NewHeadMutation() HeadMutation { return HeadMutation{Mutation: bigtable.NewMutation()} }
+
+// SetPoint sets a point's payload in the class and tag that are written, and clears every other place where an older payload of
+// that time may stand.
+func (m *HeadMutation) SetPoint(d *Dataset, cell bigtable.Timestamp, payload []byte) {
+	m.Clear(d.HeadColumns[1:], cell, After(cell))
+	c := &d.HeadColumns[0]
+	m.Set(c.Family, c.Qualifier, cell, payload)
+	m.Count++
+	m.Bytes += len(payload)
+}
+
+// Clear deletes the cells from one timestamp up to, not including, another.
+func (m *HeadMutation) Clear(columns []Column, from, to bigtable.Timestamp) {
+	for i := range columns {
+		m.DeleteTimestampRange(columns[i].Family, columns[i].Qualifier, from, to)
+	}
+	m.Count += len(columns)
+}

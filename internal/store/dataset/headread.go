@@ -1,0 +1,109 @@
+package dataset
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+)
+
+// HeadFilter passes the k newest visible versions of each column of a head row. The k newest points are among them,
+// whichever columns they stand in.
+func (h Visibility) HeadFilter(k int) bigtable.Filter {
+	return h.overHeads(func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter {
+		payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
+		if cutoff == 0 {
+			return bigtable.ChainFilters(payload, bigtable.LatestNFilter(k))
+		}
+		return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(cutoff, 0), bigtable.LatestNFilter(k))
+	})
+}
+
+// VersionFilter passes the visible versions of one time in a head row.
+func (h Visibility) VersionFilter(cell bigtable.Timestamp) bigtable.Filter {
+	return h.overHeads(func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter {
+		if cell < cutoff {
+			return bigtable.BlockAllFilter()
+		}
+		return bigtable.ChainFilters(bigtable.ColumnRangeFilter(c.Name, slot, afterSlot), bigtable.TimestampRangeFilterMicros(cell, After(cell)))
+	})
+}
+
+// overHeads joins a filter for each class of heads.
+func (h Visibility) overHeads(filter func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter) bigtable.Filter {
+	filters := make([]bigtable.Filter, len(h.D.HeadClasses))
+	for i := range h.D.HeadClasses {
+		filters[i] = filter(&h.D.HeadClasses[i], h.cutoff(i))
+	}
+	if len(filters) == 1 {
+		return filters[0]
+	}
+	return bigtable.InterleaveFilters(filters...)
+}
+
+// Version is one point in a head row.
+type Version struct {
+	Units int64
+	Item  *bigtable.ReadItem // the payload
+	Tag   int
+	Err   error // the payload is in no format that the schema reads
+	Rank  int   // of the payload's column among those of its time
+}
+
+// Versions returns the newest visible points in a head row, newest first, at most limit, in the memory of buf. Of several
+// payloads at one time that counts which would count in the point's own row.
+func (h Visibility) Versions(buf []Version, row bigtable.Row, limit int) []Version {
+	out := buf[:0]
+	for i := range h.D.HeadClasses {
+		family := h.D.HeadClasses[i].Name
+		items := row[family]
+		out = slices.Grow(out, len(items))
+		cutoff := h.cutoff(i)
+		for j := range items {
+			if items[j].Timestamp < cutoff {
+				continue
+			}
+			if v, ok := h.D.version(i, &items[j]); ok {
+				out = append(out, v)
+			}
+		}
+	}
+	byTime := func(a, b Version) int { return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.Rank, b.Rank)) }
+	if !slices.IsSortedFunc(out, byTime) {
+		slices.SortFunc(out, byTime)
+	}
+	out = slices.CompactFunc(out, func(a, b Version) bool { return a.Units == b.Units })
+	return out[:min(limit, len(out))]
+}
+
+// version returns the point in one cell of a head row, in the family of the class at an index.
+func (d *Dataset) version(class int, item *bigtable.ReadItem) (Version, bool) {
+	v := Version{Units: unitsOf(item.Timestamp), Item: item}
+	for tag := range d.Tags {
+		if v.Rank = class*len(d.Tags) + tag; d.HeadColumns[v.Rank].Name == item.Column {
+			v.Tag = tag
+			return v, true
+		}
+	}
+	tag, ok := strings.CutPrefix(item.Column, d.HeadClasses[class].Name+":"+slot)
+	v.Rank, v.Err = math.MaxInt, d.unknownTag(tag)
+	return v, ok
+}
+
+// HeadsHold reports whether the n newest points of named entities are read from their heads.
+func (d *Dataset) HeadsHold(n int) bool { return d.Head.Only || n <= d.Head.Points }
+
+// HeadsShow reports whether heads show all that headsHold says they hold. Where they may not, each is asked by headSure.
+func (d *Dataset) HeadsShow(n int) bool { return d.HeadsHold(n) && (d.Head.Only || d.Ordered()) }
+
+// HeadSure reports whether n points that a head shows, the oldest of them at oldest, are the newest that are visible. A head
+// lacks a point only where n newer ones were in it, and shows too few of those only once one has expired: which none has
+// that lies after whole, in any class.
+func HeadSure(shown, n int, oldest, whole int64) bool { return shown == n && oldest >= whole }
+
+// Hit returns the version as a point of an entity, not decoded yet.
+func (v *Version) Hit(path string) Hit {
+	return Hit{Path: path, Units: v.Units, Payload: v.Item.Value, Tag: v.Tag, Err: v.Err}
+}

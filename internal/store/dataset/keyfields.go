@@ -1,0 +1,85 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// AddsKinds reports whether a dataset declares kinds of key fields where the catalogue knows text alone.
+func AddsKinds(declared, stored catalog.Dataset) bool {
+	return len(declared.Kinds) > 0 && len(stored.Kinds) == 0 && slices.Equal(declared.Key, stored.Key)
+}
+
+// NextEntity returns the first key behind a row that can be of another entity of the dataset, and what is wrong with the entity
+// that the row is of.
+func (d *Dataset) NextEntity(key string) (next string, bad error) {
+	next = key + "\x00"
+	id, ok := rowkey.TenantOf(key)
+	if !ok {
+		return next, nil
+	}
+	space, err := d.Space(id)
+	if err != nil {
+		return next, err
+	}
+	for _, part := range space.Starts() {
+		switch {
+		case key < part.Start:
+			return part.Start, nil
+		case key >= part.Limit:
+			continue
+		}
+		if _, kind, ok := rowkey.KindOf(key); ok && kind != "" {
+			space, _ = space.Reserved(kind)
+		}
+		path, _, ok := space.Split(key)
+		if !ok {
+			if path, ok = space.SplitEntity(key); !ok {
+				return next, nil
+			}
+		}
+		if err := space.CheckPath(path); err != nil {
+			return next, fmt.Errorf("tenant %s: %w", id, err)
+		}
+		return space.Whole(path).Limit, nil
+	}
+	return rowkey.TenantsAfter(id).Start, nil
+}
+
+// Parts returns the parts for values of the first key fields.
+func (d *Dataset) Parts(values []any) ([]string, error) {
+	parts := make([]string, len(values))
+	for i, v := range values {
+		var err error
+		if parts[i], err = d.Kinds[i].Part(d.Fields[i], v); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// CheckCount refuses a number of values that is not one for each key field.
+func (d *Dataset) CheckCount(n int, what string) error {
+	if n != len(d.Fields) {
+		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%d %s", n, what),
+			fmt.Sprintf("exactly %d, one for each key field (%s)", len(d.Fields), strings.Join(d.Fields, ", ")))
+	}
+	return nil
+}
+
+// EntryKinds returns the kinds as the catalogue knows them.
+func (d *Dataset) EntryKinds() []string {
+	if !slices.ContainsFunc(d.Kinds, func(k rowkey.FieldKind) bool { return k != rowkey.FieldKind{} }) {
+		return nil
+	}
+	out := make([]string, len(d.Kinds))
+	for i, k := range d.Kinds {
+		out[i] = k.String()
+	}
+	return out
+}

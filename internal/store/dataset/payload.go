@@ -1,0 +1,197 @@
+package dataset
+
+import (
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+)
+
+// KeysOnly passes one cell of each row, without its value.
+func KeysOnly() bigtable.Filter {
+	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
+}
+
+// A point's payload is the cell of one column: the family is its retention class, the qualifier the slot and the codec's
+// tag. The slot leaves room for other columns beside the payload.
+const (
+	slot      = "p:"
+	afterSlot = "p;"
+)
+
+// Column is one place where a point's payload may stand.
+type Column struct {
+	Family    string
+	Qualifier string
+	Name      string // family:qualifier, as the client names it
+	Tag       int
+}
+
+func columns(classes []Class, tags []string) []Column {
+	var out []Column
+	for _, c := range classes {
+		for i, tag := range tags {
+			q := slot + tag
+			out = append(out, Column{Family: c.Name, Qualifier: q, Name: c.Name + ":" + q, Tag: i})
+		}
+	}
+	return out
+}
+
+// Visibility is what is visible at one moment: by class, the first cell timestamp that is not expired.
+type Visibility struct {
+	D     *Dataset
+	now   time.Time
+	first bigtable.Timestamp // the cutoff of the class that is written
+}
+
+func (d *Dataset) Visibility(now time.Time) Visibility {
+	return Visibility{D: d, now: now, first: d.Classes[0].cutoff(now)}
+}
+
+// cutoff returns the oldest cell timestamp that is visible in the class at an index.
+func (h Visibility) cutoff(class int) bigtable.Timestamp {
+	if class == 0 {
+		return h.first
+	}
+	return h.D.Classes[class].cutoff(h.now)
+}
+
+// cutoff returns the oldest cell timestamp that is visible at a time, 0 where all are.
+func (c *Class) cutoff(now time.Time) bigtable.Timestamp {
+	if !c.Bounded {
+		return 0
+	}
+	return max(0, bigtable.Timestamp(gc.Cutoff(now, c.Age).UnixMicro()))
+}
+
+// Oldest returns the oldest time, in units of the dataset's precision, that a visible point can have in any class.
+func (h Visibility) Oldest() int64 {
+	cutoff := h.first
+	for i := range h.D.Classes {
+		cutoff = min(cutoff, h.cutoff(i))
+	}
+	units, ok := h.D.Precision.AtOrAfter(cutoff.Time())
+	if !ok {
+		return h.D.Precision.Max()
+	}
+	return units
+}
+
+// Filter passes the visible payload cells of the dataset's points, in every class that it declares.
+func (h Visibility) Filter() bigtable.Filter {
+	if len(h.D.Classes) == 1 {
+		return h.ClassFilter(0)
+	}
+	filters := make([]bigtable.Filter, len(h.D.Classes))
+	for i := range h.D.Classes {
+		filters[i] = h.ClassFilter(i)
+	}
+	return bigtable.InterleaveFilters(filters...)
+}
+
+func (h Visibility) ClassFilter(class int) bigtable.Filter {
+	c := &h.D.Classes[class]
+	payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
+	if !c.Bounded {
+		return payload
+	}
+	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(h.cutoff(class), 0))
+}
+
+// Payload returns the cell that holds the payload of the point in a row, and the index of its tag. Where there are several,
+// the dataset's order of classes and then of tags decides, and in one column the cell that carries the point's own time. It
+// returns a nil item for a row without any visible payload, and an error for one whose only payloads have tags that the
+// schema does not read.
+func (h Visibility) Payload(row bigtable.Row, cell bigtable.Timestamp) (*bigtable.ReadItem, int, error) {
+	written := &h.D.Columns[0]
+	if items := row[written.Family]; len(items) == 1 && items[0].Column == written.Name && items[0].Timestamp >= h.first {
+		return &items[0], written.Tag, nil // as nearly always
+	}
+	family, items, cutoff, visible := "", []bigtable.ReadItem(nil), bigtable.Timestamp(0), false
+	for i := range h.D.Columns {
+		col := &h.D.Columns[i]
+		if col.Family != family {
+			family, items = col.Family, row[col.Family]
+			cutoff = h.cutoff(i / len(h.D.Tags))
+		}
+		var found *bigtable.ReadItem
+		for j := range items {
+			if items[j].Timestamp < cutoff {
+				continue
+			}
+			visible = true
+			if items[j].Column == col.Name && (found == nil || items[j].Timestamp == cell) {
+				found = &items[j]
+			}
+		}
+		if found != nil {
+			return found, col.Tag, nil
+		}
+	}
+	if !visible {
+		return nil, 0, nil
+	}
+	return h.unknownTag(row)
+}
+
+// unknownTag names the payload of a row that has one, in no format that the schema reads.
+func (h Visibility) unknownTag(row bigtable.Row) (*bigtable.ReadItem, int, error) {
+	for i := range h.D.Classes {
+		family := h.D.Classes[i].Name
+		for j, item := range row[family] {
+			if tag, ok := strings.CutPrefix(item.Column, family+":"+slot); ok {
+				return &row[family][j], 0, h.D.unknownTag(tag)
+			}
+		}
+	}
+	return nil, 0, nil
+}
+
+func (d *Dataset) unknownTag(tag string) error {
+	return invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(d.Tags, ", "))
+}
+
+// Mutation sets the payload in the class and tag that are written, and clears every other place where an older one may
+// stand, in one atomic mutation. It returns the number of mutations too.
+func (d *Dataset) Mutation(cell bigtable.Timestamp, payload []byte) (*bigtable.Mutation, int) {
+	m := bigtable.NewMutation()
+	for i := range d.Columns[1:] {
+		c := &d.Columns[i+1]
+		m.DeleteCellsInColumn(c.Family, c.Qualifier)
+	}
+	m.Set(d.Columns[0].Family, d.Columns[0].Qualifier, cell, payload)
+	return m, len(d.Columns)
+}
+
+// ColumnOf returns the index of a payload's column, which is one of the dataset's.
+func (d *Dataset) ColumnOf(name string) int {
+	for i := range d.Columns {
+		if d.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Shows reports whether what was the newest point when it was read is visible: whether it would be read again.
+func (h Visibility) Shows(n *lastvalue.Newest) bool {
+	return !n.Found || n.Units >= h.Oldest() && n.Cell >= h.cutoff(n.Column/len(h.D.Tags))
+}
+
+// EveryPayload passes the payload cells of the dataset's points, in every class that it declares, expired or not.
+func (h Visibility) EveryPayload() bigtable.Filter {
+	filters := make([]bigtable.Filter, len(h.D.Classes))
+	for i := range h.D.Classes {
+		filters[i] = bigtable.ColumnRangeFilter(h.D.Classes[i].Name, slot, afterSlot)
+	}
+	if len(filters) == 1 {
+		return filters[0]
+	}
+	return bigtable.InterleaveFilters(filters...)
+}

@@ -1,0 +1,197 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// MaxRollups is how many rollups a schema may have: a write may mark each of them.
+const MaxRollups = 8
+
+// Rollup is a rollup of a dataset, without its Go type.
+type Rollup struct {
+	catalog.Rollup
+	Class    Class
+	Families RollupFamilies
+	Mark     string // the kind of its marks where writes of points mark it; else ""
+}
+
+// WithRollups adds rollups to a dataset that has all else. It checks them: they may come from a file or a table.
+func (d *Dataset) WithRollups(rollups []catalog.Rollup) error {
+	if len(rollups) > MaxRollups {
+		return invalid.New(ErrInvalid, "Rollups", strconv.Itoa(len(rollups)), fmt.Sprintf("at most %d", MaxRollups))
+	}
+	for i := range rollups {
+		if err := d.addRollup(&rollups[i]); err != nil {
+			return fmt.Errorf("rollup %s: %w", invalid.Quote(rollups[i].Name), err)
+		}
+	}
+	return nil
+}
+
+func (d *Dataset) addRollup(e *catalog.Rollup) error {
+	if err := checkRollup(e); err != nil {
+		return err
+	}
+	if d.rollup(e.Name) != nil {
+		return invalid.New(ErrInvalid, "name", invalid.Quote(e.Name), "each name once")
+	}
+	if e.Kind == catalog.Derived && d.Head.Only {
+		return invalid.New(ErrInvalid, "Head.Only", "true", "false, as there are no points that it could be derived from")
+	}
+	if err := d.checkFrom(e); err != nil {
+		return err
+	}
+	policy, err := gc.Parse(e.Class.Policy)
+	if err != nil {
+		return fmt.Errorf("retention class %s: %w", invalid.Quote(e.Class.Name), err)
+	}
+	classes, err := NewClasses([]gc.Class{{Name: e.Class.Name, Policy: policy}})
+	if err != nil {
+		return err
+	}
+	c := classes[0]
+	for _, other := range d.allClasses() {
+		if other.Name == c.Name && !other.Equal(c.Class) {
+			return invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name), fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
+		}
+	}
+	u := Rollup{Rollup: *e, Class: c, Families: RollupFamilies{Sum: c.Name + ".s", Min: c.Name + ".n", Max: c.Name + ".x", Control: c.Name + ".c"}}
+	if e.Kind == catalog.Derived && e.From == "" {
+		u.Mark = rowkey.MarkKind + e.Name
+		d.Marked++
+	}
+	d.Rollups = append(d.Rollups, u)
+	return nil
+}
+
+// checkRollup refuses a rollup by what it says of itself.
+func checkRollup(e *catalog.Rollup) error {
+	switch {
+	case !catalog.ShortName(e.Name):
+		return invalid.New(ErrInvalid, "name", invalid.Quote(e.Name), "1 to 16 bytes of a-z 0-9 _")
+	case !slices.Contains([]string{catalog.Derived, catalog.ByStream, catalog.ByMessage, catalog.Once}, e.Kind):
+		return invalid.New(ErrInvalid, "kind", invalid.Quote(e.Kind), "derived, stream, message or once")
+	case e.Every == "" || e.Zone == "":
+		return invalid.New(ErrInvalid, "grid", invalid.Quote(e.Every+" in "+e.Zone), "the width of a bucket and a zone")
+	case e.Span <= 0:
+		return invalid.New(ErrInvalid, "span", strconv.FormatInt(e.Span, 10)+" ms", "more than 0")
+	case e.Late < 0:
+		return invalid.New(ErrInvalid, "lateness", strconv.FormatInt(e.Late, 10)+" ms", "0 or more")
+	case e.Kind == catalog.Derived && (e.Step <= 0 || e.Step > e.Span || e.Span/e.Step > maxSlots):
+		return invalid.New(ErrInvalid, "step", strconv.FormatInt(e.Step, 10)+" ms", fmt.Sprintf("1 ms to the span of %d ms, in at most %d of them", e.Span, maxSlots))
+	case e.Kind != catalog.Derived && e.From != "":
+		return invalid.New(ErrInvalid, "From", invalid.Quote(e.From), "empty where events are added up")
+	}
+	for i := range e.Measures {
+		if !catalog.ShortName(e.Measures[i].Name) {
+			return invalid.New(ErrInvalid, "name of measure "+strconv.Itoa(i), invalid.Quote(e.Measures[i].Name), "1 to 16 bytes of a-z 0-9 _")
+		}
+	}
+	return nil
+}
+
+// maxSlots bounds the marks in a row: four a hour for 400 days are 38,400.
+const maxSlots = 50_000
+
+// checkFrom refuses a rollup that cannot be computed from the one that it names.
+func (d *Dataset) checkFrom(e *catalog.Rollup) error {
+	if e.From == "" {
+		return nil
+	}
+	from := d.rollup(e.From)
+	switch {
+	case from == nil:
+		return invalid.New(ErrInvalid, "From", invalid.Quote(e.From), "a rollup that the schema lists before this one")
+	case from.Kind != catalog.Derived:
+		return invalid.New(ErrInvalid, "From", invalid.Quote(e.From)+" of the kind "+from.Kind, "a rollup that is derived")
+	case !from.SameMeasures(e):
+		return invalid.New(ErrInvalid, "From", invalid.Quote(e.From)+" with other measures", "a rollup with the same measures")
+	}
+	return nil
+}
+
+// rollup returns the rollup of that name, or nil.
+func (d *Dataset) rollup(name string) *Rollup {
+	for i := range d.Rollups {
+		if d.Rollups[i].Name == name {
+			return &d.Rollups[i]
+		}
+	}
+	return nil
+}
+
+// allClasses returns the classes of points and of rollups.
+func (d *Dataset) allClasses() []Class {
+	out := slices.Clone(d.Classes)
+	for i := range d.Rollups {
+		out = append(out, d.Rollups[i].Class)
+	}
+	return out
+}
+
+// entryRollups returns what the catalogue is to know of the dataset's rollups.
+func (d *Dataset) entryRollups() []catalog.Rollup {
+	var out []catalog.Rollup
+	for i := range d.Rollups {
+		out = append(out, d.Rollups[i].Rollup)
+	}
+	return out
+}
+
+// BesideRollups makes the space of points refuse what has too long a key in a rollup.
+func (d *Dataset) BesideRollups(s rowkey.Space) rowkey.Space {
+	for i := range d.Rollups {
+		s = s.Beside(rowkey.RollupKind + d.Rollups[i].Name)
+	}
+	return s
+}
+
+// rollupFamilies adds the column families of the dataset's rollups. What is in the rows beside their aggregates has one
+// version, also where buckets are kept for ever.
+func (d *Dataset) rollupFamilies(families map[string]bigtable.Family) {
+	for i := range d.Rollups {
+		u := &d.Rollups[i]
+		policy := u.Class.Policy.Bigtable()
+		families[u.Families.Sum] = bigtable.Family{GCPolicy: policy, ValueType: aggregate(bigtable.SumAggregator{})}
+		families[u.Families.Min] = bigtable.Family{GCPolicy: policy, ValueType: aggregate(bigtable.MinAggregator{})}
+		families[u.Families.Max] = bigtable.Family{GCPolicy: policy, ValueType: aggregate(bigtable.MaxAggregator{})}
+		families[u.Families.Control] = bigtable.Family{GCPolicy: gc.Any(u.Class.Policy, gc.MaxVersions(1)).Bigtable()}
+		if u.Kind == catalog.Derived {
+			families[MarkFamily] = bigtable.Family{GCPolicy: bigtable.MaxVersionsPolicy(1)}
+		}
+	}
+}
+
+func aggregate(a bigtable.Aggregator) bigtable.Type {
+	return bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: a}
+}
+
+// KeptRollups returns the classes by which a rollup of some tenant may expire: its own, and those by which tenants' rollups do.
+func (d *Dataset) KeptRollups(u *Rollup) []Class {
+	kept := []Class{u.Class}
+	for i := range d.Classes {
+		if age := d.Classes[i].RollupAge; age > 0 {
+			kept = append(kept, Class{Class: gc.Class{Name: d.Classes[i].Name, Policy: gc.MaxAge(age)}})
+		}
+	}
+	return kept
+}
+
+// DependsOnConditionalAdditions returns a rollup that depends on additions in conditional writes, nil where the dataset has none.
+func (d *Dataset) DependsOnConditionalAdditions() *Rollup {
+	for i := range d.Rollups {
+		if d.Rollups[i].Kind != catalog.Once {
+			return &d.Rollups[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package dataset
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+)
+
+// Cell is a payload as it is stored, in its class and qualifier, whichever row it stands in.
+type Cell struct {
+	Class     int
+	qualifier string
+	value     []byte
+}
+
+// Stored is a point as it is stored: its payloads at its time, in the order of classes and qualifiers. Without any it is
+// not there.
+type Stored struct {
+	Key   string // of the point's row
+	Cell  bigtable.Timestamp
+	Cells []Cell
+}
+
+func (s Stored) Equal(o Stored) bool {
+	return slices.EqualFunc(s.Cells, o.Cells, func(a, b Cell) bool {
+		return a.Class == b.Class && a.qualifier == b.qualifier && bytes.Equal(a.value, b.value)
+	})
+}
+
+// Stored returns the visible payloads at one time in a row, with classes as its families.
+func (h Visibility) Stored(row bigtable.Row, classes []Class, key string, at bigtable.Timestamp) Stored {
+	s := Stored{Key: key, Cell: at}
+	for i := range classes {
+		if at < h.cutoff(i) {
+			continue
+		}
+		for _, item := range row[classes[i].Name] {
+			qualifier := strings.TrimPrefix(item.Column, classes[i].Name+":")
+			if item.Timestamp == at && strings.HasPrefix(qualifier, slot) {
+				s.Cells = append(s.Cells, Cell{Class: i, qualifier: qualifier, value: item.Value})
+			}
+		}
+	}
+	return s
+}
+
+// Copies returns the entry that makes a head hold points as they are stored, and no payload where they are not.
+func (d *Dataset) Copies(head string, points []Stored) bt.Entry {
+	m := NewHeadMutation()
+	for _, p := range points {
+		m.Clear(d.HeadColumns, p.Cell, After(p.Cell))
+		for _, c := range p.Cells {
+			m.Set(d.HeadClasses[c.Class].Name, c.qualifier, p.Cell, c.value)
+			m.Count++
+			m.Bytes += len(c.value)
+		}
+	}
+	return bt.Entry{Key: head, Mutation: m.Mutation, Mutations: m.Count, Bytes: m.Bytes}
+}
