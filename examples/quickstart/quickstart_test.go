@@ -95,6 +95,35 @@ func checkReport(t *testing.T, out string) {
 	}
 }
 
+// TestREADME: the lines of output that README.md shows are such as the program prints, apart from numbers.
+func TestREADME(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, found := strings.Cut(string(page), "```text\nLatest: ")
+	shown, _, ended := strings.Cut("Latest: "+shown, "```\n")
+	if !found || !ended {
+		t.Fatal("README.md has no fence with the output of the quickstart")
+	}
+	numbers := regexp.MustCompile(`\d[\d.:]*`)
+	shape := func(line string) string {
+		return strings.Join(strings.Fields(numbers.ReplaceAllString(line, "0")), " ")
+	}
+	printed := map[string]bool{"…": true}
+	for line := range strings.Lines(runShort(t, t.TempDir())) {
+		printed[shape(line)] = true
+	}
+	for line := range strings.Lines(shown) {
+		if strings.Contains(line, "load") || strings.Contains(line, "disk") {
+			continue // not every machine tells them
+		}
+		if !printed[shape(line)] {
+			t.Errorf("README.md shows a line that the program does not print: %s", line)
+		}
+	}
+}
+
 // watcher calls seen when text is first written to it.
 type watcher struct {
 	bytes.Buffer

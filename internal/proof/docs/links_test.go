@@ -1,0 +1,64 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestLinks: each relative link of a document names a file, and each anchor a heading of it.
+func TestLinks(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
+				if strings.Contains(m[1], "://") {
+					continue
+				}
+				links++
+				path, anchor, _ := strings.Cut(m[1], "#")
+				target := file
+				if path != "" {
+					target = filepath.Join(filepath.Dir(file), path)
+				}
+				if _, err := os.Stat(target); err != nil {
+					t.Errorf("%s links to %s: %v", file, m[1], err)
+				} else if anchor != "" && !headings(t, target)[anchor] {
+					t.Errorf("%s links to %s, a heading that is not there", file, m[1])
+				}
+			}
+		}
+	}
+	if links < 30 {
+		t.Errorf("%d links were found, want 30 at least", links)
+	}
+}
+
+// headings returns the anchors that GitHub makes of the headings of a file.
+func headings(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		words := regexp.MustCompile(`[^\p{L}\p{N}\- _]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		out[strings.ReplaceAll(words, " ", "-")] = true
+	}
+	return out
+}
