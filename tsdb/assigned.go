@@ -34,7 +34,7 @@ type assigned struct {
 	tenants         map[string]*catalog.Assignment
 }
 
-func newAssigned(s *Store) *kept[assigned] {
+func newAssigned(s *tenancy) *kept[assigned] {
 	k := &kept[assigned]{load: s.readAssigned}
 	k.open(s.watch, refreshing{due: classesDue, within: ClassesWithin, wait: classesWait, pause: classesPause})
 	return k
@@ -42,7 +42,7 @@ func newAssigned(s *Store) *kept[assigned] {
 
 // readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. Where it does not tell,
 // and once in a long while, it scans all profiles.
-func (s *Store) readAssigned(ctx context.Context, known *assigned) (*assigned, error) {
+func (s *tenancy) readAssigned(ctx context.Context, known *assigned) (*assigned, error) {
 	if known == nil {
 		known = new(assigned)
 	}
@@ -76,7 +76,7 @@ func (s *Store) readAssigned(ctx context.Context, known *assigned) (*assigned, e
 
 // changedProfiles reads which profiles have changed since those were read that are known up to some changes; all says that this cannot
 // be told, or that all were read long ago, or never. It is called before the profiles are read, so that it is never newer than they are.
-func (s *Store) changedProfiles(ctx context.Context, known catalog.Changes, readAll time.Time) (c catalog.Changes, all bool, err error) {
+func (s *tenancy) changedProfiles(ctx context.Context, known catalog.Changes, readAll time.Time) (c catalog.Changes, all bool, err error) {
 	epoch, recent := "", !readAll.IsZero() && time.Since(readAll) < allAgain
 	if recent {
 		epoch = known.Epoch
@@ -85,7 +85,7 @@ func (s *Store) changedProfiles(ctx context.Context, known catalog.Changes, read
 	return c, !recent || c.All && c.Epoch != epoch, err
 }
 
-func (s *Store) unassigned(err error) error {
+func (s *tenancy) unassigned(err error) error {
 	return fmt.Errorf("tsdb: read the retention classes of tenants: %w", s.explain(err))
 }
 

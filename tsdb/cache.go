@@ -80,7 +80,7 @@ type CacheStats struct {
 
 // CacheStats returns what the store's last-value cache holds and has done; zero without one.
 func (s *Store) CacheStats() CacheStats {
-	if s == nil || s.cache == nil {
+	if s == nil || s.table == nil || s.cache == nil {
 		return CacheStats{}
 	}
 	c := s.cache.Stats()

@@ -38,7 +38,7 @@ func (r *Repository[T]) writing(ctx context.Context) (*dataset.Dataset, error) {
 // arriving returns the dataset by which a point is refused that has expired, where that is looked at again when the point is
 // sent: the one that writes the tenant's points by what is known, and as long as nothing is, the one whose class keeps longest.
 // It waits for nothing.
-func (s *Store) arriving(d *dataset.Dataset, id tenant.ID) *dataset.Dataset {
+func (s *tenancy) arriving(d *dataset.Dataset, id tenant.ID) *dataset.Dataset {
 	if d.Choices == nil {
 		return d
 	}

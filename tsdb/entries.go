@@ -18,24 +18,21 @@ const entriesWithin = 2 * time.Minute
 
 // entries are the catalogue's entries of the datasets that rollups are computed of.
 type entries struct {
-	store  *Store
 	mu     sync.Mutex
-	of     map[string]*kept[catalog.Entry] // nil until one is asked for
+	of     map[string]*kept[catalog.Entry]
 	closed bool
 }
 
 // get returns the catalogue's entry of a dataset, the zero Entry for none.
-func (e *entries) get(ctx context.Context, dataset string) (catalog.Entry, error) {
+func (t *tenancy) entry(ctx context.Context, dataset string) (catalog.Entry, error) {
+	e := &t.entries
 	e.mu.Lock()
 	k := e.of[dataset]
 	if k == nil && !e.closed {
 		k = &kept[catalog.Entry]{load: func(ctx context.Context, _ *catalog.Entry) (*catalog.Entry, error) {
-			return e.store.readEntry(ctx, dataset)
+			return t.readEntry(ctx, dataset)
 		}}
-		k.open(e.store.watch, refreshing{due: entriesWithin / 2, within: entriesWithin, wait: 5 * time.Second, pause: 10 * time.Second})
-		if e.of == nil {
-			e.of = map[string]*kept[catalog.Entry]{}
-		}
+		k.open(t.watch, refreshing{due: entriesWithin / 2, within: entriesWithin, wait: 5 * time.Second, pause: 10 * time.Second})
 		e.of[dataset] = k
 	}
 	e.mu.Unlock()
@@ -58,7 +55,7 @@ func (e *entries) close() {
 	}
 }
 
-func (s *Store) readEntry(ctx context.Context, dataset string) (*catalog.Entry, error) {
+func (s *tenancy) readEntry(ctx context.Context, dataset string) (*catalog.Entry, error) {
 	st, err := catalog.Load(ctx, s.whole, []string{dataset})
 	switch {
 	case status.Code(err) == codes.NotFound:

@@ -44,10 +44,10 @@ type marks struct {
 	tenants         map[string]*tenantMarks // empty nearly always
 }
 
-func newErasures(s *Store) *erasures {
-	e := &erasures{table: s.whole, clock: func() time.Time { return s.time.Earliest() }, explain: s.explain, drop: s.cache.DropTenants}
+func newErasures(s *tenancy, drop func(func(tenant string) bool)) *erasures {
+	e := &erasures{table: s.whole, clock: func() time.Time { return s.time.Earliest() }, explain: s.explain, drop: drop}
 	e.open(s.watch, refreshing{due: marksDue, within: ErasedWithin, wait: marksWait, pause: marksPause})
-	e.load, e.kept.changed = e.readMarks, e.tell
+	e.load, e.changed = e.readMarks, e.tell
 	return e
 }
 
@@ -68,7 +68,7 @@ func (e *erasures) admit(ctx context.Context, id tenant.ID) error {
 // count as written before the erasure.
 func (e *erasures) glance(ctx context.Context, id tenant.ID) error {
 	m := e.glimpse()
-	if m != nil && e.age.Load() == keptStale {
+	if m != nil && e.age.Load() == ageStale {
 		var err error
 		if m, err = e.marks(ctx); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // A generation says what was known of erasure marks when a write was taken: how many changes of marks there were, plus 1. Where
@@ -22,25 +21,33 @@ const (
 
 func (g generation) before(lifted uint64) bool { return g != unknownGeneration && uint64(g) <= lifted }
 
+// written is a point or an event on its way to the table.
+type written interface {
+	Tenant() string
+	Dataset() string
+	// Path returns the path of its entity, false where it has none that can be told.
+	Path() (string, bool)
+}
+
 // generation returns that of a write that is being taken.
-func (e *erasures) generation(p *pending) generation {
+func (e *erasures) generation(w written) generation {
 	m := e.known.Load()
 	if m == nil {
 		return unknownGeneration
 	}
 	n, now := m.Number, e.clock()
-	if d := m.tenants[catalog.DeletedDataset(p.dataset())]; d != nil {
+	if d := m.tenants[catalog.DeletedDataset(w.Dataset())]; d != nil {
 		if d.coversAll(now) {
 			return firstGeneration
 		}
 		n = max(n, d.lifted)
 	}
-	if t := m.tenants[p.item.Tenant]; t != nil {
+	if t := m.tenants[w.Tenant()]; t != nil {
 		if t.coversAll(now) {
 			return firstGeneration
 		}
 		n = max(n, t.lifted)
-		if dataset, path, ok := t.entityOf(p); ok {
+		if dataset, path, ok := t.entityOf(w); ok {
 			if t.coversEntity(dataset, path, now) {
 				return firstGeneration
 			}
@@ -52,34 +59,31 @@ func (e *erasures) generation(p *pending) generation {
 
 // coversWrite reports whether a point or an event on its way is one of an erased tenant or entity, or of a dataset that is deleted,
 // or was taken before such an erasure or deletion that has been lifted.
-func (m *marks) coversWrite(p *pending, now time.Time) bool {
+func (m *marks) coversWrite(w written, taken generation, now time.Time) bool {
 	if len(m.tenants) == 0 {
 		return false
 	}
-	if d := m.tenants[catalog.DeletedDataset(p.dataset())]; d != nil && (d.coversAll(now) || p.generation.before(d.lifted)) {
+	if d := m.tenants[catalog.DeletedDataset(w.Dataset())]; d != nil && (d.coversAll(now) || taken.before(d.lifted)) {
 		return true
 	}
-	t := m.tenants[p.item.Tenant]
+	t := m.tenants[w.Tenant()]
 	if t == nil {
 		return false
 	}
-	if t.coversAll(now) || p.generation.before(t.lifted) {
+	if t.coversAll(now) || taken.before(t.lifted) {
 		return true
 	}
-	dataset, path, ok := t.entityOf(p)
-	return ok && (t.coversEntity(dataset, path, now) || p.generation.before(t.liftOf(dataset, path)))
+	dataset, path, ok := t.entityOf(w)
+	return ok && (t.coversEntity(dataset, path, now) || taken.before(t.liftOf(dataset, path)))
 }
 
 // entityOf returns which entity a write is of, where there are marks of entities, or were.
-func (t *tenantMarks) entityOf(p *pending) (dataset, path string, ok bool) {
+func (t *tenantMarks) entityOf(w written) (dataset, path string, ok bool) {
 	if len(t.entities) == 0 && len(t.liftedEntities) == 0 {
 		return "", "", false
 	}
-	if ev := p.event; ev != nil {
-		return ev.to.Dataset, ev.path, true
-	}
-	id, _, ok := rowkey.PointID(p.write.key, p.write.d.Salts, p.write.d.Identity)
-	return p.write.d.Name, id.Path(), ok
+	path, ok = w.Path()
+	return w.Dataset(), path, ok
 }
 
 // liftOf returns the generation of the first writes of an entity that count; 0 for all.

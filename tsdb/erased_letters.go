@@ -61,7 +61,7 @@ func (j *journal) purge(m *marks, e *erasures) {
 			break
 		}
 		p, err := j.parse(d.Data)
-		if err == nil && m.coversWrite(p, now) {
+		if err == nil && m.coversWrite(p, p.generation, now) {
 			ids = append(ids, d.ID)
 			left[p.item.Tenant] += letterBytes(d.Data, d.Reason)
 		}

@@ -27,8 +27,8 @@ func (d delivery) unerased(ctx context.Context, items []*buffer.Item) (rest []*b
 	}
 	now := d.store.erased.clock()
 	for _, it := range items {
-		if m.coversWrite(it.Work.(*pending), now) {
-			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: m.refusal(it, now)})
+		if m.coversWrite(it.Work.(*pending), it.Work.(*pending).generation, now) {
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: m.refusal(it.Work.(*pending), now)})
 			continue
 		}
 		rest = append(rest, it)
@@ -36,10 +36,10 @@ func (d delivery) unerased(ctx context.Context, items []*buffer.Item) (rest []*b
 	return rest, r, true
 }
 
-// refusal is why nothing is written of an item that the marks cover.
-func (m *marks) refusal(it *buffer.Item, now time.Time) error {
-	if dataset := it.Work.(*pending).dataset(); m.coversDataset(dataset, now) {
+// refusal is why nothing is written of what the marks cover.
+func (m *marks) refusal(w written, now time.Time) error {
+	if dataset := w.Dataset(); m.coversDataset(dataset, now) {
 		return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)
 	}
-	return fmt.Errorf("%w: tenant %s", ErrErased, it.Tenant)
+	return fmt.Errorf("%w: tenant %s", ErrErased, w.Tenant())
 }

@@ -21,7 +21,7 @@ type insider interface {
 func init() {
 	inside.OfStore = func(store any) (inside.Store, error) { return store.(*Store).inside() }
 	inside.Watch = func(store any) *telemetry.Probe {
-		if s := store.(*Store); s != nil {
+		if s := store.(*Store); s != nil && s.table != nil {
 			return s.watch
 		}
 		return nil
@@ -49,7 +49,7 @@ func (s *Store) inside() (inside.Store, error) {
 	return inside.Store{
 		Table: s.whole, For: s.rows, Name: s.name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
 		Admit: s.admitOne, Marks: s.erased.readAgain, Profiles: s.renewProfiles,
-		Entry: s.entries.get, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: dataset.FamiliesFromCatalog,
+		Entry: s.entry, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: dataset.FamiliesFromCatalog,
 		Confirmed: s.confirmed, Earliest: s.time.Earliest, WatchClock: s.watchClock,
 	}, nil
 }

@@ -41,9 +41,9 @@ type refreshing struct {
 
 // The ages of what is known.
 const (
-	keptFresh uint32 = iota
-	keptAging        // it is read again, and nobody waits for that
-	keptStale        // whoever comes waits
+	ageFresh uint32 = iota
+	ageAging        // it is read again, and nobody waits for that
+	ageStale        // whoever comes waits
 )
 
 type flight struct {
@@ -59,7 +59,7 @@ func (k *kept[T]) open(watch *telemetry.Probe, times refreshing) {
 
 // fresh returns what is known, if nobody has to read anything.
 func (k *kept[T]) fresh() *T {
-	if k.age.Load() != keptFresh {
+	if k.age.Load() != ageFresh {
 		return nil
 	}
 	return k.known.Load()
@@ -76,7 +76,7 @@ func (k *kept[T]) get(ctx context.Context) (*T, error) {
 // glimpse returns what is known, nil for nothing, has it read again where that is due, and waits for nothing.
 func (k *kept[T]) glimpse() *T {
 	v := k.known.Load()
-	if v == nil || k.age.Load() != keptFresh {
+	if v == nil || k.age.Load() != ageFresh {
 		k.mu.Lock()
 		k.fly()
 		k.mu.Unlock()
@@ -88,7 +88,7 @@ func (k *kept[T]) glimpse() *T {
 func (k *kept[T]) read(ctx context.Context) (*T, error) {
 	k.mu.Lock()
 	v, age := k.known.Load(), k.age.Load()
-	if v != nil && age == keptFresh {
+	if v != nil && age == ageFresh {
 		k.mu.Unlock()
 		return v, nil
 	}
@@ -97,7 +97,7 @@ func (k *kept[T]) read(ctx context.Context) (*T, error) {
 	if f == nil {
 		return nil, ErrClosed
 	}
-	if v != nil && age == keptAging {
+	if v != nil && age == ageAging {
 		return v, nil
 	}
 	var late <-chan time.Time
@@ -170,16 +170,16 @@ func (k *kept[T]) landed(f *flight, v *T, err error) {
 	old := k.known.Load()
 	if err == nil {
 		k.known.Store(v)
-		k.age.Store(keptFresh)
+		k.age.Store(ageFresh)
 	} else if old != nil {
-		k.age.Store(keptFresh) // what was read last is gone by, for a while
+		k.age.Store(ageFresh) // what was read last is gone by, for a while
 	}
 	switch {
 	case k.closed:
 	case err == nil:
-		k.ageIn(k.times.due-time.Since(f.begin), keptAging)
+		k.ageIn(k.times.due-time.Since(f.begin), ageAging)
 	case old != nil:
-		k.ageIn(k.times.pause, keptAging)
+		k.ageIn(k.times.pause, ageAging)
 	}
 	if err == nil && v != old && k.changed != nil {
 		k.changed(old)
@@ -201,8 +201,8 @@ func (k *kept[T]) ageIn(d time.Duration, age uint32) {
 			return
 		}
 		k.age.Store(age)
-		if age == keptAging {
-			k.ageIn(k.times.within-k.times.due, keptStale)
+		if age == ageAging {
+			k.ageIn(k.times.within-k.times.due, ageStale)
 		}
 	})
 	k.timer = timer

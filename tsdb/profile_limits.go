@@ -25,7 +25,7 @@ type profileLimits struct {
 }
 
 // withProfileLimits makes the store take limits from profiles.
-func (s *Store) withProfileLimits() error {
+func (s *tenancy) withProfileLimits() error {
 	if s.limits == nil {
 		var err error
 		if s.limits, err = limit.New(limit.Table{}, limit.Options{Clock: s.clock}); err != nil {
@@ -58,7 +58,7 @@ func (r *Repository[T]) knowLimits(ctx context.Context) error {
 }
 
 // readProfileLimits gives the limiter the documents of the profiles that have changed, or, as readAssigned, of all.
-func (s *Store) readProfileLimits(ctx context.Context, known *profileLimits) (*profileLimits, error) {
+func (s *tenancy) readProfileLimits(ctx context.Context, known *profileLimits) (*profileLimits, error) {
 	if known == nil {
 		known = new(profileLimits)
 	}
@@ -116,7 +116,7 @@ func (s *Store) readProfileLimits(ctx context.Context, known *profileLimits) (*p
 }
 
 // renewProfiles reads what profiles say as it is now, where the store has read them before.
-func (s *Store) renewProfiles(ctx context.Context) error {
+func (s *tenancy) renewProfiles(ctx context.Context) error {
 	err := s.classes.renew(ctx)
 	if s.profileLimits != nil {
 		err = errors.Join(err, s.profileLimits.renew(ctx))

@@ -9,7 +9,7 @@ import (
 )
 
 // admitTenant refuses a call for a tenant that is not the context's.
-func (s *Store) admitTenant(ctx context.Context, id tenant.ID) error {
+func (s *tenancy) admitTenant(ctx context.Context, id tenant.ID) error {
 	have, ok := tenant.FromContext(ctx)
 	switch {
 	case ok && have != id:
@@ -21,7 +21,7 @@ func (s *Store) admitTenant(ctx context.Context, id tenant.ID) error {
 }
 
 // admitOne refuses a call for a tenant that is not the context's, or is erased.
-func (s *Store) admitOne(ctx context.Context, id tenant.ID) error {
+func (s *tenancy) admitOne(ctx context.Context, id tenant.ID) error {
 	if err := s.admitTenant(ctx, id); err != nil {
 		return err
 	}

@@ -8,10 +8,8 @@ import (
 
 // rows returns the rows of a tenant: the table through the tenant's view, where the store works through views. Whatever is
 // read or written of a tenant goes through it.
-func (s *Store) rows(id tenant.ID) *bt.Table {
+func (s *tenancy) rows(id tenant.ID) *bt.Table {
 	switch {
-	case s == nil:
-		return nil
 	case s.views != nil && !id.IsZero():
 		return s.views.of(id)
 	}

@@ -275,7 +275,9 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r.space, r.err = s.d.Space(id)
 	r.space = s.d.BesideRollups(r.space)
 	r.heads = r.space.Heads()
-	r.rows = store.rows(id)
+	if store != nil && store.table != nil {
+		r.rows = store.rows(id)
+	}
 	return r
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -26,30 +25,20 @@ import (
 // Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
 // for concurrent use.
 type Store struct {
-	whole   *bt.Table // past all walls: for the rows of the store itself. Rows of a tenant are reached by Store.rows
-	name    string
-	clock   func() time.Time
-	time    *clock.Watch  // over clock
+	*table
 	service *serviceClock // nil where time knows what the service does
 	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
 	keep    bool                                                 // the admin client is the caller's
 	closers closers
-	closed  atomic.Bool
-	hedges  hedgeBudget
-	cache   *lastvalue.Cache // nil for none
-	views   *views           // nil for none
-	limits  *limit.Limiter   // nil for none
-	erased  *erasures
-	classes *kept[assigned]
-	entries entries
-	// profileLimits are those that the limiter has from profiles; nil where it has none.
-	profileLimits *kept[profileLimits]
+	alone   bool // no other store can have the table open
+}
 
-	watch *telemetry.Probe
-
-	requireTenant bool
-	alone         bool // no other store can have the table open
+// table is the table of a store, with what its reads and writes share.
+type table struct {
+	*tenancy
+	hedges hedgeBudget
+	cache  *lastvalue.Cache // nil for none
 }
 
 // Options are what a program that brings its own client may decide.
@@ -116,14 +105,14 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		conditional = client
 	}
 	s := &Store{
-		whole:   bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
-		name:    table,
-		clock:   opts.Clock,
+		table: newTable(&tenancy{
+			whole:         bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
+			name:          table,
+			clock:         opts.Clock,
+			limits:        opts.Limits,
+			requireTenant: opts.RequireTenant,
+		}, opts.Cache.open()),
 		cursors: cursors,
-		cache:   opts.Cache.open(),
-		limits:  opts.Limits,
-
-		requireTenant: opts.RequireTenant,
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -134,14 +123,9 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	}
 	s.watch = opts.Telemetry.open(s)
 	s.time.Report(s.watch.Clock)
-	s.erased = newErasures(s)
-	s.classes = newAssigned(s)
-	if opts.ProfileLimits {
-		if err := s.withProfileLimits(); err != nil {
-			return nil, err
-		}
+	if err := s.tenancy.open(s.cache.DropTenants, opts.ProfileLimits); err != nil {
+		return nil, err
 	}
-	s.entries.store = s
 	if opts.Admin != nil {
 		s.admin = func(context.Context) (*bigtable.AdminClient, error) { return opts.Admin, nil }
 		s.keep = true
@@ -172,7 +156,7 @@ func (o Options) check(table string) error {
 
 // Table returns the name of the store's table.
 func (s *Store) Table() string {
-	if s == nil {
+	if s == nil || s.table == nil {
 		return ""
 	}
 	return s.name
@@ -192,17 +176,18 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 
 // admit refuses calls on a store that is closed, or was never opened.
 func (s *Store) admit() error {
-	switch {
-	case s == nil || s.whole == nil:
-		return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
-	case s.closed.Load():
-		return ErrClosed
+	if s == nil || s.table == nil {
+		return errNoStore()
 	}
-	return nil
+	return s.tenancy.admitOpen()
+}
+
+func errNoStore() error {
+	return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
 }
 
 // explain adds the table, and what is missing where something is, to what the service answered.
-func (s *Store) explain(err error) error {
+func (s *tenancy) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -222,16 +207,11 @@ func (s *Store) explain(err error) error {
 // the connection's error. A second Close does nothing and returns nil, and so does one of a store that was never opened, nil
 // included: Close may be deferred before the error of opening is looked at.
 func (s *Store) Close() error {
-	if s == nil || s.whole == nil || s.closed.Swap(true) {
+	if s == nil || s.table == nil || s.closed.Swap(true) {
 		return nil
 	}
 	s.cache.Close()
-	s.erased.close()
-	s.classes.close()
-	if s.profileLimits != nil {
-		s.profileLimits.close()
-	}
-	s.entries.close()
+	s.tenancy.close()
 	s.watch.Close()
 	return s.closers.close()
 }
@@ -257,3 +237,5 @@ func closeOnce(c io.Closer) func() error {
 		return err
 	}
 }
+
+func newTable(t *tenancy, cache *lastvalue.Cache) *table { return &table{tenancy: t, cache: cache} }

@@ -203,7 +203,7 @@ func (r *Repository[T]) begin(ctx context.Context, name telemetry.Name) (context
 
 // beginMany begins an operation that may be a batch.
 func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-	if r == nil || r.store == nil || r.schema == nil {
+	if r == nil || r.store == nil || r.store.table == nil || r.schema == nil {
 		return ctxerr.Given(ctx), nil
 	}
 	return r.store.watch.Begin(ctx, name, telemetry.Subject{Tenant: r.tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
@@ -211,7 +211,7 @@ func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n in
 
 // begin begins an operation of the store's own.
 func (s *Store) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
-	if s == nil {
+	if s == nil || s.table == nil {
 		return ctxerr.Given(ctx), nil
 	}
 	return s.watch.Begin(ctx, name, telemetry.Subject{})

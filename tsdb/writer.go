@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -212,8 +213,20 @@ type pending struct {
 	try    bool   // its caller does not wait for room
 }
 
-// dataset returns the name of the dataset of a point or an event.
-func (p *pending) dataset() string {
+// Tenant returns the name of the tenant.
+func (p *pending) Tenant() string { return p.item.Tenant }
+
+// Path returns the path of the entity.
+func (p *pending) Path() (string, bool) {
+	if p.event != nil {
+		return p.event.path, true
+	}
+	id, _, ok := rowkey.PointID(p.write.key, p.write.d.Salts, p.write.d.Identity)
+	return id.Path(), ok
+}
+
+// Dataset returns the name of the dataset of a point or an event.
+func (p *pending) Dataset() string {
 	if p.event != nil {
 		return p.event.to.Dataset
 	}
