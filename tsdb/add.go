@@ -36,7 +36,7 @@ func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, told func(Ou
 	if err := w.admitJournal(); err != nil {
 		return nil, err
 	}
-	if w.store.whole != ev.Table {
+	if w.store.core.Whole != ev.Table {
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
 	to, err := w.journal.addedTo(ev)

@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -104,7 +105,7 @@ func newEvent(id tenant.ID, to *added, path string, e rollupadd.Event, told func
 // The record of an event is that of a point up to the path: the number of the rollup's description in the place of the
 // dataset's. The event follows, as package addition writes it.
 
-func appendEventRecord(dst []byte, number uint64, g generation, tenant string, ev *event) []byte {
+func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant string, ev *event) []byte {
 	dst = binary.AppendUvarint(dst, number)
 	dst = binary.AppendUvarint(dst, uint64(g))
 	dst = binary.AppendUvarint(dst, uint64(len(tenant)))
@@ -138,9 +139,9 @@ func (j *journal) parse(src []byte) (p *pending, err error) {
 	j.mu.Lock()
 	d, to, plain := j.datasets[number], j.rollups[number], j.plain[number]
 	j.mu.Unlock()
-	g := firstGeneration
+	g := tenancy.FirstGeneration
 	if !plain {
-		g = generation(r.number())
+		g = tenancy.Generation(r.number())
 	}
 	switch {
 	case r.bad:

@@ -80,9 +80,9 @@ type CacheStats struct {
 
 // CacheStats returns what the store's last-value cache holds and has done; zero without one.
 func (s *Store) CacheStats() CacheStats {
-	if s == nil || s.table == nil || s.cache == nil {
+	if s == nil || s.core == nil || s.core.cache == nil {
 		return CacheStats{}
 	}
-	c := s.cache.Stats()
+	c := s.core.cache.Stats()
 	return CacheStats{Hits: c.Hits, Misses: c.Misses, Shared: c.Shared, Entries: c.Entries, Bytes: int64(c.Bytes)}
 }

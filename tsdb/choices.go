@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // writing returns the dataset that writes the tenant's points now.
@@ -20,38 +19,19 @@ func (r *Repository[T]) writing(ctx context.Context) (*dataset.Dataset, error) {
 	if d.Choices == nil {
 		return d, nil
 	}
-	if a := r.store.classes.fresh(); a != nil {
-		return a.of(r.tenant.String(), d), nil
+	if a := r.store.core.Classes.Fresh(); a != nil {
+		return a.DatasetFor(r.tenant.String(), d), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.rows.Timeouts().Write)
 	defer cancel()
-	a, err := r.store.classes.get(ctx)
+	a, err := r.store.core.Classes.Get(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("tsdb: read the retention classes of tenants: %w", err)
 	case err != nil:
 		return nil, err
 	}
-	return a.of(r.tenant.String(), d), nil
-}
-
-// arriving returns the dataset by which a point is refused that has expired, where that is looked at again when the point is
-// sent: the one that writes the tenant's points by what is known, and as long as nothing is, the one whose class keeps longest.
-// It waits for nothing.
-func (s *tenancy) arriving(d *dataset.Dataset, id tenant.ID) *dataset.Dataset {
-	if d.Choices == nil {
-		return d
-	}
-	if a := s.classes.glimpse(); a != nil {
-		return a.of(id.String(), d)
-	}
-	longest := d
-	for _, c := range d.Choices {
-		if !c.Classes[0].Bounded || longest.Classes[0].Bounded && c.Classes[0].Age > longest.Classes[0].Age {
-			longest = c
-		}
-	}
-	return longest
+	return a.DatasetFor(r.tenant.String(), d), nil
 }
 
 // classed gives each item the class that its tenant is in now. It reports false where nothing can be sent, as the classes
@@ -60,7 +40,7 @@ func (d delivery) classed(ctx context.Context, items []*buffer.Item, r *buffer.R
 	if !slices.ContainsFunc(items, chooses) {
 		return true
 	}
-	a, err := d.store.classes.get(ctx)
+	a, err := d.store.core.Classes.Get(ctx)
 	if err != nil {
 		again := d.judge(r, err, 1)
 		for _, it := range items {
@@ -72,7 +52,7 @@ func (d delivery) classed(ctx context.Context, items []*buffer.Item, r *buffer.R
 	for _, it := range items {
 		if chooses(it) {
 			w := &it.Work.(*pending).write
-			w.d = a.of(it.Tenant, w.d)
+			w.d = a.DatasetFor(it.Tenant, w.d)
 		}
 	}
 	return true

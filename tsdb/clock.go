@@ -26,8 +26,8 @@ const clockDue = clock.Probation / 2
 
 // watchClock makes the store go by another's watch over the same clock, which knows more: the embedded engine's.
 func (s *Store) watchClock(w *clock.Watch) {
-	s.time, s.service = w, nil
-	w.Report(s.watch.Clock)
+	s.core.Time, s.service = w, nil
+	w.Report(s.core.Watch.Clock)
 }
 
 // confirmed returns the time to delete by. Its error matches ErrClock where the clock is not believed. Where the service's clock
@@ -38,7 +38,7 @@ func (s *Store) confirmed(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	return s.time.Now()
+	return s.core.Time.Now()
 }
 
 // serviceClock compares the store's clock with the service's.
@@ -56,7 +56,7 @@ func (c *serviceClock) compare(ctx context.Context, s *Store) error {
 	case <-ctx.Done():
 		return ctxerr.Of(ctx)
 	}
-	_, err := s.time.Now()
+	_, err := s.core.Time.Now()
 	if err == nil && !c.asked.IsZero() && time.Since(c.asked) < clockDue {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (c *serviceClock) compare(ctx context.Context, s *Store) error {
 	}
 	c.asked = begin
 	if known {
-		s.time.Trust(now)
+		s.core.Time.Trust(now)
 	}
 	return nil
 }
@@ -75,23 +75,23 @@ func (c *serviceClock) compare(ctx context.Context, s *Store) error {
 // serviceTime returns the service's time, by the timestamp that it gives a cell. It reports false where this program may not
 // write to rows of the store itself, or where the cell was not seen yet: through another cluster it comes late.
 func (s *Store) serviceTime(ctx context.Context) (now time.Time, known bool, err error) {
-	ctx, cancel := s.whole.Bound(ctx, false)
+	ctx, cancel := s.core.Whole.Bound(ctx, false)
 	defer cancel()
 	key := rowkey.ProbeRows + rand.Text()
 	set, gone := bigtable.NewMutation(), bigtable.NewMutation()
 	set.Set(catalog.Family, "t", bigtable.ServerTime, nil)
 	gone.DeleteRow()
-	_, out := s.whole.Conditional(ctx, key, bigtable.StripValueFilter(), nil, set)
+	_, out := s.core.Whole.Conditional(ctx, key, bigtable.StripValueFilter(), nil, set)
 	if status.Code(out.Err) == codes.PermissionDenied {
 		return time.Time{}, false, nil
 	}
 	if out.State != bt.Stored {
-		return time.Time{}, false, s.explain(out.Err)
+		return time.Time{}, false, s.core.Explain(out.Err)
 	}
-	row, err := s.whole.RowAsJudged(ctx, key, bigtable.StripValueFilter())
-	_ = s.whole.Apply(ctx, key, gone) // what is left of it nobody reads
+	row, err := s.core.Whole.RowAsJudged(ctx, key, bigtable.StripValueFilter())
+	_ = s.core.Whole.Apply(ctx, key, gone) // what is left of it nobody reads
 	if err != nil {
-		return time.Time{}, false, s.explain(err)
+		return time.Time{}, false, s.core.Explain(err)
 	}
 	for _, cell := range row[catalog.Family] {
 		return cell.Timestamp.Time(), true, nil

@@ -42,7 +42,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 		out = r.store.outcome(r.remove(ctx, r.removal(r.key(e, units), units)))
 	}
 	if out.State != Rejected {
-		r.store.cache.Changed(r.space.ID(e.path), r.schema.d.Layout, units)
+		r.store.core.cache.Changed(r.space.ID(e.path), r.schema.d.Layout, units)
 	}
 	return out.err()
 }
@@ -67,7 +67,7 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if !ok {
 		return 0, nil
 	}
-	defer r.store.cache.Drop(r.space.ID(e.path))
+	defer r.store.core.cache.Drop(r.space.ID(e.path))
 	if r.schema.d.Head.Points > 0 {
 		return r.deleteSpan(ctx, e, oldest, newest)
 	}
@@ -89,7 +89,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}
-	defer r.store.cache.DropBelow(r.space, p.path)
+	defer r.store.core.cache.DropBelow(r.space, p.path)
 	if r.schema.d.Head.Points > 0 {
 		return r.deleteUnder(ctx, p.path)
 	}
@@ -105,7 +105,7 @@ func (r *Repository[T]) removal(key string, units int64) removal {
 // does not cover every family of the table, so there it names the families.
 func (r *Repository[T]) deletion(classes []dataset.Class) *bigtable.Mutation {
 	m := bigtable.NewMutation()
-	if r.store.views == nil {
+	if r.store.core.Views == nil {
 		m.DeleteRow()
 		return m
 	}
@@ -146,7 +146,7 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []re
 	rows, last := 0, ""
 	for row, err := range r.rows.Rows(ctx, read) {
 		if err != nil {
-			return nil, next, r.store.explain(err)
+			return nil, next, r.store.core.Explain(err)
 		}
 		last = row.Key()
 		rows++

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -24,7 +25,7 @@ type delivery struct {
 
 // Send implements buffer.Sender.
 func (d delivery) Send(ctx context.Context, items []*buffer.Item) buffer.Report {
-	ctx, op := d.store.watch.Begin(ctx, telemetry.Deliver, subjectOf(items))
+	ctx, op := d.store.core.Watch.Begin(ctx, telemetry.Deliver, subjectOf(items))
 	r := d.send(ctx, items)
 	if op != nil {
 		endDelivery(op, items)
@@ -56,7 +57,7 @@ func (d delivery) send(ctx context.Context, items []*buffer.Item) buffer.Report 
 		writes[i] = &it.Work.(*pending).write
 		n.begin(writes[i])
 	}
-	b := newBatch(writes, d.store.clock)
+	b := newBatch(writes, d.store.core.Clock)
 	answers := rows.Attempt(ctx, b.entries)
 	served := false
 	for i := range answers {
@@ -70,7 +71,7 @@ func (d delivery) send(ctx context.Context, items []*buffer.Item) buffer.Report 
 	for i, it := range items {
 		a := b.answer(i, answers)
 		n.end(writes[i], attempted(a))
-		it.Track.Note(d.store.explain(a.Err), a.Doubt)
+		it.Track.Note(d.store.core.Explain(a.Err), a.Doubt)
 		it.Again = a.Again || again || d.waits(a.Err, a.Doubt)
 		if a.Err != nil && !a.Whole {
 			it.Wait = bt.Delay(a.Err)
@@ -157,7 +158,7 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer
 			it.Track.Refuse(out.Err) // what is there shows that no attempt was applied
 			continue
 		}
-		out.Err = d.store.explain(out.Err)
+		out.Err = d.store.core.Explain(out.Err)
 		it.Track.Add(out)
 	}
 	if !served && d.judge(&r, outs[0].Err, 1) {
@@ -186,7 +187,7 @@ func (d delivery) judge(r *buffer.Report, err error, n int) (again bool) {
 	switch {
 	case status.Code(err) == codes.ResourceExhausted:
 		return false
-	case d.store.views != nil && d.keep && ofView(err): // the other tenants go on
+	case d.store.core.Views != nil && d.keep && tenancy.OfView(err): // the other tenants go on
 		return true
 	case bt.Retryable(err), d.keep && !bt.OfRow(err):
 		r.Down, r.Err = true, err

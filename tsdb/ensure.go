@@ -58,9 +58,9 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 		return err
 	}
 	defer end()
-	err = s.whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
+	err = s.core.Whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
 	if err == nil {
-		s.erased.early(ctx)
+		s.core.Erased.LoadSoon(ctx)
 	}
 	return err
 }
@@ -68,10 +68,10 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 // ensureOnce compares everything, then creates what is missing. It reports false where another process got in between.
 func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, shapes []*dataset.Dataset) (done bool, err error) {
 	families := dataset.FamiliesOf(shapes)
-	info, err := admin.TableInfo(ctx, s.name)
+	info, err := admin.TableInfo(ctx, s.core.Name)
 	exists := status.Code(err) != codes.NotFound
 	if err != nil && exists {
-		return false, fmt.Errorf("tsdb: read table %s: %w", s.name, err)
+		return false, fmt.Errorf("tsdb: read table %s: %w", s.core.Name, err)
 	}
 	var st catalog.State
 	var diffs []string
@@ -79,8 +79,8 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 	if exists {
 		missing, diffs = dataset.CompareFamilies(families, info)
 		if _, none := missing[catalog.Family]; !none {
-			if st, err = catalog.Load(ctx, s.whole.SingleCluster(), dataset.Names(shapes)); err != nil {
-				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
+			if st, err = catalog.Load(ctx, s.core.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
+				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.core.Name, err)
 			}
 			if err := deleted(st); err != nil {
 				return false, err
@@ -115,12 +115,12 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 		return false, &ConflictError{Differences: diffs}
 	}
 	if !exists {
-		err = admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: s.name, ColumnFamilies: missing})
+		err = admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: s.core.Name, ColumnFamilies: missing})
 		if status.Code(err) == codes.AlreadyExists {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("tsdb: create table %s: %w", s.name, err)
+			return false, fmt.Errorf("tsdb: create table %s: %w", s.core.Name, err)
 		}
 	} else if again, err := s.createFamilies(ctx, admin, missing); again || err != nil {
 		return false, err
@@ -131,13 +131,13 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 // createFamilies creates the families; again says that another process was faster with one of them.
 func (s *Store) createFamilies(ctx context.Context, admin *bigtable.AdminClient, missing map[string]bigtable.Family) (again bool, err error) {
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		err := admin.CreateColumnFamilyWithConfig(ctx, s.name, name, missing[name])
+		err := admin.CreateColumnFamilyWithConfig(ctx, s.core.Name, name, missing[name])
 		if status.Code(err) == codes.AlreadyExists {
 			again = true
 			continue
 		}
 		if err != nil {
-			return false, fmt.Errorf("tsdb: create family %s in table %s: %w", name, s.name, err)
+			return false, fmt.Errorf("tsdb: create family %s in table %s: %w", name, s.core.Name, err)
 		}
 	}
 	return again, nil
@@ -145,9 +145,9 @@ func (s *Store) createFamilies(ctx context.Context, admin *bigtable.AdminClient,
 
 func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st catalog.State) (done bool, err error) {
 	if st.Format == 0 {
-		written, err := catalog.WriteFormat(ctx, s.whole)
+		written, err := catalog.WriteFormat(ctx, s.core.Whole)
 		if err != nil {
-			return false, catalogError(s.name, err)
+			return false, catalogError(s.core.Name, err)
 		}
 		if !written {
 			return false, nil // it may be of another version
@@ -164,17 +164,17 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st 
 				return false, err
 			}
 		}
-		written, err := catalog.Write(ctx, s.whole, d.ToCatalog(), old)
+		written, err := catalog.Write(ctx, s.core.Whole, d.ToCatalog(), old)
 		if err != nil {
-			return false, catalogError(s.name, err)
+			return false, catalogError(s.core.Name, err)
 		}
 		done, wrote = done && written, true
 	}
 	if !done || !wrote {
 		return done, nil
 	}
-	if st, err = catalog.Load(ctx, s.whole.SingleCluster(), dataset.Names(shapes)); err != nil {
-		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.name, err)
+	if st, err = catalog.Load(ctx, s.core.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
+		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.core.Name, err)
 	}
 	return true, deleted(st) // since the marks were read
 }
@@ -207,9 +207,9 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := catalog.Load(ctx, s.whole, dataset.Names(shapes))
+	st, err := catalog.Load(ctx, s.core.Whole, dataset.Names(shapes))
 	if err != nil {
-		return fmt.Errorf("tsdb: read the catalogue: %w", s.explain(err))
+		return fmt.Errorf("tsdb: read the catalogue: %w", s.core.Explain(err))
 	}
 	if err := deleted(st); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	if len(diffs) > 0 {
 		return &ConflictError{Differences: diffs}
 	}
-	s.erased.early(ctx)
+	s.core.Erased.LoadSoon(ctx)
 	return nil
 }
 

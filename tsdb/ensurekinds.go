@@ -20,7 +20,7 @@ func (s *Store) misfit(ctx context.Context, d *dataset.Dataset) (string, error) 
 		rows, last := 0, ""
 		var bad error
 		read := bt.Scan{Rows: bigtable.NewRange(all.Start, all.Limit), Filter: dataset.KeysOnly(), Limit: kindRows}
-		err := s.whole.Read(ctx, read, func(row bigtable.Row) bool {
+		err := s.core.Whole.Read(ctx, read, func(row bigtable.Row) bool {
 			rows, last = rows+1, row.Key()
 			if last < all.Start || bad != nil {
 				return bad == nil // of an entity, a dataset or a tenant that is passed over
@@ -30,7 +30,7 @@ func (s *Store) misfit(ctx context.Context, d *dataset.Dataset) (string, error) 
 		})
 		switch {
 		case err != nil:
-			return "", fmt.Errorf("tsdb: compare the keys of dataset %s with the kinds of its fields: %w", d.Name, s.explain(err))
+			return "", fmt.Errorf("tsdb: compare the keys of dataset %s with the kinds of its fields: %w", d.Name, s.core.Explain(err))
 		case bad != nil:
 			return fmt.Sprintf("dataset %s: kinds of key fields declared as %s, stored as text: %v", d.Name, d.EntryKinds(), bad), nil
 		case rows < kindRows:

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -54,7 +55,7 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 	if have, ok := tenant.FromContext(ctx); ok && have != id {
 		return fmt.Errorf("%w: %s, the view is of %s", ErrTenantMismatch, invalid.Quote(have.String()), id)
 	}
-	if err := s.erased.admit(ctx, id); err != nil {
+	if err := s.core.Erased.Admit(ctx, id); err != nil {
 		return err
 	}
 	admin, end, err := s.adminClient(ctx)
@@ -64,12 +65,12 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 	defer end()
 	families := dataset.FamiliesOf(shapes)
 	delete(families, catalog.Family)
-	e := viewEnsurer{admin: admin, table: s.name, id: ViewID(id), prefix: space.TenantPrefix(), families: slices.Sorted(maps.Keys(families))}
-	if err := s.whole.Retry(ctx, e.once); err != nil {
+	e := viewEnsurer{admin: admin, table: s.core.Name, id: tenancy.ViewID(id), prefix: space.TenantPrefix(), families: slices.Sorted(maps.Keys(families))}
+	if err := s.core.Whole.Retry(ctx, e.once); err != nil {
 		if status.Code(err) == codes.NotFound {
 			err = fmt.Errorf("%w: %w", ErrNoTable, err)
 		}
-		return fmt.Errorf("tsdb: authorized view %s of table %s: %w", e.id, s.name, err)
+		return fmt.Errorf("tsdb: authorized view %s of table %s: %w", e.id, s.core.Name, err)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package tsdb
 
 import (
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
 
 const (
@@ -13,13 +15,13 @@ const (
 
 // purgeOn drops the dead letters of erased tenants and entities, at the start and whenever marks have changed. It then has the
 // journal's file written anew, so that it holds nothing of what is erased either.
-func (j *journal) purgeOn(e *erasures) {
-	changed := e.watch()
-	defer e.unwatch(changed)
-	e.begin()
+func (j *journal) purgeOn(e *tenancy.Erasures) {
+	changed := e.Watch()
+	defer e.Unwatch(changed)
+	e.Start()
 	var scrub <-chan time.Time
 	for {
-		if m := e.known.Load(); m != nil && len(m.tenants) > 0 && j.spool.Stats().Dead > 0 {
+		if m := e.Last(); m != nil && len(m.Tenants) > 0 && j.spool.Stats().Dead > 0 {
 			j.purge(m, e)
 		}
 		select {
@@ -41,7 +43,7 @@ func (j *journal) purgeOn(e *erasures) {
 }
 
 // purge drops the dead letters of what is erased. Where that fails they stay until the next time: nobody delivers them.
-func (j *journal) purge(m *marks, e *erasures) {
+func (j *journal) purge(m *tenancy.Marks, e *tenancy.Erasures) {
 	const most = 100
 	var ids []uint64
 	left := map[string]int64{}
@@ -55,13 +57,13 @@ func (j *journal) purge(m *marks, e *erasures) {
 		ids = ids[:0]
 		clear(left)
 	}
-	now := e.clock()
+	now := e.Clock()
 	for d, err := range j.spool.Dead(j.ctx) {
 		if err != nil {
 			break
 		}
 		p, err := j.parse(d.Data)
-		if err == nil && m.coversWrite(p, p.generation, now) {
+		if err == nil && m.CoversWrite(p, p.generation, now) {
 			ids = append(ids, d.ID)
 			left[p.item.Tenant] += letterBytes(d.Data, d.Reason)
 		}
@@ -70,31 +72,4 @@ func (j *journal) purge(m *marks, e *erasures) {
 		}
 	}
 	drop()
-}
-
-// watch returns a channel that is poked when marks have changed.
-func (e *erasures) watch() chan struct{} {
-	c := make(chan struct{}, 1)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.watchers == nil {
-		e.watchers = map[chan struct{}]bool{}
-	}
-	e.watchers[c] = true
-	return c
-}
-
-func (e *erasures) unwatch(c chan struct{}) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.watchers, c)
-}
-
-// begin has the marks read where none are known, and does not wait for them.
-func (e *erasures) begin() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.known.Load() == nil {
-		e.fly()
-	}
 }

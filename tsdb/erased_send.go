@@ -3,8 +3,6 @@ package tsdb
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
@@ -13,7 +11,7 @@ import (
 // unerased ends the items that write to erased tenants or entities, and returns the others. It reports false where nothing
 // can be sent, as the marks cannot be read; the report then says what that means.
 func (d delivery) unerased(ctx context.Context, items []*buffer.Item) (rest []*buffer.Item, r buffer.Report, ok bool) {
-	m, err := d.store.erased.marks(ctx)
+	m, err := d.store.core.Erased.Marks(ctx)
 	if err != nil {
 		again := d.judge(&r, err, 1)
 		for _, it := range items {
@@ -22,24 +20,16 @@ func (d delivery) unerased(ctx context.Context, items []*buffer.Item) (rest []*b
 		}
 		return nil, r, false
 	}
-	if len(m.tenants) == 0 {
+	if len(m.Tenants) == 0 {
 		return items, r, true
 	}
-	now := d.store.erased.clock()
+	now := d.store.core.Erased.Clock()
 	for _, it := range items {
-		if m.coversWrite(it.Work.(*pending), it.Work.(*pending).generation, now) {
-			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: m.refusal(it.Work.(*pending), now)})
+		if m.CoversWrite(it.Work.(*pending), it.Work.(*pending).generation, now) {
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: m.Refusal(it.Work.(*pending), now)})
 			continue
 		}
 		rest = append(rest, it)
 	}
 	return rest, r, true
-}
-
-// refusal is why nothing is written of what the marks cover.
-func (m *marks) refusal(w written, now time.Time) error {
-	if dataset := w.Dataset(); m.coversDataset(dataset, now) {
-		return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)
-	}
-	return fmt.Errorf("%w: tenant %s", ErrErased, w.Tenant())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
 
 // The errors to tell apart with errors.Is. Those of the packages below pass through as well: tenant.ErrInvalid,
@@ -20,7 +21,7 @@ var (
 	// ErrNotFound: no such point, or it is expired.
 	ErrNotFound = errors.New("tsdb: not found")
 	// ErrExists: a first-wins schema has another value at that entity and time already.
-	ErrExists = errors.New("tsdb: another point is stored at that time")
+	ErrExists = dataset.ErrExists
 	// ErrExpired: the point's age is over its retention, so it would be invisible at once.
 	ErrExpired = dataset.ErrExpired
 	// ErrLate: the point is older than the schema accepts.
@@ -35,15 +36,15 @@ var (
 	// InvalidError says which, as far as that can be known. Nothing was sent; ask for the first page again.
 	ErrCursor = cursor.ErrCursor
 	// ErrTenantMismatch: the context carries another tenant than the repository is bound to.
-	ErrTenantMismatch = errors.New("tsdb: the context carries another tenant")
+	ErrTenantMismatch = tenancy.ErrTenantMismatch
 	// ErrNoTenant: the context carries no tenant, where one was to be taken from it or the store requires one.
-	ErrNoTenant = errors.New("tsdb: the context carries no tenant")
+	ErrNoTenant = tenancy.ErrNoTenant
 	// ErrForeignRow: the service returned a row outside of the range that was asked for. It was not decoded.
 	ErrForeignRow = bt.ErrForeignRow
 	// ErrNoTable: the table, or the column family of the schema's class, does not exist. Store.Ensure creates them.
-	ErrNoTable = errors.New("tsdb: no such table or family (Ensure creates them)")
+	ErrNoTable = tenancy.ErrNoTable
 	// ErrNoView: the store works through authorized views, and the tenant has none. Store.EnsureView makes it.
-	ErrNoView = errors.New("tsdb: the tenant has no authorized view (EnsureView makes it)")
+	ErrNoView = tenancy.ErrNoView
 	// ErrSchemaConflict is matched by a ConflictError.
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
 	// ErrUnguardedClient: a write failed that did not pass the store's interceptors, as the client was made without them
@@ -56,12 +57,12 @@ var (
 	// add them up, so no rollup can be right that is derived, or adds up events by stream or message.
 	ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
 	// ErrErased: the tenant, or the entity that was to be written, is erased or being erased (package tenants).
-	ErrErased = errors.New("tsdb: the tenant or entity is erased")
+	ErrErased = tenancy.ErrErased
 	// ErrDatasetDeleted: the dataset is deleted or being deleted (package tenants), and its name was not released since. It
 	// matches ErrErased, too.
-	ErrDatasetDeleted error = deletedError{}
+	ErrDatasetDeleted error = tenancy.ErrDatasetDeleted
 	// ErrClosed: the store is closed.
-	ErrClosed = errors.New("tsdb: store is closed")
+	ErrClosed = bt.ErrClosed
 )
 
 // InvalidError says which argument was refused and why. Its fields Field, Value and Limit are strings: the name by which
@@ -84,9 +85,3 @@ func (e *ConflictError) Error() string {
 
 // Unwrap returns ErrSchemaConflict.
 func (e *ConflictError) Unwrap() error { return ErrSchemaConflict }
-
-type deletedError struct{}
-
-func (deletedError) Error() string { return "tsdb: the dataset is deleted" }
-
-func (deletedError) Is(target error) bool { return target == ErrErased }

@@ -10,7 +10,7 @@ import (
 // unexpired ends the points that have expired while they waited, in the classes that they are about to be written in, and
 // returns the others: what could not be seen must not be told to be stored.
 func (d delivery) unexpired(items []*buffer.Item) []*buffer.Item {
-	now := d.store.time.Earliest() // what is told to be expired is not delivered any more
+	now := d.store.core.Time.Earliest() // what is told to be expired is not delivered any more
 	expired := func(it *buffer.Item) error {
 		p := it.Work.(*pending)
 		if p.event != nil {

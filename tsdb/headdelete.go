@@ -89,7 +89,7 @@ func (r *Repository[T]) countVersions(ctx context.Context, e Entity, oldest, new
 	from, to := r.cellOf(oldest), dataset.After(r.cellOf(newest))
 	filter := bigtable.ChainFilters(bigtable.TimestampRangeFilterMicros(from, to), bigtable.StripValueFilter())
 	row, err := r.rows.Row(ctx, r.headKey(e.path), filter)
-	return r.timesIn(row), r.store.explain(err)
+	return r.timesIn(row), r.store.core.Explain(err)
 }
 
 // timesIn returns how many points a head row holds.
@@ -169,7 +169,7 @@ func (r *Repository[T]) headPage(ctx context.Context, rng rowkey.Range) (page []
 	rows, last := 0, ""
 	for row, err := range r.rows.Rows(ctx, read) {
 		if err != nil {
-			return nil, next, r.store.explain(err)
+			return nil, next, r.store.core.Explain(err)
 		}
 		last = row.Key()
 		rows++
@@ -215,7 +215,7 @@ func (r *Repository[T]) mendUnder(ctx context.Context, path string) error {
 			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: 1, Long: true}
 			for row, err := range r.rows.Rows(ctx, read) {
 				if err != nil {
-					return r.store.explain(err)
+					return r.store.core.Explain(err)
 				}
 				found = row.Key()
 			}

@@ -33,7 +33,7 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 	}
 	cuts = append(cuts, len(entities))
 	if o.hedge.on() {
-		r.store.hedges.earn(len(cuts), o.hedge.MaxRatio)
+		r.store.core.hedges.earn(len(cuts), o.hedge.MaxRatio)
 	}
 	var next atomic.Int64
 	work := func() {
@@ -63,7 +63,7 @@ func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n 
 
 // readUnsure reads from its points what a head may not have shown.
 func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int, o readOptions) {
-	whole := r.schema.d.OldestUnexpired(r.store.clock())
+	whole := r.schema.d.OldestUnexpired(r.store.core.Clock())
 	var todo []int
 	for i := range out {
 		_, undecoded := out[i].Err.(PointErrors)
@@ -79,7 +79,7 @@ func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int,
 		}
 	}
 	if o.hedge.on() {
-		r.store.hedges.earn(len(todo), o.hedge.MaxRatio)
+		r.store.core.hedges.earn(len(todo), o.hedge.MaxRatio)
 	}
 	atOnce(o.width, len(todo), func(k int) { out[todo[k]] = r.newestOfOne(ctx, out[todo[k]].Entity, n, o) })
 }
@@ -107,7 +107,7 @@ func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []Hist
 		if foreign {
 			return nil, foreignRow(&r.schema.d)
 		}
-		return rows, r.store.explain(err)
+		return rows, r.store.core.Explain(err)
 	})
 	var found []dataset.Version
 	for i := range out {

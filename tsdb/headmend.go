@@ -15,7 +15,7 @@ func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error
 	h := r.horizon()
 	todo, err := r.missing(ctx, h, e, deleted)
 	if err == nil {
-		err = r.store.explain(settle(ctx, r.rows, h, r.headKey(e.path), todo, false))
+		err = r.store.core.Explain(settle(ctx, r.rows, h, r.headKey(e.path), todo, false))
 	}
 	if err != nil {
 		return headError(e, err)
@@ -32,7 +32,7 @@ func (r *Repository[T]) missing(ctx context.Context, h dataset.Visibility, e Ent
 	n := r.schema.d.Head.Points
 	head, err := r.rows.Row(ctx, r.headKey(e.path), h.HeadFilter(n))
 	if err != nil {
-		return nil, r.store.explain(err)
+		return nil, r.store.core.Explain(err)
 	}
 	mixed := !h.D.Ordered()
 	have := h.Versions(nil, head, n)

@@ -17,7 +17,7 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 	}
 	row, err := r.rows.Row(ctx, r.headKey(s.entity.path), h.HeadFilter(k))
 	if err != nil {
-		return r.store.explain(err)
+		return r.store.core.Explain(err)
 	}
 	versions := h.Versions(nil, row, k)
 	if s.reverse {

@@ -37,7 +37,7 @@ func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 	if heads == nil {
 		return
 	}
-	b := newBatch(heads, s.clock)
+	b := newBatch(heads, s.core.Clock)
 	for n, out := range b.outcomes(bulk(ctx, rows, b.entries, once)) {
 		outs[index[n]] = both(outs[index[n]], out)
 	}
@@ -49,7 +49,7 @@ func (w *write) settles() bool { return w.d.Merge || w.d.FirstWins && w.d.Choice
 
 // settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
 func (s *Store) settleMerged(ctx context.Context, rows *bt.Table, w *write, once bool) error {
-	h := w.d.Visibility(s.clock())
+	h := w.d.Visibility(s.core.Clock())
 	points, err := changed(ctx, rows, h, []dataset.Stored{{Key: w.key, Cell: w.cell}})
 	if err != nil {
 		return err
@@ -78,10 +78,10 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 func (s *Store) headInsertion(w *write) bt.Insertion {
 	return bt.Insertion{
 		Key:      w.head,
-		Exists:   func() bigtable.Filter { return w.d.Visibility(s.clock()).VersionFilter(w.cell) },
+		Exists:   func() bigtable.Filter { return w.d.Visibility(s.core.Clock()).VersionFilter(w.cell) },
 		Mutation: headEntry([]*write{w}).Mutation,
 		Mine: func(row bigtable.Row) bool {
-			found := w.d.Visibility(s.clock()).Versions(nil, row, 1)
+			found := w.d.Visibility(s.core.Clock()).Versions(nil, row, 1)
 			return len(found) == 1 && found[0].Item.Column == w.d.HeadColumns[0].Name && bytes.Equal(found[0].Item.Value, w.payload)
 		},
 	}

@@ -41,7 +41,7 @@ func once[R any](ctx context.Context, s *Store, h Hedge, read func(context.Conte
 	if !h.on() {
 		return read(ctx)
 	}
-	return hedged(ctx, h.After, &s.hedges, read)
+	return hedged(ctx, h.After, &s.core.hedges, read)
 }
 
 // hedged calls read, and a second time beside the first where that takes long and the budget allows it. The first call

@@ -21,8 +21,8 @@ type insider interface {
 func init() {
 	inside.OfStore = func(store any) (inside.Store, error) { return store.(*Store).inside() }
 	inside.Watch = func(store any) *telemetry.Probe {
-		if s := store.(*Store); s != nil && s.table != nil {
-			return s.watch
+		if s := store.(*Store); s != nil && s.core != nil {
+			return s.core.Watch
 		}
 		return nil
 	}
@@ -47,10 +47,10 @@ func (s *Store) inside() (inside.Store, error) {
 		return inside.Store{}, err
 	}
 	return inside.Store{
-		Table: s.whole, For: s.rows, Name: s.name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.clock, Admin: s.adminClient, Explain: s.explain,
-		Admit: s.admitOne, Marks: s.erased.readAgain, Profiles: s.renewProfiles,
-		Entry: s.entry, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: dataset.FamiliesFromCatalog,
-		Confirmed: s.confirmed, Earliest: s.time.Earliest, WatchClock: s.watchClock,
+		Table: s.core.Whole, For: s.core.Rows, Name: s.core.Name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.core.Clock, Admin: s.adminClient, Explain: s.core.Explain,
+		Admit: s.core.Admit, Marks: s.core.Erased.ReadAgain, Profiles: s.core.RenewProfiles,
+		Entry: s.core.Entry, Points: s.rawPoints, Ensure: s.ensureDescribed, Families: dataset.FamiliesFromCatalog,
+		Confirmed: s.confirmed, Earliest: s.core.Time.Earliest, WatchClock: s.watchClock,
 	}, nil
 }
 

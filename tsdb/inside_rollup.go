@@ -34,7 +34,7 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 		Whole:     d.OldestUnexpired,
 		Admit:     r.admit,
 		AdmitEntity: func(path string) error {
-			return r.store.erased.admitEntity(r.tenant, d.Name, path)
+			return r.store.core.Erased.AdmitEntity(r.tenant, d.Name, path)
 		},
 		Table:   r.rows,
 		Take:    r.take,
@@ -58,7 +58,7 @@ func (r *Repository[T]) take(path string, bytes int) error {
 	if err := r.schema.d.CheckKeys(path); err != nil {
 		return err
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.Name, path); err != nil {
+	if err := r.store.core.Erased.AdmitEntity(r.tenant, r.schema.d.Name, path); err != nil {
 		return err
 	}
 	return r.limits().Write(r.tenant, r.schema.d.Name, path, bytes)

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -117,7 +118,7 @@ func openJournal(opts JournalOptions) (*journal, error) {
 }
 
 // start begins the delivery into a buffer.
-func (j *journal) start(b *buffer.Buffer, e *erasures) {
+func (j *journal) start(b *buffer.Buffer, e *tenancy.Erasures) {
 	j.buffer = b
 	j.workers.Go(j.commit)
 	j.workers.Go(j.feedOn)
@@ -125,14 +126,6 @@ func (j *journal) start(b *buffer.Buffer, e *erasures) {
 	j.workers.Go(j.tell)
 	j.workers.Go(func() { j.purgeOn(e) })
 	poke(j.wakeFeed)
-}
-
-// poke wakes whoever waits for c.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // change wakes everybody who waits for something to be done. The journal is locked.
@@ -258,4 +251,12 @@ func (j *journal) forget(p *pending) {
 	j.queued -= len(p.record)
 	p.record = nil
 	j.change()
+}
+
+// poke wakes whoever waits for c.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

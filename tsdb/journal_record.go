@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -16,7 +17,7 @@ import (
 // schema. Records of numbers with an older kind of description have no generation, and count as written before all erasures.
 
 // appendRecord appends the record of a point to dst. The ID is empty in a dataset without Identity.
-func appendRecord(dst []byte, number uint64, g generation, tenant, path string, units int64, id string, payload []byte) []byte {
+func appendRecord(dst []byte, number uint64, g tenancy.Generation, tenant, path string, units int64, id string, payload []byte) []byte {
 	dst = binary.AppendUvarint(dst, number)
 	dst = binary.AppendUvarint(dst, uint64(g))
 	dst = binary.AppendUvarint(dst, uint64(len(tenant)))

@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -111,7 +112,7 @@ func FuzzJournalRecord(f *testing.F) {
 			}
 		}
 		if number == 0 {
-			if p.generation != firstGeneration {
+			if p.generation != tenancy.FirstGeneration {
 				t.Fatalf("a record without a generation has %d", p.generation)
 			}
 			j.datasets[9], number = j.datasets[0], 9

@@ -157,7 +157,7 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 	}
 	out := make([]History[T], len(entities))
 	if o.hedge.on() {
-		r.store.hedges.earn(len(entities), o.hedge.MaxRatio)
+		r.store.core.hedges.earn(len(entities), o.hedge.MaxRatio)
 	}
 	atOnce(o.width, len(entities), func(i int) { out[i] = r.newestOfOne(ctx, entities[i], n, o) })
 	return out
@@ -187,7 +187,7 @@ func (r *Repository[T]) newestOfOne(ctx context.Context, e Entity, n int, o read
 	}
 	h := History[T]{Entity: e}
 	if ctx.Err() != nil {
-		h.Err = r.store.explain(ctxerr.Of(ctx))
+		h.Err = r.store.core.Explain(ctxerr.Of(ctx))
 		return h
 	}
 	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) (got result, err error) {

@@ -15,7 +15,7 @@ func (r *Repository[T]) limits() *limit.Limiter {
 	if r.unlimited {
 		return nil
 	}
-	return r.store.limits
+	return r.store.core.Limits
 }
 
 // ready returns a point that was checked against everything, its tenant's limits last, so that only what would be sent counts.
@@ -57,7 +57,7 @@ func (r *Repository[T]) readWide(o *readOptions) (done func(), err error) {
 // length returns how much of an interval can hold visible points: none before the dataset's retention, and where an end is
 // left open, up to now.
 func (r *Repository[T]) length(in Interval) time.Duration {
-	now := r.store.clock()
+	now := r.store.core.Clock()
 	start, end := r.schema.d.Precision.Time(r.schema.d.Visibility(now).Oldest()), now
 	if from, ok := in.Start(); ok && from.After(start) {
 		start = from

@@ -14,7 +14,7 @@ import (
 // wrong for good. Marks and writes share the timeout of writes, so that no worker takes a mark before its point has landed. If
 // all that took longer by the clock nevertheless, they are marked again. With once it makes one attempt at the marks.
 func (s *Store) sendMarked(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
-	m := slotMarks{now: s.clock}
+	m := slotMarks{now: s.core.Clock}
 	var in []int32
 	of := make([]span32, len(writes))
 	for i, w := range writes {
@@ -25,7 +25,7 @@ func (s *Store) sendMarked(ctx context.Context, rows *bt.Table, writes []*write,
 		of[i] = span32{from: from, to: int32(len(in))}
 	}
 	left, bounded := make([]bool, len(writes)), ctx
-	began := s.clock()
+	began := s.core.Clock()
 	if len(in) > 0 {
 		var cancel context.CancelFunc
 		bounded, cancel = context.WithTimeout(ctx, rows.Timeouts().Write)
@@ -37,7 +37,7 @@ func (s *Store) sendMarked(ctx context.Context, rows *bt.Table, writes []*write,
 			send(ctx, i)
 		}
 	})
-	if len(in) == 0 || s.clock().Sub(began) <= rows.Timeouts().Write {
+	if len(in) == 0 || s.core.Clock().Sub(began) <= rows.Timeouts().Write {
 		return
 	}
 	again := bulk(ctx, rows, m.entries(), once)
@@ -69,7 +69,7 @@ func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
 	if d.Marked == 0 {
 		return r.rows.Apply(ctx, p.key, r.deletion(d.Classes))
 	}
-	m := slotMarks{now: r.store.clock}
+	m := slotMarks{now: r.store.core.Clock}
 	m.add(nil, d, p.key, p.cell)
 	answers := r.rows.Bulk(ctx, append([]bt.Entry{r.removing(p)}, m.entries()...))
 	out := answers[0]
@@ -90,7 +90,7 @@ func (r *Repository[T]) removing(p removal) bt.Entry {
 // worker may have taken the marks before the points were gone, they are marked again.
 func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.Outcome {
 	d := &r.schema.d
-	m := slotMarks{now: r.store.clock}
+	m := slotMarks{now: r.store.core.Clock}
 	of := make([]span32, len(points))
 	var rows []int32
 	if d.Marked > 0 {
@@ -100,7 +100,7 @@ func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.O
 			of[i] = span32{from: from, to: int32(len(rows))}
 		}
 	}
-	began := r.store.clock()
+	began := r.store.core.Clock()
 	outs := make([]bt.Outcome, len(points))
 	left := markOutcomes(outs, of, rows, r.rows.Bulk(ctx, m.entries()))
 	entries, index := make([]bt.Entry, 0, len(points)), make([]int, 0, len(points))
@@ -112,7 +112,7 @@ func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.O
 	for n, out := range r.rows.Bulk(ctx, entries) {
 		outs[index[n]] = out
 	}
-	if len(m.rows) > 0 && r.store.clock().Sub(began) > r.rows.Timeouts().Write {
+	if len(m.rows) > 0 && r.store.core.Clock().Sub(began) > r.rows.Timeouts().Write {
 		again := r.rows.Bulk(ctx, m.entries())
 		for i := range points {
 			for _, n := range rows[of[i].from:of[i].to] {

@@ -24,7 +24,7 @@ func (s *Store) merging(w *write) bt.Merging {
 		Key:   w.key,
 		Fresh: w.entry().Mutation,
 		At: func() (bigtable.Filter, func(bigtable.Row) bt.Merge) {
-			h := w.d.Visibility(s.clock())
+			h := w.d.Visibility(s.core.Clock())
 			return h.Filter(), func(row bigtable.Row) bt.Merge { return w.into(h, row) }
 		},
 	}

@@ -14,10 +14,10 @@ type noted struct {
 }
 
 func (s *Store) noted() noted {
-	if s.cache == nil {
+	if s.core.cache == nil {
 		return noted{}
 	}
-	return noted{cache: s.cache, mark: new(lastvalue.Mark)}
+	return noted{cache: s.core.cache, mark: new(lastvalue.Mark)}
 }
 
 // begin is told of a write that is about to be sent.

@@ -47,7 +47,7 @@ type Outcome struct {
 
 // outcome turns what became of a write in the store's table into an Outcome.
 func (s *Store) outcome(o bt.Outcome) Outcome {
-	return Outcome{State: State(o.State), Attempts: o.Attempts, Err: s.explain(o.Err)}
+	return Outcome{State: State(o.State), Attempts: o.Attempts, Err: s.core.Explain(o.Err)}
 }
 
 func rejected(err error) Outcome { return Outcome{State: Rejected, Err: err} }

@@ -34,7 +34,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err != nil {
 		return rejected(err).err()
 	}
-	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.clock())
+	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.core.Clock())
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -68,7 +68,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err != nil {
 		return false, rejected(err).err()
 	}
-	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.clock())
+	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.core.Clock())
 	if err != nil {
 		return false, rejected(err).err()
 	}
@@ -117,7 +117,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 		}
 		return outcomes, rejected(err).err()
 	}
-	now := r.store.clock()
+	now := r.store.core.Clock()
 	writes := make([]*write, 0, len(points))
 	index := make([]int, 0, len(points))
 	for i, p := range points {

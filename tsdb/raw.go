@@ -45,7 +45,7 @@ func (r *raw) admit(ctx context.Context) error {
 	if err := r.store.admit(); err != nil {
 		return err
 	}
-	return r.store.admitOne(ctx, r.tenant)
+	return r.store.core.Admit(ctx, r.tenant)
 }
 
 // Write implements inside.Points.
@@ -73,7 +73,7 @@ func (r *raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.O
 	for _, w := range writes {
 		n.begin(w)
 	}
-	for i, o := range r.store.sendMany(ctx, r.store.rows(r.tenant), writes) {
+	for i, o := range r.store.sendMany(ctx, r.store.core.Rows(r.tenant), writes) {
 		n.end(writes[i], bt.State(o.State))
 		outs[index[i]] = bt.Outcome{State: bt.State(o.State), Attempts: o.Attempts, Err: o.Err}
 	}
@@ -88,7 +88,7 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if p.Units < 0 || p.Units > r.d.Precision.Max() {
 		return write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.Precision.Max(), r.d.Precision))
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.d.Name, p.Path); err != nil {
+	if err := r.store.core.Erased.AdmitEntity(r.tenant, r.d.Name, p.Path); err != nil {
 		return write{}, err
 	}
 	if err := r.points.CheckID(p.ID); err != nil {
@@ -98,7 +98,7 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if err != nil {
 		return write{}, err
 	}
-	if _, err := d.CheckArrival(d.Precision.Time(p.Units), r.store.clock()); err != nil {
+	if _, err := d.CheckArrival(d.Precision.Time(p.Units), r.store.core.Clock()); err != nil {
 		return write{}, err
 	}
 	if limit := d.MaxPayload(); len(p.Payload) > limit {

@@ -64,7 +64,7 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 	}
 	if r.recalls(o, 1) {
 		if ctx.Err() != nil {
-			return Point[T]{}, r.store.explain(ctxerr.Of(ctx))
+			return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
 		}
 		c := r.recall(o)
 		if p, err, ok := c.known(e); ok {
@@ -75,7 +75,7 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 	if !o.hedge.on() {
 		return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
 	}
-	r.store.hedges.earn(1, o.hedge.MaxRatio)
+	r.store.core.hedges.earn(1, o.hedge.MaxRatio)
 	return once(ctx, r.store, o.hedge, func(ctx context.Context) (Point[T], error) {
 		return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
 	})

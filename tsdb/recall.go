@@ -22,21 +22,21 @@ type recall[T any] struct {
 
 // recalls reports whether the options let the cache answer for the n newest points of an entity.
 func (r *Repository[T]) recalls(o readOptions, n int) bool {
-	return o.stale > 0 && n == 1 && r.store.cache != nil && !r.schema.d.Identity
+	return o.stale > 0 && n == 1 && r.store.core.cache != nil && !r.schema.d.Identity
 }
 
 func (r *Repository[T]) recall(o readOptions) recall[T] {
-	return recall[T]{repo: r, horizon: r.horizon(), since: r.store.cache.Since(o.stale), hedge: o.hedge}
+	return recall[T]{repo: r, horizon: r.horizon(), since: r.store.core.cache.Since(o.stale), hedge: o.hedge}
 }
 
 // known returns the newest point of an entity, which has been checked, where the cache knows it.
 func (c *recall[T]) known(e Entity) (p Point[T], err error, ok bool) {
 	r := c.repo
-	n := r.store.cache.Find(r.space.ID(e.path), r.schema.d.Layout, c.since)
+	n := r.store.core.cache.Find(r.space.ID(e.path), r.schema.d.Layout, c.since)
 	if n == nil || !c.horizon.Shows(n) {
 		return Point[T]{}, nil, false
 	}
-	r.store.cache.Hit()
+	r.store.core.cache.Hit()
 	p, err = r.newestPoint(e, n)
 	return p, err, true
 }
@@ -47,7 +47,7 @@ func (c recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 	ctx, cancel := r.rows.Bound(ctx, false)
 	defer cancel()
 	read := func(ctx context.Context) (*lastvalue.Newest, error) { return r.readNewest(ctx, e, c.hedge) }
-	n, err := r.store.cache.Load(ctx, r.space.ID(e.path), r.schema.d.Layout, c.since, c.horizon.Shows, read)
+	n, err := r.store.core.cache.Load(ctx, r.space.ID(e.path), r.schema.d.Layout, c.since, c.horizon.Shows, read)
 	if err == nil && !c.horizon.Shows(n) {
 		// It expired between the start of another's read and this call; an older one may be visible in another class.
 		n, err = read(ctx)
@@ -59,7 +59,7 @@ func (c recall[T]) load(ctx context.Context, e Entity) (Point[T], error) {
 		return Point[T]{Entity: e, Time: bad.Time}, bad
 	}
 	if ctx.Err() != nil && err == context.Cause(ctx) {
-		err = r.store.explain(ctxerr.Of(ctx))
+		err = r.store.core.Explain(ctxerr.Of(ctx))
 	}
 	return Point[T]{}, err
 }
@@ -83,7 +83,7 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 	var unknown []int
 	for i, e := range entities {
 		if ctx.Err() != nil {
-			answer(i, Point[T]{}, r.store.explain(ctxerr.Of(ctx)))
+			answer(i, Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx)))
 		} else if p, err, ok := c.known(e); ok {
 			answer(i, p, err)
 		} else {
@@ -101,7 +101,7 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 // readNewest reads the newest visible point of an entity, and leaves it as it is stored.
 func (r *Repository[T]) readNewest(ctx context.Context, e Entity, hedge Hedge) (*lastvalue.Newest, error) {
 	if hedge.on() {
-		r.store.hedges.earn(1, hedge.MaxRatio)
+		r.store.core.hedges.earn(1, hedge.MaxRatio)
 	}
 	return once(ctx, r.store, hedge, func(ctx context.Context) (*lastvalue.Newest, error) {
 		d := &r.schema.d

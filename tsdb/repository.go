@@ -60,10 +60,10 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.allowed(ctx); err != nil {
 		return err
 	}
-	if err := r.store.erased.admit(ctx, r.tenant); err != nil {
+	if err := r.store.core.Erased.Admit(ctx, r.tenant); err != nil {
 		return err
 	}
-	return r.store.erased.admitDataset(r.schema.d.Name)
+	return r.store.core.Erased.AdmitDataset(r.schema.d.Name)
 }
 
 // allowed is admit for a call whose tenant may be erased.
@@ -77,7 +77,7 @@ func (r *Repository[T]) allowed(ctx context.Context) error {
 	if err := r.store.admit(); err != nil {
 		return err
 	}
-	if err := r.store.admitTenant(ctx, r.tenant); err != nil {
+	if err := r.store.core.AdmitTenant(ctx, r.tenant); err != nil {
 		return err
 	}
 	return r.knowLimits(ctx)
@@ -94,9 +94,9 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 // horizon returns what is visible now.
 func (r *Repository[T]) horizon() dataset.Visibility {
 	if r.unlimited {
-		return r.schema.d.Visibility(r.store.time.Earliest()) // what is computed must not lack what only looks expired
+		return r.schema.d.Visibility(r.store.core.Time.Earliest()) // what is computed must not lack what only looks expired
 	}
-	return r.schema.d.Visibility(r.store.clock())
+	return r.schema.d.Visibility(r.store.core.Clock())
 }
 
 // WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryEnqueue

@@ -54,7 +54,7 @@ func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts Samp
 	if _, ok := tenant.FromContext(ctx); !ok && !id.IsZero() {
 		ctx = tenant.NewContext(ctx, id)
 	}
-	if err := s.admitOne(ctx, id); err != nil {
+	if err := s.core.Admit(ctx, id); err != nil {
 		return nil, Sample{}, err
 	}
 	d, beside, err := s.stored(ctx, name)
@@ -79,9 +79,9 @@ func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts Samp
 
 // stored returns a dataset of the catalogue and the others.
 func (s *Store) stored(ctx context.Context, name string) (found *dataset.Dataset, beside []Dataset, err error) {
-	all, err := catalog.All(ctx, s.whole)
+	all, err := catalog.All(ctx, s.core.Whole)
 	if err != nil {
-		return nil, nil, fmt.Errorf("tsdb: read the catalogue: %w", s.explain(err))
+		return nil, nil, fmt.Errorf("tsdb: read the catalogue: %w", s.core.Explain(err))
 	}
 	for _, e := range all {
 		d, err := dataset.FromCatalog(e)
@@ -136,7 +136,7 @@ func measured(ctx context.Context, r *Repository[int], entities []Entity) ([]Sam
 	if histories == nil && err != nil {
 		return nil, err
 	}
-	now := r.store.clock()
+	now := r.store.core.Clock()
 	out := make([]Sampled, len(histories))
 	for i, h := range histories {
 		if _, undecoded := errors.AsType[PointErrors](h.Err); h.Err != nil && !undecoded {

@@ -69,7 +69,7 @@ func (r *Repository[T]) scan(ctx context.Context, s span, visit func(Point[T], *
 			return sc.foreign
 		}
 		if err != nil || sc.stopped || s.limit == 0 || sc.rows < read.Limit || sc.points == s.limit {
-			return r.store.explain(err)
+			return r.store.core.Explain(err)
 		}
 		read.Limit, sc.makeUp = max(read.Limit, makeUp), true
 		if s.reverse {

@@ -275,8 +275,8 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r.space, r.err = s.d.Space(id)
 	r.space = s.d.BesideRollups(r.space)
 	r.heads = r.space.Heads()
-	if store != nil && store.table != nil {
-		r.rows = store.rows(id)
+	if store != nil && store.core != nil {
+		r.rows = store.core.Rows(id)
 	}
 	return r
 }

@@ -144,7 +144,7 @@ func (f *fan) take(hits []dataset.Hit) (bool, error) {
 }
 
 // over is the error of a sequence whose time is over.
-func (f *fan) over() error { return f.store.explain(ctxerr.Of(f.ctx)) }
+func (f *fan) over() error { return f.store.core.Explain(ctxerr.Of(f.ctx)) }
 
 // single runs one scan, in the goroutine of the consumer until it proves big, and then in parts: unless few entities are wanted,
 // as most of what parts read ahead would then be wasted.

@@ -148,7 +148,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 	if err := s.repo.allowed(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.repo.store.erased.glance(ctx, s.repo.tenant); err != nil {
+	if err := s.repo.store.core.Erased.AdmitCached(ctx, s.repo.tenant); err != nil {
 		return nil, err
 	}
 	if err := s.writer.admit(); err != nil {
@@ -158,7 +158,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
 	d := &s.repo.schema.d
-	w, err := s.repo.prepare(s.repo.store.arriving(d, s.repo.tenant), point, s.repo.store.clock())
+	w, err := s.repo.prepare(s.repo.store.core.DatasetForCheck(d, s.repo.tenant), point, s.repo.store.core.Clock())
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (s *skipScan) next(ctx context.Context) ([]dataset.Hit, error) {
 func request[R any](ctx context.Context, s *skipScan, read func(context.Context) (R, error)) (R, error) {
 	s.requests++
 	if s.options.hedge.on() {
-		s.store.hedges.earn(1, s.options.hedge.MaxRatio)
+		s.store.core.hedges.earn(1, s.options.hedge.MaxRatio)
 	}
 	return once(ctx, s.store, s.options.hedge, read)
 }
@@ -194,5 +194,5 @@ func (s *skipScan) checked(err error, foreign bool) error {
 	if foreign {
 		return fmt.Errorf("%w: dataset %s", ErrForeignRow, s.d.Name)
 	}
-	return s.store.explain(err)
+	return s.store.core.Explain(err)
 }

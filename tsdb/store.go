@@ -3,7 +3,6 @@ package tsdb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -25,7 +25,7 @@ import (
 // Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
 // for concurrent use.
 type Store struct {
-	*table
+	core    *table
 	service *serviceClock // nil where time knows what the service does
 	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
@@ -36,7 +36,7 @@ type Store struct {
 
 // table is the table of a store, with what its reads and writes share.
 type table struct {
-	*tenancy
+	*tenancy.Tenancy
 	hedges hedgeBudget
 	cache  *lastvalue.Cache // nil for none
 }
@@ -105,25 +105,25 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		conditional = client
 	}
 	s := &Store{
-		table: newTable(&tenancy{
-			whole:         bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
-			name:          table,
-			clock:         opts.Clock,
-			limits:        opts.Limits,
-			requireTenant: opts.RequireTenant,
+		core: newTable(&tenancy.Tenancy{
+			Whole:         bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
+			Name:          table,
+			Clock:         opts.Clock,
+			Limits:        opts.Limits,
+			RequireTenant: opts.RequireTenant,
 		}, opts.Cache.open()),
 		cursors: cursors,
 	}
-	if s.clock == nil {
-		s.clock = time.Now
+	if s.core.Clock == nil {
+		s.core.Clock = time.Now
 	}
-	s.time, s.service = clock.New(s.clock, nil), newServiceClock()
+	s.core.Time, s.service = clock.New(s.core.Clock, nil), newServiceClock()
 	if opts.Views {
-		s.views = openViews(client, conditional, table, opts.Timeouts.resolve())
+		s.core.Views = tenancy.OpenViews(client, conditional, table, opts.Timeouts.resolve())
 	}
-	s.watch = opts.Telemetry.open(s)
-	s.time.Report(s.watch.Clock)
-	if err := s.tenancy.open(s.cache.DropTenants, opts.ProfileLimits); err != nil {
+	s.core.Watch = opts.Telemetry.open(s)
+	s.core.Time.Report(s.core.Watch.Clock)
+	if err := s.core.Tenancy.Open(s.core.cache.DropTenants, opts.ProfileLimits); err != nil {
 		return nil, err
 	}
 	if opts.Admin != nil {
@@ -156,10 +156,10 @@ func (o Options) check(table string) error {
 
 // Table returns the name of the store's table.
 func (s *Store) Table() string {
-	if s == nil || s.table == nil {
+	if s == nil || s.core == nil {
 		return ""
 	}
-	return s.name
+	return s.core.Name
 }
 
 // Ping reads one row of the store's own, which may be missing, and so finds out whether the table can be reached and read.
@@ -170,49 +170,32 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 	if err := s.admit(); err != nil {
 		return err
 	}
-	_, err = s.whole.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
-	return s.explain(err)
+	_, err = s.core.Whole.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
+	return s.core.Explain(err)
 }
 
 // admit refuses calls on a store that is closed, or was never opened.
 func (s *Store) admit() error {
-	if s == nil || s.table == nil {
+	if s == nil || s.core == nil {
 		return errNoStore()
 	}
-	return s.tenancy.admitOpen()
+	return s.core.Tenancy.AdmitOpen()
 }
 
 func errNoStore() error {
 	return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
 }
 
-// explain adds the table, and what is missing where something is, to what the service answered.
-func (s *tenancy) explain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ErrExists):
-		return err
-	case s.views != nil && noView(err):
-		return fmt.Errorf("%w: table %s: %w", ErrNoView, s.name, err)
-	case s.views != nil && status.Code(err) == codes.PermissionDenied:
-		return fmt.Errorf("tsdb: table %s, or an authorized view that must cover the families of the schema (EnsureView adds them): %w", s.name, err)
-	case status.Code(err) == codes.NotFound:
-		return fmt.Errorf("%w: table %s: %w", ErrNoTable, s.name, err)
-	}
-	return fmt.Errorf("tsdb: table %s: %w", s.name, err)
-}
-
 // Close makes every later call fail with ErrClosed and closes the connections that Open made. Calls under way fail with
 // the connection's error. A second Close does nothing and returns nil, and so does one of a store that was never opened, nil
 // included: Close may be deferred before the error of opening is looked at.
 func (s *Store) Close() error {
-	if s == nil || s.table == nil || s.closed.Swap(true) {
+	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil
 	}
-	s.cache.Close()
-	s.tenancy.close()
-	s.watch.Close()
+	s.core.cache.Close()
+	s.core.Tenancy.Close()
+	s.core.Watch.Close()
 	return s.closers.close()
 }
 
@@ -238,4 +221,6 @@ func closeOnce(c io.Closer) func() error {
 	}
 }
 
-func newTable(t *tenancy, cache *lastvalue.Cache) *table { return &table{tenancy: t, cache: cache} }
+func newTable(t *tenancy.Tenancy, cache *lastvalue.Cache) *table {
+	return &table{Tenancy: t, cache: cache}
+}

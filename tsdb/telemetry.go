@@ -106,7 +106,7 @@ func (t Telemetry) check() error {
 func (t Telemetry) open(s *Store) *telemetry.Probe {
 	c := telemetry.Config{
 		TracerProvider: t.TracerProvider, MeterProvider: t.MeterProvider, Logger: t.Logger, Details: t.IncludeErrorText, Tenants: t.Tenants,
-		Namespace: t.Namespace, Table: s.name,
+		Namespace: t.Namespace, Table: s.core.Name,
 		Kind:   errorKind,
 		Absent: func(err error) bool { return errors.Is(err, ErrNotFound) && !errors.Is(err, ErrNoTable) },
 		Unreadable: func(err error) bool {
@@ -114,7 +114,7 @@ func (t Telemetry) open(s *Store) *telemetry.Probe {
 		},
 		First: firstFailure,
 	}
-	if s.cache != nil {
+	if s.core.cache != nil {
 		c.Cache = func() telemetry.CacheFigures {
 			f := s.CacheStats()
 			return telemetry.CacheFigures{Hits: int64(f.Hits), Misses: int64(f.Misses), Shared: int64(f.Shared), Entries: int64(f.Entries), Bytes: f.Bytes}
@@ -203,18 +203,18 @@ func (r *Repository[T]) begin(ctx context.Context, name telemetry.Name) (context
 
 // beginMany begins an operation that may be a batch.
 func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-	if r == nil || r.store == nil || r.store.table == nil || r.schema == nil {
+	if r == nil || r.store == nil || r.store.core == nil || r.schema == nil {
 		return ctxerr.Given(ctx), nil
 	}
-	return r.store.watch.Begin(ctx, name, telemetry.Subject{Tenant: r.tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
+	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
 }
 
 // begin begins an operation of the store's own.
 func (s *Store) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
-	if s == nil || s.table == nil {
+	if s == nil || s.core == nil {
 		return ctxerr.Given(ctx), nil
 	}
-	return s.watch.Begin(ctx, name, telemetry.Subject{})
+	return s.core.Watch.Begin(ctx, name, telemetry.Subject{})
 }
 
 // endOne ends a read of one point.

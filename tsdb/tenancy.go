@@ -1,59 +1,21 @@
 package tsdb
 
 import (
-	"sync/atomic"
-	"time"
-
-	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/clock"
-	"github.com/tidemark-go/tidemark/internal/store/catalog"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
-	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// tenancy is what a store knows of the tenants of its table, and what it holds their calls to.
-type tenancy struct {
-	whole   *bt.Table // past all walls: for the rows of the store itself. Rows of a tenant are reached by rows
-	name    string    // of the table
-	clock   func() time.Time
-	time    *clock.Watch // over clock
-	watch   *telemetry.Probe
-	views   *views         // nil for none
-	limits  *limit.Limiter // nil for none
-	erased  *erasures
-	classes *kept[assigned]
-	// profileLimits are those that the limiter has from profiles; nil where it has none.
-	profileLimits *kept[profileLimits]
-	entries       entries
-	requireTenant bool
-	closed        atomic.Bool
-}
+// ErasedWithin is how long it takes at most until every open store of a table honours an erasure mark: until a store refuses
+// reads and writes of an erased tenant with ErrErased, and its writers drop the points that they hold of it. A store that
+// cannot read the marks uses those that it has read last; one that never could refuses reads and writes.
+const ErasedWithin = tenancy.ErasedWithin
 
-// open begins to hold what the table says of tenants. Drop is called with the tenants whose erasure marks have changed.
-func (t *tenancy) open(drop func(func(tenant string) bool), limitsOfProfiles bool) error {
-	t.erased = newErasures(t, drop)
-	t.classes = newAssigned(t)
-	t.entries.of = map[string]*kept[catalog.Entry]{}
-	if limitsOfProfiles {
-		return t.withProfileLimits()
-	}
-	return nil
-}
+// ClassesWithin is how long it takes at most until every open store of a table writes the points of a tenant in the class that
+// its profile has come to name, of SchemaOptions.Classes. A store that cannot read the profiles uses what it has read last;
+// one that never could rejects points of schemas with Classes. Reads find points in every class, whatever a store knows.
+const ClassesWithin = tenancy.ClassesWithin
 
-// admitOpen refuses calls on a store that is closed.
-func (t *tenancy) admitOpen() error {
-	if t.closed.Load() {
-		return ErrClosed
-	}
-	return nil
-}
-
-// close ends the reads that are under way.
-func (t *tenancy) close() {
-	t.erased.close()
-	t.classes.close()
-	if t.profileLimits != nil {
-		t.profileLimits.close()
-	}
-	t.entries.close()
-}
+// ViewID returns the ID of a tenant's authorized view, for those who grant rights on it: "t-", up to 21 bytes of the
+// tenant's name, "-", and 26 characters of a hash of the whole name. The ID of a tenant never changes; the zero ID's is
+// empty. It does no I/O.
+func ViewID(id tenant.ID) string { return tenancy.ViewID(id) }

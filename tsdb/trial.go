@@ -25,15 +25,15 @@ const (
 // behind their deletion in the same write, and whether it adds them up. It writes a row of its own in the families of a
 // rollup, and deletes it. It reports false where what it has written was not seen yet: through another cluster it comes late.
 func (s *Store) probe(ctx context.Context, u *dataset.Rollup) (seen bool, err error) {
-	p := trial{store: s, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(s.clock()).TruncateToMilliseconds()}
+	p := trial{store: s, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(s.core.Clock()).TruncateToMilliseconds()}
 	err = p.write(ctx)
 	if err == nil {
 		seen, err = p.check(ctx)
 	}
 	gone := bigtable.NewMutation()
 	gone.DeleteRow()
-	if out := s.whole.Apply(ctx, p.key, gone); err == nil && out.State != bt.Stored {
-		return false, s.explain(out.Err)
+	if out := s.core.Whole.Apply(ctx, p.key, gone); err == nil && out.State != bt.Stored {
+		return false, s.core.Explain(out.Err)
 	}
 	return seen, err
 }
@@ -71,19 +71,19 @@ func (p *trial) add(m *bigtable.Mutation, n int64) {
 }
 
 func (p *trial) conditional(ctx context.Context, cond bigtable.Filter, then, otherwise *bigtable.Mutation, want bool) error {
-	matched, out := p.store.whole.Conditional(ctx, p.key, cond, then, otherwise)
+	matched, out := p.store.core.Whole.Conditional(ctx, p.key, cond, then, otherwise)
 	switch status.Code(out.Err) {
 	case codes.OK:
 	case codes.InvalidArgument, codes.Unimplemented:
-		return fmt.Errorf("%w: table %s: %w", ErrNoConditionalAggregates, p.store.name, out.Err)
+		return fmt.Errorf("%w: table %s: %w", ErrNoConditionalAggregates, p.store.core.Name, out.Err)
 	case codes.FailedPrecondition:
-		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", p.store.name, out.Err)
+		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", p.store.core.Name, out.Err)
 	}
 	if out.Err != nil {
-		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: %w", p.store.name, out.Err)
+		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: %w", p.store.core.Name, out.Err)
 	}
 	if matched != want {
-		return fmt.Errorf("%w: table %s: its conditions do not see what was written before", ErrNoConditionalAggregates, p.store.name)
+		return fmt.Errorf("%w: table %s: its conditions do not see what was written before", ErrNoConditionalAggregates, p.store.core.Name)
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func (p *trial) conditional(ctx context.Context, cond bigtable.Filter, then, oth
 // check compares what is stored with what was written. The row is seen as a whole, so the control cell tells whether it is
 // the last state.
 func (p *trial) check(ctx context.Context) (seen bool, err error) {
-	row, err := p.store.whole.RowAsJudged(ctx, p.key, bigtable.LatestNFilter(1))
+	row, err := p.store.core.Whole.RowAsJudged(ctx, p.key, bigtable.LatestNFilter(1))
 	if err != nil {
-		return false, p.store.explain(err)
+		return false, p.store.core.Explain(err)
 	}
 	if g := row[p.f.Control]; len(g) != 1 || string(g[0].Value) != "2" {
 		return false, nil
@@ -110,7 +110,7 @@ func (p *trial) check(ctx context.Context) (seen bool, err error) {
 		if len(items) > 0 {
 			got = fmt.Sprintf("%x", items[0].Value)
 		}
-		return true, fmt.Errorf("%w: table %s: the %s of 3 and 4, in the place of 5, is %s", ErrNoConditionalAggregates, p.store.name, w.what, got)
+		return true, fmt.Errorf("%w: table %s: the %s of 3 and 4, in the place of 5, is %s", ErrNoConditionalAggregates, p.store.core.Name, w.what, got)
 	}
 	return true, nil
 }

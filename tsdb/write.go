@@ -48,7 +48,7 @@ func (r *Repository[T]) prepare(d *dataset.Dataset, p Point[T], now time.Time) (
 	if err != nil {
 		return write{}, err
 	}
-	if err := r.store.erased.admitEntity(r.tenant, r.schema.d.Name, e.path); err != nil {
+	if err := r.store.core.Erased.AdmitEntity(r.tenant, r.schema.d.Name, e.path); err != nil {
 		return write{}, err
 	}
 	payload, err := codec.Append(r.schema.codec, nil, p.Value)
@@ -109,7 +109,7 @@ func (s *Store) sendMany(ctx context.Context, rows *bt.Table, writes []*write) [
 	case writes[0].conditional():
 		outs = s.sendAlone(ctx, rows, writes, false)
 	default:
-		b := newBatch(writes, s.clock)
+		b := newBatch(writes, s.core.Clock)
 		outs = b.outcomes(rows.Bulk(ctx, b.entries))
 	}
 	outcomes := make([]Outcome, len(writes))
@@ -162,11 +162,11 @@ func (s *Store) insertion(w *write) bt.Insertion {
 	}
 	return bt.Insertion{
 		Key:      w.key,
-		Exists:   func() bigtable.Filter { return w.d.Visibility(s.clock()).Filter() },
+		Exists:   func() bigtable.Filter { return w.d.Visibility(s.core.Clock()).Filter() },
 		Mutation: w.entry().Mutation,
 		Final:    w.d.FirstWins,
 		Mine: func(row bigtable.Row) bool {
-			item, _, err := w.d.Visibility(s.clock()).Payload(row, w.cell)
+			item, _, err := w.d.Visibility(s.core.Clock()).Payload(row, w.cell)
 			return err == nil && item != nil && w.mine(item) && bytes.Equal(item.Value, w.payload)
 		},
 	}

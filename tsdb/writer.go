@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -62,9 +63,9 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{store: s, opts: opts}
-	o := opts.buffer(s.whole.Timeouts().Write)
-	o.Apart = s.views != nil
-	if w.watch = s.watch.NewWriter(); w.watch != nil {
+	o := opts.buffer(s.core.Whole.Timeouts().Write)
+	o.Apart = s.core.Views != nil
+	if w.watch = s.core.Watch.NewWriter(); w.watch != nil {
 		o.Sends, o.Turned = w.sends, w.watch.Down
 	}
 	if opts.Journal.Dir == "" {
@@ -81,7 +82,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
 	w.buffer = buffer.New(delivery{store: s, keep: true, journal: j}, o)
 	w.journal, j.watch = j, w.watch
-	j.start(w.buffer, s.erased)
+	j.start(w.buffer, s.core.Erased)
 	w.watch.Open(w.figures(o))
 	return w, nil
 }
@@ -204,7 +205,7 @@ type pending struct {
 	told  func(Outcome) // nil where nobody waits for it
 	event *event        // in the place of write, where it is no point but an event for a rollup
 
-	generation generation // what was known of erasures when it was taken
+	generation tenancy.Generation // what was known of erasures when it was taken
 
 	// With a journal:
 	record []byte // what is to be synced, until it is
@@ -353,7 +354,7 @@ func (w *Writer) offer(ctx context.Context, p *pending) error {
 	if ctx == nil {
 		return ctxerr.Of(ctx)
 	}
-	p.generation = w.store.erased.generation(p)
+	p.generation = w.store.core.Erased.Generation(p)
 	tenant, bytes := p.weight()
 	var err error
 	if w.journal != nil {
@@ -372,7 +373,7 @@ func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
 	if ctx == nil {
 		return rejected(ctxerr.Of(ctx)).err()
 	}
-	p.generation = w.store.erased.generation(p)
+	p.generation = w.store.core.Erased.Generation(p)
 	tenant, bytes := p.weight()
 	var err error
 	switch {

@@ -65,6 +65,9 @@ func (t *Table) Rows(ctx context.Context, s Scan) iter.Seq2[bigtable.Row, error]
 	}
 }
 
+// ErrClosed: the store is closed.
+var ErrClosed = errors.New("tsdb: store is closed")
+
 // ErrForeignRow is wrapped by the error of a read that the service answered with a row that was not asked for.
 var ErrForeignRow = errors.New("tsdb: the service returned a row of another range")
 

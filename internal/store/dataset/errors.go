@@ -11,5 +11,6 @@ var (
 	ErrInvalid     = rowkey.ErrInvalid
 	ErrExpired     = errors.New("tsdb: point is past its retention")
 	ErrLate        = errors.New("tsdb: point is too late")
+	ErrExists      = errors.New("tsdb: another point is stored at that time")
 	ErrTooFarAhead = errors.New("tsdb: point is too early")
 )

@@ -1,4 +1,4 @@
-package tsdb
+package tenancy
 
 import (
 	"time"
@@ -9,64 +9,64 @@ import (
 // A generation says what was known of erasure marks when a write was taken: how many changes of marks there were, plus 1. Where
 // a mark is lifted, the number of that change is kept, and writes of lesser generations are not stored any more: they are of
 // before the erasure. A store that knows of the lift gives later ones.
-type generation uint64
+type Generation uint64
 
 const (
 	// unknownGeneration is that of a write that was taken where the marks could not be read. It counts whatever was lifted: most
 	// lifts are older than the write.
-	unknownGeneration generation = 0
-	// firstGeneration is that of a write of before all marks.
-	firstGeneration generation = 1
+	unknownGeneration Generation = 0
+	// FirstGeneration is that of a write of before all marks.
+	FirstGeneration Generation = 1
 )
 
-func (g generation) before(lifted uint64) bool { return g != unknownGeneration && uint64(g) <= lifted }
+func (g Generation) before(lifted uint64) bool { return g != unknownGeneration && uint64(g) <= lifted }
 
-// written is a point or an event on its way to the table.
-type written interface {
+// Write is a point or an event on its way to the table.
+type Write interface {
 	Tenant() string
 	Dataset() string
 	// Path returns the path of its entity, false where it has none that can be told.
 	Path() (string, bool)
 }
 
-// generation returns that of a write that is being taken.
-func (e *erasures) generation(w written) generation {
-	m := e.known.Load()
+// Generation returns that of a write that is being taken.
+func (e *Erasures) Generation(w Write) Generation {
+	m := e.Last()
 	if m == nil {
 		return unknownGeneration
 	}
-	n, now := m.Number, e.clock()
-	if d := m.tenants[catalog.DeletedDataset(w.Dataset())]; d != nil {
+	n, now := m.Number, e.Clock()
+	if d := m.Tenants[catalog.DeletedDataset(w.Dataset())]; d != nil {
 		if d.coversAll(now) {
-			return firstGeneration
+			return FirstGeneration
 		}
 		n = max(n, d.lifted)
 	}
-	if t := m.tenants[w.Tenant()]; t != nil {
+	if t := m.Tenants[w.Tenant()]; t != nil {
 		if t.coversAll(now) {
-			return firstGeneration
+			return FirstGeneration
 		}
 		n = max(n, t.lifted)
 		if dataset, path, ok := t.entityOf(w); ok {
 			if t.coversEntity(dataset, path, now) {
-				return firstGeneration
+				return FirstGeneration
 			}
 			n = max(n, t.liftOf(dataset, path))
 		}
 	}
-	return generation(n) + 1
+	return Generation(n) + 1
 }
 
-// coversWrite reports whether a point or an event on its way is one of an erased tenant or entity, or of a dataset that is deleted,
+// CoversWrite reports whether a point or an event on its way is one of an erased tenant or entity, or of a dataset that is deleted,
 // or was taken before such an erasure or deletion that has been lifted.
-func (m *marks) coversWrite(w written, taken generation, now time.Time) bool {
-	if len(m.tenants) == 0 {
+func (m *Marks) CoversWrite(w Write, taken Generation, now time.Time) bool {
+	if len(m.Tenants) == 0 {
 		return false
 	}
-	if d := m.tenants[catalog.DeletedDataset(w.Dataset())]; d != nil && (d.coversAll(now) || taken.before(d.lifted)) {
+	if d := m.Tenants[catalog.DeletedDataset(w.Dataset())]; d != nil && (d.coversAll(now) || taken.before(d.lifted)) {
 		return true
 	}
-	t := m.tenants[w.Tenant()]
+	t := m.Tenants[w.Tenant()]
 	if t == nil {
 		return false
 	}
@@ -78,7 +78,7 @@ func (m *marks) coversWrite(w written, taken generation, now time.Time) bool {
 }
 
 // entityOf returns which entity a write is of, where there are marks of entities, or were.
-func (t *tenantMarks) entityOf(w written) (dataset, path string, ok bool) {
+func (t *tenantMarks) entityOf(w Write) (dataset, path string, ok bool) {
 	if len(t.entities) == 0 && len(t.liftedEntities) == 0 {
 		return "", "", false
 	}

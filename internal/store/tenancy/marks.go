@@ -1,4 +1,4 @@
-package tsdb
+package tenancy
 
 import (
 	"context"
@@ -94,9 +94,9 @@ func (t *tenantMarks) index() {
 }
 
 // each visits all marks.
-func (m *marks) each() iter.Seq[catalog.Mark] {
+func (m *Marks) each() iter.Seq[catalog.Mark] {
 	return func(yield func(catalog.Mark) bool) {
-		for tenant, t := range m.tenants {
+		for tenant, t := range m.Tenants {
 			for name, em := range t.rows {
 				mark := catalog.Mark{Tenant: tenant, Name: name, Entities: em.entities, Lifted: em.lifted, Gone: em.gone}
 				if em.until != 0 {
@@ -110,12 +110,12 @@ func (m *marks) each() iter.Seq[catalog.Mark] {
 	}
 }
 
-// readAgain reads the marks as they are now, and returns them.
-func (e *erasures) readAgain(ctx context.Context) (iter.Seq[catalog.Mark], error) {
-	if err := e.refresh(ctx); err != nil {
+// ReadAgain reads the marks as they are now, and returns them.
+func (e *Erasures) ReadAgain(ctx context.Context) (iter.Seq[catalog.Mark], error) {
+	if err := e.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	return e.known.Load().each(), nil
+	return e.Last().each(), nil
 }
 
 // allAgain is how long a store applies changes of rows that it holds. Then it reads all of them, in case it has missed one: a
@@ -124,7 +124,7 @@ const allAgain = time.Hour
 
 // readMarks reads what has changed since marks were known: the log of changes, and the marks that it lists. Where it does not
 // tell, and once in a long while, it reads all marks.
-func (e *erasures) readMarks(ctx context.Context, known *marks) (*marks, error) {
+func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) {
 	epoch := ""
 	if known != nil && time.Since(known.readAll) < allAgain {
 		epoch = known.Epoch
@@ -140,19 +140,19 @@ func (e *erasures) readMarks(ctx context.Context, known *marks) (*marks, error) 
 	case c.Epoch == "" && known != nil && known.Epoch == "":
 		return known, nil // still no mark was ever made
 	case c.Epoch == "":
-		return &marks{}, nil
+		return &Marks{}, nil
 	case c.All:
 		return e.readAllMarks(ctx, c)
 	case len(c.Names) == 0:
 		return known, nil
 	}
 	changed := map[string]*tenantMarks{}
-	next := &marks{Changes: c, readAll: known.readAll, changed: changed, tenants: maps.Clone(known.tenants)}
+	next := &Marks{Changes: c, readAll: known.readAll, changed: changed, Tenants: maps.Clone(known.Tenants)}
 	of := func(tenant string) *tenantMarks {
 		t := changed[tenant]
 		if t == nil {
 			t = &tenantMarks{rows: map[string]entityMark{}}
-			if old := known.tenants[tenant]; old != nil {
+			if old := known.Tenants[tenant]; old != nil {
 				t.rows = maps.Clone(old.rows)
 			}
 			changed[tenant] = t
@@ -170,33 +170,41 @@ func (e *erasures) readMarks(ctx context.Context, known *marks) (*marks, error) 
 		of(m.Tenant).set(m)
 	}
 	for tenant, t := range changed {
-		if delete(next.tenants, tenant); len(t.rows) > 0 {
+		if delete(next.Tenants, tenant); len(t.rows) > 0 {
 			t.index()
-			next.tenants[tenant] = t
+			next.Tenants[tenant] = t
 		}
 	}
 	return next, nil
 }
 
-func (e *erasures) readAllMarks(ctx context.Context, c catalog.Changes) (*marks, error) {
-	m := &marks{Changes: c, readAll: time.Now(), tenants: map[string]*tenantMarks{}}
+func (e *Erasures) readAllMarks(ctx context.Context, c catalog.Changes) (*Marks, error) {
+	m := &Marks{Changes: c, readAll: time.Now(), Tenants: map[string]*tenantMarks{}}
 	for mark, err := range catalog.Marks(ctx, e.table) {
 		if err != nil {
 			return nil, e.unread(err)
 		}
-		t := m.tenants[mark.Tenant]
+		t := m.Tenants[mark.Tenant]
 		if t == nil {
 			t = &tenantMarks{rows: map[string]entityMark{}}
-			m.tenants[mark.Tenant] = t
+			m.Tenants[mark.Tenant] = t
 		}
 		t.set(mark)
 	}
-	for _, t := range m.tenants {
+	for _, t := range m.Tenants {
 		t.index()
 	}
 	return m, nil
 }
 
-func (e *erasures) unread(err error) error {
+func (e *Erasures) unread(err error) error {
 	return fmt.Errorf("tsdb: read the erasure marks: %w", e.explain(err))
+}
+
+// Refusal is why nothing is written of what the marks cover.
+func (m *Marks) Refusal(w Write, now time.Time) error {
+	if dataset := w.Dataset(); m.coversDataset(dataset, now) {
+		return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)
+	}
+	return fmt.Errorf("%w: tenant %s", ErrErased, w.Tenant())
 }

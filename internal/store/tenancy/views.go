@@ -1,4 +1,4 @@
-package tsdb
+package tenancy
 
 import (
 	"crypto/sha256"
@@ -21,9 +21,7 @@ const (
 
 var viewBase = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// ViewID returns the ID of a tenant's authorized view, for those who grant rights on it: "t-", up to 21 bytes of the
-// tenant's name, "-", and 26 characters of a hash of the whole name. The ID of a tenant never changes; the zero ID's is
-// empty. It does no I/O.
+// ViewID returns the ID of a tenant's authorized view. Package tsdb documents its form.
 func ViewID(id tenant.ID) string {
 	name := id.String()
 	if name == "" {
@@ -37,23 +35,23 @@ func ViewID(id tenant.ID) string {
 // used less may be opened anew each time.
 const mostViews = 1000
 
-// views are a table's authorized views by tenant.
-type views struct {
+// Views are a table's authorized views by tenant.
+type Views struct {
 	open func(viewID string) *bt.Table
 
 	mu          sync.RWMutex
 	now, before map[tenant.ID]*bt.Table
 }
 
-// openViews returns the views of a table. Conditional writes go through cond, which may be the same client.
-func openViews(data, cond *bigtable.Client, table string, timeouts bt.Timeouts) *views {
-	return &views{open: func(viewID string) *bt.Table {
+// OpenViews returns the views of a table. Conditional writes go through cond, which may be the same client.
+func OpenViews(data, cond *bigtable.Client, table string, timeouts bt.Timeouts) *Views {
+	return &Views{open: func(viewID string) *bt.Table {
 		return bt.New(data.OpenAuthorizedView(table, viewID), cond.OpenAuthorizedView(table, viewID), timeouts)
 	}}
 }
 
 // of returns the table as a tenant may see it. What was used since the table of open views was last full stays open.
-func (v *views) of(id tenant.ID) *bt.Table {
+func (v *Views) of(id tenant.ID) *bt.Table {
 	v.mu.RLock()
 	t := v.now[id]
 	v.mu.RUnlock()
@@ -80,5 +78,5 @@ func noView(err error) bool {
 	return status.Code(err) == codes.NotFound && strings.Contains(strings.ToLower(err.Error()), "authorized")
 }
 
-// ofView reports whether an answer may be about one tenant's view, where a store works through views.
-func ofView(err error) bool { return noView(err) || status.Code(err) == codes.PermissionDenied }
+// OfView reports whether an answer may be about one tenant's view, where a store works through views.
+func OfView(err error) bool { return noView(err) || status.Code(err) == codes.PermissionDenied }

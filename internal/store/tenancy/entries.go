@@ -1,4 +1,4 @@
-package tsdb
+package tenancy
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/refresh"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
@@ -19,27 +21,27 @@ const entriesWithin = 2 * time.Minute
 // entries are the catalogue's entries of the datasets that rollups are computed of.
 type entries struct {
 	mu     sync.Mutex
-	of     map[string]*kept[catalog.Entry]
+	of     map[string]*refresh.Value[catalog.Entry]
 	closed bool
 }
 
 // get returns the catalogue's entry of a dataset, the zero Entry for none.
-func (t *tenancy) entry(ctx context.Context, dataset string) (catalog.Entry, error) {
+func (t *Tenancy) Entry(ctx context.Context, dataset string) (catalog.Entry, error) {
 	e := &t.entries
 	e.mu.Lock()
 	k := e.of[dataset]
 	if k == nil && !e.closed {
-		k = &kept[catalog.Entry]{load: func(ctx context.Context, _ *catalog.Entry) (*catalog.Entry, error) {
+		k = &refresh.Value[catalog.Entry]{Load: func(ctx context.Context, _ *catalog.Entry) (*catalog.Entry, error) {
 			return t.readEntry(ctx, dataset)
 		}}
-		k.open(t.watch, refreshing{due: entriesWithin / 2, within: entriesWithin, wait: 5 * time.Second, pause: 10 * time.Second})
+		k.Open(t.Watch, refresh.Times{Due: entriesWithin / 2, Within: entriesWithin, Wait: 5 * time.Second, Pause: 10 * time.Second})
 		e.of[dataset] = k
 	}
 	e.mu.Unlock()
 	if k == nil {
-		return catalog.Entry{}, ErrClosed
+		return catalog.Entry{}, bt.ErrClosed
 	}
-	entry, err := k.get(ctx)
+	entry, err := k.Get(ctx)
 	if err != nil {
 		return catalog.Entry{}, err
 	}
@@ -51,17 +53,17 @@ func (e *entries) close() {
 	e.closed = true
 	e.mu.Unlock()
 	for _, k := range e.of {
-		k.close()
+		k.Close()
 	}
 }
 
-func (s *tenancy) readEntry(ctx context.Context, dataset string) (*catalog.Entry, error) {
-	st, err := catalog.Load(ctx, s.whole, []string{dataset})
+func (s *Tenancy) readEntry(ctx context.Context, dataset string) (*catalog.Entry, error) {
+	st, err := catalog.Load(ctx, s.Whole, []string{dataset})
 	switch {
 	case status.Code(err) == codes.NotFound:
 		return &catalog.Entry{}, nil // the call itself says that the table is missing
 	case err != nil:
-		return nil, fmt.Errorf("tsdb: read the catalogue's entry of dataset %s: %w", dataset, s.explain(err))
+		return nil, fmt.Errorf("tsdb: read the catalogue's entry of dataset %s: %w", dataset, s.Explain(err))
 	}
 	entry := st.Datasets[dataset]
 	return &entry, nil

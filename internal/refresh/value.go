@@ -1,0 +1,238 @@
+// Package refresh holds values in memory that are read from the table, and reads them again in the background while calls
+// ask for them.
+package refresh
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+)
+
+// Value caches what was read of some rows of the store's own and refreshes it in the background. Each call looks at it, so
+// reads take no lock and do not ask for the time: timers make the value old. Load and Changed are set before Open.
+type Value[T any] struct {
+	Load    func(ctx context.Context, known *T) (*T, error) // known is what was read last; nil for nothing
+	Changed func(old *T)                                    // called, locked, when something else was read; nil for nobody
+	times   Times
+	watch   *telemetry.Probe
+
+	known atomic.Pointer[T] // nil until it was read once
+	age   atomic.Uint32     // of known
+
+	mu      sync.Mutex
+	loading *load       // the read under way
+	timer   *time.Timer // that makes known older
+	closed  bool
+	base    context.Context
+	stop    context.CancelCauseFunc
+	ended   sync.WaitGroup // of reads
+}
+
+// Times says when something is read again.
+type Times struct {
+	Due    time.Duration // how old it is when a call has it read again, behind it
+	Within time.Duration // how old it is when a call waits for that
+	Wait   time.Duration // how long a call waits for a read at most where something is known
+	Pause  time.Duration // how long it is left alone where it could not be read
+}
+
+// The ages of what is known.
+const (
+	ageFresh uint32 = iota
+	ageAging        // it is read again, and nobody waits for that
+	ageStale        // whoever comes waits
+)
+
+type load struct {
+	begin time.Time
+	done  chan struct{} // closed when err is set
+	err   error
+}
+
+func (k *Value[T]) Open(watch *telemetry.Probe, times Times) {
+	k.watch, k.times = watch, times
+	k.base, k.stop = context.WithCancelCause(bt.WithUpkeep(context.Background()))
+}
+
+// Fresh returns what is known, if nobody has to read anything.
+func (k *Value[T]) Fresh() *T {
+	if k.age.Load() != ageFresh {
+		return nil
+	}
+	return k.known.Load()
+}
+
+// Get returns what is known, at most as old as is allowed where it can be read.
+func (k *Value[T]) Get(ctx context.Context) (*T, error) {
+	if v := k.Fresh(); v != nil {
+		return v, nil
+	}
+	return k.read(ctx)
+}
+
+// Peek returns what is known, nil for nothing, has it read again where that is due, and waits for nothing.
+func (k *Value[T]) Peek() *T {
+	v := k.known.Load()
+	if v == nil || k.age.Load() != ageFresh {
+		k.mu.Lock()
+		k.startLoad()
+		k.mu.Unlock()
+	}
+	return v
+}
+
+// read is get for what is not known or too old.
+func (k *Value[T]) read(ctx context.Context) (*T, error) {
+	k.mu.Lock()
+	v, age := k.known.Load(), k.age.Load()
+	if v != nil && age == ageFresh {
+		k.mu.Unlock()
+		return v, nil
+	}
+	f := k.startLoad()
+	k.mu.Unlock()
+	if f == nil {
+		return nil, bt.ErrClosed
+	}
+	if v != nil && age == ageAging {
+		return v, nil
+	}
+	var late <-chan time.Time
+	if v != nil {
+		timer := time.NewTimer(k.times.Wait - time.Since(f.begin))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-f.done:
+	case <-late:
+	case <-ctx.Done():
+		return nil, ctxerr.Of(ctx)
+	}
+	if v := k.known.Load(); v != nil {
+		return v, nil
+	}
+	return nil, f.err
+}
+
+// Refresh reads what there is now.
+func (k *Value[T]) Refresh(ctx context.Context) error {
+	for range 2 { // the read that is under way may have begun too early
+		k.mu.Lock()
+		f := k.startLoad()
+		k.mu.Unlock()
+		if f == nil {
+			return bt.ErrClosed
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return ctxerr.Of(ctx)
+		}
+		if f.err != nil {
+			return f.err
+		}
+	}
+	return nil
+}
+
+// RefreshIfLoaded is refresh where something is known.
+func (k *Value[T]) RefreshIfLoaded(ctx context.Context) error {
+	if k.known.Load() == nil {
+		return nil
+	}
+	return k.Refresh(ctx)
+}
+
+// startLoad returns the read that is under way, or starts one; nil once the store is closed. It is locked.
+func (k *Value[T]) startLoad() *load {
+	if k.loading != nil || k.closed {
+		return k.loading
+	}
+	f := &load{begin: time.Now(), done: make(chan struct{})}
+	k.loading = f
+	k.ended.Go(func() {
+		ctx, op := k.watch.Begin(k.base, telemetry.Upkeep, telemetry.Subject{})
+		v, err := k.Load(ctx, k.known.Load())
+		op.End(err)
+		k.finishLoad(f, v, err)
+	})
+	return f
+}
+
+// finishLoad notes what a read has brought.
+func (k *Value[T]) finishLoad(f *load, v *T, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	old := k.known.Load()
+	if err == nil {
+		k.known.Store(v)
+		k.age.Store(ageFresh)
+	} else if old != nil {
+		k.age.Store(ageFresh) // what was read last is gone by, for a while
+	}
+	switch {
+	case k.closed:
+	case err == nil:
+		k.ageIn(k.times.Due-time.Since(f.begin), ageAging)
+	case old != nil:
+		k.ageIn(k.times.Pause, ageAging)
+	}
+	if err == nil && v != old && k.Changed != nil {
+		k.Changed(old)
+	}
+	k.loading, f.err = nil, err
+	close(f.done)
+}
+
+// ageIn makes what is known older in a while. It is locked.
+func (k *Value[T]) ageIn(d time.Duration, age uint32) {
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(max(0, d), func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.timer != timer || k.closed {
+			return
+		}
+		k.age.Store(age)
+		if age == ageAging {
+			k.ageIn(k.times.Within-k.times.Due, ageStale)
+		}
+	})
+	k.timer = timer
+}
+
+// Close breaks off the read under way and waits for its end.
+func (k *Value[T]) Close() {
+	k.mu.Lock()
+	k.closed = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	k.mu.Unlock()
+	k.stop(bt.ErrClosed)
+	k.ended.Wait()
+}
+
+// Last returns what was read last, nil for nothing, and reads nothing.
+func (k *Value[T]) Last() *T { return k.known.Load() }
+
+// Stale reports whether Get would wait for a read.
+func (k *Value[T]) Stale() bool { return k.age.Load() == ageStale }
+
+// Start has the value read where none is known, and does not wait for it.
+func (k *Value[T]) Start() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known.Load() == nil {
+		k.startLoad()
+	}
+}

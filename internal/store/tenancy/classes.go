@@ -1,0 +1,118 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/refresh"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// ClassesWithin is how long it takes at most until a store applies a changed profile. Package tsdb documents it.
+const ClassesWithin = 2 * time.Minute
+
+const (
+	// classesDue is how old what is known is when a write has it read again, behind it.
+	classesDue = ClassesWithin / 2
+	// classesWait bounds a read where something is known, so that no write waits for long.
+	classesWait = 5 * time.Second
+	// classesPause is how long a store leaves the profiles alone where they could not be read.
+	classesPause = 10 * time.Second
+)
+
+// Classes are the classes that profiles name. They do not change once they are known.
+type Classes struct {
+	catalog.Changes           // up to which they are known
+	readAll         time.Time // when all of them were read last
+	tenants         map[string]*catalog.Assignment
+}
+
+func newAssigned(s *Tenancy) *refresh.Value[Classes] {
+	k := &refresh.Value[Classes]{Load: s.readAssigned}
+	k.Open(s.Watch, refresh.Times{Due: classesDue, Within: ClassesWithin, Wait: classesWait, Pause: classesPause})
+	return k
+}
+
+// readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. Where it does not tell,
+// and once in a long while, it scans all profiles.
+func (s *Tenancy) readAssigned(ctx context.Context, known *Classes) (*Classes, error) {
+	if known == nil {
+		known = new(Classes)
+	}
+	c, all, err := s.changedProfiles(ctx, known.Changes, known.readAll)
+	if status.Code(err) == codes.NotFound {
+		return &Classes{}, nil // a table that is not there has none, and the call itself will say so
+	}
+	if err != nil {
+		return nil, s.unassigned(err)
+	}
+	next, read := &Classes{Changes: c, tenants: map[string]*catalog.Assignment{}}, catalog.Assignments(ctx, s.Whole)
+	if !all {
+		if len(c.Names) == 0 {
+			return known, nil
+		}
+		next.readAll, next.tenants, read = known.readAll, maps.Clone(known.tenants), catalog.AssignmentsOf(ctx, s.Whole, c.Names)
+		for _, name := range c.Names {
+			delete(next.tenants, name)
+		}
+	} else {
+		next.readAll = time.Now()
+	}
+	for one, err := range read {
+		if err != nil {
+			return nil, s.unassigned(err)
+		}
+		next.tenants[one.Tenant] = one.Assignment
+	}
+	return next, nil
+}
+
+// changedProfiles reads which profiles have changed since those were read that are known up to some changes; all says that this cannot
+// be told, or that all were read long ago, or never. It is called before the profiles are read, so that it is never newer than they are.
+func (s *Tenancy) changedProfiles(ctx context.Context, known catalog.Changes, readAll time.Time) (c catalog.Changes, all bool, err error) {
+	epoch, recent := "", !readAll.IsZero() && time.Since(readAll) < allAgain
+	if recent {
+		epoch = known.Epoch
+	}
+	c, err = catalog.ProfileChanges.Read(ctx, s.Whole, epoch)
+	return c, !recent || c.All && c.Epoch != epoch, err
+}
+
+func (s *Tenancy) unassigned(err error) error {
+	return fmt.Errorf("tsdb: read the retention classes of tenants: %w", s.Explain(err))
+}
+
+// DatasetFor returns the dataset that writes the points of a tenant.
+func (a *Classes) DatasetFor(tenant string, d *dataset.Dataset) *dataset.Dataset {
+	one := a.tenants[tenant]
+	if one == nil {
+		return d.In("")
+	}
+	return d.In(one.Of(d.Name))
+}
+
+// DatasetForCheck returns the dataset by which a point is refused that has expired, where that is looked at again when the point is
+// sent: the one that writes the tenant's points by what is known, and as long as nothing is, the one whose class keeps longest.
+// It waits for nothing.
+func (s *Tenancy) DatasetForCheck(d *dataset.Dataset, id tenant.ID) *dataset.Dataset {
+	if d.Choices == nil {
+		return d
+	}
+	if a := s.Classes.Peek(); a != nil {
+		return a.DatasetFor(id.String(), d)
+	}
+	longest := d
+	for _, c := range d.Choices {
+		if !c.Classes[0].Bounded || longest.Classes[0].Bounded && c.Classes[0].Age > longest.Classes[0].Age {
+			longest = c
+		}
+	}
+	return longest
+}

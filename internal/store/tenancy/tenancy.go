@@ -1,0 +1,118 @@
+// Package tenancy is what a table stores about its tenants: erasure marks, class assignments, limits in profiles, and
+// authorized views. It decides whether a call may pass, and returns the rows that it may touch.
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/clock"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/refresh"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
+)
+
+// Tenancy is what a store knows of the tenants of its table, and what it holds their calls to.
+type Tenancy struct {
+	Whole   *bt.Table // past all walls: for the rows of the store itself. Rows of a tenant are reached by rows
+	Name    string    // of the table
+	Clock   func() time.Time
+	Time    *clock.Watch // over clock
+	Watch   *telemetry.Probe
+	Views   *Views         // nil for none
+	Limits  *limit.Limiter // nil for none
+	Erased  *Erasures
+	Classes *refresh.Value[Classes]
+	// profileLimits are those that the limiter has from profiles; nil where it has none.
+	ProfileLimits *refresh.Value[profileLimits]
+	entries       entries
+	RequireTenant bool
+	Closed        atomic.Bool
+}
+
+// AdmitTenant refuses a call for a tenant that is not the context's.
+func (s *Tenancy) AdmitTenant(ctx context.Context, id tenant.ID) error {
+	have, ok := tenant.FromContext(ctx)
+	switch {
+	case ok && have != id:
+		return fmt.Errorf("%w: %s, the repository is of %s", ErrTenantMismatch, invalid.Quote(have.String()), id)
+	case !ok && s.RequireTenant:
+		return fmt.Errorf("%w, and the store requires one", ErrNoTenant)
+	}
+	return nil
+}
+
+// Admit refuses a call for a tenant that is not the context's, or is erased.
+func (s *Tenancy) Admit(ctx context.Context, id tenant.ID) error {
+	if err := s.AdmitTenant(ctx, id); err != nil {
+		return err
+	}
+	return s.Erased.Admit(ctx, id)
+}
+
+// Rows returns the rows of a tenant: the table through the tenant's view, where the store works through views. Whatever is
+// read or written of a tenant goes through it.
+func (s *Tenancy) Rows(id tenant.ID) *bt.Table {
+	switch {
+	case s.Views != nil && !id.IsZero():
+		return s.Views.of(id)
+	}
+	return s.Whole
+}
+
+// Explain adds the table, and what is missing where something is, to what the service answered.
+func (s *Tenancy) Explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, dataset.ErrExists):
+		return err
+	case s.Views != nil && noView(err):
+		return fmt.Errorf("%w: table %s: %w", ErrNoView, s.Name, err)
+	case s.Views != nil && status.Code(err) == codes.PermissionDenied:
+		return fmt.Errorf("tsdb: table %s, or an authorized view that must cover the families of the schema (EnsureView adds them): %w", s.Name, err)
+	case status.Code(err) == codes.NotFound:
+		return fmt.Errorf("%w: table %s: %w", ErrNoTable, s.Name, err)
+	}
+	return fmt.Errorf("tsdb: table %s: %w", s.Name, err)
+}
+
+// Open begins to hold what the table says of tenants. Drop is called with the tenants whose erasure marks have changed.
+func (t *Tenancy) Open(drop func(func(tenant string) bool), limitsOfProfiles bool) error {
+	t.Erased = newErasures(t, drop)
+	t.Classes = newAssigned(t)
+	t.entries.of = map[string]*refresh.Value[catalog.Entry]{}
+	if limitsOfProfiles {
+		return t.withProfileLimits()
+	}
+	return nil
+}
+
+// AdmitOpen refuses calls on a store that is closed.
+func (t *Tenancy) AdmitOpen() error {
+	if t.Closed.Load() {
+		return bt.ErrClosed
+	}
+	return nil
+}
+
+// Close ends the reads that are under way.
+func (t *Tenancy) Close() {
+	t.Erased.Close()
+	t.Classes.Close()
+	if t.ProfileLimits != nil {
+		t.ProfileLimits.Close()
+	}
+	t.entries.close()
+}
