@@ -192,7 +192,7 @@ func headEntry(writes []*write) bt.Entry {
 	for _, w := range newest {
 		m.SetPoint(w.d, w.cell, w.payload)
 	}
-	return bt.Entry{Key: writes[0].head, Mutation: m.Mutation, Mutations: m.Count, Bytes: m.Bytes}
+	return headEntryOf(writes[0].head, m)
 }
 
 // both returns the outcome of a write of two rows: certain only where each of them is, and is the same.

@@ -71,7 +71,7 @@ func (r *Repository[T]) missing(ctx context.Context, h dataset.Visibility, e Ent
 // makes one attempt at each write.
 func settle(ctx context.Context, rows *bt.Table, h dataset.Visibility, head string, points []dataset.Stored, once bool) error {
 	for len(points) > 0 {
-		if out := bulk(ctx, rows, []bt.Entry{h.D.Copies(head, points)}, once)[0]; out.State != bt.Stored {
+		if out := bulk(ctx, rows, []bt.Entry{headEntryOf(head, h.D.Copies(points))}, once)[0]; out.State != bt.Stored {
 			return out.Err
 		}
 		var err error
@@ -107,4 +107,9 @@ func changed(ctx context.Context, rows *bt.Table, h dataset.Visibility, points [
 		}
 	}
 	return out, nil
+}
+
+// headEntryOf returns a mutation of a head as an entry of a bulk request.
+func headEntryOf(head string, m dataset.HeadMutation) bt.Entry {
+	return bt.Entry{Key: head, Mutation: m.Mutation, Mutations: m.Count, Bytes: m.Bytes}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable"
-
-	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 // Cell is a payload as it is stored, in its class and qualifier, whichever row it stands in.
@@ -48,8 +46,8 @@ func (h Visibility) Stored(row bigtable.Row, classes []Class, key string, at big
 	return s
 }
 
-// Copies returns the entry that makes a head hold points as they are stored, and no payload where they are not.
-func (d *Dataset) Copies(head string, points []Stored) bt.Entry {
+// Copies returns the mutation that makes a head hold points as they are stored, and no payload where they are not.
+func (d *Dataset) Copies(points []Stored) HeadMutation {
 	m := NewHeadMutation()
 	for _, p := range points {
 		m.Clear(d.HeadColumns, p.Cell, After(p.Cell))
@@ -59,5 +57,5 @@ func (d *Dataset) Copies(head string, points []Stored) bt.Entry {
 			m.Bytes += len(c.value)
 		}
 	}
-	return bt.Entry{Key: head, Mutation: m.Mutation, Mutations: m.Count, Bytes: m.Bytes}
+	return m
 }
