@@ -4,13 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +14,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -164,7 +160,7 @@ func (h *walls) step(name string) {
 	switch {
 	case foreign:
 		a.ctx = tenant.NewContext(a.ctx, other)
-	case h.IntN(2) == 0 && !slices.Contains(ofAllTenants, name):
+	case h.IntN(2) == 0 && !ofAllTenants(name):
 		a.ctx = tenant.NewContext(a.ctx, a.id)
 	}
 	if !foreign && h.IntN(2) == 0 { // something to lose
@@ -202,8 +198,10 @@ func (h *walls) step(name string) {
 	compareOthers(t, what, before, allRows(t, h.table), mine)
 }
 
-// ofAllTenants are the calls that no context with a tenant may make.
-var ofAllTenants = []string{"tenants.List", "tenants.KeptFor", "tenants.Remove", "tenants.Retire", "tenants.Release"}
+// ofAllTenants reports whether no context with a tenant may make a call.
+func ofAllTenants(name string) bool {
+	return slices.ContainsFunc(calls.Of(name), func(c calls.Call) bool { return c.Tenants == calls.All && c.Name() == name })
+}
 
 func nobodys(string) bool { return false }
 
@@ -288,55 +286,9 @@ func (h *walls) same(what string, got, want []string) {
 // unexercised fails the test for each call that is missing among the attacks: a new one must be shown to stay behind the wall.
 func unexercised(t *testing.T) {
 	t.Helper()
-	for typ, passed := range map[reflect.Type][]string{
-		reflect.TypeFor[*tsdb.Repository[string]](): append([]string{"Via"}, harmless...), // Via by each call of a sink
-		reflect.TypeFor[*tsdb.Sink[string]]():       nil,
-		// These go over all tenants, return rows of none, and are an operator's.
-		reflect.TypeFor[*tsdb.Store](): {"CacheStats", "Close", "Ensure", "NewWriter", "Ping", "Table", "Verify"},
-	} {
-		name := typ.Elem().Name()
-		name, _, _ = strings.Cut(name, "[")
-		for i := range typ.NumMethod() {
-			if m := typ.Method(i).Name; attacks[name+"."+m] == nil && !slices.Contains(passed, m) {
-				t.Errorf("%s.%s is not exercised: show here that it stays in its tenant", name, m)
-			}
+	for _, c := range calls.Of("Repository.", "Sink.", "Store.", "tenants.", "transfer.") {
+		if c.Tenants != calls.None && attacks[c.Name()] == nil {
+			t.Errorf("%s is not exercised: show here that it stays in its tenant", c.Name())
 		}
 	}
-	for _, pkg := range []string{"tenants", "transfer"} {
-		for _, name := range callsOn(t, pkg) {
-			if attacks[pkg+"."+name] == nil {
-				t.Errorf("%s.%s is not exercised: show here that it stays in its tenant", pkg, name)
-			}
-		}
-	}
-}
-
-// callsOn returns the exported functions of a package below that take a store.
-func callsOn(t *testing.T, pkg string) (names []string) {
-	t.Helper()
-	for _, file := range must[[]os.DirEntry](t)(os.ReadDir(pkg)) {
-		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
-			continue
-		}
-		f := must[*ast.File](t)(parser.ParseFile(token.NewFileSet(), pkg+"/"+file.Name(), nil, parser.SkipObjectResolution))
-		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv != nil || !fn.Name.IsExported() {
-				continue
-			}
-			for _, p := range fn.Type.Params.List {
-				star, ok := p.Type.(*ast.StarExpr)
-				if !ok {
-					continue
-				}
-				if sel, ok := star.X.(*ast.SelectorExpr); ok && sel.Sel.Name == "Store" {
-					names = append(names, fn.Name.Name)
-				}
-			}
-		}
-	}
-	if len(names) < 2 {
-		t.Fatalf("package %s has the calls %v", pkg, names)
-	}
-	return names
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	grpccodes "google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -26,8 +27,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// calls makes each operation, so that it succeeds.
-var calls = map[telemetry.Name]func(context.Context, *world) error{
+// examples makes each operation, so that it succeeds.
+var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.Put: func(ctx context.Context, w *world) error { return w.repo.Put(ctx, roof, w.base, 1) },
 	telemetry.PutIfAbsent: func(ctx context.Context, w *world) error {
 		_, err := w.repo.PutIfAbsent(ctx, roof, w.base, 1)
@@ -182,16 +183,43 @@ var rows = map[telemetry.Name]float64{
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.TransferExport: 10,
 }
 
+// TestEveryCallIsObserved: each public call that reads or writes data reports an operation that is exercised here, and each operation
+// is that of a public call, or of what a store does in the background.
+func TestEveryCallIsObserved(t *testing.T) {
+	of := map[string]bool{telemetry.Upkeep.String(): true}
+	for _, c := range calls.List {
+		of[c.Operation] = true
+	}
+	for name := range telemetry.Operations {
+		if !of[name.String()] {
+			t.Errorf("the operation %s is that of no call in internal/proof/calls", name)
+		}
+		delete(of, name.String())
+	}
+	delete(of, "")
+	for name := range of {
+		t.Errorf("a call in internal/proof/calls reports the operation %s, which telemetry does not have", name)
+	}
+	for _, c := range calls.List {
+		if c.Operation == "" && c.Free == "" && !slices.Contains(unobserved, c.Name()) {
+			t.Errorf("%s reads or writes data and nobody observes it: name its operation in internal/proof/calls", c.Name())
+		}
+	}
+}
+
+// unobserved are calls that report what they are made of, and nothing of their own.
+var unobserved = []string{"inspect.Open", "inspect.View.Points", "inspect.View.Latest", "inspect.View.Put", "window.Aggregator.Read"}
+
 // TestEachOperationInSuccess checks the span and the metrics of each operation against the conventions.
 func TestEachOperationInSuccess(t *testing.T) {
 	for name := range telemetry.Operations {
 		t.Run(name.String(), func(t *testing.T) {
 			t.Parallel()
-			if calls[name] == nil {
+			if examples[name] == nil {
 				t.Fatal("it is not exercised: make it here")
 			}
 			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
-			err := calls[name](t.Context(), w)
+			err := examples[name](t.Context(), w)
 			if err != nil && !(slices.Contains(absent, name) && errors.Is(err, tsdb.ErrNotFound)) {
 				t.Fatal(err)
 			}
@@ -269,11 +297,11 @@ func TestEachOperationInFailure(t *testing.T) {
 			}
 			switch name {
 			case telemetry.RollupBuckets, telemetry.RollupLatest, telemetry.RollupMany, telemetry.RollupTotal, telemetry.RollupRebuild:
-				_ = calls[name](t.Context(), w) // the store has read the catalogue before
+				_ = examples[name](t.Context(), w) // the store has read the catalogue before
 				w.forget()
 			}
 			w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied))
-			err := calls[name](t.Context(), w)
+			err := examples[name](t.Context(), w)
 			if name == telemetry.EnsureView { // asks the admin API alone
 				if err != nil {
 					t.Fatal(err)
@@ -306,7 +334,7 @@ func TestEachOperationInFailure(t *testing.T) {
 // TestInstruments compares names, units, kinds and buckets with the conventions.
 func TestInstruments(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 100}})
-	if err := errors.Join(calls[telemetry.RollupPass](t.Context(), w), calls[telemetry.Latest](t.Context(), w)); err != nil {
+	if err := errors.Join(examples[telemetry.RollupPass](t.Context(), w), examples[telemetry.Latest](t.Context(), w)); err != nil {
 		t.Fatal(err)
 	}
 	writer, err := w.store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: t.TempDir()}})

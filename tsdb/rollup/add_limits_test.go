@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -66,14 +66,10 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 // TestEveryWayToAddIsTested: a method that adds events and is not in the table of adders is one whose walls nobody has tried.
 func TestEveryWayToAddIsTested(t *testing.T) {
 	tested := adders(nil, nil, nil)
-	for name, of := range map[string]reflect.Type{
-		"Once": reflect.TypeFor[*rollup.OnceAdder[view]](), "Messages": reflect.TypeFor[*rollup.MessageAdder[view]](),
-		"Stream": reflect.TypeFor[*rollup.StreamAdder[view]](),
-	} {
-		for i := range of.NumMethod() {
-			if call := name + "." + of.Method(i).Name; tested[call] == nil {
-				t.Errorf("%s is not in the table of adders", call)
-			}
+	for _, c := range calls.Of("rollup.OnceAdder.", "rollup.MessageAdder.", "rollup.StreamAdder.") {
+		name := strings.NewReplacer("rollup.", "", "OnceAdder", "Once", "MessageAdder", "Messages", "StreamAdder", "Stream").Replace(c.Name())
+		if tested[name] == nil {
+			t.Errorf("%s is not in the table of adders", c.Name())
 		}
 	}
 }

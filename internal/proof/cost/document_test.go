@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"text/template"
+
+	"github.com/tidemark-go/tidemark/internal/proof/calls"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/cost.md from what is counted now")
@@ -223,8 +225,10 @@ func (c counted) bytesCell(of func(figure) int) string {
 // freeCalls lists the calls that make no request, by their reasons.
 func freeCalls() string {
 	by := map[string][]string{}
-	for name, why := range free {
-		by[why] = append(by[why], "`"+name+"`")
+	for _, c := range calls.List {
+		if c.Free != "" {
+			by[c.Free] = append(by[c.Free], "`"+c.Name()+"`")
+		}
 	}
 	var lines []string
 	for why, names := range by {

@@ -6,96 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
-	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/proof/calls"
 )
-
-const module = "github.com/tidemark-go/tidemark"
-
-// exported returns the exported types and functions of all public packages, as "tsdb.Store", by parsing their source.
-func exported(t *testing.T) (types, funcs []string) {
-	t.Helper()
-	root := filepath.Join("..", "..", "..")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel(root, path)
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (rel == "internal" || rel == "examples" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && rel != "."):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go"):
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		pkg := filepath.ToSlash(filepath.Dir(rel)) + "."
-		for _, decl := range file.Decls {
-			switch d := decl.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil && d.Name.IsExported() {
-					funcs = append(funcs, pkg+d.Name.Name)
-				}
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					s, ok := spec.(*ast.TypeSpec)
-					if ok && s.Name.IsExported() && !s.Assign.IsValid() {
-						if _, isInterface := s.Type.(*ast.InterfaceType); !isInterface {
-							types = append(types, pkg+s.Name.Name)
-						}
-					}
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(types) < 100 || len(funcs) < 100 {
-		t.Fatalf("found %d types and %d functions in %s", len(types), len(funcs), root)
-	}
-	return types, funcs
-}
-
-// short returns a name without the module's path and type arguments.
-func short(name string) string {
-	name, _, _ = strings.Cut(name, "[")
-	return strings.TrimPrefix(name, module+"/")
-}
-
-func typeName(t reflect.Type) string { return short(t.PkgPath() + "." + t.Name()) }
-
-func funcName(f any) string {
-	return short(runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name())
-}
-
-// same fails the test where the list of what is called is not all that there is.
-func same(t *testing.T, what string, listed, exist []string) {
-	t.Helper()
-	for _, name := range exist {
-		if !slices.Contains(listed, name) {
-			t.Errorf("%s %s is exported and not in the list of this test", what, name)
-		}
-	}
-	for _, name := range listed {
-		if !slices.Contains(exist, name) {
-			t.Errorf("%s %s is in the list of this test and not exported", what, name)
-		}
-	}
-}
 
 var (
 	contextType = reflect.TypeFor[context.Context]()
@@ -193,9 +112,7 @@ func methods(t *testing.T, v reflect.Value, skip func(method string) bool) {
 // TestZeroValues: no method of an exported type panics on its zero value or, where it has a pointer for a receiver, on nil. Left out are
 // nil errors, which are none, and nil connections of tests, which end the test as a panic does.
 func TestZeroValues(t *testing.T) {
-	var listed []string
-	for _, of := range types {
-		listed = append(listed, typeName(of))
+	for _, of := range calls.Types {
 		methods(t, reflect.New(of), nil)
 		methods(t, reflect.Zero(reflect.PointerTo(of)), func(name string) bool {
 			_, ofValue := of.MethodByName(name)
@@ -203,23 +120,23 @@ func TestZeroValues(t *testing.T) {
 				reflect.PointerTo(of).Implements(errorType) || strings.HasSuffix(of.PkgPath(), "/tsdbtest")
 		})
 	}
-	exist, _ := exported(t)
-	same(t, "type", listed, exist)
 }
 
 // TestZeroArguments: no exported function panics on zero arguments, but those that say so.
 func TestZeroArguments(t *testing.T) {
-	_, exist := exported(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
-	var listed []string
-	for _, f := range funcs {
-		listed = append(listed, funcName(f))
-		if !strings.Contains(funcName(f), ".Must") {
-			call(t, funcName(f), reflect.ValueOf(f))
+	functions := calls.Functions
+	for _, c := range calls.List {
+		if !c.IsMethod() {
+			functions = append(functions, c.Func)
 		}
 	}
-	same(t, "function", append(listed, testHelpers...), exist)
+	for _, f := range functions {
+		if name := calls.Name(f); !strings.Contains(name, ".Must") {
+			call(t, name, reflect.ValueOf(f))
+		}
+	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("calls without arguments have left %v, %v", left, err)
 	}

@@ -1,0 +1,125 @@
+package calls
+
+import (
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// List are the calls.
+var List = []Call{
+	// A repository is bound to one tenant.
+	{Func: (*tsdb.Repository[int]).Put, Tenants: One, Operation: "Put"},
+	{Func: (*tsdb.Repository[int]).PutIfAbsent, Tenants: One, Operation: "PutIfAbsent"},
+	{Func: (*tsdb.Repository[int]).PutMany, Tenants: One, Operation: "Put"},
+	{Func: (*tsdb.Repository[int]).Get, Tenants: One, Operation: "Get"},
+	{Func: (*tsdb.Repository[int]).Latest, Tenants: One, Operation: "Latest"},
+	{Func: (*tsdb.Repository[int]).LatestN, Tenants: One, Operation: "LatestN"},
+	{Func: (*tsdb.Repository[int]).AsOf, Tenants: One, Operation: "AsOf"},
+	{Func: (*tsdb.Repository[int]).Range, Tenants: One, Operation: "Range"},
+	{Func: (*tsdb.Repository[int]).Page, Tenants: One, Operation: "Page"},
+	{Func: (*tsdb.Repository[int]).LatestMany, Tenants: One, Operation: "LatestMany"},
+	{Func: (*tsdb.Repository[int]).LatestManyN, Tenants: One, Operation: "LatestManyN"},
+	{Func: (*tsdb.Repository[int]).LatestUnder, Tenants: One, Operation: "LatestUnder"},
+	{Func: (*tsdb.Repository[int]).Entities, Tenants: One, Operation: "Entities"},
+	{Func: (*tsdb.Repository[int]).PageUnder, Tenants: One, Operation: "PageUnder"},
+	{Func: (*tsdb.Repository[int]).PageEntities, Tenants: One, Operation: "PageEntities"},
+	{Func: (*tsdb.Repository[int]).Delete, Tenants: One, Operation: "Delete"},
+	{Func: (*tsdb.Repository[int]).DeleteRange, Tenants: One, Operation: "DeleteRange"},
+	{Func: (*tsdb.Repository[int]).DeleteEntity, Tenants: One, Operation: "DeleteEntity"},
+	{Func: (*tsdb.Repository[int]).DeletePrefix, Tenants: One, Operation: "DeletePrefix"},
+	{Func: (*tsdb.Repository[int]).Schema, Free: "returns what is known"},
+	{Func: (*tsdb.Repository[int]).Store, Free: "returns what is known"},
+	{Func: (*tsdb.Repository[int]).Tenant, Free: "returns what is known"},
+	{Func: (*tsdb.Repository[int]).WithID, Free: "binds an ID; no request is made"},
+	{Func: (*tsdb.Repository[int]).Via, Free: "binds a writer; what is put into it is counted"},
+	{Func: (*tsdb.Schema[int]).FromContext, Free: "binds a schema to a store and the context's tenant"},
+
+	// What a sink takes, its writer delivers.
+	{Func: (*tsdb.Sink[int]).Enqueue, Tenants: One, Operation: "Deliver"},
+	{Func: (*tsdb.Sink[int]).TryEnqueue, Tenants: One, Operation: "Deliver"},
+	{Func: (*tsdb.Sink[int]).EnqueueFunc, Tenants: One, Operation: "Deliver"},
+	{Func: (*tsdb.Sink[int]).EnqueueMany, Tenants: One, Operation: "Deliver"},
+
+	// A writer has points of all tenants.
+	{Func: (*tsdb.Writer).Flush, Tenants: All, Operation: "Deliver"},
+	{Func: (*tsdb.Writer).Close, Tenants: All, Operation: "Deliver"},
+	{Func: (*tsdb.Writer).DeadLetters, Tenants: All, Free: "reads the journal on disk"},
+	{Func: (*tsdb.Writer).ScrubJournal, Tenants: All, Free: "changes the journal on disk"},
+	{Func: (*tsdb.Writer).DropDeadLetters, Tenants: All, Free: "changes the journal on disk"},
+	{Func: (*tsdb.Writer).RetryDeadLetters, Tenants: All, Free: "changes the journal on disk; what is delivered then costs what putting it costs"},
+	{Func: (*tsdb.Writer).Stats, Free: "reads counters in memory"},
+
+	// A store is opened, and its table prepared, by an operator.
+	{Func: (*tsdb.Store).Ping, Operation: "Ping"},
+	{Func: (*tsdb.Store).Ensure, Operation: "Ensure"},
+	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
+	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
+	{Func: (*tsdb.Store).Sample, Tenants: One, Operation: "Sample"},
+	{Func: (*tsdb.Store).CacheStats, Free: "reads counters in memory"},
+	{Func: (*tsdb.Store).Close, Free: "closes connections"},
+	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; what it finds there costs what putting it costs"},
+	{Func: (*tsdb.Store).Table, Free: "returns what is known"},
+	{Func: tsdb.Open, Free: "dials: the official client warms its connections, and reads no row"},
+	{Func: embedded.New, Free: "opens a folder or memory: no service is asked"},
+	{Func: embedded.Open, Free: "opens a folder or memory: no service is asked"},
+	{Func: embedded.OpenMemory, Free: "opens a folder or memory: no service is asked"},
+	{Func: (*embedded.Server).Serve, Free: "answers other processes"},
+
+	// Rollups.
+	{Func: (*rollup.Reader[int]).Buckets, Tenants: One, Operation: "rollup.Buckets"},
+	{Func: (*rollup.Reader[int]).Latest, Tenants: One, Operation: "rollup.Latest"},
+	{Func: (*rollup.Reader[int]).Many, Tenants: One, Operation: "rollup.Many"},
+	{Func: (*rollup.Reader[int]).Total, Tenants: One, Operation: "rollup.Total"},
+	{Func: (*rollup.Reader[int]).Rebuild, Tenants: One, Operation: "rollup.Rebuild"},
+	{Func: rollup.NewWorker, Free: "begins with what it is given"},
+	{Func: (*rollup.Worker).Pass, Tenants: All, Operation: "rollup.Pass"},
+	{Func: (*rollup.Worker).Run, Tenants: All, Operation: "rollup.Pass"},
+	{Func: (*rollup.OnceAdder[int]).Add, Tenants: One, Operation: "rollup.Add"},
+	{Func: (*rollup.OnceAdder[int]).AddMany, Tenants: One, Operation: "rollup.Add"},
+	{Func: (*rollup.MessageAdder[int]).Add, Tenants: One, Operation: "rollup.Add"},
+	{Func: (*rollup.StreamAdder[int]).Add, Tenants: One, Operation: "Deliver"},
+	{Func: (*rollup.StreamAdder[int]).AddFunc, Tenants: One, Operation: "Deliver"},
+	{Func: (*rollup.StreamAdder[int]).AddMany, Tenants: One, Operation: "Deliver"},
+	{Func: (*rollup.StreamAdder[int]).TryAdd, Tenants: One, Operation: "Deliver"},
+
+	// Tenants.
+	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
+	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},
+	{Func: tenants.KeptFor, Tenants: All, Operation: "tenants.Profile"},
+	{Func: tenants.Exists, Tenants: One, Operation: "tenants.Profile"},
+	{Func: tenants.Usage, Tenants: One, Operation: "tenants.Usage"},
+	{Func: tenants.Erase, Tenants: One, Operation: "tenants.Erase"},
+	{Func: tenants.EraseEntity, Tenants: One, Operation: "tenants.Erase"},
+	{Func: tenants.Erasure, Tenants: One, Operation: "tenants.Profile"},
+	{Func: tenants.Readmit, Tenants: One, Operation: "tenants.Readmit"},
+	{Func: tenants.ReadmitEntity, Tenants: One, Operation: "tenants.Readmit"},
+	{Func: tenants.List, Tenants: All, Operation: "tenants.List"},
+	{Func: tenants.Remove, Tenants: All, Operation: "tenants.Remove"},
+	{Func: tenants.Retire, Tenants: All, Operation: "tenants.Remove"},
+	{Func: tenants.Release, Tenants: All, Operation: "tenants.Remove"},
+
+	// Files.
+	{Func: transfer.Export, Tenants: One, Operation: "transfer.Export"},
+	{Func: transfer.Import, Tenants: One, Operation: "transfer.Import"},
+	{Func: transfer.Check, Free: "reads a file"},
+	{Func: transfer.Recover, Free: "reads a file"},
+
+	// Retention.
+	{Func: retention.NewPlan, Operation: "retention.Plan"},
+	{Func: retention.NewPlanFor, Operation: "retention.Plan"},
+	{Func: (*retention.Plan).Apply, Operation: "retention.Apply"},
+	{Func: retention.NewForecast, Operation: "retention.Forecast"},
+
+	// A table whose Go types are not known.
+	{Func: inspect.Open, Tenants: One},
+	{Func: (*inspect.View).Points, Tenants: One},
+	{Func: (*inspect.View).Latest, Tenants: One},
+	{Func: (*inspect.View).Put, Tenants: One},
+	{Func: (*window.Aggregator[int]).Read, Tenants: One},
+}
