@@ -14,17 +14,17 @@ import (
 )
 
 // writing returns the dataset that writes the tenant's points now.
-func (r *Repository[T]) writing(ctx context.Context) (*dataset.Dataset, error) {
-	d := &r.schema.d
+func (r *rows) writing(ctx context.Context) (*dataset.Dataset, error) {
+	d := r.d
 	if d.Choices == nil {
 		return d, nil
 	}
-	if a := r.store.core.Classes.Fresh(); a != nil {
+	if a := r.Classes.Fresh(); a != nil {
 		return a.DatasetFor(r.tenant.String(), d), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.rows.Timeouts().Write)
+	ctx, cancel := context.WithTimeout(ctx, r.bt.Timeouts().Write)
 	defer cancel()
-	a, err := r.store.core.Classes.Get(ctx)
+	a, err := r.Classes.Get(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("tsdb: read the retention classes of tenants: %w", err)

@@ -37,9 +37,9 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	}
 	var out Outcome
 	if r.schema.d.Head.Points > 0 {
-		out = r.deletePoint(ctx, e, units)
+		out = outcomeOf(r.deletePoint(ctx, e.path, units))
 	} else {
-		out = r.store.outcome(r.remove(ctx, r.removal(r.key(e, units), units)))
+		out = outcomeOf(r.explained(r.remove(ctx, r.removal(r.key(e.path, units, r.id), units))))
 	}
 	if out.State != Rejected {
 		r.store.core.cache.Changed(r.space.ID(e.path), r.schema.d.Layout, units)
@@ -69,9 +69,9 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	}
 	defer r.store.core.cache.Drop(r.space.ID(e.path))
 	if r.schema.d.Head.Points > 0 {
-		return r.deleteSpan(ctx, e, oldest, newest)
+		return r.deletionOf(r.deleteSpan(ctx, e.path, oldest, newest))
 	}
-	return r.deleteRows(ctx, r.space.Entity(e.path, oldest, newest))
+	return r.deletionOf(r.deleteRows(ctx, r.space.Entity(e.path, oldest, newest)))
 }
 
 // DeleteEntity deletes all points of an entity in this dataset. It is DeleteRange over all of time.
@@ -91,21 +91,59 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	}
 	defer r.store.core.cache.DropBelow(r.space, p.path)
 	if r.schema.d.Head.Points > 0 {
-		return r.deleteUnder(ctx, p.path)
+		return r.deletionOf(r.deleteUnder(ctx, p.path))
 	}
-	return r.deleteRows(ctx, r.space.Under(p.path)...)
+	return r.deletionOf(r.deleteRows(ctx, r.space.Under(p.path)...))
+}
+
+// deletionOf returns what a deletion of many points says to its caller.
+func (r *Repository[T]) deletionOf(d deletions) (deleted int, err error) {
+	if d.head != nil {
+		return 0, outcomeOf(*d.head).err()
+	}
+	points, heads := r.batchOf(d.points), r.batchOf(d.heads)
+	if err = d.err; err == nil && heads != nil {
+		err = heads
+		if !d.heads.gaveUp {
+			err = fmt.Errorf("tsdb: points are deleted, heads may be out of date (deleting again repairs them): %w", heads)
+		}
+	}
+	switch {
+	case points == nil:
+	case err == nil:
+		err = points
+	default:
+		err = fmt.Errorf("%w; and %w", points, err)
+	}
+	return d.deleted, err
+}
+
+// batchOf returns the error about rows that could not be deleted, nil for none.
+func (r *Repository[T]) batchOf(d report) *BatchError {
+	if len(d.failed) == 0 {
+		return nil
+	}
+	out := &BatchError{Total: d.total}
+	for _, f := range d.failed {
+		o := outcomeOf(f.outcome)
+		if f.path != "" {
+			o.Err = &PointError{Entity: Entity{path: f.path}, Time: r.d.Precision.Time(f.units), ID: f.id, Err: o.Err}
+		}
+		out.Failed = append(out.Failed, Failure{Index: f.index, Outcome: o})
+	}
+	return out
 }
 
 // removal returns what is to be deleted of a point by the key of its row.
-func (r *Repository[T]) removal(key string, units int64) removal {
-	return removal{key: key, cell: bigtable.Timestamp(r.schema.d.Precision.CellMicros(units))}
+func (r *rows) removal(key string, units int64) removal {
+	return removal{key: key, cell: bigtable.Timestamp(r.d.Precision.CellMicros(units))}
 }
 
 // deletion returns the mutation that deletes a row with those classes. A whole row cannot be deleted through a view that
 // does not cover every family of the table, so there it names the families.
-func (r *Repository[T]) deletion(classes []dataset.Class) *bigtable.Mutation {
+func (r *rows) deletion(classes []dataset.Class) *bigtable.Mutation {
 	m := bigtable.NewMutation()
-	if r.store.core.Views == nil {
+	if r.Views == nil {
 		m.DeleteRow()
 		return m
 	}
@@ -115,43 +153,40 @@ func (r *Repository[T]) deletion(classes []dataset.Class) *bigtable.Mutation {
 	return m
 }
 
-// deleteRows deletes the rows of the ranges that are points of this repository's space, and no other.
-func (r *Repository[T]) deleteRows(ctx context.Context, ranges ...rowkey.Range) (deleted int, err error) {
-	ctx, cancel := r.rows.Bound(ctx, true)
+// deleteRows deletes the rows of the ranges that are points of this space, and no other.
+func (r *rows) deleteRows(ctx context.Context, ranges ...rowkey.Range) (out deletions) {
+	ctx, cancel := r.bt.Bound(ctx, true)
 	defer cancel()
-	report := BatchError{}
 	for _, rng := range ranges {
 		for !rng.Empty() {
 			page, next, err := r.page(ctx, rng)
 			if err != nil {
-				return deleted, err
+				out.err = err
+				return out
 			}
-			n := r.deletePage(ctx, page, &report)
-			deleted += n
-			if n == 0 && len(page) > 0 || len(report.Failed) >= maxFailures {
-				return deleted, &report
+			n := r.deletePage(ctx, page, &out.points)
+			out.deleted += n
+			if out.points.giveUp(n, len(page)) {
+				return out
 			}
 			rng = next
 		}
 	}
-	if len(report.Failed) > 0 {
-		return deleted, &report
-	}
-	return deleted, nil
+	return out
 }
 
 // page reads the keys of the first points in rng, and returns what is left of it.
-func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []removal, next rowkey.Range, err error) {
+func (r *rows) page(ctx context.Context, rng rowkey.Range) (points []removal, next rowkey.Range, err error) {
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: deletePage, Long: true}
 	rows, last := 0, ""
-	for row, err := range r.rows.Rows(ctx, read) {
+	for row, err := range r.bt.Rows(ctx, read) {
 		if err != nil {
-			return nil, next, r.store.core.Explain(err)
+			return nil, next, r.Explain(err)
 		}
 		last = row.Key()
 		rows++
 		if last < rng.Start || last >= rng.Limit {
-			return nil, next, fmt.Errorf("%w: dataset %s", ErrForeignRow, r.schema.d.Name)
+			return nil, next, foreignRow(r.d)
 		}
 		if _, units, ok := r.space.Split(last); ok {
 			points = append(points, r.removal(last, units))
@@ -164,17 +199,46 @@ func (r *Repository[T]) page(ctx context.Context, rng rowkey.Range) (points []re
 }
 
 // deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
-func (r *Repository[T]) deletePage(ctx context.Context, page []removal, report *BatchError) (deleted int) {
+func (r *rows) deletePage(ctx context.Context, page []removal, report *report) (deleted int) {
 	for i, out := range r.removeMany(ctx, page) {
 		if out.State == bt.Stored {
 			deleted++
 			continue
 		}
-		o := r.store.outcome(out)
 		path, units, id, _ := r.space.SplitEvent(page[i].key)
-		o.Err = &PointError{Entity: Entity{path: path}, Time: r.schema.d.Precision.Time(units), ID: id, Err: o.Err}
-		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Outcome: o})
+		report.failed = append(report.failed, failure{index: report.total + i, path: path, units: units, id: id, outcome: r.explained(out)})
 	}
-	report.Total += len(page)
+	report.total += len(page)
 	return deleted
+}
+
+// deletions are what became of a deletion of many points.
+type deletions struct {
+	deleted int         // points
+	points  report      // of rows of points, or of heads where there are no others
+	heads   report      // of heads beside the points
+	head    *bt.Outcome // of the only row there was, where it is not stored
+	err     error       // what ended the deletion
+}
+
+// report says which rows of how many could not be deleted.
+type report struct {
+	total  int
+	failed []failure
+	gaveUp bool
+}
+
+// failure is one row that could not be deleted. A head has no path; its outcome names it.
+type failure struct {
+	index   int
+	path    string
+	units   int64
+	id      string
+	outcome bt.Outcome
+}
+
+// giveUp decides whether a deletion ends after a page of which some rows were deleted.
+func (r *report) giveUp(deleted, page int) bool {
+	r.gaveUp = deleted == 0 && page > 0 || len(r.failed) >= maxFailures
+	return r.gaveUp
 }

@@ -51,7 +51,7 @@ func (d delivery) send(ctx context.Context, items []*buffer.Item) buffer.Report 
 	if items[0].Alone {
 		return d.sendAlone(ctx, rows, items)
 	}
-	n := d.store.noted()
+	n := d.store.core.noted()
 	writes := make([]*write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
@@ -127,8 +127,8 @@ func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*buffe
 		writes[i] = &it.Work.(*pending).write
 		writes[i].doubt = it.Track.Outcome().State == bt.Unknown
 	}
-	outs := d.store.sendAlone(ctx, rows, writes, true)
-	n := d.store.noted()
+	outs := d.store.core.sendAlone(ctx, rows, writes, true)
+	n := d.store.core.noted()
 	for i, out := range outs {
 		n.end(writes[i], out.State)
 	}

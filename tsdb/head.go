@@ -35,12 +35,12 @@ type Head struct {
 }
 
 // headKey returns the row key of an entity's head.
-func (r *Repository[T]) headKey(path string) string {
+func (r *rows) headKey(path string) string {
 	var buf [256]byte
 	return string(r.heads.AppendEntity(buf[:0], path))
 }
 
 // cellOf returns the timestamp of the cell of a point in a head.
-func (r *Repository[T]) cellOf(units int64) bigtable.Timestamp {
-	return bigtable.Timestamp(r.schema.d.Precision.CellMicros(units))
+func (r *rows) cellOf(units int64) bigtable.Timestamp {
+	return bigtable.Timestamp(r.d.Precision.CellMicros(units))
 }

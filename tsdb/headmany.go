@@ -3,7 +3,6 @@ package tsdb
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"cloud.google.com/go/bigtable"
 
@@ -17,125 +16,100 @@ const (
 	headPage  = 1000    // heads of one request of a scan
 )
 
-// newestOfHeads is newestOf by heads: one request for all entities whose row keys fit into one.
-func (r *Repository[T]) newestOfHeads(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
-	out := make([]History[T], len(entities))
-	keys := make([]string, len(entities))
-	var cuts []int // where the parts end
+// newestOfHeads is newest by heads: one request for all entities whose row keys fit into one.
+func (r *rows) newestOfHeads(ctx context.Context, paths []string, n int, o readOptions, visit func(i int, hits []dataset.Hit, err error)) {
+	keys := make([]string, len(paths))
+	var ends []int // of the parts
 	size := 0
-	for i, e := range entities {
-		out[i].Entity = e
-		keys[i] = r.headKey(e.path)
+	for i, path := range paths {
+		keys[i] = r.headKey(path)
 		if size += len(keys[i]) + keyBytes; size > maxRowSet && i > 0 {
-			cuts = append(cuts, i)
+			ends = append(ends, i)
 			size = len(keys[i]) + keyBytes
 		}
 	}
-	cuts = append(cuts, len(entities))
+	ends = append(ends, len(paths))
 	if o.hedge.on() {
-		r.store.core.hedges.earn(len(cuts), o.hedge.MaxRatio)
+		r.hedges.earn(len(ends), o.hedge.MaxRatio)
 	}
-	var next atomic.Int64
-	work := func() {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(cuts) {
+	var mu sync.Mutex
+	var unsure []int // whose heads may not have shown all
+	whole := int64(0)
+	sure := r.d.HeadsShow(n)
+	if !sure {
+		whole = r.d.OldestUnexpired(r.Clock())
+	}
+	atOnce(o.width, len(ends), func(part int) {
+		from := 0
+		if part > 0 {
+			from = ends[part-1]
+		}
+		r.readHeads(ctx, keys[from:ends[part]], paths[from:ends[part]], n, o, func(i int, hits []dataset.Hit, err error) {
+			i += from
+			oldest := int64(0)
+			if len(hits) > 0 {
+				oldest = hits[len(hits)-1].Units // heads are in milliseconds
+			}
+			if sure || err != nil || dataset.HeadSure(len(hits), n, oldest, whole) {
+				visit(i, hits, err)
 				return
 			}
-			from := 0
-			if i > 0 {
-				from = cuts[i-1]
-			}
-			r.readHeads(ctx, keys[from:cuts[i]], out[from:cuts[i]], n, o)
-		}
-	}
-	var workers sync.WaitGroup
-	for range min(o.width, len(cuts)) - 1 {
-		workers.Go(work)
-	}
-	work()
-	workers.Wait()
-	if !r.schema.d.HeadsShow(n) {
-		r.readUnsure(ctx, out, n, o)
-	}
-	return out
-}
-
-// readUnsure reads from its points what a head may not have shown.
-func (r *Repository[T]) readUnsure(ctx context.Context, out []History[T], n int, o readOptions) {
-	whole := r.schema.d.OldestUnexpired(r.store.core.Clock())
-	var todo []int
-	for i := range out {
-		_, undecoded := out[i].Err.(PointErrors)
-		if out[i].Err != nil && !undecoded {
-			continue
-		}
-		oldest, shown := int64(0), len(out[i].Points)
-		if shown > 0 {
-			oldest = out[i].Points[shown-1].Time.UnixMilli()
-		}
-		if !dataset.HeadSure(shown, n, oldest, whole) {
-			todo = append(todo, i)
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			unsure = append(unsure, i)
+		})
+	})
+	if len(unsure) == 0 {
+		return
 	}
 	if o.hedge.on() {
-		r.store.core.hedges.earn(len(todo), o.hedge.MaxRatio)
+		r.hedges.earn(len(unsure), o.hedge.MaxRatio)
 	}
-	atOnce(o.width, len(todo), func(k int) { out[todo[k]] = r.newestOfOne(ctx, out[todo[k]].Entity, n, o) })
+	atOnce(o.width, len(unsure), func(k int) {
+		hits, err := r.newestOfOne(ctx, paths[unsure[k]], n, o)
+		visit(unsure[k], hits, err)
+	})
 }
 
-// readHeads fills in histories from heads in one request. What had come before it failed is kept.
-func (r *Repository[T]) readHeads(ctx context.Context, keys []string, out []History[T], n int, o readOptions) {
+// readHeads reads heads in one request, and visits the points in each. What had come before it failed is visited too.
+func (r *rows) readHeads(ctx context.Context, keys, paths []string, n int, o readOptions, visit func(i int, hits []dataset.Hit, err error)) {
 	if len(keys) == 0 {
 		return
 	}
-	n = min(n, r.schema.d.Head.Points)
-	h := r.horizon()
+	n = min(n, r.d.Head.Points)
+	h := r.visibility()
 	index := make(map[string]int, len(keys))
 	for i, key := range keys {
 		index[key] = i
 	}
-	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) ([]bigtable.Row, error) {
-		rows, foreign := make([]bigtable.Row, len(keys)), false
-		err := r.rows.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.HeadFilter(n)}, func(row bigtable.Row) bool {
+	got, err := once(ctx, r.table, o.hedge, func(ctx context.Context) ([]bigtable.Row, error) {
+		found, foreign := make([]bigtable.Row, len(keys)), false
+		err := r.bt.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.HeadFilter(n)}, func(row bigtable.Row) bool {
 			i, ok := index[row.Key()]
 			if foreign = !ok; ok {
-				rows[i] = row
+				found[i] = row
 			}
 			return ok
 		})
 		if foreign {
-			return nil, foreignRow(&r.schema.d)
+			return nil, foreignRow(r.d)
 		}
-		return rows, r.store.core.Explain(err)
+		return found, r.Explain(err)
 	})
-	var found []dataset.Version
-	for i := range out {
+	var versions []dataset.Version
+	var hits []dataset.Hit
+	for i := range keys {
+		hits = hits[:0]
 		switch {
 		case i < len(got) && got[i] != nil:
-			found = h.Versions(found, got[i], n)
-			r.fromVersions(&out[i], found)
-		case err != nil:
-			out[i].Err = err
+			versions = h.Versions(versions, got[i], n)
+			for j := range versions {
+				hits = append(hits, versions[j].Hit(paths[i]))
+			}
+			visit(i, hits, nil)
+		default:
+			visit(i, nil, err)
 		}
-	}
-}
-
-// fromVersions fills in a history.
-func (r *Repository[T]) fromVersions(h *History[T], versions []dataset.Version) {
-	var bad PointErrors
-	if len(versions) > 0 {
-		h.Points = make([]Point[T], 0, len(versions))
-	}
-	for i := range versions {
-		p, err := r.decode(versions[i].Hit(h.Entity.path))
-		h.Points = append(h.Points, p)
-		if err != nil {
-			bad = append(bad, err)
-		}
-	}
-	if bad != nil {
-		h.Err = bad
 	}
 }
 

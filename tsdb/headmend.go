@@ -11,14 +11,14 @@ import (
 )
 
 // mend brings an entity's newest points to its head, after points up to that time were deleted from both.
-func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error {
-	h := r.horizon()
-	todo, err := r.missing(ctx, h, e, deleted)
+func (r *rows) mend(ctx context.Context, path string, deleted int64) error {
+	h := r.visibility()
+	todo, err := r.missing(ctx, h, path, deleted)
 	if err == nil {
-		err = r.store.core.Explain(settle(ctx, r.rows, h, r.headKey(e.path), todo, false))
+		err = r.Explain(settle(ctx, r.bt, h, r.headKey(path), todo, false))
 	}
 	if err != nil {
-		return headError(e, err)
+		return headError(path, err)
 	}
 	return nil
 }
@@ -28,11 +28,11 @@ func (r *Repository[T]) mend(ctx context.Context, e Entity, deleted int64) error
 //
 // Points that stay longer than newer ones come to light when those expire, so where classes are mixed the newest of each
 // class count.
-func (r *Repository[T]) missing(ctx context.Context, h dataset.Visibility, e Entity, deleted int64) ([]dataset.Stored, error) {
-	n := r.schema.d.Head.Points
-	head, err := r.rows.Row(ctx, r.headKey(e.path), h.HeadFilter(n))
+func (r *rows) missing(ctx context.Context, h dataset.Visibility, path string, deleted int64) ([]dataset.Stored, error) {
+	n := r.d.Head.Points
+	head, err := r.bt.Row(ctx, r.headKey(path), h.HeadFilter(n))
 	if err != nil {
-		return nil, r.store.core.Explain(err)
+		return nil, r.Explain(err)
 	}
 	mixed := !h.D.Ordered()
 	have := h.Versions(nil, head, n)
@@ -43,21 +43,23 @@ func (r *Repository[T]) missing(ctx context.Context, h dataset.Visibility, e Ent
 		return nil, nil
 	}
 	var out []dataset.Stored
-	points := span{entity: e, newest: r.schema.d.Precision.Max(), limit: n, raw: func(units int64, row bigtable.Row) {
-		at := r.cellOf(units)
-		p := h.Stored(row, h.D.Classes, row.Key(), at)
+	points := span{path: path, newest: r.d.Precision.Max(), limit: n}
+	visit := func(f *found) bool {
+		at := r.cellOf(f.Units)
+		p := h.Stored(f.row, h.D.Classes, f.row.Key(), at)
 		mixed = mixed || len(p.Cells) > 0 && p.Cells[0].Class > 0
 		if len(p.Cells) > 0 && !p.Equal(h.Stored(head, h.D.HeadClasses, "", at)) {
 			out = append(out, p)
 		}
-	}}
-	if err = r.scan(ctx, points, nil); err != nil || !mixed {
+		return true
+	}
+	if err = r.scan(ctx, points, visit); err != nil || !mixed {
 		return out, err
 	}
 	out = out[:0]
 	for i := range h.D.Classes {
 		points.class = &i
-		if err := r.scan(ctx, points, nil); err != nil {
+		if err := r.scan(ctx, points, visit); err != nil {
 			return nil, err
 		}
 	}

@@ -9,15 +9,15 @@ import (
 
 // scanHead is scan where heads are all there is. Elsewhere one entity is read from its points, which costs the same and is
 // true even while a head is not.
-func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T], *PointError) bool) error {
-	h := r.horizon()
-	k := r.schema.d.Head.Points
-	if s.limit > 0 && s.newest == r.schema.d.Precision.Max() && !s.reverse {
+func (r *rows) scanHead(ctx context.Context, s span, visit func(*found) bool) error {
+	h := r.visibility()
+	k := r.d.Head.Points
+	if s.limit > 0 && s.newest == r.d.Precision.Max() && !s.reverse {
 		k = min(k, s.limit)
 	}
-	row, err := r.rows.Row(ctx, r.headKey(s.entity.path), h.HeadFilter(k))
+	row, err := r.bt.Row(ctx, r.headKey(s.path), h.HeadFilter(k))
 	if err != nil {
-		return r.store.core.Explain(err)
+		return r.Explain(err)
 	}
 	versions := h.Versions(nil, row, k)
 	if s.reverse {
@@ -35,15 +35,8 @@ func (r *Repository[T]) scanHead(ctx context.Context, s span, visit func(Point[T
 		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
-		if s.room != nil && !s.room(len(v.Item.Value)) {
-			return nil
-		}
 		visited++
-		if s.stored != nil {
-			s.stored(v.Units, v.Item, v.Rank, v.Err)
-			continue
-		}
-		if !visit(r.decode(v.Hit(s.entity.path))) {
+		if !visit(&found{Hit: v.Hit(s.path), item: v.Item, column: v.Rank}) {
 			return nil
 		}
 	}

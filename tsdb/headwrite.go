@@ -12,7 +12,7 @@ import (
 
 // sendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
 // one entry, and makes outs the outcomes of both together. With once it makes one attempt.
-func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool) {
+func (s *table) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool) {
 	var heads, settling []*write
 	var index, settled []int
 	for i, w := range writes {
@@ -37,7 +37,7 @@ func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 	if heads == nil {
 		return
 	}
-	b := newBatch(heads, s.core.Clock)
+	b := newBatch(heads, s.Clock)
 	for n, out := range b.outcomes(bulk(ctx, rows, b.entries, once)) {
 		outs[index[n]] = both(outs[index[n]], out)
 	}
@@ -48,8 +48,8 @@ func (s *Store) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 func (w *write) settles() bool { return w.d.Merge || w.d.FirstWins && w.d.Choices != nil }
 
 // settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
-func (s *Store) settleMerged(ctx context.Context, rows *bt.Table, w *write, once bool) error {
-	h := w.d.Visibility(s.core.Clock())
+func (s *table) settleMerged(ctx context.Context, rows *bt.Table, w *write, once bool) error {
+	h := w.d.Visibility(s.Clock())
 	points, err := changed(ctx, rows, h, []dataset.Stored{{Key: w.key, Cell: w.cell}})
 	if err != nil {
 		return err
@@ -75,13 +75,13 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 }
 
 // headInsertion is insertion in a dataset that has heads only. What stands in the way is a version of that very time.
-func (s *Store) headInsertion(w *write) bt.Insertion {
+func (s *table) headInsertion(w *write) bt.Insertion {
 	return bt.Insertion{
 		Key:      w.head,
-		Exists:   func() bigtable.Filter { return w.d.Visibility(s.core.Clock()).VersionFilter(w.cell) },
+		Exists:   func() bigtable.Filter { return w.d.Visibility(s.Clock()).VersionFilter(w.cell) },
 		Mutation: headEntry([]*write{w}).Mutation,
 		Mine: func(row bigtable.Row) bool {
-			found := w.d.Visibility(s.core.Clock()).Versions(nil, row, 1)
+			found := w.d.Visibility(s.Clock()).Versions(nil, row, 1)
 			return len(found) == 1 && found[0].Item.Column == w.d.HeadColumns[0].Name && bytes.Equal(found[0].Item.Value, w.payload)
 		},
 	}

@@ -8,6 +8,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
+// readOptions are what a call decides about its reads, with all defaults resolved.
+type readOptions struct {
+	width int // requests under way at once
+	hedge hedge
+	stale time.Duration // how old an answer from the cache may be; 0 for none
+}
+
+// hedge says when a second request is sent for a slow read; see tsdb.Hedge. The zero hedge is off.
+type hedge struct {
+	After    time.Duration
+	MaxRatio float64
+}
+
+func (h hedge) on() bool { return h != hedge{} }
+
 // hedgeCredit is how many second requests a store may save up from reads that did not need theirs.
 const hedgeCredit = 100
 
@@ -36,12 +51,12 @@ func (b *hedgeBudget) spend() bool {
 	return true
 }
 
-// once makes one read of a store, hedged where that is asked for.
-func once[R any](ctx context.Context, s *Store, h Hedge, read func(context.Context) (R, error)) (R, error) {
+// once makes one read of a table, hedged where that is asked for.
+func once[R any](ctx context.Context, t *table, h hedge, read func(context.Context) (R, error)) (R, error) {
 	if !h.on() {
 		return read(ctx)
 	}
-	return hedged(ctx, h.After, &s.core.hedges, read)
+	return hedged(ctx, h.After, &t.hedges, read)
 }
 
 // hedged calls read, and a second time beside the first where that takes long and the budget allows it. The first call

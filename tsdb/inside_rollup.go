@@ -36,7 +36,7 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 		AdmitEntity: func(path string) error {
 			return r.store.core.Erased.AdmitEntity(r.tenant, d.Name, path)
 		},
-		Table:   r.rows,
+		Table:   r.bt,
 		Take:    r.take,
 		Rollups: make([]inside.Rollup, len(d.Rollups)),
 
@@ -53,25 +53,14 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 	return in, nil
 }
 
-// take refuses what must not be written of an entity, and counts it against the tenant's limits.
-func (r *Repository[T]) take(path string, bytes int) error {
-	if err := r.schema.d.CheckKeys(path); err != nil {
-		return err
-	}
-	if err := r.store.core.Erased.AdmitEntity(r.tenant, r.schema.d.Name, path); err != nil {
-		return err
-	}
-	return r.limits().Write(r.tenant, r.schema.d.Name, path, bytes)
-}
-
 func (r *Repository[T]) asUnlimited(single bool) any {
 	if r == nil {
 		return r // inside says so
 	}
 	free := *r
 	free.unlimited = true
-	if single && r.rows != nil {
-		free.rows = r.rows.SingleCluster()
+	if single && r.bt != nil {
+		free.bt = r.bt.SingleCluster()
 	}
 	return &free
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 
-	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -108,7 +106,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 		return nil, err
 	}
 	defer done()
-	ctx, cancel := r.rows.Bound(ctx, true)
+	ctx, cancel := r.bt.Bound(ctx, true)
 	defer cancel()
 	histories := make([]History[T], len(entities))
 	asked := make(map[Entity]int, len(entities)) // where the answer of an entity is among those that are read
@@ -147,56 +145,35 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 }
 
 // newestOf returns the n newest visible points of each entity, in order. The entities have been checked, and no two are the
-// same. All reads of the newest points of known entities come through here.
+// same.
 func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
 	if r.recalls(o, n) {
 		return r.recalled(ctx, entities, o)
 	}
-	if r.schema.d.HeadsHold(n) {
-		return r.newestOfHeads(ctx, entities, n, o)
+	out, paths := make([]History[T], len(entities)), make([]string, len(entities))
+	for i, e := range entities {
+		paths[i] = e.path
 	}
-	out := make([]History[T], len(entities))
-	if o.hedge.on() {
-		r.store.core.hedges.earn(len(entities), o.hedge.MaxRatio)
-	}
-	atOnce(o.width, len(entities), func(i int) { out[i] = r.newestOfOne(ctx, entities[i], n, o) })
+	r.newest(ctx, paths, n, o, func(i int, hits []dataset.Hit, err error) { out[i] = r.history(entities[i], hits, err) })
 	return out
 }
 
-// atOnce calls do for each of n, at most width of them at a time.
-func atOnce(width, n int, do func(i int)) {
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
-	var workers sync.WaitGroup
-	for range min(width, n) - 1 {
-		workers.Go(work)
-	}
-	work()
-	workers.Wait()
-}
-
-// newestOfOne reads the n newest visible points of one entity.
-func (r *Repository[T]) newestOfOne(ctx context.Context, e Entity, n int, o readOptions) History[T] {
-	type result struct {
-		points []Point[T]
-		bad    PointErrors
-	}
-	h := History[T]{Entity: e}
-	if ctx.Err() != nil {
-		h.Err = r.store.core.Explain(ctxerr.Of(ctx))
+// history returns the points that were found of an entity, or why none were.
+func (r *Repository[T]) history(e Entity, hits []dataset.Hit, err error) History[T] {
+	h := History[T]{Entity: e, Err: err}
+	if err != nil {
 		return h
 	}
-	got, err := once(ctx, r.store, o.hedge, func(ctx context.Context) (got result, err error) {
-		got.points, got.bad, err = r.latestN(ctx, e, n)
-		return got, err
-	})
-	h.Points, h.Err = got.points, err
-	if err == nil && got.bad != nil {
-		h.Err = got.bad
+	h.Points = make([]Point[T], len(hits))
+	var bad PointErrors
+	for i := range hits {
+		var err *PointError
+		if h.Points[i], err = r.decode(hits[i]); err != nil {
+			bad = append(bad, err)
+		}
+	}
+	if bad != nil {
+		h.Err = bad
 	}
 	return h
 }

@@ -13,8 +13,8 @@ import (
 // marks them first and leaves those whose marks fail: a program that ended between a write and its mark would leave a rollup
 // wrong for good. Marks and writes share the timeout of writes, so that no worker takes a mark before its point has landed. If
 // all that took longer by the clock nevertheless, they are marked again. With once it makes one attempt at the marks.
-func (s *Store) sendMarked(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
-	m := slotMarks{now: s.core.Clock}
+func (s *table) sendMarked(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
+	m := slotMarks{now: s.Clock}
 	var in []int32
 	of := make([]span32, len(writes))
 	for i, w := range writes {
@@ -25,7 +25,7 @@ func (s *Store) sendMarked(ctx context.Context, rows *bt.Table, writes []*write,
 		of[i] = span32{from: from, to: int32(len(in))}
 	}
 	left, bounded := make([]bool, len(writes)), ctx
-	began := s.core.Clock()
+	began := s.Clock()
 	if len(in) > 0 {
 		var cancel context.CancelFunc
 		bounded, cancel = context.WithTimeout(ctx, rows.Timeouts().Write)
@@ -37,7 +37,7 @@ func (s *Store) sendMarked(ctx context.Context, rows *bt.Table, writes []*write,
 			send(ctx, i)
 		}
 	})
-	if len(in) == 0 || s.core.Clock().Sub(began) <= rows.Timeouts().Write {
+	if len(in) == 0 || s.Clock().Sub(began) <= rows.Timeouts().Write {
 		return
 	}
 	again := bulk(ctx, rows, m.entries(), once)
@@ -64,14 +64,14 @@ type removal struct {
 }
 
 // remove deletes one point and marks it, in one request. Repeating it puts right what failed.
-func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
-	d := &r.schema.d
+func (r *rows) remove(ctx context.Context, p removal) bt.Outcome {
+	d := r.d
 	if d.Marked == 0 {
-		return r.rows.Apply(ctx, p.key, r.deletion(d.Classes))
+		return r.bt.Apply(ctx, p.key, r.deletion(d.Classes))
 	}
-	m := slotMarks{now: r.store.core.Clock}
+	m := slotMarks{now: r.Clock}
 	m.add(nil, d, p.key, p.cell)
-	answers := r.rows.Bulk(ctx, append([]bt.Entry{r.removing(p)}, m.entries()...))
+	answers := r.bt.Bulk(ctx, append([]bt.Entry{r.removing(p)}, m.entries()...))
 	out := answers[0]
 	for _, mark := range answers[1:] {
 		out = marked(out, mark)
@@ -80,17 +80,17 @@ func (r *Repository[T]) remove(ctx context.Context, p removal) bt.Outcome {
 }
 
 // removing returns the deletion of a point's row as an entry of a bulk request.
-func (r *Repository[T]) removing(p removal) bt.Entry {
-	classes := r.schema.d.Classes
+func (r *rows) removing(p removal) bt.Entry {
+	classes := r.d.Classes
 	return bt.Entry{Key: p.key, Mutation: r.deletion(classes), Mutations: len(classes)}
 }
 
 // removeMany deletes points that were found in the table. They are marked first, and those whose marks fail are left: who
 // repeats a deletion does not find again, and so could not mark, what is gone already. Where all that took so long that a
 // worker may have taken the marks before the points were gone, they are marked again.
-func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.Outcome {
-	d := &r.schema.d
-	m := slotMarks{now: r.store.core.Clock}
+func (r *rows) removeMany(ctx context.Context, points []removal) []bt.Outcome {
+	d := r.d
+	m := slotMarks{now: r.Clock}
 	of := make([]span32, len(points))
 	var rows []int32
 	if d.Marked > 0 {
@@ -100,20 +100,20 @@ func (r *Repository[T]) removeMany(ctx context.Context, points []removal) []bt.O
 			of[i] = span32{from: from, to: int32(len(rows))}
 		}
 	}
-	began := r.store.core.Clock()
+	began := r.Clock()
 	outs := make([]bt.Outcome, len(points))
-	left := markOutcomes(outs, of, rows, r.rows.Bulk(ctx, m.entries()))
+	left := markOutcomes(outs, of, rows, r.bt.Bulk(ctx, m.entries()))
 	entries, index := make([]bt.Entry, 0, len(points)), make([]int, 0, len(points))
 	for i, p := range points {
 		if !left[i] {
 			entries, index = append(entries, r.removing(p)), append(index, i)
 		}
 	}
-	for n, out := range r.rows.Bulk(ctx, entries) {
+	for n, out := range r.bt.Bulk(ctx, entries) {
 		outs[index[n]] = out
 	}
-	if len(m.rows) > 0 && r.store.core.Clock().Sub(began) > r.rows.Timeouts().Write {
-		again := r.rows.Bulk(ctx, m.entries())
+	if len(m.rows) > 0 && r.Clock().Sub(began) > r.bt.Timeouts().Write {
+		again := r.bt.Bulk(ctx, m.entries())
 		for i := range points {
 			for _, n := range rows[of[i].from:of[i].to] {
 				outs[i] = marked(outs[i], again[n])

@@ -19,12 +19,12 @@ import (
 var ErrNoMerge = errors.New("tsdb: what is stored at that time cannot be merged into")
 
 // merging returns the write of w into what its row holds.
-func (s *Store) merging(w *write) bt.Merging {
+func (s *table) merging(w *write) bt.Merging {
 	return bt.Merging{
 		Key:   w.key,
 		Fresh: w.entry().Mutation,
 		At: func() (bigtable.Filter, func(bigtable.Row) bt.Merge) {
-			h := w.d.Visibility(s.core.Clock())
+			h := w.d.Visibility(s.Clock())
 			return h.Filter(), func(row bigtable.Row) bt.Merge { return w.into(h, row) }
 		},
 	}

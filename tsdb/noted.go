@@ -13,11 +13,11 @@ type noted struct {
 	mark  *lastvalue.Mark
 }
 
-func (s *Store) noted() noted {
-	if s.core.cache == nil {
+func (s *table) noted() noted {
+	if s.cache == nil {
 		return noted{}
 	}
-	return noted{cache: s.core.cache, mark: new(lastvalue.Mark)}
+	return noted{cache: s.cache, mark: new(lastvalue.Mark)}
 }
 
 // begin is told of a write that is about to be sent.

@@ -45,9 +45,9 @@ type Outcome struct {
 	Err error
 }
 
-// outcome turns what became of a write in the store's table into an Outcome.
-func (s *Store) outcome(o bt.Outcome) Outcome {
-	return Outcome{State: State(o.State), Attempts: o.Attempts, Err: s.core.Explain(o.Err)}
+// outcomeOf is the one place where what became of a write turns into an Outcome.
+func outcomeOf(o bt.Outcome) Outcome {
+	return Outcome{State: State(o.State), Attempts: o.Attempts, Err: o.Err}
 }
 
 func rejected(err error) Outcome { return Outcome{State: Rejected, Err: err} }

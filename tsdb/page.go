@@ -64,7 +64,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 		return Page[T]{}, err
 	}
 	scope := r.scope(q)
-	s := span{entity: q.Entity, oldest: scope.Oldest, newest: scope.Newest, limit: size + 1, reverse: scope.Reverse}
+	s := span{path: q.Entity.path, oldest: scope.Oldest, newest: scope.Newest, limit: size + 1, reverse: scope.Reverse}
 	if cursor != "" {
 		if err := r.resume(&s, scope, cursor); err != nil {
 			return Page[T]{}, err
@@ -78,12 +78,12 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 	points := make([]Point[T], 0, min(size, 64))
 	var bad PointErrors
 	bytes, more := 0, false
-	s.room = func(payload int) bool {
-		bytes += payload
-		more = len(points) == size || len(points) > 0 && bytes > maxPageBytes
-		return !more
-	}
-	err = r.scan(ctx, s, func(p Point[T], err *PointError) bool {
+	err = r.scan(ctx, s, func(f *found) bool {
+		bytes += len(f.Payload)
+		if more = len(points) == size || len(points) > 0 && bytes > maxPageBytes; more {
+			return false
+		}
+		p, err := r.decode(f.Hit)
 		points = append(points, p)
 		if err != nil {
 			bad = append(bad, err)
@@ -129,7 +129,7 @@ func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
 	if r.schema.d.Identity {
 		at, id, err := r.store.cursors.ReadEvent(scope, text)
 		if err == nil {
-			s.after = r.WithID(id).key(s.entity, at) // others of that time may come behind it
+			s.after = r.key(s.path, at, id) // others of that time may come behind it
 		}
 		return err
 	}

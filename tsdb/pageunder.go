@@ -99,7 +99,7 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 		}
 	}
 	found, bytes, last := 0, 0, ""
-	for h, err := range r.newestUnder(ctx, below{prefix: p, after: after, few: size + 1, values: kind == cursor.Newest}, opts) {
+	for h, err := range r.newestUnder(ctx, p, below{after: after, few: size + 1, values: kind == cursor.Newest}, opts) {
 		if err != nil {
 			return "", err
 		}

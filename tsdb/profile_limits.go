@@ -6,16 +6,16 @@ import (
 )
 
 // knowLimits refuses a call that is held to limits which are not known.
-func (r *Repository[T]) knowLimits(ctx context.Context) error {
-	if r.store.core.ProfileLimits == nil || r.unlimited {
+func (r *rows) knowLimits(ctx context.Context) error {
+	if r.ProfileLimits == nil || r.unlimited {
 		return nil
 	}
-	p := r.store.core.ProfileLimits.Fresh()
+	p := r.ProfileLimits.Fresh()
 	if p == nil {
-		ctx, cancel := r.store.core.Whole.Bound(ctx, false)
+		ctx, cancel := r.Whole.Bound(ctx, false)
 		defer cancel()
 		var err error
-		if p, err = r.store.core.ProfileLimits.Get(ctx); err != nil {
+		if p, err = r.ProfileLimits.Get(ctx); err != nil {
 			return fmt.Errorf("tsdb: read the limits of tenants: %w", err)
 		}
 	}

@@ -38,11 +38,11 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err != nil {
 		return rejected(err).err()
 	}
-	n := r.store.noted()
+	n := r.noted()
 	n.begin(&w)
-	out := r.store.send(ctx, r.rows, &w)
-	n.end(&w, bt.State(out.State))
-	return out.err()
+	out := r.send(ctx, r.bt, &w)
+	n.end(&w, out.State)
+	return outcomeOf(out).err()
 }
 
 // PutIfAbsent stores one point where none is visible at that entity and time yet, and reports whether it did; an expired
@@ -74,22 +74,22 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	}
 	// The head is written after its point, also if an earlier try left it out.
 	after := w.head != "" && !w.apart
-	n := r.store.noted()
+	n := r.noted()
 	n.begin(&w)
-	in := r.store.insertion(&w)
+	in := r.insertion(&w)
 	in.Look = true
 	var found bt.Inserted
 	writes, outs := []*write{&w}, make([]bt.Outcome, 1)
-	r.store.sendMarked(ctx, r.rows, writes, outs, false, func(ctx context.Context, _ int) {
-		found, outs[0] = r.rows.Insert(ctx, in)
+	r.sendMarked(ctx, r.bt, writes, outs, false, func(ctx context.Context, _ int) {
+		found, outs[0] = r.bt.Insert(ctx, in)
 	})
 	if after && found != bt.Other {
-		r.store.sendHeads(ctx, r.rows, writes, outs, false)
+		r.sendHeads(ctx, r.bt, writes, outs, false)
 	}
 	out := outs[0]
 	n.inserted(&w, found, out.State)
 	if out.State != bt.Stored {
-		return false, r.store.outcome(out).err()
+		return false, outcomeOf(r.explained(out)).err()
 	}
 	return found == bt.Fresh, nil
 }
@@ -129,13 +129,13 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 		writes = append(writes, &w)
 		index = append(index, i)
 	}
-	n := r.store.noted()
+	n := r.noted()
 	for _, w := range writes {
 		n.begin(w)
 	}
-	for i, out := range r.store.sendMany(ctx, r.rows, writes) {
-		n.end(writes[i], bt.State(out.State))
-		outcomes[index[i]] = out
+	for i, out := range r.sendMany(ctx, r.bt, writes) {
+		n.end(writes[i], out.State)
+		outcomes[index[i]] = outcomeOf(out)
 	}
 	return outcomes, batchError(outcomes)
 }

@@ -17,7 +17,7 @@ import (
 
 // raw is a tenant's points of a dataset that only the catalogue describes.
 type raw struct {
-	store  *Store
+	table  *table
 	tenant tenant.ID
 	entry  catalog.Dataset
 	d      *dataset.Dataset
@@ -27,7 +27,7 @@ type raw struct {
 	as     map[[2]string]*dataset.Dataset // the dataset that writes a class and a tag
 }
 
-func (s *Store) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) (inside.Points, error) {
+func (t *table) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) (inside.Points, error) {
 	d, err := dataset.FromCatalog(e)
 	if err != nil {
 		return nil, err
@@ -37,15 +37,15 @@ func (s *Store) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) 
 		return nil, err
 	}
 	space = d.BesideRollups(space)
-	r := &raw{store: s, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset.Dataset{}}
+	r := &raw{table: t, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset.Dataset{}}
 	return r, r.admit(ctx)
 }
 
 func (r *raw) admit(ctx context.Context) error {
-	if err := r.store.admit(); err != nil {
+	if err := r.table.AdmitOpen(); err != nil {
 		return err
 	}
-	return r.store.core.Admit(ctx, r.tenant)
+	return r.table.Admit(ctx, r.tenant)
 }
 
 // Write implements inside.Points.
@@ -69,13 +69,13 @@ func (r *raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.O
 	if dry {
 		return outs
 	}
-	n := r.store.noted()
+	n := r.table.noted()
 	for _, w := range writes {
 		n.begin(w)
 	}
-	for i, o := range r.store.sendMany(ctx, r.store.core.Rows(r.tenant), writes) {
-		n.end(writes[i], bt.State(o.State))
-		outs[index[i]] = bt.Outcome{State: bt.State(o.State), Attempts: o.Attempts, Err: o.Err}
+	for i, o := range r.table.sendMany(ctx, r.table.Rows(r.tenant), writes) {
+		n.end(writes[i], o.State)
+		outs[index[i]] = o
 	}
 	return outs
 }
@@ -88,7 +88,7 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if p.Units < 0 || p.Units > r.d.Precision.Max() {
 		return write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.Precision.Max(), r.d.Precision))
 	}
-	if err := r.store.core.Erased.AdmitEntity(r.tenant, r.d.Name, p.Path); err != nil {
+	if err := r.table.Erased.AdmitEntity(r.tenant, r.d.Name, p.Path); err != nil {
 		return write{}, err
 	}
 	if err := r.points.CheckID(p.ID); err != nil {
@@ -98,7 +98,7 @@ func (r *raw) prepare(p *inside.Point) (write, error) {
 	if err != nil {
 		return write{}, err
 	}
-	if _, err := d.CheckArrival(d.Precision.Time(p.Units), r.store.core.Clock()); err != nil {
+	if _, err := d.CheckArrival(d.Precision.Time(p.Units), r.table.Clock()); err != nil {
 		return write{}, err
 	}
 	if limit := d.MaxPayload(); len(p.Payload) > limit {
@@ -143,29 +143,3 @@ func (r *raw) writer(class, tag string) (*dataset.Dataset, error) {
 	}
 	return d, err
 }
-
-// ensureDescribed is Ensure for datasets that only their entries describe.
-func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) error {
-	datasets := make([]Dataset, len(entries))
-	for i, e := range entries {
-		d, err := dataset.FromCatalog(e)
-		if err != nil {
-			return err
-		}
-		datasets[i] = shaped{d}
-	}
-	return s.Ensure(ctx, datasets...)
-}
-
-// shaped is a dataset without a schema.
-type shaped struct{ d *dataset.Dataset }
-
-func (s shaped) Name() string { return s.d.Name }
-
-func (s shaped) shape() *dataset.Dataset { return s.d }
-
-func (s shaped) Entity(values ...any) (Entity, error) { return entityOf(s.d, values) }
-
-func (s shaped) Prefix(values ...any) (Prefix, error) { return prefixOf(s.d, values) }
-
-func (s shaped) Scan(e Entity, into ...any) error { return scanEntity(s.d, e, into) }

@@ -3,7 +3,6 @@ package tsdb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"cloud.google.com/go/bigtable"
@@ -103,18 +102,18 @@ func (r *rawRead) ranges() []rowkey.Range {
 
 // request reads some rows of a range, and returns what is left of it.
 func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, error) {
-	r.h = r.d.Visibility(r.store.core.Clock())
+	r.h = r.d.Visibility(r.table.Clock())
 	r.rng, r.rows, r.last, r.skip, r.err, r.path, r.outside = rng, 0, "", false, nil, "", 0
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: r.h.Filter(), Limit: rawRows, Long: true}
 	row := r.pointRow
 	if r.d.Head.Only {
 		read.Filter, read.Limit, row = r.h.HeadFilter(r.d.Head.Points), rawHeads, r.headRow
 	}
-	err := r.store.core.Rows(r.tenant).Read(ctx, read, func(found bigtable.Row) bool {
+	err := r.table.Rows(r.tenant).Read(ctx, read, func(found bigtable.Row) bool {
 		r.rows++
 		r.last = found.Key()
 		if r.last < r.rng.Start || r.last >= r.rng.Limit {
-			r.err = fmt.Errorf("%w: dataset %s", ErrForeignRow, r.d.Name)
+			r.err = foreignRow(r.d)
 			return false
 		}
 		return row(found)
@@ -125,7 +124,7 @@ func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, 
 	case err != nil && r.rows > 0 && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return rng.After(r.last), nil // the visits took their time
 	case err != nil:
-		return rng, r.store.core.Explain(err)
+		return rng, r.table.Explain(err)
 	case r.skip:
 		return r.next, nil
 	case int64(r.rows) < read.Limit:

@@ -32,7 +32,7 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newestIn(ctx, span{entity: e, oldest: units, newest: units, id: r.id, limit: 1})
+	return r.newestIn(ctx, span{path: e.path, oldest: units, newest: units, id: r.id, limit: 1})
 }
 
 // Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
@@ -53,7 +53,7 @@ func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption
 	if len(opts) > 0 {
 		return r.latest(ctx, e, opts)
 	}
-	return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
+	return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
 }
 
 // latest is Latest with options.
@@ -67,17 +67,20 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 			return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
 		}
 		c := r.recall(o)
-		if p, err, ok := c.known(e); ok {
-			return p, err
+		n := c.known(e.path)
+		if n == nil {
+			if n, err = c.load(ctx, e.path); err != nil {
+				return r.unread(e, err)
+			}
 		}
-		return c.load(ctx, e)
+		return r.newestPoint(e, n)
 	}
 	if !o.hedge.on() {
-		return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
+		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
 	}
-	r.store.core.hedges.earn(1, o.hedge.MaxRatio)
-	return once(ctx, r.store, o.hedge, func(ctx context.Context) (Point[T], error) {
-		return r.newest(ctx, e, 0, r.schema.d.Precision.Max())
+	r.hedges.earn(1, o.hedge.MaxRatio)
+	return once(ctx, r.table, o.hedge, func(ctx context.Context) (Point[T], error) {
+		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
 	})
 }
 
@@ -98,7 +101,7 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (p Poin
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newest(ctx, e, 0, newest)
+	return r.newestBetween(ctx, e, 0, newest)
 }
 
 // LatestN returns the n newest visible points of an entity, newest first; fewer where there are fewer, and none without an
@@ -124,27 +127,12 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []
 		return nil, err
 	}
 	defer done()
-	points, bad, err := r.latestN(ctx, e, n)
-	if err == nil && bad != nil {
-		err = bad
-	}
-	return points, err
-}
-
-// latestN returns the n newest visible points of an entity, and which of them do not decode.
-func (r *Repository[T]) latestN(ctx context.Context, e Entity, n int) (points []Point[T], bad PointErrors, err error) {
-	points = make([]Point[T], 0, min(n, 64))
-	err = r.scan(ctx, span{entity: e, newest: r.schema.d.Precision.Max(), limit: n}, func(p Point[T], err *PointError) bool {
-		points = append(points, p)
-		if err != nil {
-			bad = append(bad, err)
-		}
-		return true
-	})
+	hits, err := r.newestHits(ctx, e.path, n)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return points, bad, nil
+	h := r.history(e, hits, nil)
+	return h.Points, h.Err
 }
 
 // Range returns the visible points of an entity in an interval as a sequence, newest first, or as the options say. The
@@ -184,9 +172,10 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 			return
 		}
 		defer done()
-		s := span{entity: e, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
-		err = r.scan(ctx, s, func(p Point[T], bad *PointError) bool {
+		s := span{path: e.path, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
+		err = r.scan(ctx, s, func(f *found) bool {
 			seen.rows++
+			p, bad := r.decode(f.Hit)
 			if bad != nil {
 				seen.stopped = !yield(p, bad)
 			} else {
@@ -216,17 +205,18 @@ func (r *Repository[T]) rangeOptions(ctx context.Context, e Entity, opts []Range
 	return o, nil
 }
 
-// newest returns the newest visible point between two times, both included.
-func (r *Repository[T]) newest(ctx context.Context, e Entity, oldest, newest int64) (point Point[T], err error) {
-	return r.newestIn(ctx, span{entity: e, oldest: oldest, newest: newest, limit: 1})
+// newestBetween returns the newest visible point between two times, both included.
+func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, newest int64) (point Point[T], err error) {
+	return r.newestIn(ctx, span{path: e.path, oldest: oldest, newest: newest, limit: 1})
 }
 
 // newestIn returns the newest visible point of a span.
 func (r *Repository[T]) newestIn(ctx context.Context, s span) (point Point[T], err error) {
-	found := false
+	known := false
 	var bad *PointError
-	err = r.scan(ctx, s, func(p Point[T], perr *PointError) bool {
-		point, bad, found = p, perr, true
+	err = r.scan(ctx, s, func(f *found) bool {
+		point, bad = r.decode(f.Hit)
+		known = true
 		return true
 	})
 	switch {
@@ -234,7 +224,7 @@ func (r *Repository[T]) newestIn(ctx context.Context, s span) (point Point[T], e
 		return Point[T]{}, err
 	case bad != nil:
 		return point, bad
-	case !found:
+	case !known:
 		return Point[T]{}, ErrNotFound
 	}
 	return point, nil

@@ -11,12 +11,6 @@ import (
 // defaults of each apply.
 type ReadOption interface{ applyToRead(readOptions) readOptions }
 
-type readOptions struct {
-	width int
-	hedge Hedge
-	stale time.Duration
-}
-
 const (
 	defaultWidth = 128
 	maxWidth     = 1000
@@ -44,11 +38,9 @@ type Hedge struct {
 }
 
 func (h Hedge) applyToRead(o readOptions) readOptions {
-	o.hedge = h
+	o.hedge = hedge(h)
 	return o
 }
-
-func (h Hedge) on() bool { return h != Hedge{} }
 
 // readOptionsOf resolves the options of a call. Of two of one kind the last counts.
 func readOptionsOf(opts []ReadOption) (o readOptions, err error) {

@@ -20,15 +20,22 @@ import (
 // To fake a repository in tests, declare an interface with the methods that your code calls: all that they take and
 // return can be made by you.
 type Repository[T any] struct {
-	schema    *Schema[T]
-	store     *Store
-	rows      *bt.Table // the tenant's
+	rows
+	schema *Schema[T]
+	store  *Store
+	err    error  // why no call can work
+	id     string // of the points that calls are about, in a schema with Identity
+}
+
+// rows are one tenant's rows of one dataset.
+type rows struct {
+	*table
+	d         *dataset.Dataset
+	bt        *bt.Table // as the tenant may see it
 	tenant    tenant.ID
-	space     rowkey.Space
+	space     rowkey.Space // of the points
 	heads     rowkey.Space
-	err       error  // why no call can work
-	id        string // of the points that calls are about, in a schema with Identity
-	unlimited bool   // calls are the store's own: no limits, and by a clock that is not ahead
+	unlimited bool // calls are the store's own: no limits, and by a clock that is not ahead
 }
 
 // Tenant returns the tenant that the repository is bound to.
@@ -91,12 +98,12 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 	return r.space.CheckPath(e.path)
 }
 
-// horizon returns what is visible now.
-func (r *Repository[T]) horizon() dataset.Visibility {
+// visibility returns what is visible now.
+func (r *rows) visibility() dataset.Visibility {
 	if r.unlimited {
-		return r.schema.d.Visibility(r.store.core.Time.Earliest()) // what is computed must not lack what only looks expired
+		return r.d.Visibility(r.Time.Earliest()) // what is computed must not lack what only looks expired
 	}
-	return r.schema.d.Visibility(r.store.core.Clock())
+	return r.d.Visibility(r.Clock())
 }
 
 // WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryEnqueue
@@ -112,8 +119,8 @@ func (r *Repository[T]) WithID(id string) *Repository[T] {
 	return &one
 }
 
-// key returns the row key of the point with the repository's ID.
-func (r *Repository[T]) key(e Entity, units int64) string {
+// key returns the row key of a point.
+func (r *rows) key(path string, units int64, id string) string {
 	var buf [256]byte
-	return string(r.space.AppendEvent(buf[:0], e.path, units, r.id))
+	return string(r.space.AppendEvent(buf[:0], path, units, id))
 }

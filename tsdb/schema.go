@@ -267,16 +267,18 @@ func (s *Schema[T]) shape() *dataset.Dataset {
 // For returns the repository of this schema for one tenant in one store. It does no I/O, costs little, and cannot fail: a
 // nil store or the zero tenant is reported by each call on the repository.
 func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
-	r := &Repository[T]{schema: s, store: store, tenant: id}
+	r := &Repository[T]{schema: s, store: store}
+	r.tenant = id
 	if s.shape() == nil {
 		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
 		return r
 	}
+	r.d = &s.d
 	r.space, r.err = s.d.Space(id)
 	r.space = s.d.BesideRollups(r.space)
 	r.heads = r.space.Heads()
 	if store != nil && store.core != nil {
-		r.rows = store.core.Rows(id)
+		r.table, r.bt = store.core, store.core.Rows(id)
 	}
 	return r
 }

@@ -24,9 +24,55 @@ const (
 	saltsAhead = 4096 // of all salts together
 )
 
+// below says which entities scanBelow reads.
+type below struct {
+	prefix  string // the path of the prefix; "" is all entities
+	after   string // the path of an entity: those up to and including it are left out; "" is none
+	few     int    // how many the caller takes at most; 0 is all of them
+	values  bool   // with their payloads
+	options readOptions
+}
+
+// scanBelow yields the newest visible point of each entity below a prefix, in order, until yield returns false.
+func (r *rows) scanBelow(ctx context.Context, q below, yield func(dataset.Hit) bool) error {
+	h := r.visibility()
+	space, heads := r.space, r.d.HeadsShow(1)
+	if heads {
+		space = r.heads
+	}
+	ranges := space.Under(q.prefix)
+	if q.after != "" {
+		ranges = space.UnderAfter(q.prefix, q.after)
+	}
+	largest := max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))
+	if q.few > 0 {
+		largest = min(largest, q.few)
+	}
+	scan := skipScan{
+		table: r.table, rows: r.bt, space: space, heads: heads, d: r.d, horizon: h, oldest: h.Oldest(), values: q.values, few: q.few, options: q.options,
+		pager: newPager(largest),
+	}
+	ctx, done := r.bt.Bound(ctx, true)
+	defer done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	f := &fan{table: r.table, ctx: ctx, slots: make(chan struct{}, q.options.width), yield: yield}
+	defer f.wg.Wait()
+	defer cancel(bt.ErrNotNeeded)
+	if len(ranges) == 1 {
+		scan.rest = ranges[0]
+		return f.single(scan)
+	}
+	scans := make([]skipScan, len(ranges))
+	for i, rng := range ranges {
+		scans[i] = scan
+		scans[i].rest = rng
+	}
+	return f.salted(scans)
+}
+
 // fan is the lanes of one sequence.
 type fan struct {
-	store *Store
+	table *table
 	ctx   context.Context
 	slots chan struct{} // requests under way
 	wg    sync.WaitGroup
@@ -144,7 +190,7 @@ func (f *fan) take(hits []dataset.Hit) (bool, error) {
 }
 
 // over is the error of a sequence whose time is over.
-func (f *fan) over() error { return f.store.core.Explain(ctxerr.Of(f.ctx)) }
+func (f *fan) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
 
 // single runs one scan, in the goroutine of the consumer until it proves big, and then in parts: unless few entities are wanted,
 // as most of what parts read ahead would then be wasted.

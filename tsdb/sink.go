@@ -158,7 +158,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
 	d := &s.repo.schema.d
-	w, err := s.repo.prepare(s.repo.store.core.DatasetForCheck(d, s.repo.tenant), point, s.repo.store.core.Clock())
+	w, err := s.repo.encode(s.repo.store.core.DatasetForCheck(d, s.repo.tenant), point, s.repo.store.core.Clock())
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 			return nil, err
 		}
 	}
-	if err := s.repo.count(point.Entity, &p.write); err != nil {
+	if err := s.repo.count(point.Entity.path, &p.write); err != nil {
 		return nil, err
 	}
 	return p, nil

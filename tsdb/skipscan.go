@@ -2,7 +2,6 @@ package tsdb
 
 import (
 	"context"
-	"fmt"
 
 	"cloud.google.com/go/bigtable"
 
@@ -20,7 +19,7 @@ const pageBytes = 4 << 20
 // Pages are read without regard to expiry: the first row of an entity tells that all of it has expired, and the scan skips
 // to the next. A filter that hides what has expired would have the service look through all of it for a row to return.
 type skipScan struct {
-	store   *Store
+	table   *table
 	rows    *bt.Table
 	space   rowkey.Space
 	d       *dataset.Dataset
@@ -87,9 +86,9 @@ func (s *skipScan) next(ctx context.Context) ([]dataset.Hit, error) {
 func request[R any](ctx context.Context, s *skipScan, read func(context.Context) (R, error)) (R, error) {
 	s.requests++
 	if s.options.hedge.on() {
-		s.store.core.hedges.earn(1, s.options.hedge.MaxRatio)
+		s.table.hedges.earn(1, s.options.hedge.MaxRatio)
 	}
-	return once(ctx, s.store, s.options.hedge, read)
+	return once(ctx, s.table, s.options.hedge, read)
 }
 
 // read reads the first rows of what is left.
@@ -143,7 +142,7 @@ func (s *skipScan) hit(path string, units int64, id string, row bigtable.Row) (d
 	if item == nil {
 		return dataset.Hit{}, false
 	}
-	return dataset.Hit{Path: path, Units: units, Id: id, Payload: item.Value, Tag: tag, Err: err}, true
+	return dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
 }
 
 // settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden. Nothing
@@ -192,7 +191,7 @@ func (s *skipScan) strip(f bigtable.Filter) bigtable.Filter {
 
 func (s *skipScan) checked(err error, foreign bool) error {
 	if foreign {
-		return fmt.Errorf("%w: dataset %s", ErrForeignRow, s.d.Name)
+		return foreignRow(s.d)
 	}
-	return s.store.core.Explain(err)
+	return s.table.Explain(err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -30,7 +29,7 @@ func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadO
 		ctx, op := r.begin(ctx, telemetry.LatestUnder)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, below{prefix: p, values: true}, opts) {
+		for h, err := range r.newestUnder(ctx, p, below{values: true}, opts) {
 			if failed = err; err != nil {
 				yield(Point[T]{}, err)
 				return
@@ -55,7 +54,7 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 		ctx, op := r.begin(ctx, telemetry.Entities)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, below{prefix: p}, opts) {
+		for h, err := range r.newestUnder(ctx, p, below{}, opts) {
 			if failed = err; err != nil {
 				yield(Entity{}, err)
 				return
@@ -70,7 +69,7 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 
 // decode makes a point of what a scan has found.
 func (r *Repository[T]) decode(h dataset.Hit) (Point[T], *PointError) {
-	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.Id}
+	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.ID}
 	err := h.Err
 	if err == nil {
 		p.Value, err = r.schema.decoders[h.Tag](h.Payload)
@@ -92,19 +91,11 @@ func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
 	return r.space.CheckPrefix(p.path)
 }
 
-// below says which entities newestUnder reads.
-type below struct {
-	prefix Prefix
-	after  string // the path of an entity: those up to and including it are left out; "" is none
-	few    int    // how many the caller takes at most; 0 is all of them
-	values bool   // with their payloads
-}
-
 // newestUnder finds the newest visible point of each entity below a prefix, in order. All reads of entities that are not known
 // come through here.
-func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOption) iter.Seq2[dataset.Hit, error] {
+func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q below, opts []ReadOption) iter.Seq2[dataset.Hit, error] {
 	return func(yield func(dataset.Hit, error) bool) {
-		if err := r.admitPrefix(ctx, q.prefix); err != nil {
+		if err := r.admitPrefix(ctx, p); err != nil {
 			yield(dataset.Hit{}, err)
 			return
 		}
@@ -119,41 +110,8 @@ func (r *Repository[T]) newestUnder(ctx context.Context, q below, opts []ReadOpt
 			return
 		}
 		defer done()
-		h := r.horizon()
-		space := r.space
-		if r.schema.d.HeadsShow(1) {
-			space = r.heads
-		}
-		ranges := space.Under(q.prefix.path)
-		if q.after != "" {
-			ranges = space.UnderAfter(q.prefix.path, q.after)
-		}
-		largest := max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))
-		if q.few > 0 {
-			largest = min(largest, q.few)
-		}
-		scan := skipScan{
-			store: r.store, rows: r.rows, space: space, heads: r.schema.d.HeadsShow(1), d: &r.schema.d, horizon: h, oldest: h.Oldest(), values: q.values, few: q.few, options: o,
-			pager: newPager(largest),
-		}
-		ctx, done := r.rows.Bound(ctx, true)
-		defer done()
-		ctx, cancel := context.WithCancelCause(ctx)
-		f := &fan{store: r.store, ctx: ctx, slots: make(chan struct{}, o.width), yield: func(h dataset.Hit) bool { return yield(h, nil) }}
-		defer f.wg.Wait()
-		defer cancel(bt.ErrNotNeeded)
-		if len(ranges) == 1 {
-			scan.rest = ranges[0]
-			err = f.single(scan)
-		} else {
-			scans := make([]skipScan, len(ranges))
-			for i, rng := range ranges {
-				scans[i] = scan
-				scans[i].rest = rng
-			}
-			err = f.salted(scans)
-		}
-		if err != nil {
+		q.prefix, q.options = p.path, o
+		if err := r.scanBelow(ctx, q, func(h dataset.Hit) bool { return yield(h, nil) }); err != nil {
 			yield(dataset.Hit{}, err)
 		}
 	}

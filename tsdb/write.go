@@ -9,7 +9,6 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -31,34 +30,30 @@ type write struct {
 	doubt   bool // the answer to an attempt of a writer was lost
 }
 
-// prepare checks a point against every limit and turns it into its row, as d writes it: the schema's dataset in the class that
-// the tenant is in.
-func (r *Repository[T]) prepare(d *dataset.Dataset, p Point[T], now time.Time) (write, error) {
-	e := p.Entity
-	if err := r.space.CheckPath(e.path); err != nil {
-		return write{}, err
+// prepare checks a point that is about to be written, all but its payload, and returns its time in units of the precision. The
+// point is written by d: the dataset in the class that the tenant is in.
+func (r *rows) prepare(d *dataset.Dataset, path, id string, t, now time.Time) (units int64, err error) {
+	if err := r.space.CheckPath(path); err != nil {
+		return 0, err
 	}
-	if err := r.space.CheckID(p.ID); err != nil {
-		return write{}, err
+	if err := r.space.CheckID(id); err != nil {
+		return 0, err
 	}
-	if err := r.schema.d.CheckKeys(e.path); err != nil {
-		return write{}, err
+	if err := d.CheckKeys(path); err != nil {
+		return 0, err
 	}
-	units, err := d.CheckArrival(p.Time, now)
-	if err != nil {
-		return write{}, err
+	if units, err = d.CheckArrival(t, now); err != nil {
+		return 0, err
 	}
-	if err := r.store.core.Erased.AdmitEntity(r.tenant, r.schema.d.Name, e.path); err != nil {
-		return write{}, err
-	}
-	payload, err := codec.Append(r.schema.codec, nil, p.Value)
-	if err != nil {
-		return write{}, err
-	}
+	return units, r.Erased.AdmitEntity(r.tenant, d.Name, path)
+}
+
+// newWrite returns the write of a point that prepare has checked. It refuses a payload that is too large.
+func (r *rows) newWrite(d *dataset.Dataset, path string, units int64, id string, payload []byte) (write, error) {
 	if limit := d.MaxPayload(); len(payload) > limit {
 		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
-	return newWrite(d, r.space, r.heads, e.path, units, p.ID, payload), nil
+	return newWrite(d, r.space, r.heads, path, units, id, payload), nil
 }
 
 // newWrite returns the write of a point of an entity at a time, and with an ID, which were checked, in the spaces of points and heads.
@@ -89,39 +84,43 @@ func (w *write) entry() bt.Entry {
 }
 
 // send makes one write in the rows of its tenant.
-func (s *Store) send(ctx context.Context, rows *bt.Table, w *write) Outcome {
+func (s *table) send(ctx context.Context, rows *bt.Table, w *write) bt.Outcome {
 	if w.head != "" || w.d.Marked > 0 {
 		return s.sendMany(ctx, rows, []*write{w})[0]
 	}
 	if w.conditional() {
-		return s.outcome(s.sendOne(ctx, rows, w, false))
+		return s.explained(s.sendOne(ctx, rows, w, false))
 	}
 	m, _ := w.d.Mutation(w.cell, w.payload)
-	return s.outcome(rows.Apply(ctx, w.key, m))
+	return s.explained(rows.Apply(ctx, w.key, m))
 }
 
 // sendMany makes writes of one dataset and tenant, and returns what became of each, in order.
-func (s *Store) sendMany(ctx context.Context, rows *bt.Table, writes []*write) []Outcome {
-	var outs []bt.Outcome
+func (s *table) sendMany(ctx context.Context, rows *bt.Table, writes []*write) (outs []bt.Outcome) {
 	switch {
 	case len(writes) == 0:
 		return nil
 	case writes[0].conditional():
 		outs = s.sendAlone(ctx, rows, writes, false)
 	default:
-		b := newBatch(writes, s.core.Clock)
+		b := newBatch(writes, s.Clock)
 		outs = b.outcomes(rows.Bulk(ctx, b.entries))
 	}
-	outcomes := make([]Outcome, len(writes))
 	for i, out := range outs {
-		outcomes[i] = s.outcome(out)
+		outs[i] = s.explained(out)
 	}
-	return outcomes
+	return outs
+}
+
+// explained returns the outcome with what Explain adds to its error.
+func (s *table) explained(o bt.Outcome) bt.Outcome {
+	o.Err = s.Explain(o.Err)
+	return o
 }
 
 // sendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads.
 // With once each is attempted once.
-func (s *Store) sendAlone(ctx context.Context, rows *bt.Table, writes []*write, once bool) []bt.Outcome {
+func (s *table) sendAlone(ctx context.Context, rows *bt.Table, writes []*write, once bool) []bt.Outcome {
 	ctx, cancel := rows.Bound(ctx, true)
 	defer cancel()
 	outs := make([]bt.Outcome, len(writes))
@@ -140,7 +139,7 @@ func (s *Store) sendAlone(ctx context.Context, rows *bt.Table, writes []*write, 
 }
 
 // sendOne makes one conditional write, without its head.
-func (s *Store) sendOne(ctx context.Context, rows *bt.Table, w *write, once bool) bt.Outcome {
+func (s *table) sendOne(ctx context.Context, rows *bt.Table, w *write, once bool) bt.Outcome {
 	if w.d.Merge {
 		m := s.merging(w)
 		m.Once, m.Doubt = once, w.doubt
@@ -156,17 +155,17 @@ func (s *Store) sendOne(ctx context.Context, rows *bt.Table, w *write, once bool
 }
 
 // insertion returns the conditional write of w.
-func (s *Store) insertion(w *write) bt.Insertion {
+func (s *table) insertion(w *write) bt.Insertion {
 	if w.apart {
 		return s.headInsertion(w)
 	}
 	return bt.Insertion{
 		Key:      w.key,
-		Exists:   func() bigtable.Filter { return w.d.Visibility(s.core.Clock()).Filter() },
+		Exists:   func() bigtable.Filter { return w.d.Visibility(s.Clock()).Filter() },
 		Mutation: w.entry().Mutation,
 		Final:    w.d.FirstWins,
 		Mine: func(row bigtable.Row) bool {
-			item, _, err := w.d.Visibility(s.core.Clock()).Payload(row, w.cell)
+			item, _, err := w.d.Visibility(s.Clock()).Payload(row, w.cell)
 			return err == nil && item != nil && w.mine(item) && bytes.Equal(item.Value, w.payload)
 		},
 	}

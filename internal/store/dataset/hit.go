@@ -4,7 +4,7 @@ package dataset
 type Hit struct {
 	Path    string
 	Units   int64
-	Id      string
+	ID      string
 	Payload []byte
 	Tag     int
 	Err     error // why the payload cannot be decoded

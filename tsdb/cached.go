@@ -1,0 +1,106 @@
+package tsdb
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+)
+
+// recalled is newestOf for one point of each entity, from the cache where that knows it.
+func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readOptions) []History[T] {
+	out := make([]History[T], len(entities))
+	c := r.recall(o)
+	answer := func(i int, p Point[T], err error) {
+		out[i] = History[T]{Entity: entities[i]}
+		bad, isBad := err.(*PointError)
+		switch {
+		case isBad:
+			out[i].Points, out[i].Err = []Point[T]{p}, PointErrors{bad}
+		case err == nil:
+			out[i].Points = []Point[T]{p}
+		case err != ErrNotFound:
+			out[i].Err = err
+		}
+	}
+	var unknown []int
+	for i, e := range entities {
+		if ctx.Err() != nil {
+			answer(i, Point[T]{}, r.Explain(ctxerr.Of(ctx)))
+		} else if n := c.known(e.path); n != nil {
+			p, err := r.newestPoint(e, n)
+			answer(i, p, err)
+		} else {
+			unknown = append(unknown, i)
+		}
+	}
+	atOnce(o.width, len(unknown), func(k int) {
+		i := unknown[k]
+		n, err := c.load(ctx, entities[i].path)
+		if err != nil {
+			p, err := r.unread(entities[i], err)
+			answer(i, p, err)
+			return
+		}
+		p, err := r.newestPoint(entities[i], n)
+		answer(i, p, err)
+	})
+	return out
+}
+
+// unread returns what a read through the cache answers where it failed.
+func (r *Repository[T]) unread(e Entity, err error) (Point[T], error) {
+	if bad, ok := err.(*undecodable); ok {
+		p := Point[T]{Entity: e, Time: r.d.Precision.Time(bad.units)}
+		return p, &PointError{Entity: e, Time: p.Time, Err: bad.err}
+	}
+	return Point[T]{}, err
+}
+
+// newestPoint makes a point of what the cache knows. Its value is the caller's own: one that holds no references is kept
+// beside the payload and copied, any other is decoded for each caller.
+func (r *Repository[T]) newestPoint(e Entity, n *lastvalue.Newest) (Point[T], error) {
+	if !n.Found {
+		return Point[T]{}, ErrNotFound
+	}
+	s := r.schema
+	if s.plain {
+		if v, ok := n.Value(s); ok {
+			return Point[T]{Entity: e, Time: s.d.Precision.Time(n.Units), Value: v.(T)}, nil
+		}
+	}
+	p, bad := r.decode(dataset.Hit{Path: e.path, Units: n.Units, Payload: n.Payload, Tag: s.d.Columns[n.Column].Tag})
+	if bad != nil {
+		return p, bad
+	}
+	if s.plain {
+		n.Keep(s, p.Value)
+	}
+	return p, nil
+}
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// plain reports whether a copy of a value shares nothing with it that can be changed.
+func plain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return plain(t.Elem())
+	case reflect.Struct:
+		if t == timeType { // its pointer is to a time zone, which nobody changes
+			return true
+		}
+		for i := range t.NumField() {
+			if !plain(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	case reflect.String:
+		return true
+	}
+	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
+}
