@@ -13,7 +13,7 @@ import (
 // recalled is newestOf for one point of each entity, from the cache where that knows it.
 func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readOptions) []History[T] {
 	out := make([]History[T], len(entities))
-	c := r.recall(o)
+	c := r.rows.recall(o)
 	answer := func(i int, p Point[T], err error) {
 		out[i] = History[T]{Entity: entities[i]}
 		bad, isBad := err.(*PointError)
@@ -29,7 +29,7 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 	var unknown []int
 	for i, e := range entities {
 		if ctx.Err() != nil {
-			answer(i, Point[T]{}, r.Explain(ctxerr.Of(ctx)))
+			answer(i, Point[T]{}, r.rows.Explain(ctxerr.Of(ctx)))
 		} else if n := c.known(e.path); n != nil {
 			p, err := r.newestPoint(e, n)
 			answer(i, p, err)
@@ -54,7 +54,7 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 // unread returns what a read through the cache answers where it failed.
 func (r *Repository[T]) unread(e Entity, err error) (Point[T], error) {
 	if bad, ok := err.(*undecodable); ok {
-		p := Point[T]{Entity: e, Time: r.d.Precision.Time(bad.units)}
+		p := Point[T]{Entity: e, Time: r.rows.d.Precision.Time(bad.units)}
 		return p, &PointError{Entity: e, Time: p.Time, Err: bad.err}
 	}
 	return Point[T]{}, err

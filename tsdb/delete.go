@@ -28,7 +28,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	if err := r.admitEntity(ctx, e); err != nil {
 		return rejected(err).err()
 	}
-	if err := r.space.CheckID(r.id); err != nil {
+	if err := r.rows.space.CheckID(r.id); err != nil {
 		return rejected(err).err()
 	}
 	units, err := r.schema.d.Precision.Units(t)
@@ -37,12 +37,12 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	}
 	var out Outcome
 	if r.schema.d.Head.Points > 0 {
-		out = outcomeOf(r.deletePoint(ctx, e.path, units))
+		out = outcomeOf(r.rows.deletePoint(ctx, e.path, units))
 	} else {
-		out = outcomeOf(r.explained(r.remove(ctx, r.removal(r.key(e.path, units, r.id), units))))
+		out = outcomeOf(r.rows.explained(r.rows.remove(ctx, r.rows.removal(r.rows.key(e.path, units, r.id), units))))
 	}
 	if out.State != Rejected {
-		r.store.core.cache.Changed(r.space.ID(e.path), r.schema.d.Layout, units)
+		r.store.core.cache.Changed(r.rows.space.ID(e.path), r.schema.d.Layout, units)
 	}
 	return out.err()
 }
@@ -67,11 +67,11 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if !ok {
 		return 0, nil
 	}
-	defer r.store.core.cache.Drop(r.space.ID(e.path))
+	defer r.store.core.cache.Drop(r.rows.space.ID(e.path))
 	if r.schema.d.Head.Points > 0 {
-		return r.deletionOf(r.deleteSpan(ctx, e.path, oldest, newest))
+		return r.deletionOf(r.rows.deleteSpan(ctx, e.path, oldest, newest))
 	}
-	return r.deletionOf(r.deleteRows(ctx, r.space.Entity(e.path, oldest, newest)))
+	return r.deletionOf(r.rows.deleteRows(ctx, r.rows.space.Entity(e.path, oldest, newest)))
 }
 
 // DeleteEntity deletes all points of an entity in this dataset. It is DeleteRange over all of time.
@@ -89,11 +89,11 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}
-	defer r.store.core.cache.DropBelow(r.space, p.path)
+	defer r.store.core.cache.DropBelow(r.rows.space, p.path)
 	if r.schema.d.Head.Points > 0 {
-		return r.deletionOf(r.deleteUnder(ctx, p.path))
+		return r.deletionOf(r.rows.deleteUnder(ctx, p.path))
 	}
-	return r.deletionOf(r.deleteRows(ctx, r.space.Under(p.path)...))
+	return r.deletionOf(r.rows.deleteRows(ctx, r.rows.space.Under(p.path)...))
 }
 
 // deletionOf returns what a deletion of many points says to its caller.
@@ -127,7 +127,7 @@ func (r *Repository[T]) batchOf(d report) *BatchError {
 	for _, f := range d.failed {
 		o := outcomeOf(f.outcome)
 		if f.path != "" {
-			o.Err = &PointError{Entity: Entity{path: f.path}, Time: r.d.Precision.Time(f.units), ID: f.id, Err: o.Err}
+			o.Err = &PointError{Entity: Entity{path: f.path}, Time: r.rows.d.Precision.Time(f.units), ID: f.id, Err: o.Err}
 		}
 		out.Failed = append(out.Failed, Failure{Index: f.index, Outcome: o})
 	}

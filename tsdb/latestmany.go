@@ -101,12 +101,12 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	if n < 0 {
 		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
-	done, err := r.readWide(&o)
+	done, err := r.rows.readWide(&o)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	ctx, cancel := r.bt.Bound(ctx, true)
+	ctx, cancel := r.rows.bt.Bound(ctx, true)
 	defer cancel()
 	histories := make([]History[T], len(entities))
 	asked := make(map[Entity]int, len(entities)) // where the answer of an entity is among those that are read
@@ -119,7 +119,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 		}
 		j, ok := asked[e]
 		if !ok {
-			if err := r.space.CheckPath(e.path); err != nil {
+			if err := r.rows.space.CheckPath(e.path); err != nil {
 				histories[i].Err = err
 				continue
 			}
@@ -147,14 +147,14 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 // newestOf returns the n newest visible points of each entity, in order. The entities have been checked, and no two are the
 // same.
 func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
-	if r.recalls(o, n) {
+	if r.rows.recalls(o, n) {
 		return r.recalled(ctx, entities, o)
 	}
 	out, paths := make([]History[T], len(entities)), make([]string, len(entities))
 	for i, e := range entities {
 		paths[i] = e.path
 	}
-	r.newest(ctx, paths, n, o, func(i int, hits []dataset.Hit, err error) { out[i] = r.history(entities[i], hits, err) })
+	r.rows.newest(ctx, paths, n, o, func(i int, hits []dataset.Hit, err error) { out[i] = r.history(entities[i], hits, err) })
 	return out
 }
 

@@ -14,7 +14,7 @@ func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (wr
 	if err != nil {
 		return write{}, err
 	}
-	if err := r.count(p.Entity.path, &w); err != nil {
+	if err := r.rows.count(p.Entity.path, &w); err != nil {
 		return write{}, err
 	}
 	return w, nil
@@ -23,7 +23,7 @@ func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (wr
 // encode checks a point against all but its tenant's limits, and turns it into its write by d: the schema's dataset in the class
 // that the tenant is in.
 func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (write, error) {
-	units, err := r.prepare(d, p.Entity.path, p.ID, p.Time, now)
+	units, err := r.rows.prepare(d, p.Entity.path, p.ID, p.Time, now)
 	if err != nil {
 		return write{}, err
 	}
@@ -31,24 +31,24 @@ func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (w
 	if err != nil {
 		return write{}, err
 	}
-	return r.newWrite(d, p.Entity.path, units, p.ID, payload)
+	return r.rows.newWrite(d, p.Entity.path, units, p.ID, payload)
 }
 
 // readSpan is read for one of an interval.
 func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
-	if r.limits() != nil {
-		if err := r.limits().Span(r.tenant, r.length(in)); err != nil {
+	if r.rows.limits() != nil {
+		if err := r.rows.limits().Span(r.rows.tenant, r.length(in)); err != nil {
 			return nil, err
 		}
 	}
-	return r.read()
+	return r.rows.read()
 }
 
 // length returns how much of an interval can hold visible points: none before the dataset's retention, and where an end is
 // left open, up to now.
 func (r *Repository[T]) length(in Interval) time.Duration {
 	now := r.store.core.Clock()
-	start, end := r.schema.d.Precision.Time(r.d.Visibility(now).Oldest()), now
+	start, end := r.schema.d.Precision.Time(r.rows.d.Visibility(now).Oldest()), now
 	if from, ok := in.Start(); ok && from.After(start) {
 		start = from
 	}

@@ -78,7 +78,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 	points := make([]Point[T], 0, min(size, 64))
 	var bad PointErrors
 	bytes, more := 0, false
-	err = r.scan(ctx, s, func(f *found) bool {
+	err = r.rows.scan(ctx, s, func(f *found) bool {
 		bytes += len(f.Payload)
 		if more = len(points) == size || len(points) > 0 && bytes > maxPageBytes; more {
 			return false
@@ -129,7 +129,7 @@ func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
 	if r.schema.d.Identity {
 		at, id, err := r.store.cursors.ReadEvent(scope, text)
 		if err == nil {
-			s.after = r.key(s.path, at, id) // others of that time may come behind it
+			s.after = r.rows.key(s.path, at, id) // others of that time may come behind it
 		}
 		return err
 	}

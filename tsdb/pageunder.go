@@ -90,7 +90,7 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 		return "", invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
 	}
 	scope := cursor.Scope{
-		Kind: kind, Tenant: r.tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,
+		Kind: kind, Tenant: r.rows.tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,
 	}
 	after := ""
 	if text != "" {
@@ -123,7 +123,7 @@ func (r *Repository[T]) placeUnder(scope cursor.Scope, text string) (string, err
 	}
 	path := string(place)
 	below := scope.Path == "" || strings.HasPrefix(path, scope.Path+"#")
-	if !below || r.space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
+	if !below || r.rows.space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
 		return "", invalid.New(ErrCursor, "cursor", "outside of the query", "the one that came with a page of the same tenant, dataset and prefix")
 	}
 	return path, nil

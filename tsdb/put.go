@@ -30,7 +30,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err := r.admit(ctx); err != nil {
 		return rejected(err).err()
 	}
-	d, err := r.writing(ctx)
+	d, err := r.rows.writing(ctx)
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -38,9 +38,9 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err != nil {
 		return rejected(err).err()
 	}
-	n := r.noted()
+	n := r.rows.noted()
 	n.begin(&w)
-	out := r.send(ctx, r.bt, &w)
+	out := r.rows.send(ctx, r.rows.bt, &w)
 	n.end(&w, out.State)
 	return outcomeOf(out).err()
 }
@@ -64,7 +64,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err := r.admit(ctx); err != nil {
 		return false, rejected(err).err()
 	}
-	d, err := r.writing(ctx)
+	d, err := r.rows.writing(ctx)
 	if err != nil {
 		return false, rejected(err).err()
 	}
@@ -74,22 +74,22 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	}
 	// The head is written after its point, also if an earlier try left it out.
 	after := w.head != "" && !w.apart
-	n := r.noted()
+	n := r.rows.noted()
 	n.begin(&w)
-	in := r.insertion(&w)
+	in := r.rows.insertion(&w)
 	in.Look = true
 	var found bt.Inserted
 	writes, outs := []*write{&w}, make([]bt.Outcome, 1)
-	r.sendMarked(ctx, r.bt, writes, outs, false, func(ctx context.Context, _ int) {
-		found, outs[0] = r.bt.Insert(ctx, in)
+	r.rows.sendMarked(ctx, r.rows.bt, writes, outs, false, func(ctx context.Context, _ int) {
+		found, outs[0] = r.rows.bt.Insert(ctx, in)
 	})
 	if after && found != bt.Other {
-		r.sendHeads(ctx, r.bt, writes, outs, false)
+		r.rows.sendHeads(ctx, r.rows.bt, writes, outs, false)
 	}
 	out := outs[0]
 	n.inserted(&w, found, out.State)
 	if out.State != bt.Stored {
-		return false, outcomeOf(r.explained(out)).err()
+		return false, outcomeOf(r.rows.explained(out)).err()
 	}
 	return found == bt.Fresh, nil
 }
@@ -109,7 +109,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 	err = r.admit(ctx)
 	var d *dataset.Dataset
 	if err == nil {
-		d, err = r.writing(ctx)
+		d, err = r.rows.writing(ctx)
 	}
 	if err != nil {
 		for i := range outcomes {
@@ -129,11 +129,11 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 		writes = append(writes, &w)
 		index = append(index, i)
 	}
-	n := r.noted()
+	n := r.rows.noted()
 	for _, w := range writes {
 		n.begin(w)
 	}
-	for i, out := range r.sendMany(ctx, r.bt, writes) {
+	for i, out := range r.rows.sendMany(ctx, r.rows.bt, writes) {
 		n.end(writes[i], out.State)
 		outcomes[index[i]] = outcomeOf(out)
 	}

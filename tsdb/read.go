@@ -20,14 +20,14 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
-	if err := r.space.CheckID(r.id); err != nil {
+	if err := r.rows.space.CheckID(r.id); err != nil {
 		return Point[T]{}, err
 	}
 	units, err := r.schema.d.Precision.Units(t)
 	if err != nil {
 		return Point[T]{}, err
 	}
-	done, err := r.read()
+	done, err := r.rows.read()
 	if err != nil {
 		return Point[T]{}, err
 	}
@@ -45,7 +45,7 @@ func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
-	done, err := r.read()
+	done, err := r.rows.read()
 	if err != nil {
 		return Point[T]{}, err
 	}
@@ -62,11 +62,11 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 	if err != nil {
 		return Point[T]{}, err
 	}
-	if r.recalls(o, 1) {
+	if r.rows.recalls(o, 1) {
 		if ctx.Err() != nil {
 			return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
 		}
-		c := r.recall(o)
+		c := r.rows.recall(o)
 		n := c.known(e.path)
 		if n == nil {
 			if n, err = c.load(ctx, e.path); err != nil {
@@ -78,8 +78,8 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 	if !o.hedge.on() {
 		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
 	}
-	r.hedges.earn(1, o.hedge.MaxRatio)
-	return once(ctx, r.table, o.hedge, func(ctx context.Context) (Point[T], error) {
+	r.rows.hedges.earn(1, o.hedge.MaxRatio)
+	return once(ctx, r.rows.table, o.hedge, func(ctx context.Context) (Point[T], error) {
 		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
 	})
 }
@@ -96,7 +96,7 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (p Poin
 	if !ok {
 		return Point[T]{}, ErrNotFound
 	}
-	done, err := r.read()
+	done, err := r.rows.read()
 	if err != nil {
 		return Point[T]{}, err
 	}
@@ -122,12 +122,12 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []
 	if n == 0 {
 		return nil, nil
 	}
-	done, err := r.read()
+	done, err := r.rows.read()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	hits, err := r.newestHits(ctx, e.path, n)
+	hits, err := r.rows.newestHits(ctx, e.path, n)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 		}
 		defer done()
 		s := span{path: e.path, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
-		err = r.scan(ctx, s, func(f *found) bool {
+		err = r.rows.scan(ctx, s, func(f *found) bool {
 			seen.rows++
 			p, bad := r.decode(f.Hit)
 			if bad != nil {
@@ -214,7 +214,7 @@ func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, new
 func (r *Repository[T]) newestIn(ctx context.Context, s span) (point Point[T], err error) {
 	known := false
 	var bad *PointError
-	err = r.scan(ctx, s, func(f *found) bool {
+	err = r.rows.scan(ctx, s, func(f *found) bool {
 		point, bad = r.decode(f.Hit)
 		known = true
 		return true

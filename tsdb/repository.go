@@ -20,7 +20,7 @@ import (
 // To fake a repository in tests, declare an interface with the methods that your code calls: all that they take and
 // return can be made by you.
 type Repository[T any] struct {
-	rows
+	rows rows
 	schema *Schema[T]
 	store  *Store
 	err    error  // why no call can work
@@ -43,7 +43,7 @@ func (r *Repository[T]) Tenant() tenant.ID {
 	if r == nil {
 		return tenant.ID{}
 	}
-	return r.tenant
+	return r.rows.tenant
 }
 
 // Schema returns the schema of the repository.
@@ -67,7 +67,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.allowed(ctx); err != nil {
 		return err
 	}
-	if err := r.store.core.Erased.Admit(ctx, r.tenant); err != nil {
+	if err := r.store.core.Erased.Admit(ctx, r.rows.tenant); err != nil {
 		return err
 	}
 	return r.store.core.Erased.AdmitDataset(r.schema.d.Name)
@@ -84,10 +84,10 @@ func (r *Repository[T]) allowed(ctx context.Context) error {
 	if err := r.store.admit(); err != nil {
 		return err
 	}
-	if err := r.store.core.AdmitTenant(ctx, r.tenant); err != nil {
+	if err := r.store.core.AdmitTenant(ctx, r.rows.tenant); err != nil {
 		return err
 	}
-	return r.knowLimits(ctx)
+	return r.rows.knowLimits(ctx)
 }
 
 // admitEntity is admit for a call on one entity.
@@ -95,7 +95,7 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 	if err := r.admit(ctx); err != nil {
 		return err
 	}
-	return r.space.CheckPath(e.path)
+	return r.rows.space.CheckPath(e.path)
 }
 
 // visibility returns what is visible now.

@@ -268,17 +268,17 @@ func (s *Schema[T]) shape() *dataset.Dataset {
 // nil store or the zero tenant is reported by each call on the repository.
 func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r := &Repository[T]{schema: s, store: store}
-	r.tenant = id
+	r.rows.tenant = id
 	if s.shape() == nil {
 		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
 		return r
 	}
-	r.d = &s.d
-	r.space, r.err = s.d.Space(id)
-	r.space = s.d.BesideRollups(r.space)
-	r.heads = r.space.Heads()
+	r.rows.d = &s.d
+	r.rows.space, r.err = s.d.Space(id)
+	r.rows.space = s.d.BesideRollups(r.rows.space)
+	r.rows.heads = r.rows.space.Heads()
 	if store != nil && store.core != nil {
-		r.table, r.bt = store.core, store.core.Rows(id)
+		r.rows.table, r.rows.bt = store.core, store.core.Rows(id)
 	}
 	return r
 }

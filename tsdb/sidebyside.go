@@ -34,7 +34,7 @@ type below struct {
 }
 
 // scanBelow yields the newest visible point of each entity below a prefix, in order, until yield returns false.
-func (r *rows) scanBelow(ctx context.Context, q below, yield func(dataset.Hit) bool) error {
+func scanBelow(ctx context.Context, r *rows, q below, yield func(dataset.Hit) bool) error {
 	h := r.visibility()
 	space, heads := r.space, r.d.HeadsShow(1)
 	if heads {

@@ -206,7 +206,7 @@ func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n in
 	if r == nil || r.store == nil || r.store.core == nil || r.schema == nil {
 		return ctxerr.Given(ctx), nil
 	}
-	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
+	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.rows.tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
 }
 
 // begin begins an operation of the store's own.

@@ -88,7 +88,7 @@ func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
 	if p.path == "" && !p.all {
 		return invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
 	}
-	return r.space.CheckPrefix(p.path)
+	return r.rows.space.CheckPrefix(p.path)
 }
 
 // newestUnder finds the newest visible point of each entity below a prefix, in order. All reads of entities that are not known
@@ -104,14 +104,14 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q below, opts
 			yield(dataset.Hit{}, err)
 			return
 		}
-		done, err := r.readWide(&o)
+		done, err := r.rows.readWide(&o)
 		if err != nil {
 			yield(dataset.Hit{}, err)
 			return
 		}
 		defer done()
 		q.prefix, q.options = p.path, o
-		if err := r.scanBelow(ctx, q, func(h dataset.Hit) bool { return yield(h, nil) }); err != nil {
+		if err := scanBelow(ctx, &r.rows, q, func(h dataset.Hit) bool { return yield(h, nil) }); err != nil {
 			yield(dataset.Hit{}, err)
 		}
 	}
