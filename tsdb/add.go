@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
 // add puts an event into the writer's journal, for package rollup. It waits for that if told is nil, and else calls told with
@@ -79,7 +80,7 @@ func (j *journal) addedTo(ev inside.Event) (*added, error) {
 // sendEvents adds events to the rows of rollups, each with those that it brings with it.
 func (d delivery) sendEvents(ctx context.Context, rows *bt.Table, items []*buffer.Item) []bt.Outcome {
 	outs := make([]bt.Outcome, len(items))
-	rows.ByRow(ctx, len(items), insertWidth, func(i int) string { return items[i].Key }, func(ctx context.Context, i int) {
+	rows.ByRow(ctx, len(items), points.InsertWidth, func(i int) string { return items[i].Key }, func(ctx context.Context, i int) {
 		outs[i] = d.sendEvent(ctx, rows, items[i])
 	})
 	return outs

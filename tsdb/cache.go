@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
 // CacheOptions are what the last-value cache of a store may hold: the newest points of entities, for the calls that take a
@@ -62,8 +63,8 @@ func (o CacheOptions) open() *lastvalue.Cache {
 // Without a cache, and in calls for more than one point of an entity or for entities that are not named, it changes nothing.
 type MaxStale time.Duration
 
-func (m MaxStale) applyToRead(o readOptions) readOptions {
-	o.stale = time.Duration(m)
+func (m MaxStale) applyToRead(o points.Options) points.Options {
+	o.Stale = time.Duration(m)
 	return o
 }
 
@@ -80,9 +81,9 @@ type CacheStats struct {
 
 // CacheStats returns what the store's last-value cache holds and has done; zero without one.
 func (s *Store) CacheStats() CacheStats {
-	if s == nil || s.core == nil || s.core.cache == nil {
+	if s == nil || s.core == nil || s.core.Cache == nil {
 		return CacheStats{}
 	}
-	c := s.core.cache.Stats()
+	c := s.core.Cache.Stats()
 	return CacheStats{Hits: c.Hits, Misses: c.Misses, Shared: c.Shared, Entries: c.Entries, Bytes: int64(c.Bytes)}
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
 // recalled is newestOf for one point of each entity, from the cache where that knows it.
-func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readOptions) []History[T] {
+func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o points.Options) []History[T] {
 	out := make([]History[T], len(entities))
-	c := r.rows.recall(o)
+	c := r.rows.NewCacheRead(o)
 	answer := func(i int, p Point[T], err error) {
 		out[i] = History[T]{Entity: entities[i]}
 		bad, isBad := err.(*PointError)
@@ -30,16 +31,16 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 	for i, e := range entities {
 		if ctx.Err() != nil {
 			answer(i, Point[T]{}, r.rows.Explain(ctxerr.Of(ctx)))
-		} else if n := c.known(e.path); n != nil {
+		} else if n := c.Known(e.path); n != nil {
 			p, err := r.newestPoint(e, n)
 			answer(i, p, err)
 		} else {
 			unknown = append(unknown, i)
 		}
 	}
-	atOnce(o.width, len(unknown), func(k int) {
+	points.AtOnce(o.Width, len(unknown), func(k int) {
 		i := unknown[k]
-		n, err := c.load(ctx, entities[i].path)
+		n, err := c.Load(ctx, entities[i].path)
 		if err != nil {
 			p, err := r.unread(entities[i], err)
 			answer(i, p, err)
@@ -53,9 +54,9 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o readO
 
 // unread returns what a read through the cache answers where it failed.
 func (r *Repository[T]) unread(e Entity, err error) (Point[T], error) {
-	if bad, ok := err.(*undecodable); ok {
-		p := Point[T]{Entity: e, Time: r.rows.d.Precision.Time(bad.units)}
-		return p, &PointError{Entity: e, Time: p.Time, Err: bad.err}
+	if bad, ok := err.(*points.Undecodable); ok {
+		p := Point[T]{Entity: e, Time: r.rows.D.Precision.Time(bad.Units)}
+		return p, &PointError{Entity: e, Time: p.Time, Err: bad.Err}
 	}
 	return Point[T]{}, err
 }

@@ -47,7 +47,7 @@ func (r *Repository[T]) scope(q Query) cursor.Scope {
 	}
 	return cursor.Scope{
 		Kind:      kind,
-		Tenant:    r.rows.tenant.String(),
+		Tenant:    r.rows.Tenant.String(),
 		Dataset:   r.schema.d.Name,
 		Precision: byte(r.schema.d.Precision),
 		Path:      q.Entity.path,

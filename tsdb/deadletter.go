@@ -48,7 +48,7 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 			l := DeadLetter{ID: d.ID, Payload: d.Data, FailedAt: d.Time, Reason: d.Reason, Attempts: d.Attempts}
 			if p, err := w.journal.parse(d.Data); err == nil {
 				u := p.undelivered(p.item.Track.Outcome())
-				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.PointID, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, u.ID, p.write.payload
+				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.PointID, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, u.ID, p.write.Payload
 			}
 			if !yield(l, nil) {
 				return

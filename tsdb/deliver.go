@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -51,14 +52,14 @@ func (d delivery) send(ctx context.Context, items []*buffer.Item) buffer.Report 
 	if items[0].Alone {
 		return d.sendAlone(ctx, rows, items)
 	}
-	n := d.store.core.noted()
-	writes := make([]*write, len(items))
+	n := d.store.core.NewCacheWrite()
+	writes := make([]*points.Write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
-		n.begin(writes[i])
+		n.Begin(writes[i])
 	}
-	b := newBatch(writes, d.store.core.Clock)
-	answers := rows.Attempt(ctx, b.entries)
+	b := points.NewBatch(writes, d.store.core.Clock)
+	answers := rows.Attempt(ctx, b.Entries)
 	served := false
 	for i := range answers {
 		a := &answers[i]
@@ -69,8 +70,8 @@ func (d delivery) send(ctx context.Context, items []*buffer.Item) buffer.Report 
 	}
 	again := !served && d.judge(&r, answers[0].Err, len(items))
 	for i, it := range items {
-		a := b.answer(i, answers)
-		n.end(writes[i], attempted(a))
+		a := b.Answer(i, answers)
+		n.End(writes[i], points.Attempted(a))
 		it.Track.Note(d.store.core.Explain(a.Err), a.Doubt)
 		it.Again = a.Again || again || d.waits(a.Err, a.Doubt)
 		if a.Err != nil && !a.Whole {
@@ -122,15 +123,15 @@ func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*buffe
 	if len(items) == 0 {
 		return nil
 	}
-	writes := make([]*write, len(items))
+	writes := make([]*points.Write, len(items))
 	for i, it := range items {
 		writes[i] = &it.Work.(*pending).write
-		writes[i].doubt = it.Track.Outcome().State == bt.Unknown
+		writes[i].MaybeApplied = it.Track.Outcome().State == bt.Unknown
 	}
-	outs := d.store.core.sendAlone(ctx, rows, writes, true)
-	n := d.store.core.noted()
+	outs := d.store.core.SendAlone(ctx, rows, writes, true)
+	n := d.store.core.NewCacheWrite()
 	for i, out := range outs {
-		n.end(writes[i], out.State)
+		n.End(writes[i], out.State)
 	}
 	return outs
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
@@ -61,6 +62,9 @@ var (
 	// ErrDatasetDeleted: the dataset is deleted or being deleted (package tenants), and its name was not released since. It
 	// matches ErrErased, too.
 	ErrDatasetDeleted error = tenancy.ErrDatasetDeleted
+	// ErrNoMerge: a merging schema has at that entity and time what it cannot merge into: a payload in an older format, one
+	// that is over the limit, or one that is corrupt (then the error matches codec.ErrCorrupt too). It was left as it is.
+	ErrNoMerge = points.ErrNoMerge
 	// ErrClosed: the store is closed.
 	ErrClosed = bt.ErrClosed
 )

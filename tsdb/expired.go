@@ -16,7 +16,7 @@ func (d delivery) unexpired(items []*buffer.Item) []*buffer.Item {
 		if p.event != nil {
 			return nil
 		}
-		return p.write.d.CheckExpired(p.write.cell, now)
+		return p.write.D.CheckExpired(p.write.Cell, now)
 	}
 	if !slices.ContainsFunc(items, func(it *buffer.Item) bool { return expired(it) != nil }) {
 		return items // as nearly always

@@ -1,9 +1,5 @@
 package tsdb
 
-import (
-	"cloud.google.com/go/bigtable"
-)
-
 // Head asks for head rows: beside its points each entity has one row that holds its newest few as versions, so that
 // LatestMany is one request for many entities, and LatestUnder and Entities read one row an entity. Reads of one entity go
 // to its points, which cost the same. Head is part of the stored format and cannot change. The zero Head is none.
@@ -32,15 +28,4 @@ type Head struct {
 	// may show again when a newer one is deleted or, in a shorter class, expires, and PutIfAbsent may find it. It goes with
 	// neither FirstWins nor Merge.
 	Only bool
-}
-
-// headKey returns the row key of an entity's head.
-func (r *rows) headKey(path string) string {
-	var buf [256]byte
-	return string(r.heads.AppendEntity(buf[:0], path))
-}
-
-// cellOf returns the timestamp of the cell of a point in a head.
-func (r *rows) cellOf(units int64) bigtable.Timestamp {
-	return bigtable.Timestamp(r.d.Precision.CellMicros(units))
 }

@@ -13,7 +13,7 @@ import (
 func (r *Repository[T]) inside() (inside.Repository, error) {
 	ctx := context.Background()
 	if r != nil {
-		ctx = tenant.NewContext(ctx, r.rows.tenant) // each call's own context is judged by the answer's Admit
+		ctx = tenant.NewContext(ctx, r.rows.Tenant) // each call's own context is judged by the answer's Admit
 	}
 	if err := r.admit(ctx); err != nil {
 		return inside.Repository{}, err
@@ -29,25 +29,25 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 		Fields:    d.Fields,
 		Salts:     d.Salts,
 		Arrival:   d.CheckTime,
-		Space:     r.rows.space,
+		Space:     r.rows.Space,
 		Precision: d.Precision,
 		Whole:     d.OldestUnexpired,
 		Admit:     r.admit,
 		AdmitEntity: func(path string) error {
-			return r.store.core.Erased.AdmitEntity(r.rows.tenant, d.Name, path)
+			return r.store.core.Erased.AdmitEntity(r.rows.Tenant, d.Name, path)
 		},
-		Table:   r.rows.bt,
-		Take:    r.rows.take,
+		Table:   r.rows.View,
+		Take:    r.rows.Take,
 		Rollups: make([]inside.Rollup, len(d.Rollups)),
 
-		RollupAge:         r.rows.rollupAge,
+		RollupAge:         r.rows.RollupAge,
 		ShortestRollupAge: d.ShortestRollupAge(),
 	}
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
-		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.rows.space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
+		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.rows.Space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
 		if u.Kind == catalog.Derived {
-			in.Rollups[i].Marks = r.rows.space.Kind(rowkey.MarkKind + u.Name)
+			in.Rollups[i].Marks = r.rows.Space.Kind(rowkey.MarkKind + u.Name)
 		}
 	}
 	return in, nil
@@ -58,9 +58,9 @@ func (r *Repository[T]) asUnlimited(single bool) any {
 		return r // inside says so
 	}
 	free := *r
-	free.rows.unlimited = true
-	if single && r.rows.bt != nil {
-		free.rows.bt = r.rows.bt.SingleCluster()
+	free.rows.Unlimited = true
+	if single && r.rows.View != nil {
+		free.rows.View = r.rows.View.SingleCluster()
 	}
 	return &free
 }

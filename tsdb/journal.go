@@ -192,15 +192,15 @@ func (j *journal) record(ctx context.Context, p *pending) error {
 		p.record = appendEventRecord(make([]byte, 0, len(p.item.Key)+42), number, p.generation, p.item.Tenant, p.event)
 		return nil
 	}
-	number, err := j.describe(ctx, p.write.d)
+	number, err := j.describe(ctx, p.write.D)
 	if err != nil {
 		return err
 	}
 	path, units, id, ok := p.place()
 	if !ok {
-		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.key, p.write.d.Name)
+		return fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.Key, p.write.D.Name)
 	}
-	p.record = appendRecord(make([]byte, 0, len(p.write.key)+len(p.write.payload)+42), number, p.generation, p.item.Tenant, path, units, id, p.write.payload)
+	p.record = appendRecord(make([]byte, 0, len(p.write.Key)+len(p.write.Payload)+42), number, p.generation, p.item.Tenant, path, units, id, p.write.Payload)
 	return nil
 }
 

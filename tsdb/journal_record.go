@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -60,11 +61,11 @@ func parseRecord(r recordReader, d *dataset.Dataset) (*pending, error) {
 	if units > uint64(d.Precision.Max()) {
 		return nil, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.Precision.Max(), d.Precision))
 	}
-	w := newWrite(d, space, space.Heads(), path, int64(units), identity, r.src)
+	w := points.NewWrite(d, space, space.Heads(), path, int64(units), identity, r.src)
 	if len(r.src) > dataset.MaxPayload {
 		return nil, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", dataset.MaxPayload))
 	}
-	if _, _, ok := space.Split(w.key); !ok {
+	if _, _, ok := space.Split(w.Key); !ok {
 		return nil, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
 	}
 	return newPending(id, w, nil), nil

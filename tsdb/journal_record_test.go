@@ -98,16 +98,16 @@ func FuzzJournalRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !bytes.HasPrefix([]byte(p.write.key), []byte(p.item.Tenant+"#readings#")) {
-			t.Fatalf("the row %q is outside of tenant %s", p.write.key, p.item.Tenant)
+		if !bytes.HasPrefix([]byte(p.write.Key), []byte(p.item.Tenant+"#readings#")) {
+			t.Fatalf("the row %q is outside of tenant %s", p.write.Key, p.item.Tenant)
 		}
 		path, units, id, ok := p.place()
 		if !ok {
-			t.Fatalf("the row %q is no point's", p.write.key)
+			t.Fatalf("the row %q is no point's", p.write.Key)
 		}
 		number := uint64(1)
 		for i, d := range j.datasets {
-			if d == p.write.d {
+			if d == p.write.D {
 				number = i
 			}
 		}
@@ -117,9 +117,9 @@ func FuzzJournalRecord(f *testing.F) {
 			}
 			j.datasets[9], number = j.datasets[0], 9
 		}
-		again, err := j.parse(appendRecord(nil, number, p.generation, p.item.Tenant, path, units, id, p.write.payload))
-		if err != nil || again.item.Tenant != p.item.Tenant || again.generation != p.generation || again.write.key != p.write.key ||
-			again.write.cell != p.write.cell || !bytes.Equal(again.write.payload, p.write.payload) {
+		again, err := j.parse(appendRecord(nil, number, p.generation, p.item.Tenant, path, units, id, p.write.Payload))
+		if err != nil || again.item.Tenant != p.item.Tenant || again.generation != p.generation || again.write.Key != p.write.Key ||
+			again.write.Cell != p.write.Cell || !bytes.Equal(again.write.Payload, p.write.Payload) {
 			t.Fatalf("%q becomes %+v, %v", src, again, err)
 		}
 	})

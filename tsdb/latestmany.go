@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -101,12 +102,12 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	if n < 0 {
 		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
-	done, err := r.rows.readWide(&o)
+	done, err := r.rows.BeginWideRead(&o)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	ctx, cancel := r.rows.bt.Bound(ctx, true)
+	ctx, cancel := r.rows.View.Bound(ctx, true)
 	defer cancel()
 	histories := make([]History[T], len(entities))
 	asked := make(map[Entity]int, len(entities)) // where the answer of an entity is among those that are read
@@ -119,7 +120,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 		}
 		j, ok := asked[e]
 		if !ok {
-			if err := r.rows.space.CheckPath(e.path); err != nil {
+			if err := r.rows.Space.CheckPath(e.path); err != nil {
 				histories[i].Err = err
 				continue
 			}
@@ -146,15 +147,15 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 
 // newestOf returns the n newest visible points of each entity, in order. The entities have been checked, and no two are the
 // same.
-func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o readOptions) []History[T] {
-	if r.rows.recalls(o, n) {
+func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o points.Options) []History[T] {
+	if r.rows.Cached(o, n) {
 		return r.recalled(ctx, entities, o)
 	}
 	out, paths := make([]History[T], len(entities)), make([]string, len(entities))
 	for i, e := range entities {
 		paths[i] = e.path
 	}
-	r.rows.newest(ctx, paths, n, o, func(i int, hits []dataset.Hit, err error) { out[i] = r.history(entities[i], hits, err) })
+	r.rows.Newest(ctx, paths, n, o, func(i int, hits []dataset.Hit, err error) { out[i] = r.history(entities[i], hits, err) })
 	return out
 }
 

@@ -5,50 +5,51 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
 // ready checks a point against everything, its tenant's limits last, so that only what would be sent counts, and returns its
 // write.
-func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (write, error) {
+func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (points.Write, error) {
 	w, err := r.encode(d, p, now)
 	if err != nil {
-		return write{}, err
+		return points.Write{}, err
 	}
-	if err := r.rows.count(p.Entity.path, &w); err != nil {
-		return write{}, err
+	if err := r.rows.CountWrite(p.Entity.path, &w); err != nil {
+		return points.Write{}, err
 	}
 	return w, nil
 }
 
 // encode checks a point against all but its tenant's limits, and turns it into its write by d: the schema's dataset in the class
 // that the tenant is in.
-func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (write, error) {
-	units, err := r.rows.prepare(d, p.Entity.path, p.ID, p.Time, now)
+func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (points.Write, error) {
+	units, err := r.rows.Prepare(d, p.Entity.path, p.ID, p.Time, now)
 	if err != nil {
-		return write{}, err
+		return points.Write{}, err
 	}
 	payload, err := codec.Append(r.schema.codec, nil, p.Value)
 	if err != nil {
-		return write{}, err
+		return points.Write{}, err
 	}
-	return r.rows.newWrite(d, p.Entity.path, units, p.ID, payload)
+	return r.rows.NewWrite(d, p.Entity.path, units, p.ID, payload)
 }
 
 // readSpan is read for one of an interval.
 func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
-	if r.rows.limits() != nil {
-		if err := r.rows.limits().Span(r.rows.tenant, r.length(in)); err != nil {
+	if r.rows.Limiter() != nil {
+		if err := r.rows.Limiter().Span(r.rows.Tenant, r.length(in)); err != nil {
 			return nil, err
 		}
 	}
-	return r.rows.read()
+	return r.rows.BeginRead()
 }
 
 // length returns how much of an interval can hold visible points: none before the dataset's retention, and where an end is
 // left open, up to now.
 func (r *Repository[T]) length(in Interval) time.Duration {
 	now := r.store.core.Clock()
-	start, end := r.schema.d.Precision.Time(r.rows.d.Visibility(now).Oldest()), now
+	start, end := r.schema.d.Precision.Time(r.rows.D.Visibility(now).Oldest()), now
 	if from, ok := in.Start(); ok && from.After(start) {
 		start = from
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -64,7 +65,7 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 		return Page[T]{}, err
 	}
 	scope := r.scope(q)
-	s := span{path: q.Entity.path, oldest: scope.Oldest, newest: scope.Newest, limit: size + 1, reverse: scope.Reverse}
+	s := points.Span{Path: q.Entity.path, Oldest: scope.Oldest, Newest: scope.Newest, Limit: size + 1, Reverse: scope.Reverse}
 	if cursor != "" {
 		if err := r.resume(&s, scope, cursor); err != nil {
 			return Page[T]{}, err
@@ -75,16 +76,16 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 		return Page[T]{}, err
 	}
 	defer done()
-	points := make([]Point[T], 0, min(size, 64))
+	list := make([]Point[T], 0, min(size, 64))
 	var bad PointErrors
 	bytes, more := 0, false
-	err = r.rows.scan(ctx, s, func(f *found) bool {
+	err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
 		bytes += len(f.Payload)
-		if more = len(points) == size || len(points) > 0 && bytes > maxPageBytes; more {
+		if more = len(list) == size || len(list) > 0 && bytes > maxPageBytes; more {
 			return false
 		}
 		p, err := r.decode(f.Hit)
-		points = append(points, p)
+		list = append(list, p)
 		if err != nil {
 			bad = append(bad, err)
 		}
@@ -93,13 +94,13 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 	if err != nil {
 		return Page[T]{}, err
 	}
-	page = Page[T]{Points: points}
+	page = Page[T]{Points: list}
 	if more {
-		last, err := r.schema.d.Precision.Units(points[len(points)-1].Time)
+		last, err := r.schema.d.Precision.Units(list[len(list)-1].Time)
 		if err != nil {
 			return Page[T]{}, err
 		}
-		page.Next = r.store.cursors.WriteEvent(scope, last, points[len(points)-1].ID)
+		page.Next = r.store.cursors.WriteEvent(scope, last, list[len(list)-1].ID)
 	}
 	if bad != nil {
 		return page, bad
@@ -125,11 +126,11 @@ func (r *Repository[T]) admitPage(ctx context.Context, q Query, size int) error 
 }
 
 // resume cuts off of s what comes up to the place of a cursor.
-func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
+func (r *Repository[T]) resume(s *points.Span, scope cursor.Scope, text string) error {
 	if r.schema.d.Identity {
 		at, id, err := r.store.cursors.ReadEvent(scope, text)
 		if err == nil {
-			s.after = r.rows.key(s.path, at, id) // others of that time may come behind it
+			s.After = r.rows.Key(s.Path, at, id) // others of that time may come behind it
 		}
 		return err
 	}
@@ -138,11 +139,11 @@ func (r *Repository[T]) resume(s *span, scope cursor.Scope, text string) error {
 	case err != nil:
 		return err
 	case !scope.Reverse:
-		s.newest = at - 1
+		s.Newest = at - 1
 	case at == scope.Newest: // which may be the last time there is
-		s.oldest, s.newest = 1, 0
+		s.Oldest, s.Newest = 1, 0
 	default:
-		s.oldest = at + 1
+		s.Oldest = at + 1
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -90,7 +91,7 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 		return "", invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
 	}
 	scope := cursor.Scope{
-		Kind: kind, Tenant: r.rows.tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,
+		Kind: kind, Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,
 	}
 	after := ""
 	if text != "" {
@@ -99,7 +100,7 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 		}
 	}
 	found, bytes, last := 0, 0, ""
-	for h, err := range r.newestUnder(ctx, p, below{after: after, few: size + 1, values: kind == cursor.Newest}, opts) {
+	for h, err := range r.newestUnder(ctx, p, skipscan.Query{After: after, Few: size + 1, Values: kind == cursor.Newest}, opts) {
 		if err != nil {
 			return "", err
 		}
@@ -123,7 +124,7 @@ func (r *Repository[T]) placeUnder(scope cursor.Scope, text string) (string, err
 	}
 	path := string(place)
 	below := scope.Path == "" || strings.HasPrefix(path, scope.Path+"#")
-	if !below || r.rows.space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
+	if !below || r.rows.Space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
 		return "", invalid.New(ErrCursor, "cursor", "outside of the query", "the one that came with a page of the same tenant, dataset and prefix")
 	}
 	return path, nil

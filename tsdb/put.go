@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -30,7 +31,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err := r.admit(ctx); err != nil {
 		return rejected(err).err()
 	}
-	d, err := r.rows.writing(ctx)
+	d, err := r.rows.DatasetForWrite(ctx)
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -38,10 +39,10 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err != nil {
 		return rejected(err).err()
 	}
-	n := r.rows.noted()
-	n.begin(&w)
-	out := r.rows.send(ctx, r.rows.bt, &w)
-	n.end(&w, out.State)
+	n := r.rows.NewCacheWrite()
+	n.Begin(&w)
+	out := r.rows.Send(ctx, r.rows.View, &w)
+	n.End(&w, out.State)
 	return outcomeOf(out).err()
 }
 
@@ -64,7 +65,7 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err := r.admit(ctx); err != nil {
 		return false, rejected(err).err()
 	}
-	d, err := r.rows.writing(ctx)
+	d, err := r.rows.DatasetForWrite(ctx)
 	if err != nil {
 		return false, rejected(err).err()
 	}
@@ -73,23 +74,23 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 		return false, rejected(err).err()
 	}
 	// The head is written after its point, also if an earlier try left it out.
-	after := w.head != "" && !w.apart
-	n := r.rows.noted()
-	n.begin(&w)
-	in := r.rows.insertion(&w)
+	after := w.Head != "" && !w.HeadOnly
+	n := r.rows.NewCacheWrite()
+	n.Begin(&w)
+	in := r.rows.Insertion(&w)
 	in.Look = true
 	var found bt.Inserted
-	writes, outs := []*write{&w}, make([]bt.Outcome, 1)
-	r.rows.sendMarked(ctx, r.rows.bt, writes, outs, false, func(ctx context.Context, _ int) {
-		found, outs[0] = r.rows.bt.Insert(ctx, in)
+	writes, outs := []*points.Write{&w}, make([]bt.Outcome, 1)
+	r.rows.SendMarked(ctx, r.rows.View, writes, outs, false, func(ctx context.Context, _ int) {
+		found, outs[0] = r.rows.View.Insert(ctx, in)
 	})
 	if after && found != bt.Other {
-		r.rows.sendHeads(ctx, r.rows.bt, writes, outs, false)
+		r.rows.SendHeads(ctx, r.rows.View, writes, outs, false)
 	}
 	out := outs[0]
-	n.inserted(&w, found, out.State)
+	n.Inserted(&w, found, out.State)
 	if out.State != bt.Stored {
-		return false, outcomeOf(r.rows.explained(out)).err()
+		return false, outcomeOf(r.rows.Explained(out)).err()
 	}
 	return found == bt.Fresh, nil
 }
@@ -102,14 +103,14 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 // costs one conditional request a point, 16 at a time, and the earlier of two is stored; in one with Merge likewise, and
 // two are merged in their order. Each request is bounded by the
 // timeout of writes, the whole call by that of scans.
-func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcomes []Outcome, err error) {
-	ctx, op := r.beginMany(ctx, telemetry.Put, len(points), true)
+func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes []Outcome, err error) {
+	ctx, op := r.beginMany(ctx, telemetry.Put, len(batch), true)
 	defer func() { endWrites(op, err) }()
-	outcomes = make([]Outcome, len(points))
+	outcomes = make([]Outcome, len(batch))
 	err = r.admit(ctx)
 	var d *dataset.Dataset
 	if err == nil {
-		d, err = r.rows.writing(ctx)
+		d, err = r.rows.DatasetForWrite(ctx)
 	}
 	if err != nil {
 		for i := range outcomes {
@@ -118,9 +119,9 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 		return outcomes, rejected(err).err()
 	}
 	now := r.store.core.Clock()
-	writes := make([]*write, 0, len(points))
-	index := make([]int, 0, len(points))
-	for i, p := range points {
+	writes := make([]*points.Write, 0, len(batch))
+	index := make([]int, 0, len(batch))
+	for i, p := range batch {
 		w, err := r.ready(d, p, now)
 		if err != nil {
 			outcomes[i] = rejected(err)
@@ -129,12 +130,12 @@ func (r *Repository[T]) PutMany(ctx context.Context, points []Point[T]) (outcome
 		writes = append(writes, &w)
 		index = append(index, i)
 	}
-	n := r.rows.noted()
+	n := r.rows.NewCacheWrite()
 	for _, w := range writes {
-		n.begin(w)
+		n.Begin(w)
 	}
-	for i, out := range r.rows.sendMany(ctx, r.rows.bt, writes) {
-		n.end(writes[i], out.State)
+	for i, out := range r.rows.SendMany(ctx, r.rows.View, writes) {
+		n.End(writes[i], out.State)
 		outcomes[index[i]] = outcomeOf(out)
 	}
 	return outcomes, batchError(outcomes)

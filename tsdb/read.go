@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -20,19 +21,19 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
-	if err := r.rows.space.CheckID(r.id); err != nil {
+	if err := r.rows.Space.CheckID(r.id); err != nil {
 		return Point[T]{}, err
 	}
 	units, err := r.schema.d.Precision.Units(t)
 	if err != nil {
 		return Point[T]{}, err
 	}
-	done, err := r.rows.read()
+	done, err := r.rows.BeginRead()
 	if err != nil {
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newestIn(ctx, span{path: e.path, oldest: units, newest: units, id: r.id, limit: 1})
+	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: units, Newest: units, Id: r.id, Limit: 1})
 }
 
 // Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
@@ -45,7 +46,7 @@ func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption
 	if err := r.admitEntity(ctx, e); err != nil {
 		return Point[T]{}, err
 	}
-	done, err := r.rows.read()
+	done, err := r.rows.BeginRead()
 	if err != nil {
 		return Point[T]{}, err
 	}
@@ -62,24 +63,24 @@ func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption)
 	if err != nil {
 		return Point[T]{}, err
 	}
-	if r.rows.recalls(o, 1) {
+	if r.rows.Cached(o, 1) {
 		if ctx.Err() != nil {
 			return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
 		}
-		c := r.rows.recall(o)
-		n := c.known(e.path)
+		c := r.rows.NewCacheRead(o)
+		n := c.Known(e.path)
 		if n == nil {
-			if n, err = c.load(ctx, e.path); err != nil {
+			if n, err = c.Load(ctx, e.path); err != nil {
 				return r.unread(e, err)
 			}
 		}
 		return r.newestPoint(e, n)
 	}
-	if !o.hedge.on() {
+	if !o.Hedge.On() {
 		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
 	}
-	r.rows.hedges.earn(1, o.hedge.MaxRatio)
-	return once(ctx, r.rows.table, o.hedge, func(ctx context.Context) (Point[T], error) {
+	r.rows.Hedges.Earn(1, o.Hedge.MaxRatio)
+	return points.Once(ctx, r.rows.Table, o.Hedge, func(ctx context.Context) (Point[T], error) {
 		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
 	})
 }
@@ -96,7 +97,7 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (p Poin
 	if !ok {
 		return Point[T]{}, ErrNotFound
 	}
-	done, err := r.rows.read()
+	done, err := r.rows.BeginRead()
 	if err != nil {
 		return Point[T]{}, err
 	}
@@ -122,12 +123,12 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []
 	if n == 0 {
 		return nil, nil
 	}
-	done, err := r.rows.read()
+	done, err := r.rows.BeginRead()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	hits, err := r.rows.newestHits(ctx, e.path, n)
+	hits, err := r.rows.NewestHits(ctx, e.path, n)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +173,8 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 			return
 		}
 		defer done()
-		s := span{path: e.path, oldest: oldest, newest: newest, limit: o.limit, reverse: o.oldestFirst, long: true}
-		err = r.rows.scan(ctx, s, func(f *found) bool {
+		s := points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.oldestFirst, Long: true}
+		err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
 			seen.rows++
 			p, bad := r.decode(f.Hit)
 			if bad != nil {
@@ -207,14 +208,14 @@ func (r *Repository[T]) rangeOptions(ctx context.Context, e Entity, opts []Range
 
 // newestBetween returns the newest visible point between two times, both included.
 func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, newest int64) (point Point[T], err error) {
-	return r.newestIn(ctx, span{path: e.path, oldest: oldest, newest: newest, limit: 1})
+	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: 1})
 }
 
 // newestIn returns the newest visible point of a span.
-func (r *Repository[T]) newestIn(ctx context.Context, s span) (point Point[T], err error) {
+func (r *Repository[T]) newestIn(ctx context.Context, s points.Span) (point Point[T], err error) {
 	known := false
 	var bad *PointError
-	err = r.rows.scan(ctx, s, func(f *found) bool {
+	err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
 		point, bad = r.decode(f.Hit)
 		known = true
 		return true

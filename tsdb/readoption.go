@@ -5,11 +5,14 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
 // ReadOption changes how one call reads the newest points of entities: a Concurrency, a Hedge or a MaxStale. Without any, the
 // defaults of each apply.
-type ReadOption interface{ applyToRead(readOptions) readOptions }
+type ReadOption interface {
+	applyToRead(points.Options) points.Options
+}
 
 const (
 	defaultWidth = 128
@@ -21,8 +24,8 @@ const (
 // ten connections, of which each takes a hundred. Below 0 and above 1000 are refused with ErrInvalid.
 type Concurrency int
 
-func (w Concurrency) applyToRead(o readOptions) readOptions {
-	o.width = int(w)
+func (w Concurrency) applyToRead(o points.Options) points.Options {
+	o.Width = int(w)
 	return o
 }
 
@@ -37,32 +40,32 @@ type Hedge struct {
 	MaxRatio float64
 }
 
-func (h Hedge) applyToRead(o readOptions) readOptions {
-	o.hedge = hedge(h)
+func (h Hedge) applyToRead(o points.Options) points.Options {
+	o.Hedge = points.Hedge(h)
 	return o
 }
 
 // readOptionsOf resolves the options of a call. Of two of one kind the last counts.
-func readOptionsOf(opts []ReadOption) (o readOptions, err error) {
+func readOptionsOf(opts []ReadOption) (o points.Options, err error) {
 	for i, opt := range opts {
 		if opt == nil {
 			return o, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "nil", "Concurrency, Hedge or MaxStale")
 		}
 		o = opt.applyToRead(o)
 	}
-	switch h := o.hedge; {
-	case o.width < 0 || o.width > maxWidth:
-		return o, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(o.width), "0 for the default, or 1 to "+strconv.Itoa(maxWidth))
-	case o.stale < 0:
-		return o, invalid.New(ErrInvalid, "MaxStale", o.stale.String(), "0 for the table, or more")
-	case !h.on():
+	switch h := o.Hedge; {
+	case o.Width < 0 || o.Width > maxWidth:
+		return o, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(o.Width), "0 for the default, or 1 to "+strconv.Itoa(maxWidth))
+	case o.Stale < 0:
+		return o, invalid.New(ErrInvalid, "MaxStale", o.Stale.String(), "0 for the table, or more")
+	case !h.On():
 	case h.After <= 0:
 		return o, invalid.New(ErrInvalid, "Hedge.After", h.After.String(), "more than 0")
 	case !(h.MaxRatio > 0 && h.MaxRatio <= 1):
 		return o, invalid.New(ErrInvalid, "Hedge.MaxRatio", strconv.FormatFloat(h.MaxRatio, 'g', -1, 64), "above 0, up to 1")
 	}
-	if o.width == 0 {
-		o.width = defaultWidth
+	if o.Width == 0 {
+		o.Width = defaultWidth
 	}
 	return o, nil
 }

@@ -3,10 +3,8 @@ package tsdb
 import (
 	"context"
 
-	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -20,22 +18,11 @@ import (
 // To fake a repository in tests, declare an interface with the methods that your code calls: all that they take and
 // return can be made by you.
 type Repository[T any] struct {
-	rows rows
+	rows   points.Rows
 	schema *Schema[T]
 	store  *Store
 	err    error  // why no call can work
 	id     string // of the points that calls are about, in a schema with Identity
-}
-
-// rows are one tenant's rows of one dataset.
-type rows struct {
-	*table
-	d         *dataset.Dataset
-	bt        *bt.Table // as the tenant may see it
-	tenant    tenant.ID
-	space     rowkey.Space // of the points
-	heads     rowkey.Space
-	unlimited bool // calls are the store's own: no limits, and by a clock that is not ahead
 }
 
 // Tenant returns the tenant that the repository is bound to.
@@ -43,7 +30,7 @@ func (r *Repository[T]) Tenant() tenant.ID {
 	if r == nil {
 		return tenant.ID{}
 	}
-	return r.rows.tenant
+	return r.rows.Tenant
 }
 
 // Schema returns the schema of the repository.
@@ -67,7 +54,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.allowed(ctx); err != nil {
 		return err
 	}
-	if err := r.store.core.Erased.Admit(ctx, r.rows.tenant); err != nil {
+	if err := r.store.core.Erased.Admit(ctx, r.rows.Tenant); err != nil {
 		return err
 	}
 	return r.store.core.Erased.AdmitDataset(r.schema.d.Name)
@@ -84,10 +71,10 @@ func (r *Repository[T]) allowed(ctx context.Context) error {
 	if err := r.store.admit(); err != nil {
 		return err
 	}
-	if err := r.store.core.AdmitTenant(ctx, r.rows.tenant); err != nil {
+	if err := r.store.core.AdmitTenant(ctx, r.rows.Tenant); err != nil {
 		return err
 	}
-	return r.rows.knowLimits(ctx)
+	return r.rows.KnowLimits(ctx)
 }
 
 // admitEntity is admit for a call on one entity.
@@ -95,15 +82,7 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 	if err := r.admit(ctx); err != nil {
 		return err
 	}
-	return r.rows.space.CheckPath(e.path)
-}
-
-// visibility returns what is visible now.
-func (r *rows) visibility() dataset.Visibility {
-	if r.unlimited {
-		return r.d.Visibility(r.Time.Earliest()) // what is computed must not lack what only looks expired
-	}
-	return r.d.Visibility(r.Clock())
+	return r.rows.Space.CheckPath(e.path)
 }
 
 // WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryEnqueue
@@ -117,10 +96,4 @@ func (r *Repository[T]) WithID(id string) *Repository[T] {
 	one := *r
 	one.id = id
 	return &one
-}
-
-// key returns the row key of a point.
-func (r *rows) key(path string, units int64, id string) string {
-	var buf [256]byte
-	return string(r.space.AppendEvent(buf[:0], path, units, id))
 }

@@ -62,7 +62,7 @@ func (s *Store) Sample(ctx context.Context, name string, id tenant.ID, opts Samp
 		return nil, Sample{}, err
 	}
 	r := sizes(d).For(s, id)
-	r.rows.unlimited = true
+	r.rows.Unlimited = true
 	picked, all, err := pick(ctx, r, most)
 	if err != nil {
 		return nil, Sample{}, err
@@ -142,7 +142,7 @@ func measured(ctx context.Context, r *Repository[int], entities []Entity) ([]Sam
 		if _, undecoded := errors.AsType[PointErrors](h.Err); h.Err != nil && !undecoded {
 			return nil, h.Err
 		}
-		out[i] = Sampled{Tenant: r.rows.tenant, Entity: h.Entity}
+		out[i] = Sampled{Tenant: r.rows.Tenant, Entity: h.Entity}
 		for _, p := range h.Points {
 			out[i].Payload = max(out[i].Payload, p.Value)
 		}

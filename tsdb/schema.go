@@ -268,17 +268,17 @@ func (s *Schema[T]) shape() *dataset.Dataset {
 // nil store or the zero tenant is reported by each call on the repository.
 func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r := &Repository[T]{schema: s, store: store}
-	r.rows.tenant = id
+	r.rows.Tenant = id
 	if s.shape() == nil {
 		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
 		return r
 	}
-	r.rows.d = &s.d
-	r.rows.space, r.err = s.d.Space(id)
-	r.rows.space = s.d.BesideRollups(r.rows.space)
-	r.rows.heads = r.rows.space.Heads()
+	r.rows.D = &s.d
+	r.rows.Space, r.err = s.d.Space(id)
+	r.rows.Space = s.d.BesideRollups(r.rows.Space)
+	r.rows.Heads = r.rows.Space.Heads()
 	if store != nil && store.core != nil {
-		r.rows.table, r.rows.bt = store.core, store.core.Rows(id)
+		r.rows.Table, r.rows.View = store.core, store.core.Rows(id)
 	}
 	return r
 }

@@ -148,7 +148,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 	if err := s.repo.allowed(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.repo.store.core.Erased.AdmitCached(ctx, s.repo.rows.tenant); err != nil {
+	if err := s.repo.store.core.Erased.AdmitCached(ctx, s.repo.rows.Tenant); err != nil {
 		return nil, err
 	}
 	if err := s.writer.admit(); err != nil {
@@ -158,18 +158,18 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
 	d := &s.repo.schema.d
-	w, err := s.repo.encode(s.repo.store.core.DatasetForCheck(d, s.repo.rows.tenant), point, s.repo.store.core.Clock())
+	w, err := s.repo.encode(s.repo.store.core.DatasetForCheck(d, s.repo.rows.Tenant), point, s.repo.store.core.Clock())
 	if err != nil {
 		return nil, err
 	}
-	w.d = d // the class is that of when it is sent
-	p := newPending(s.repo.rows.tenant, w, told)
+	w.D = d // the class is that of when it is sent
+	p := newPending(s.repo.rows.Tenant, w, told)
 	if admit := s.writer.opts.Admit; admit != nil {
-		if err := admit(ctx, s.repo.rows.tenant, p.item.Bytes); err != nil {
+		if err := admit(ctx, s.repo.rows.Tenant, p.item.Bytes); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.repo.rows.count(point.Entity.path, &p.write); err != nil {
+	if err := s.repo.rows.CountWrite(point.Entity.path, &p.write); err != nil {
 		return nil, err
 	}
 	return p, nil

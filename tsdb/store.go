@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -25,20 +25,13 @@ import (
 // Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
 // for concurrent use.
 type Store struct {
-	core    *table
+	core    *points.Table
 	service *serviceClock // nil where time knows what the service does
 	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
 	keep    bool                                                 // the admin client is the caller's
 	closers closers
 	alone   bool // no other store can have the table open
-}
-
-// table is the table of a store, with what its reads and writes share.
-type table struct {
-	*tenancy.Tenancy
-	hedges hedgeBudget
-	cache  *lastvalue.Cache // nil for none
 }
 
 // Options are what a program that brings its own client may decide.
@@ -105,7 +98,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		conditional = client
 	}
 	s := &Store{
-		core: newTable(&tenancy.Tenancy{
+		core: points.NewTable(&tenancy.Tenancy{
 			Whole:         bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
 			Name:          table,
 			Clock:         opts.Clock,
@@ -123,7 +116,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	}
 	s.core.Watch = opts.Telemetry.open(s)
 	s.core.Time.Report(s.core.Watch.Clock)
-	if err := s.core.Tenancy.Open(s.core.cache.DropTenants, opts.ProfileLimits); err != nil {
+	if err := s.core.Tenancy.Open(s.core.Cache.DropTenants, opts.ProfileLimits); err != nil {
 		return nil, err
 	}
 	if opts.Admin != nil {
@@ -193,7 +186,7 @@ func (s *Store) Close() error {
 	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil
 	}
-	s.core.cache.Close()
+	s.core.Cache.Close()
 	s.core.Tenancy.Close()
 	s.core.Watch.Close()
 	return s.closers.close()
@@ -219,8 +212,4 @@ func closeOnce(c io.Closer) func() error {
 		}
 		return err
 	}
-}
-
-func newTable(t *tenancy.Tenancy, cache *lastvalue.Cache) *table {
-	return &table{Tenancy: t, cache: cache}
 }

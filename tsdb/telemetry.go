@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -114,7 +115,7 @@ func (t Telemetry) open(s *Store) *telemetry.Probe {
 		},
 		First: firstFailure,
 	}
-	if s.core.cache != nil {
+	if s.core.Cache != nil {
 		c.Cache = func() telemetry.CacheFigures {
 			f := s.CacheStats()
 			return telemetry.CacheFigures{Hits: int64(f.Hits), Misses: int64(f.Misses), Shared: int64(f.Shared), Entries: int64(f.Entries), Bytes: f.Bytes}
@@ -153,7 +154,7 @@ var kinds = []struct {
 	{ErrTooFarAhead, "tsdb.ErrTooFarAhead"},
 	{ErrExpired, "tsdb.ErrExpired"},
 	{ErrExists, "tsdb.ErrExists"},
-	{ErrNoMerge, "tsdb.ErrNoMerge"},
+	{points.ErrNoMerge, "tsdb.ErrNoMerge"},
 	{ErrCursor, "tsdb.ErrCursor"},
 	{ErrForeignRow, "tsdb.ErrForeignRow"},
 	{ErrNoAdmin, "tsdb.ErrNoAdmin"},
@@ -206,7 +207,7 @@ func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n in
 	if r == nil || r.store == nil || r.store.core == nil || r.schema == nil {
 		return ctxerr.Given(ctx), nil
 	}
-	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.rows.tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
+	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
 }
 
 // begin begins an operation of the store's own.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -29,7 +30,7 @@ func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadO
 		ctx, op := r.begin(ctx, telemetry.LatestUnder)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, p, below{values: true}, opts) {
+		for h, err := range r.newestUnder(ctx, p, skipscan.Query{Values: true}, opts) {
 			if failed = err; err != nil {
 				yield(Point[T]{}, err)
 				return
@@ -54,7 +55,7 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 		ctx, op := r.begin(ctx, telemetry.Entities)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, p, below{}, opts) {
+		for h, err := range r.newestUnder(ctx, p, skipscan.Query{}, opts) {
 			if failed = err; err != nil {
 				yield(Entity{}, err)
 				return
@@ -88,12 +89,12 @@ func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
 	if p.path == "" && !p.all {
 		return invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
 	}
-	return r.rows.space.CheckPrefix(p.path)
+	return r.rows.Space.CheckPrefix(p.path)
 }
 
 // newestUnder finds the newest visible point of each entity below a prefix, in order. All reads of entities that are not known
 // come through here.
-func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q below, opts []ReadOption) iter.Seq2[dataset.Hit, error] {
+func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q skipscan.Query, opts []ReadOption) iter.Seq2[dataset.Hit, error] {
 	return func(yield func(dataset.Hit, error) bool) {
 		if err := r.admitPrefix(ctx, p); err != nil {
 			yield(dataset.Hit{}, err)
@@ -104,14 +105,14 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q below, opts
 			yield(dataset.Hit{}, err)
 			return
 		}
-		done, err := r.rows.readWide(&o)
+		done, err := r.rows.BeginWideRead(&o)
 		if err != nil {
 			yield(dataset.Hit{}, err)
 			return
 		}
 		defer done()
-		q.prefix, q.options = p.path, o
-		if err := scanBelow(ctx, &r.rows, q, func(h dataset.Hit) bool { return yield(h, nil) }); err != nil {
+		q.Prefix, q.Options = p.path, o
+		if err := skipscan.Scan(ctx, &r.rows, q, func(h dataset.Hit) bool { return yield(h, nil) }); err != nil {
 			yield(dataset.Hit{}, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -201,7 +202,7 @@ func (w *Writer) admit() error {
 // pending is a point on its way through a writer.
 type pending struct {
 	item  buffer.Item
-	write write
+	write points.Write
 	told  func(Outcome) // nil where nobody waits for it
 	event *event        // in the place of write, where it is no point but an event for a rollup
 
@@ -222,7 +223,7 @@ func (p *pending) Path() (string, bool) {
 	if p.event != nil {
 		return p.event.path, true
 	}
-	id, _, ok := rowkey.PointID(p.write.key, p.write.d.Salts, p.write.d.Identity)
+	id, _, ok := rowkey.PointID(p.write.Key, p.write.D.Salts, p.write.D.Identity)
 	return id.Path(), ok
 }
 
@@ -231,7 +232,7 @@ func (p *pending) Dataset() string {
 	if p.event != nil {
 		return p.event.to.Dataset
 	}
-	return p.write.d.Name
+	return p.write.D.Name
 }
 
 // place returns the path, the time and the ID of a point.
@@ -240,24 +241,24 @@ func (p *pending) place() (path string, units int64, id string, ok bool) {
 	if err != nil {
 		return "", 0, "", false
 	}
-	space, err := p.write.d.Space(of)
+	space, err := p.write.D.Space(of)
 	if err != nil {
 		return "", 0, "", false
 	}
-	return space.SplitEvent(p.write.key)
+	return space.SplitEvent(p.write.Key)
 }
 
 // overhead is about what a writer keeps for a point beside its key and payload.
 const overhead = 384
 
-func newPending(id tenant.ID, w write, told func(Outcome)) *pending {
+func newPending(id tenant.ID, w points.Write, told func(Outcome)) *pending {
 	p := &pending{write: w, told: told}
 	p.item = buffer.Item{
 		Tenant:    id.String(),
-		Key:       w.key,
-		Bytes:     w.size() + overhead,
-		Mutations: int32(w.mutations()),
-		Alone:     w.conditional(),
+		Key:       w.Key,
+		Bytes:     w.Size() + overhead,
+		Mutations: int32(w.Mutations()),
+		Alone:     w.Conditional(),
 		Work:      p,
 	}
 	if told != nil {
@@ -342,9 +343,9 @@ func (p *pending) undelivered(out bt.Outcome) Undelivered {
 		u.Dataset, u.Rollup, u.Entity, u.Time = ev.to.Dataset, ev.to.Rollup.Name, Entity{path: ev.path}, time.UnixMilli(ev.event.Bucket).UTC()
 		return u
 	}
-	u.Dataset = p.write.d.Name
+	u.Dataset = p.write.D.Name
 	if path, units, id, ok := p.place(); ok {
-		u.Entity, u.Time, u.ID = Entity{path: path}, p.write.d.Precision.Time(units), id
+		u.Entity, u.Time, u.ID = Entity{path: path}, p.write.D.Precision.Time(units), id
 	}
 	return u
 }

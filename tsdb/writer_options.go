@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -79,7 +80,7 @@ func (o WriterOptions) check() error {
 const leastBuffer = 16 << 20
 
 // aloneBatch is how many conditional writes are taken at once, and sent one by one, insertWidth at a time.
-const aloneBatch = 4 * insertWidth
+const aloneBatch = 4 * points.InsertWidth
 
 func (o WriterOptions) buffer(request time.Duration) buffer.Options {
 	return buffer.Options{

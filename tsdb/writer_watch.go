@@ -48,7 +48,7 @@ func datasetOf(it *buffer.Item) string {
 	if p.event != nil {
 		return p.event.to.Dataset
 	}
-	return p.write.d.Name
+	return p.write.D.Name
 }
 
 // endDelivery ends what a writer has sent, with the first error of its writes.

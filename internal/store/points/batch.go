@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 // batch is writes that go in bulk, as the entries of one request: the row of each point, and for each entity with a head
 // one entry for all of its writes in the batch, right behind the last of them. So are the marks of rollups, by their rows.
 type batch struct {
-	entries []bt.Entry
+	Entries []bt.Entry
 	of      []rowsOf // by write
-	marks   slotMarks
+	marks   dirtyMarks
 	marked  []int32 // rows of marks of all writes
 }
 
@@ -28,60 +28,60 @@ type rowsOf struct {
 // span32 is a part of a slice.
 type span32 struct{ from, to int32 }
 
-// newBatch returns the entries of writes, which may be of any datasets and tenants. Marks are stamped by the clock.
-func newBatch(writes []*write, now func() time.Time) batch {
-	b := batch{entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: slotMarks{now: now}}
+// NewBatch returns the entries of writes, which may be of any datasets and tenants. Marks are stamped by the clock.
+func NewBatch(writes []*Write, now func() time.Time) batch {
+	b := batch{Entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: dirtyMarks{now: now}}
 	b.mark(writes)
 	var heads map[string]*headGroup
 	for _, w := range writes {
-		if w.head == "" {
+		if w.Head == "" {
 			continue
 		}
-		g := heads[w.head]
+		g := heads[w.Head]
 		if g == nil {
 			if heads == nil {
 				heads = make(map[string]*headGroup)
 			}
 			g = &headGroup{}
-			heads[w.head] = g
+			heads[w.Head] = g
 		}
 		g.writes = append(g.writes, w)
 	}
 	for i, w := range writes {
 		b.of[i].point, b.of[i].head = -1, -1
-		if !w.apart {
-			b.of[i].point = len(b.entries)
-			b.entries = append(b.entries, w.entry())
+		if !w.HeadOnly {
+			b.of[i].point = len(b.Entries)
+			b.Entries = append(b.Entries, w.entry())
 		}
 		b.passMarks(i)
-		if w.head == "" {
+		if w.Head == "" {
 			continue
 		}
-		g := heads[w.head]
+		g := heads[w.Head]
 		if g.passed++; g.passed == len(g.writes) {
-			g.entry = len(b.entries)
-			b.entries = append(b.entries, headEntry(g.writes))
+			g.entry = len(b.Entries)
+			b.Entries = append(b.Entries, headEntry(g.writes))
 		}
 	}
 	for i, w := range writes {
-		if w.head != "" {
-			b.of[i].head = heads[w.head].entry
+		if w.Head != "" {
+			b.of[i].head = heads[w.Head].entry
 		}
 	}
 	return b
 }
 
 // mark gathers the marks of all writes.
-func (b *batch) mark(writes []*write) {
+func (b *batch) mark(writes []*Write) {
 	for i, w := range writes {
-		if w.d.Marked == 0 || w.apart {
+		if w.D.Marked == 0 || w.HeadOnly {
 			continue
 		}
 		if b.marked == nil {
-			b.marked = make([]int32, 0, len(writes)*w.d.Marked)
+			b.marked = make([]int32, 0, len(writes)*w.D.Marked)
 		}
 		from := int32(len(b.marked))
-		b.marked = b.marks.add(b.marked, w.d, w.key, w.cell)
+		b.marked = b.marks.add(b.marked, w.D, w.Key, w.Cell)
 		b.of[i].marks = span32{from: from, to: int32(len(b.marked))}
 	}
 }
@@ -91,8 +91,8 @@ func (b *batch) passMarks(i int) {
 	for _, n := range b.marksOf(i) {
 		row := b.marks.rows[n]
 		if row.users--; row.users == 0 {
-			row.entry = len(b.entries)
-			b.entries = append(b.entries, row.bulk())
+			row.entry = len(b.Entries)
+			b.Entries = append(b.Entries, row.bulk())
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (b *batch) marksOf(i int) []int32 {
 
 // headGroup are the writes of a batch that go to one head.
 type headGroup struct {
-	writes []*write
+	writes []*Write
 	passed int
 	entry  int
 }
@@ -120,21 +120,21 @@ func (b *batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 		case rows.point < 0:
 			outs[i] = entries[rows.head]
 		default:
-			outs[i] = both(entries[rows.point], entries[rows.head])
+			outs[i] = combineOutcomes(entries[rows.point], entries[rows.head])
 		}
 		for _, n := range b.marksOf(i) {
-			outs[i] = marked(outs[i], entries[b.marks.rows[n].entry])
+			outs[i] = withMark(outs[i], entries[b.marks.rows[n].entry])
 		}
 	}
 	return outs
 }
 
-// answer returns how an attempt at the write at an index ended, by how it ended for its entries. It is worth another one
+// Answer returns how an attempt at the write at an index ended, by how it ended for its entries. It is worth another one
 // where no row was refused for good.
-func (b *batch) answer(i int, answers []bt.Answer) bt.Answer {
+func (b *batch) Answer(i int, answers []bt.Answer) bt.Answer {
 	a := b.answerRows(i, answers)
 	for _, n := range b.marksOf(i) {
-		a = answerMarked(a, answers[b.marks.rows[n].entry])
+		a = answerWithMark(a, answers[b.marks.rows[n].entry])
 	}
 	return a
 }
@@ -161,42 +161,42 @@ func (b *batch) answerRows(i int, answers []bt.Answer) bt.Answer {
 	return a
 }
 
-// size returns about how many bytes the write takes in a request, mutations how many mutations at most.
-func (w *write) size() int {
-	n := len(w.key) + len(w.payload)
-	if w.head != "" {
-		n += len(w.head) + len(w.payload)
+// Size returns about how many bytes the write takes in a request, mutations how many mutations at most.
+func (w *Write) Size() int {
+	n := len(w.Key) + len(w.Payload)
+	if w.Head != "" {
+		n += len(w.Head) + len(w.Payload)
 	}
-	return n + w.d.Marked*(len(w.key)+2*markBytes)
+	return n + w.D.Marked*(len(w.Key)+2*markBytes)
 }
 
-func (w *write) mutations() int { return len(w.d.Columns) + 2*len(w.d.HeadColumns) + w.d.Marked }
+func (w *Write) Mutations() int { return len(w.D.Columns) + 2*len(w.D.HeadColumns) + w.D.Marked }
 
 // headEntry returns the entry that brings writes of one entity to its head. Only the newest points that a head keeps are
 // sent, of two at the same time the last. Where there are more of them, the entry also clears what is older: a version of
 // that time would be one that is written over here.
-func headEntry(writes []*write) bt.Entry {
-	d := writes[len(writes)-1].d
+func headEntry(writes []*Write) bt.Entry {
+	d := writes[len(writes)-1].D
 	m := dataset.NewHeadMutation()
 	newest := writes
 	if len(writes) > 1 {
 		newest = slices.Clone(writes)
 		slices.Reverse(newest)
-		slices.SortStableFunc(newest, func(a, b *write) int { return cmp.Compare(b.cell, a.cell) })
-		newest = slices.CompactFunc(newest, func(a, b *write) bool { return a.cell == b.cell })
+		slices.SortStableFunc(newest, func(a, b *Write) int { return cmp.Compare(b.Cell, a.Cell) })
+		newest = slices.CompactFunc(newest, func(a, b *Write) bool { return a.Cell == b.Cell })
 	}
 	if n := d.Head.Points; len(newest) > n {
 		newest = newest[:n]
-		m.Clear(d.HeadColumns, 0, newest[n-1].cell)
+		m.Clear(d.HeadColumns, 0, newest[n-1].Cell)
 	}
 	for _, w := range newest {
-		m.SetPoint(w.d, w.cell, w.payload)
+		m.SetPoint(w.D, w.Cell, w.Payload)
 	}
-	return headEntryOf(writes[0].head, m)
+	return headEntryOf(writes[0].Head, m)
 }
 
-// both returns the outcome of a write of two rows: certain only where each of them is, and is the same.
-func both(point, head bt.Outcome) bt.Outcome {
+// combineOutcomes returns the outcome of a write of two rows: certain only where each of them is, and is the same.
+func combineOutcomes(point, head bt.Outcome) bt.Outcome {
 	o := bt.Outcome{State: bt.Unknown, Attempts: max(point.Attempts, head.Attempts), Err: point.Err}
 	switch {
 	case point.State == bt.Stored && head.State == bt.Stored:

@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -11,59 +11,59 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// deletePoint deletes one point of a dataset with heads. The point's row goes first: a head that is repaired meanwhile from
+// DeletePoint deletes one point of a dataset with heads. The point's row goes first: a head that is repaired meanwhile from
 // the points may bring the point back as long as its row is there, and not afterwards.
-func (r *rows) deletePoint(ctx context.Context, path string, units int64) bt.Outcome {
-	ctx, cancel := r.bt.Bound(ctx, true)
+func (r *Rows) DeletePoint(ctx context.Context, path string, units int64) bt.Outcome {
+	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	cell := r.cellOf(units)
 	m := dataset.NewHeadMutation()
-	m.Clear(r.d.HeadColumns, cell, dataset.After(cell))
-	if r.d.Head.Only {
-		return r.explained(r.bt.Apply(ctx, r.headKey(path), m.Mutation))
+	m.Clear(r.D.HeadColumns, cell, dataset.After(cell))
+	if r.D.Head.Only {
+		return r.Explained(r.View.Apply(ctx, r.headKey(path), m.Mutation))
 	}
-	point := r.remove(ctx, r.removal(r.key(path, units, ""), units))
+	point := r.Delete(ctx, r.Removal(r.Key(path, units, ""), units))
 	if point.State != bt.Stored {
-		return r.explained(point)
+		return r.Explained(point)
 	}
-	o := r.explained(both(point, r.bt.Apply(ctx, r.headKey(path), m.Mutation)))
+	o := r.Explained(combineOutcomes(point, r.View.Apply(ctx, r.headKey(path), m.Mutation)))
 	if o.State != bt.Stored {
 		return o
 	}
-	if err := r.mend(ctx, path, units); err != nil {
+	if err := r.repairHead(ctx, path, units); err != nil {
 		return bt.Outcome{State: bt.Unknown, Attempts: o.Attempts, Err: err}
 	}
 	return o
 }
 
-// deleteSpan deletes the points of an entity between two times, both included, in a dataset with heads.
-func (r *rows) deleteSpan(ctx context.Context, path string, oldest, newest int64) (out deletions) {
-	ctx, cancel := r.bt.Bound(ctx, true)
+// DeleteSpan deletes the points of an entity between two times, both included, in a dataset with heads.
+func (r *Rows) DeleteSpan(ctx context.Context, path string, oldest, newest int64) (out Deletions) {
+	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	key := r.headKey(path)
-	if r.d.Head.Only {
-		out.deleted, out.err = r.countVersions(ctx, path, oldest, newest)
+	if r.D.Head.Only {
+		out.Deleted, out.Err = r.countVersions(ctx, path, oldest, newest)
 	} else {
-		out = r.deleteRows(ctx, r.space.Entity(path, oldest, newest))
+		out = r.DeleteRows(ctx, r.Space.Entity(path, oldest, newest))
 	}
-	if out.err != nil {
+	if out.Err != nil {
 		return out
 	}
 	m := dataset.NewHeadMutation()
-	if oldest == 0 && newest == r.d.Precision.Max() {
-		m.Mutation = r.deletion(r.d.HeadClasses)
+	if oldest == 0 && newest == r.D.Precision.Max() {
+		m.Mutation = r.deletion(r.D.HeadClasses)
 	} else {
-		m.Clear(r.d.HeadColumns, r.cellOf(oldest), dataset.After(r.cellOf(newest)))
+		m.Clear(r.D.HeadColumns, r.cellOf(oldest), dataset.After(r.cellOf(newest)))
 	}
-	head := r.explained(r.bt.Apply(ctx, key, m.Mutation))
+	head := r.Explained(r.View.Apply(ctx, key, m.Mutation))
 	switch {
-	case r.d.Head.Only && head.State != bt.Stored:
-		return deletions{head: &head}
-	case r.d.Head.Only:
+	case r.D.Head.Only && head.State != bt.Stored:
+		return Deletions{Head: &head}
+	case r.D.Head.Only:
 	case head.State != bt.Stored:
-		out.err = headError(path, head.Err)
+		out.Err = headError(path, head.Err)
 	default:
-		out.err = r.mend(ctx, path, newest)
+		out.Err = r.repairHead(ctx, path, newest)
 	}
 	return out
 }
@@ -73,45 +73,45 @@ func headError(path string, err error) error {
 }
 
 // countVersions returns how many points a head row holds between two times, expired and uncollected ones too.
-func (r *rows) countVersions(ctx context.Context, path string, oldest, newest int64) (int, error) {
+func (r *Rows) countVersions(ctx context.Context, path string, oldest, newest int64) (int, error) {
 	from, to := r.cellOf(oldest), dataset.After(r.cellOf(newest))
 	filter := bigtable.ChainFilters(bigtable.TimestampRangeFilterMicros(from, to), bigtable.StripValueFilter())
-	row, err := r.bt.Row(ctx, r.headKey(path), filter)
+	row, err := r.View.Row(ctx, r.headKey(path), filter)
 	return r.timesIn(row), r.Explain(err)
 }
 
 // timesIn returns how many points a head row holds.
-func (r *rows) timesIn(row bigtable.Row) int {
+func (r *Rows) timesIn(row bigtable.Row) int {
 	times := map[bigtable.Timestamp]bool{}
-	for i := range r.d.HeadClasses {
-		for _, item := range row[r.d.HeadClasses[i].Name] {
+	for i := range r.D.HeadClasses {
+		for _, item := range row[r.D.HeadClasses[i].Name] {
 			times[item.Timestamp] = true
 		}
 	}
 	return len(times)
 }
 
-// deleteUnder deletes the points of all entities below a prefix, in a dataset with heads. Once points and heads are gone it
+// DeleteUnder deletes the points of all entities below a prefix, in a dataset with heads. Once points and heads are gone it
 // looks for points that were written meanwhile, or could not be deleted, and brings them to their heads again.
-func (r *rows) deleteUnder(ctx context.Context, path string) (out deletions) {
-	ctx, cancel := r.bt.Bound(ctx, true)
+func (r *Rows) DeleteUnder(ctx context.Context, path string) (out Deletions) {
+	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
-	if r.d.Head.Only {
-		out.deleted, out.err = r.deleteHeads(ctx, r.heads.Under(path), &out.points)
+	if r.D.Head.Only {
+		out.Deleted, out.Err = r.deleteHeads(ctx, r.Heads.Under(path), &out.Points)
 		return out
 	}
-	out = r.deleteRows(ctx, r.space.Under(path)...)
-	if out.err != nil {
+	out = r.DeleteRows(ctx, r.Space.Under(path)...)
+	if out.Err != nil {
 		return out
 	}
-	if _, out.err = r.deleteHeads(ctx, r.heads.Under(path), &out.heads); out.err == nil && !out.heads.gaveUp {
-		out.err = r.mendUnder(ctx, path)
+	if _, out.Err = r.deleteHeads(ctx, r.Heads.Under(path), &out.Heads); out.Err == nil && !out.Heads.GaveUp {
+		out.Err = r.mendUnder(ctx, path)
 	}
 	return out
 }
 
 // deleteHeads deletes the head rows in ranges page by page, and returns how many points they held.
-func (r *rows) deleteHeads(ctx context.Context, ranges []rowkey.Range, report *report) (deleted int, err error) {
+func (r *Rows) deleteHeads(ctx context.Context, ranges []rowkey.Range, report *Report) (deleted int, err error) {
 	for _, rng := range ranges {
 		for !rng.Empty() {
 			page, next, err := r.headPage(ctx, rng)
@@ -138,23 +138,23 @@ type headRow struct {
 
 // headPage reads the first heads in rng, and returns what is left of it. Where there are no points beside it counts those
 // in the heads.
-func (r *rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, next rowkey.Range, err error) {
+func (r *Rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, next rowkey.Range, err error) {
 	filter := dataset.KeysOnly()
-	if r.d.Head.Only {
+	if r.D.Head.Only {
 		filter = bigtable.StripValueFilter()
 	}
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: deletePage, Long: true}
 	rows, last := 0, ""
-	for row, err := range r.bt.Rows(ctx, read) {
+	for row, err := range r.View.Rows(ctx, read) {
 		if err != nil {
 			return nil, next, r.Explain(err)
 		}
 		last = row.Key()
 		rows++
 		if last < rng.Start || last >= rng.Limit {
-			return nil, next, foreignRow(r.d)
+			return nil, next, ForeignRow(r.D)
 		}
-		if path, ok := r.heads.SplitEntity(last); ok {
+		if path, ok := r.Heads.SplitEntity(last); ok {
 			page = append(page, headRow{key: last, path: path, points: r.timesIn(row)})
 		}
 	}
@@ -166,32 +166,32 @@ func (r *rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, 
 
 // deleteHeadPage deletes heads, adds those that could not be deleted to the report, and returns how many were, and how many
 // points they held.
-func (r *rows) deleteHeadPage(ctx context.Context, page []headRow, report *report) (rows, points int) {
+func (r *Rows) deleteHeadPage(ctx context.Context, page []headRow, report *Report) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {
-		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.d.HeadClasses), Mutations: len(r.d.HeadClasses)}
+		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.D.HeadClasses), Mutations: len(r.D.HeadClasses)}
 	}
-	for i, out := range r.bt.Bulk(ctx, entries) {
+	for i, out := range r.View.Bulk(ctx, entries) {
 		if out.State == bt.Stored {
 			rows++
 			points += page[i].points
 			continue
 		}
-		out = r.explained(out)
+		out = r.Explained(out)
 		out.Err = fmt.Errorf("tsdb: head of %s: %w", page[i].path, out.Err)
-		report.failed = append(report.failed, failure{index: report.total + i, outcome: out})
+		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Outcome: out})
 	}
-	report.total += len(page)
+	report.Total += len(page)
 	return rows, points
 }
 
 // mendUnder mends the heads of all entities below a prefix that still have points.
-func (r *rows) mendUnder(ctx context.Context, path string) error {
-	for _, rng := range r.space.Under(path) {
+func (r *Rows) mendUnder(ctx context.Context, path string) error {
+	for _, rng := range r.Space.Under(path) {
 		for !rng.Empty() {
 			found := ""
 			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: 1, Long: true}
-			for row, err := range r.bt.Rows(ctx, read) {
+			for row, err := range r.View.Rows(ctx, read) {
 				if err != nil {
 					return r.Explain(err)
 				}
@@ -201,20 +201,22 @@ func (r *rows) mendUnder(ctx context.Context, path string) error {
 				break
 			}
 			if found < rng.Start || found >= rng.Limit {
-				return foreignRow(r.d)
+				return ForeignRow(r.D)
 			}
-			of, _, ok := r.space.Split(found)
+			of, _, ok := r.Space.Split(found)
 			if !ok {
 				rng = rng.After(found)
 				continue
 			}
-			if err := r.mend(ctx, of, r.d.Precision.Max()); err != nil {
+			if err := r.repairHead(ctx, of, r.D.Precision.Max()); err != nil {
 				return err
 			}
-			rng.Start = r.space.Entity(of, 0, r.d.Precision.Max()).Limit
+			rng.Start = r.Space.Entity(of, 0, r.D.Precision.Max()).Limit
 		}
 	}
 	return nil
 }
 
-func foreignRow(d *dataset.Dataset) error { return fmt.Errorf("%w: dataset %s", ErrForeignRow, d.Name) }
+func ForeignRow(d *dataset.Dataset) error {
+	return fmt.Errorf("%w: dataset %s", bt.ErrForeignRow, d.Name)
+}

@@ -1,4 +1,5 @@
-package tsdb
+// Package skipscan finds the newest point of each entity below a prefix, and skips over their histories.
+package skipscan
 
 import (
 	"context"
@@ -7,19 +8,20 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // pageBytes ends a page early: points may be large, and pages are held in memory.
 const pageBytes = 4 << 20
 
-// skipScan finds the newest visible point of each entity in a range of entities, in order, page by page. The next page
+// scan finds the newest visible point of each entity in a range of entities, in order, page by page. The next page
 // starts behind the last entity of the one before, however long its history is.
 //
 // Pages are read without regard to expiry: the first row of an entity tells that all of it has expired, and the scan skips
 // to the next. A filter that hides what has expired would have the service look through all of it for a row to return.
-type skipScan struct {
-	table   *table
+type scan struct {
+	table   *points.Table
 	rows    *bt.Table
 	space   rowkey.Space
 	d       *dataset.Dataset
@@ -28,7 +30,7 @@ type skipScan struct {
 	values  bool
 	heads   bool // what is scanned are heads
 	few     int  // of how many entities the points are wanted; 0 is all
-	options readOptions
+	options points.Options
 
 	rest     rowkey.Range // not read yet
 	pager    pager
@@ -53,7 +55,7 @@ type page struct {
 }
 
 // next reads a page. Where it returns no error, the scan goes on until rest is empty.
-func (s *skipScan) next(ctx context.Context) ([]dataset.Hit, error) {
+func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 	if s.heads {
 		return s.nextHeads(ctx)
 	}
@@ -83,16 +85,16 @@ func (s *skipScan) next(ctx context.Context) ([]dataset.Hit, error) {
 }
 
 // request makes one request of a scan, hedged where that is asked for.
-func request[R any](ctx context.Context, s *skipScan, read func(context.Context) (R, error)) (R, error) {
+func request[R any](ctx context.Context, s *scan, read func(context.Context) (R, error)) (R, error) {
 	s.requests++
-	if s.options.hedge.on() {
-		s.table.hedges.earn(1, s.options.hedge.MaxRatio)
+	if s.options.Hedge.On() {
+		s.table.Hedges.Earn(1, s.options.Hedge.MaxRatio)
 	}
-	return once(ctx, s.table, s.options.hedge, read)
+	return points.Once(ctx, s.table, s.options.Hedge, read)
 }
 
 // read reads the first rows of what is left.
-func (s *skipScan) read(ctx context.Context, limit int) (page, error) {
+func (s *scan) read(ctx context.Context, limit int) (page, error) {
 	pg := page{rng: s.rest}
 	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.EveryPayload()), Limit: int64(limit)}
 	err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.row(&pg, row) })
@@ -100,7 +102,7 @@ func (s *skipScan) read(ctx context.Context, limit int) (page, error) {
 }
 
 // row takes in a row of a page, and reports whether the page goes on.
-func (s *skipScan) row(pg *page, row bigtable.Row) bool {
+func (s *scan) row(pg *page, row bigtable.Row) bool {
 	key := row.Key()
 	if pg.foreign = key < pg.rng.Start || key >= pg.rng.Limit; pg.foreign {
 		return false
@@ -134,7 +136,7 @@ func (s *skipScan) row(pg *page, row bigtable.Row) bool {
 
 // hit returns the visible point in a row of an entity. As in reads of one entity, a row that is too old has none, whatever
 // times its cells carry.
-func (s *skipScan) hit(path string, units int64, id string, row bigtable.Row) (dataset.Hit, bool) {
+func (s *scan) hit(path string, units int64, id string, row bigtable.Row) (dataset.Hit, bool) {
 	if units < s.oldest {
 		return dataset.Hit{}, false
 	}
@@ -148,9 +150,9 @@ func (s *skipScan) hit(path string, units int64, id string, row bigtable.Row) (d
 // settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden. Nothing
 // is left to look at where they were too old. Otherwise they have expired in the class that they were written in, and older
 // ones in another class may not have.
-func (s *skipScan) settle(ctx context.Context, path, last string) (dataset.Hit, bool, error) {
+func (s *scan) settle(ctx context.Context, path, last string) (dataset.Hit, bool, error) {
 	rng := s.space.Entity(path, s.oldest, s.d.Precision.Max()).After(last)
-	for limit := int64(1); !rng.Empty(); limit = makeUp {
+	for limit := int64(1); !rng.Empty(); limit = points.MakeUp {
 		type answer struct {
 			hit     dataset.Hit
 			found   bool
@@ -182,16 +184,16 @@ func (s *skipScan) settle(ctx context.Context, path, last string) (dataset.Hit, 
 }
 
 // strip takes the values out of what a filter passes, where the scan does not need them.
-func (s *skipScan) strip(f bigtable.Filter) bigtable.Filter {
+func (s *scan) strip(f bigtable.Filter) bigtable.Filter {
 	if s.values {
 		return f
 	}
 	return bigtable.ChainFilters(f, bigtable.StripValueFilter())
 }
 
-func (s *skipScan) checked(err error, foreign bool) error {
+func (s *scan) checked(err error, foreign bool) error {
 	if foreign {
-		return foreignRow(s.d)
+		return points.ForeignRow(s.d)
 	}
 	return s.table.Explain(err)
 }

@@ -1,4 +1,4 @@
-package tsdb
+package skipscan
 
 // How many rows the pages of a skip scan hold. A page ends within the history of one entity, and the next one begins with
 // the next entity, so a small page skips much and costs a request for every entity, and a large page takes many short

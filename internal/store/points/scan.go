@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -11,69 +11,69 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// span is what to read of one entity: the points between two times in units, both included.
-type span struct {
-	path           string // of the entity
-	oldest, newest int64
-	id             string // the only one, of one time, that counts; empty for all
-	after          string // the row key behind which to read, in the order of the span; empty for all of it
-	limit          int    // 0 for none
-	reverse        bool
-	long           bool // bounded by the timeout of scans
+// Span is what to read of one entity: the points between two times in units, both included.
+type Span struct {
+	Path           string // of the entity
+	Oldest, Newest int64
+	Id             string // the only one, of one time, that counts; empty for all
+	After          string // the row key behind which to read, in the order of the span; empty for all of it
+	Limit          int    // 0 for none
+	Reverse        bool
+	Long           bool // bounded by the timeout of scans
 	class          *int // the only one whose payloads count, by its index; nil for all
 }
 
-// found is a visible point that a scan has found. It is the visitor's only during the visit.
-type found struct {
+// Found is a visible point that a scan has found. It is the visitor's only during the visit.
+type Found struct {
 	dataset.Hit
 	item   *bigtable.ReadItem // the payload
 	row    bigtable.Row       // of the point; nil where it was found in a head
 	column int                // the index of the payload's column, where it was found in a head
 }
 
-// scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
+// Scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
 // a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
 // among the points are passed over, and made up for where they used up the limit.
-func (r *rows) scan(ctx context.Context, s span, visit func(*found) bool) error {
-	if r.d.Head.Only {
+func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error {
+	if r.D.Head.Only {
 		return r.scanHead(ctx, s, visit)
 	}
-	h := r.visibility()
-	oldest := max(s.oldest, h.Oldest())
-	if oldest > s.newest {
+	h := r.Visibility()
+	oldest := max(s.Oldest, h.Oldest())
+	if oldest > s.Newest {
 		return ctxerr.Of(ctx)
 	}
-	rng := r.space.Entity(s.path, oldest, s.newest)
+	rng := r.Space.Entity(s.Path, oldest, s.Newest)
 	prefix := rng.Start[:len(rng.Start)-rowkey.ReverseLen]
 	switch {
-	case s.id != "":
-		rng.Start = r.key(s.path, s.newest, s.id)
+	case s.Id != "":
+		rng.Start = r.Key(s.Path, s.Newest, s.Id)
 		rng.Limit = rng.Start + "\x00"
-	case s.after != "" && s.reverse:
-		rng = rng.Before(min(s.after, rng.Limit))
-	case s.after != "":
-		rng = rng.After(max(s.after, rng.Start))
+	case s.After != "" && s.Reverse:
+		rng = rng.Before(min(s.After, rng.Limit))
+	case s.After != "":
+		rng = rng.After(max(s.After, rng.Start))
 	}
-	ctx, cancel := r.bt.Bound(ctx, s.long)
+	ctx, cancel := r.View.Bound(ctx, s.Long)
 	defer cancel()
-	sc := scanner{rows: r, rng: rng, horizon: h, path: s.path, prefix: prefix, limit: s.limit, visit: visit}
+	sc := scanner{rows: r, rng: rng, horizon: h, path: s.Path, prefix: prefix, limit: s.Limit, visit: visit}
 	filter := h.Filter()
 	if s.class != nil {
 		filter = h.ClassFilter(*s.class)
 	}
-	read := bt.Scan{Filter: filter, Limit: int64(s.limit), Reverse: s.reverse, Long: s.long}
+	read := bt.Scan{Filter: filter, Limit: int64(s.Limit), Reverse: s.Reverse, Long: s.Long}
 	for !rng.Empty() {
 		read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
 		sc.seen = 0
-		err := r.bt.Read(ctx, read, sc.row)
+		err := r.View.Read(ctx, read, sc.row)
 		if sc.foreign != nil {
 			return sc.foreign
 		}
-		if err != nil || sc.stopped || s.limit == 0 || sc.seen < read.Limit || sc.points == s.limit {
+		if err != nil || sc.stopped || s.Limit == 0 || sc.seen < read.Limit || sc.points == s.Limit {
 			return r.Explain(err)
 		}
-		read.Limit, sc.makeUp = max(read.Limit, makeUp), true
-		if s.reverse {
+		read.Limit, sc.makeUp = max(read.Limit, MakeUp), true
+		if s.Reverse {
 			rng = rng.Before(sc.last)
 		} else {
 			rng = rng.After(sc.last)
@@ -83,20 +83,20 @@ func (r *rows) scan(ctx context.Context, s span, visit func(*found) bool) error 
 	return nil
 }
 
-// makeUp is how many rows are asked for at least where those of other programs have used up the limit.
-const makeUp = 100
+// MakeUp is how many rows are asked for at least where those of other programs have used up the limit.
+const MakeUp = 100
 
 // scanner turns the rows of one entity into points.
 type scanner struct {
-	rows    *rows
+	rows    *Rows
 	horizon dataset.Visibility
 	path    string       // of the entity
 	rng     rowkey.Range // that was asked for
 	prefix  string       // of the row keys of the entity's points
 	limit   int          // of points; 0 for none
 	makeUp  bool         // more rows were asked for than points are wanted
-	visit   func(*found) bool
-	found   found
+	visit   func(*Found) bool
+	found   Found
 
 	seen    int64 // rows of one request
 	points  int
@@ -110,20 +110,20 @@ func (sc *scanner) row(row bigtable.Row) bool {
 	sc.last = row.Key()
 	sc.seen++
 	if sc.last < sc.rng.Start || sc.last >= sc.rng.Limit {
-		sc.foreign = foreignRow(sc.rows.d)
+		sc.foreign = ForeignRow(sc.rows.D)
 		return false
 	}
-	units, id, ok := sc.rows.space.PointTime(sc.last, sc.prefix)
+	units, id, ok := sc.rows.Space.PointTime(sc.last, sc.prefix)
 	if !ok {
 		return true
 	}
-	precision := sc.rows.d.Precision
+	precision := sc.rows.D.Precision
 	item, tag, err := sc.horizon.Payload(row, bigtable.Timestamp(precision.CellMicros(units)))
 	if item == nil {
 		return true
 	}
 	sc.points++
-	sc.found = found{Hit: dataset.Hit{Path: sc.path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, item: item, row: row}
+	sc.found = Found{Hit: dataset.Hit{Path: sc.path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, item: item, row: row}
 	sc.stopped = !sc.visit(&sc.found)
 	return !sc.stopped && !(sc.makeUp && sc.points == sc.limit)
 }

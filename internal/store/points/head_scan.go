@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -9,34 +9,34 @@ import (
 
 // scanHead is scan where heads are all there is. Elsewhere one entity is read from its points, which costs the same and is
 // true even while a head is not.
-func (r *rows) scanHead(ctx context.Context, s span, visit func(*found) bool) error {
-	h := r.visibility()
-	k := r.d.Head.Points
-	if s.limit > 0 && s.newest == r.d.Precision.Max() && !s.reverse {
-		k = min(k, s.limit)
+func (r *Rows) scanHead(ctx context.Context, s Span, visit func(*Found) bool) error {
+	h := r.Visibility()
+	k := r.D.Head.Points
+	if s.Limit > 0 && s.Newest == r.D.Precision.Max() && !s.Reverse {
+		k = min(k, s.Limit)
 	}
-	row, err := r.bt.Row(ctx, r.headKey(s.path), h.HeadFilter(k))
+	row, err := r.View.Row(ctx, r.headKey(s.Path), h.HeadFilter(k))
 	if err != nil {
 		return r.Explain(err)
 	}
 	versions := h.Versions(nil, row, k)
-	if s.reverse {
+	if s.Reverse {
 		slices.Reverse(versions)
 	}
 	visited := 0
 	for i := range versions {
 		v := &versions[i]
-		if v.Units < s.oldest || v.Units > s.newest {
+		if v.Units < s.Oldest || v.Units > s.Newest {
 			continue
 		}
-		if s.limit > 0 && visited == s.limit {
+		if s.Limit > 0 && visited == s.Limit {
 			return nil
 		}
 		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
 		visited++
-		if !visit(&found{Hit: v.Hit(s.path), item: v.Item, column: v.Rank}) {
+		if !visit(&Found{Hit: v.Hit(s.Path), item: v.Item, column: v.Rank}) {
 			return nil
 		}
 	}

@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 )
 
 // Read implements inside.Points.
-func (r *raw) Read(ctx context.Context, s inside.Selection, visit func(inside.Point) error) error {
+func (r *Raw) Read(ctx context.Context, s inside.Selection, visit func(inside.Point) error) error {
 	if err := r.admit(ctx); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (r *raw) Read(ctx context.Context, s inside.Selection, visit func(inside.Po
 			return err
 		}
 	}
-	rr := rawRead{raw: r, selection: s, visit: visit}
+	rr := rawRead{Raw: r, selection: s, visit: visit}
 	for _, rng := range rr.ranges() {
 		for !rng.Empty() {
 			if err := ctxerr.Of(ctx); err != nil {
@@ -50,7 +50,7 @@ func (r *raw) Read(ctx context.Context, s inside.Selection, visit func(inside.Po
 
 // rawRead is one Read.
 type rawRead struct {
-	*raw
+	*Raw
 	selection inside.Selection
 	visit     func(inside.Point) error
 
@@ -113,7 +113,7 @@ func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, 
 		r.rows++
 		r.last = found.Key()
 		if r.last < r.rng.Start || r.last >= r.rng.Limit {
-			r.err = foreignRow(r.d)
+			r.err = ForeignRow(r.d)
 			return false
 		}
 		return row(found)

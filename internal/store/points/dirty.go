@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"fmt"
@@ -18,16 +18,16 @@ import (
 // it, and carries the time of the attempt: where that is longer ago than a request may take, the point has landed or failed.
 // A mark without a point is harmless, a point is stored only with its marks.
 
-// slotMarks gathers the marks of points that are written or deleted together, one row of them for each that is touched.
-type slotMarks struct {
+// dirtyMarks gathers the marks of points that are written or deleted together, one row of them for each that is touched.
+type dirtyMarks struct {
 	now   func() time.Time
-	rows  []*markRow
+	rows  []*dirtyRow
 	byKey map[string]int32
 	last  [dataset.MaxRollups]int32 // the row that was used last, by rollup; plus one
 }
 
-// markRow is a row of marks, of one entity in one rollup.
-type markRow struct {
+// dirtyRow is a row of marks, of one entity in one rollup.
+type dirtyRow struct {
 	now   func() time.Time
 	of    *dataset.Rollup
 	key   string
@@ -39,7 +39,7 @@ type markRow struct {
 }
 
 // add adds the marks of a point by the key of its row and the timestamp of its cell. It appends to dst which rows they are in.
-func (m *slotMarks) add(dst []int32, d *dataset.Dataset, key string, cell bigtable.Timestamp) []int32 {
+func (m *dirtyMarks) add(dst []int32, d *dataset.Dataset, key string, cell bigtable.Timestamp) []int32 {
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
 		if u.Mark == "" {
@@ -62,7 +62,7 @@ func (m *slotMarks) add(dst []int32, d *dataset.Dataset, key string, cell bigtab
 
 // row returns the index of the row of marks that starts at a time, for the entity of a point. Points mostly come in the order
 // of their rows, so that it is the one before.
-func (m *slotMarks) row(rollup int, u *dataset.Rollup, point string, start int64, identity bool) int32 {
+func (m *dirtyMarks) row(rollup int, u *dataset.Rollup, point string, start int64, identity bool) int32 {
 	if n := m.last[rollup] - 1; n >= 0 {
 		if r := m.rows[n]; r.start == start && rowkey.SameEntity(r.point, point, identity) {
 			return n
@@ -75,7 +75,7 @@ func (m *slotMarks) row(rollup int, u *dataset.Rollup, point string, start int64
 	}
 	n, ok := m.byKey[string(key)]
 	if !ok {
-		r := &markRow{now: m.now, of: u, key: string(key), point: point, start: start}
+		r := &dirtyRow{now: m.now, of: u, key: string(key), point: point, start: start}
 		if m.byKey == nil {
 			m.byKey = make(map[string]int32)
 		}
@@ -91,14 +91,14 @@ func (m *slotMarks) row(rollup int, u *dataset.Rollup, point string, start int64
 const markBytes = 32
 
 // bulk returns the row as an entry of a bulk request, when all its points have been added.
-func (r *markRow) bulk() bt.Entry {
+func (r *dirtyRow) bulk() bt.Entry {
 	slices.Sort(r.slots)
 	r.slots = slices.Compact(r.slots)
 	return bt.Entry{Key: r.key, Stamped: r, Mutations: len(r.slots), Bytes: markBytes * len(r.slots)}
 }
 
 // Mutation implements bt.Stamped.
-func (r *markRow) Mutation() *bigtable.Mutation {
+func (r *dirtyRow) Mutation() *bigtable.Mutation {
 	now := r.now().UnixMilli()
 	m := bigtable.NewMutation()
 	for _, slot := range r.slots {
@@ -108,8 +108,8 @@ func (r *markRow) Mutation() *bigtable.Mutation {
 	return m
 }
 
-// marked returns what became of a write by what became of its rows and of a mark: what is stored is so only with its marks.
-func marked(o, mark bt.Outcome) bt.Outcome {
+// withMark returns what became of a write by what became of its rows and of a mark: what is stored is so only with its marks.
+func withMark(o, mark bt.Outcome) bt.Outcome {
 	o.Attempts = max(o.Attempts, mark.Attempts)
 	if o.State == bt.Stored && mark.State != bt.Stored {
 		o.State, o.Err = bt.Unknown, markError(mark.Err)
@@ -117,8 +117,8 @@ func marked(o, mark bt.Outcome) bt.Outcome {
 	return o
 }
 
-// answerMarked is marked for one attempt.
-func answerMarked(a, mark bt.Answer) bt.Answer {
+// answerWithMark is marked for one attempt.
+func answerWithMark(a, mark bt.Answer) bt.Answer {
 	switch {
 	case mark.Err == nil:
 		a.Whole = false

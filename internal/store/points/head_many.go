@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 const (
 	maxRowSet = 500_000 // bytes of the row keys of one request, below the 512 KB that the service takes
 	keyBytes  = 8       // that a row key takes in a request beside itself
-	headPage  = 1000    // heads of one request of a scan
+	HeadPage  = 1000    // heads of one request of a scan
 )
 
 // newestOfHeads is newest by heads: one request for all entities whose row keys fit into one.
-func (r *rows) newestOfHeads(ctx context.Context, paths []string, n int, o readOptions, visit func(i int, hits []dataset.Hit, err error)) {
+func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	keys := make([]string, len(paths))
 	var ends []int // of the parts
 	size := 0
@@ -29,17 +29,17 @@ func (r *rows) newestOfHeads(ctx context.Context, paths []string, n int, o readO
 		}
 	}
 	ends = append(ends, len(paths))
-	if o.hedge.on() {
-		r.hedges.earn(len(ends), o.hedge.MaxRatio)
+	if o.Hedge.On() {
+		r.Hedges.Earn(len(ends), o.Hedge.MaxRatio)
 	}
 	var mu sync.Mutex
 	var unsure []int // whose heads may not have shown all
 	whole := int64(0)
-	sure := r.d.HeadsShow(n)
+	sure := r.D.HeadsShow(n)
 	if !sure {
-		whole = r.d.OldestUnexpired(r.Clock())
+		whole = r.D.OldestUnexpired(r.Clock())
 	}
-	atOnce(o.width, len(ends), func(part int) {
+	AtOnce(o.Width, len(ends), func(part int) {
 		from := 0
 		if part > 0 {
 			from = ends[part-1]
@@ -62,29 +62,29 @@ func (r *rows) newestOfHeads(ctx context.Context, paths []string, n int, o readO
 	if len(unsure) == 0 {
 		return
 	}
-	if o.hedge.on() {
-		r.hedges.earn(len(unsure), o.hedge.MaxRatio)
+	if o.Hedge.On() {
+		r.Hedges.Earn(len(unsure), o.Hedge.MaxRatio)
 	}
-	atOnce(o.width, len(unsure), func(k int) {
+	AtOnce(o.Width, len(unsure), func(k int) {
 		hits, err := r.newestOfOne(ctx, paths[unsure[k]], n, o)
 		visit(unsure[k], hits, err)
 	})
 }
 
 // readHeads reads heads in one request, and visits the points in each. What had come before it failed is visited too.
-func (r *rows) readHeads(ctx context.Context, keys, paths []string, n int, o readOptions, visit func(i int, hits []dataset.Hit, err error)) {
+func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	if len(keys) == 0 {
 		return
 	}
-	n = min(n, r.d.Head.Points)
-	h := r.visibility()
+	n = min(n, r.D.Head.Points)
+	h := r.Visibility()
 	index := make(map[string]int, len(keys))
 	for i, key := range keys {
 		index[key] = i
 	}
-	got, err := once(ctx, r.table, o.hedge, func(ctx context.Context) ([]bigtable.Row, error) {
+	got, err := Once(ctx, r.Table, o.Hedge, func(ctx context.Context) ([]bigtable.Row, error) {
 		found, foreign := make([]bigtable.Row, len(keys)), false
-		err := r.bt.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.HeadFilter(n)}, func(row bigtable.Row) bool {
+		err := r.View.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.HeadFilter(n)}, func(row bigtable.Row) bool {
 			i, ok := index[row.Key()]
 			if foreign = !ok; ok {
 				found[i] = row
@@ -92,7 +92,7 @@ func (r *rows) readHeads(ctx context.Context, keys, paths []string, n int, o rea
 			return ok
 		})
 		if foreign {
-			return nil, foreignRow(r.d)
+			return nil, ForeignRow(r.D)
 		}
 		return found, r.Explain(err)
 	})
@@ -111,46 +111,4 @@ func (r *rows) readHeads(ctx context.Context, keys, paths []string, n int, o rea
 			visit(i, nil, err)
 		}
 	}
-}
-
-// nextHeads is next over heads: a row an entity, and nothing to skip.
-func (s *skipScan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
-	limit := headPage
-	if s.few > 0 {
-		limit = min(limit, s.few)
-	}
-	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
-		pg := page{rng: s.rest}
-		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.HeadFilter(1)), Limit: int64(limit)}
-		err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
-		return pg, s.checked(err, pg.foreign)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if pg.rows < limit && !pg.cut {
-		s.rest.Start = s.rest.Limit
-	} else {
-		s.rest = s.rest.After(pg.last)
-	}
-	return pg.hits, nil
-}
-
-// head takes in the head of an entity, and reports whether the page goes on.
-func (s *skipScan) head(pg *page, row bigtable.Row) bool {
-	pg.last = row.Key()
-	if pg.foreign = pg.last < pg.rng.Start || pg.last >= pg.rng.Limit; pg.foreign {
-		return false
-	}
-	pg.rows++
-	path, ok := s.space.SplitEntity(pg.last)
-	if !ok {
-		return true
-	}
-	for _, v := range s.horizon.Versions(nil, row, 1) {
-		pg.bytes += len(v.Item.Value)
-		pg.hits = append(pg.hits, v.Hit(path))
-	}
-	pg.cut = pg.bytes >= pageBytes
-	return !pg.cut
 }

@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -9,35 +9,35 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// newest reads the n newest visible points of each entity by its path, and calls visit once with each index: several at a time,
+// Newest reads the n newest visible points of each entity by its path, and calls visit once with each index: several at a time,
 // from several goroutines. The hits are the visitor's only during the visit. The paths have been checked, and no two are the same. All reads of the newest points of known
 // entities come through here, but for those of the cache.
-func (r *rows) newest(ctx context.Context, paths []string, n int, o readOptions, visit func(i int, hits []dataset.Hit, err error)) {
-	if r.d.HeadsHold(n) {
+func (r *Rows) Newest(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
+	if r.D.HeadsHold(n) {
 		r.newestOfHeads(ctx, paths, n, o, visit)
 		return
 	}
-	if o.hedge.on() {
-		r.hedges.earn(len(paths), o.hedge.MaxRatio)
+	if o.Hedge.On() {
+		r.Hedges.Earn(len(paths), o.Hedge.MaxRatio)
 	}
-	atOnce(o.width, len(paths), func(i int) {
+	AtOnce(o.Width, len(paths), func(i int) {
 		hits, err := r.newestOfOne(ctx, paths[i], n, o)
 		visit(i, hits, err)
 	})
 }
 
 // newestOfOne reads the n newest visible points of one entity.
-func (r *rows) newestOfOne(ctx context.Context, path string, n int, o readOptions) ([]dataset.Hit, error) {
+func (r *Rows) newestOfOne(ctx context.Context, path string, n int, o Options) ([]dataset.Hit, error) {
 	if ctx.Err() != nil {
 		return nil, r.Explain(ctxerr.Of(ctx))
 	}
-	return once(ctx, r.table, o.hedge, func(ctx context.Context) ([]dataset.Hit, error) { return r.newestHits(ctx, path, n) })
+	return Once(ctx, r.Table, o.Hedge, func(ctx context.Context) ([]dataset.Hit, error) { return r.NewestHits(ctx, path, n) })
 }
 
-// newestHits makes one read of the n newest visible points of an entity.
-func (r *rows) newestHits(ctx context.Context, path string, n int) ([]dataset.Hit, error) {
+// NewestHits makes one read of the n newest visible points of an entity.
+func (r *Rows) NewestHits(ctx context.Context, path string, n int) ([]dataset.Hit, error) {
 	hits := make([]dataset.Hit, 0, min(n, 64))
-	err := r.scan(ctx, span{path: path, newest: r.d.Precision.Max(), limit: n}, func(f *found) bool {
+	err := r.Scan(ctx, Span{Path: path, Newest: r.D.Precision.Max(), Limit: n}, func(f *Found) bool {
 		hits = append(hits, f.Hit)
 		return true
 	})
@@ -47,8 +47,8 @@ func (r *rows) newestHits(ctx context.Context, path string, n int) ([]dataset.Hi
 	return hits, nil
 }
 
-// atOnce calls do for each of n, at most width of them at a time.
-func atOnce(width, n int, do func(i int)) {
+// AtOnce calls do for each of n, at most width of them at a time.
+func AtOnce(width, n int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {

@@ -1,4 +1,4 @@
-package tsdb
+package skipscan
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -24,55 +25,55 @@ const (
 	saltsAhead = 4096 // of all salts together
 )
 
-// below says which entities scanBelow reads.
-type below struct {
-	prefix  string // the path of the prefix; "" is all entities
-	after   string // the path of an entity: those up to and including it are left out; "" is none
-	few     int    // how many the caller takes at most; 0 is all of them
-	values  bool   // with their payloads
-	options readOptions
+// Query says which entities Scan reads.
+type Query struct {
+	Prefix  string // the path of the prefix; "" is all entities
+	After   string // the path of an entity: those up to and including it are left out; "" is none
+	Few     int    // how many the caller takes at most; 0 is all of them
+	Values  bool   // with their payloads
+	Options points.Options
 }
 
-// scanBelow yields the newest visible point of each entity below a prefix, in order, until yield returns false.
-func scanBelow(ctx context.Context, r *rows, q below, yield func(dataset.Hit) bool) error {
-	h := r.visibility()
-	space, heads := r.space, r.d.HeadsShow(1)
+// Scan yields the newest visible point of each entity below a prefix, in order, until yield returns false.
+func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) bool) error {
+	h := r.Visibility()
+	space, heads := r.Space, r.D.HeadsShow(1)
 	if heads {
-		space = r.heads
+		space = r.Heads
 	}
-	ranges := space.Under(q.prefix)
-	if q.after != "" {
-		ranges = space.UnderAfter(q.prefix, q.after)
+	ranges := space.Under(q.Prefix)
+	if q.After != "" {
+		ranges = space.UnderAfter(q.Prefix, q.After)
 	}
 	largest := max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))
-	if q.few > 0 {
-		largest = min(largest, q.few)
+	if q.Few > 0 {
+		largest = min(largest, q.Few)
 	}
-	scan := skipScan{
-		table: r.table, rows: r.bt, space: space, heads: heads, d: r.d, horizon: h, oldest: h.Oldest(), values: q.values, few: q.few, options: q.options,
+	whole := scan{
+		table: r.Table, rows: r.View, space: space, heads: heads, d: r.D, horizon: h, oldest: h.Oldest(), values: q.Values, few: q.Few, options: q.Options,
 		pager: newPager(largest),
 	}
-	ctx, done := r.bt.Bound(ctx, true)
+	ctx, done := r.View.Bound(ctx, true)
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
-	f := &fan{table: r.table, ctx: ctx, slots: make(chan struct{}, q.options.width), yield: yield}
+	f := &merger{table: r.Table, ctx: ctx, slots: make(chan struct{}, q.Options.Width), yield: yield}
 	defer f.wg.Wait()
 	defer cancel(bt.ErrNotNeeded)
 	if len(ranges) == 1 {
-		scan.rest = ranges[0]
-		return f.single(scan)
+		whole.rest = ranges[0]
+		return f.single(whole)
 	}
-	scans := make([]skipScan, len(ranges))
+	scans := make([]scan, len(ranges))
 	for i, rng := range ranges {
-		scans[i] = scan
+		scans[i] = whole
 		scans[i].rest = rng
 	}
 	return f.salted(scans)
 }
 
-// fan is the lanes of one sequence.
-type fan struct {
-	table *table
+// merger runs the workers of one sequence, and yields what they find in order.
+type merger struct {
+	table *points.Table
 	ctx   context.Context
 	slots chan struct{} // requests under way
 	wg    sync.WaitGroup
@@ -81,9 +82,9 @@ type fan struct {
 	alphabet rowkey.Alphabet // of the entities that were found
 }
 
-// lane is a skip scan in a goroutine of its own.
-type lane struct {
-	scan  skipScan
+// worker is a skip scan in a goroutine of its own.
+type worker struct {
+	scan  scan
 	ahead int
 	out   chan []dataset.Hit // closed at the end; err, and scan.rest where it is to be cut, are then set
 	front atomic.Bool        // the consumer waits for this lane, and would rather have its rest cut
@@ -93,8 +94,8 @@ type lane struct {
 }
 
 // start runs a lane that reads at most a page more than so many hits ahead.
-func (f *fan) start(scan skipScan, ahead int) *lane {
-	l := &lane{scan: scan, ahead: ahead, out: make(chan []dataset.Hit, 1)}
+func (f *merger) start(scan scan, ahead int) *worker {
+	l := &worker{scan: scan, ahead: ahead, out: make(chan []dataset.Hit, 1)}
 	f.wg.Go(func() {
 		defer close(l.out)
 		l.err = l.run(f)
@@ -103,7 +104,7 @@ func (f *fan) start(scan skipScan, ahead int) *lane {
 }
 
 // run scans to the end, or until the lane has been in front for long.
-func (l *lane) run(f *fan) error {
+func (l *worker) run(f *merger) error {
 	var batch []dataset.Hit
 	size, since := 0, -1
 	for !l.scan.rest.Empty() {
@@ -135,7 +136,7 @@ func (l *lane) run(f *fan) error {
 }
 
 // next makes the requests of one page while there is room for them.
-func (l *lane) next(f *fan) ([]dataset.Hit, error) {
+func (l *worker) next(f *merger) ([]dataset.Hit, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (l *lane) next(f *fan) ([]dataset.Hit, error) {
 }
 
 // enter waits until there is room for a request, and leave makes room for another.
-func (f *fan) enter() error {
+func (f *merger) enter() error {
 	select {
 	case f.slots <- struct{}{}:
 		return nil
@@ -153,10 +154,10 @@ func (f *fan) enter() error {
 	}
 }
 
-func (f *fan) leave() { <-f.slots }
+func (f *merger) leave() { <-f.slots }
 
 // send passes hits to the consumer, and reports whether it did: where it need not wait, only if the consumer is ready.
-func (l *lane) send(f *fan, batch []dataset.Hit, wait bool) (bool, error) {
+func (l *worker) send(f *merger, batch []dataset.Hit, wait bool) (bool, error) {
 	if len(batch) == 0 {
 		return true, nil
 	}
@@ -177,7 +178,7 @@ func (l *lane) send(f *fan, batch []dataset.Hit, wait bool) (bool, error) {
 }
 
 // take yields hits, and reports whether the consumer wants more.
-func (f *fan) take(hits []dataset.Hit) (bool, error) {
+func (f *merger) take(hits []dataset.Hit) (bool, error) {
 	for _, h := range hits {
 		if f.ctx.Err() != nil {
 			return false, f.over()
@@ -190,11 +191,11 @@ func (f *fan) take(hits []dataset.Hit) (bool, error) {
 }
 
 // over is the error of a sequence whose time is over.
-func (f *fan) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
+func (f *merger) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
 
 // single runs one scan, in the goroutine of the consumer until it proves big, and then in parts: unless few entities are wanted,
 // as most of what parts read ahead would then be wasted.
-func (f *fan) single(scan skipScan) error {
+func (f *merger) single(scan scan) error {
 	for !scan.rest.Empty() {
 		if scan.few == 0 && scan.requests >= bigAfter {
 			_, err := f.cut(scan, 1)
@@ -215,7 +216,7 @@ func (f *fan) single(scan skipScan) error {
 }
 
 // cut runs what is left of a scan in parts, side by side, and yields what they find in order.
-func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
+func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 	last, err := f.last(&scan)
 	if err != nil || last == "" {
 		return err == nil, err
@@ -225,7 +226,7 @@ func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
 		depth = deepest
 	}
 	scan.pager, scan.requests = scan.pager.share(len(ranges)), 0
-	lanes := make([]*lane, len(ranges))
+	lanes := make([]*worker, len(ranges))
 	for i, rng := range ranges {
 		scan.rest = rng
 		lanes[i] = f.start(scan, partAhead)
@@ -254,7 +255,7 @@ func (f *fan) cut(scan skipScan, depth int) (more bool, err error) {
 
 // last is lastKey while there is room for a request: other parts are read meanwhile. The limit of the range may lie far
 // behind the last key, and so tell little of where to cut.
-func (f *fan) last(scan *skipScan) (string, error) {
+func (f *merger) last(scan *scan) (string, error) {
 	if err := f.enter(); err != nil {
 		return "", err
 	}
@@ -263,7 +264,7 @@ func (f *fan) last(scan *skipScan) (string, error) {
 }
 
 // lastKey returns the last key of what is left of a scan, "" where nothing is.
-func (s *skipScan) lastKey(ctx context.Context) (string, error) {
+func (s *scan) lastKey(ctx context.Context) (string, error) {
 	type answer struct {
 		key     string
 		foreign bool
@@ -281,8 +282,8 @@ func (s *skipScan) lastKey(ctx context.Context) (string, error) {
 }
 
 // salted runs one scan a salt and merges what they find.
-func (f *fan) salted(scans []skipScan) error {
-	var m merge
+func (f *merger) salted(scans []scan) error {
+	var m workerHeap
 	ahead := max(16, min(partAhead, saltsAhead/len(scans)))
 	for _, s := range scans {
 		if s.few > 0 {
@@ -320,7 +321,7 @@ func (f *fan) salted(scans []skipScan) error {
 }
 
 // fill receives the next hits of a lane where there are none left, and reports whether there are any now.
-func (l *lane) fill() (bool, error) {
+func (l *worker) fill() (bool, error) {
 	if len(l.hits) == 0 {
 		l.hits = <-l.out
 	}
@@ -330,16 +331,16 @@ func (l *lane) fill() (bool, error) {
 	return true, nil
 }
 
-// merge is a heap of lanes, the one whose next hit is the first on top.
-type merge []*lane
+// workerHeap is a heap of lanes, the one whose next hit is the first on top.
+type workerHeap []*worker
 
-func (m merge) order() {
+func (m workerHeap) order() {
 	for i := len(m)/2 - 1; i >= 0; i-- {
 		m.down(i)
 	}
 }
 
-func (m merge) down(i int) {
+func (m workerHeap) down(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(m); child++ {

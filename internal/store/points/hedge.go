@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -8,32 +8,32 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// readOptions are what a call decides about its reads, with all defaults resolved.
-type readOptions struct {
-	width int // requests under way at once
-	hedge hedge
-	stale time.Duration // how old an answer from the cache may be; 0 for none
+// Options are what a call decides about its reads, with all defaults resolved.
+type Options struct {
+	Width int // requests under way at once
+	Hedge Hedge
+	Stale time.Duration // how old an answer from the cache may be; 0 for none
 }
 
-// hedge says when a second request is sent for a slow read; see tsdb.Hedge. The zero hedge is off.
-type hedge struct {
+// Hedge says when a second request is sent for a slow read; see tsdb.Hedge. The zero hedge is off.
+type Hedge struct {
 	After    time.Duration
 	MaxRatio float64
 }
 
-func (h hedge) on() bool { return h != hedge{} }
+func (h Hedge) On() bool { return h != Hedge{} }
 
 // hedgeCredit is how many second requests a store may save up from reads that did not need theirs.
 const hedgeCredit = 100
 
-// hedgeBudget keeps second requests to a share of the reads. The zero budget is empty.
-type hedgeBudget struct {
+// HedgeBudget keeps second requests to a share of the reads. The zero budget is empty.
+type HedgeBudget struct {
 	mu     sync.Mutex
 	credit float64
 }
 
-// earn adds the share of reads that are about to be made. What a call has earned for its own reads is not cut.
-func (b *hedgeBudget) earn(reads int, share float64) {
+// Earn adds the share of reads that are about to be made. What a call has earned for its own reads is not cut.
+func (b *HedgeBudget) Earn(reads int, share float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	own := float64(reads) * share
@@ -41,7 +41,7 @@ func (b *hedgeBudget) earn(reads int, share float64) {
 }
 
 // spend reports whether a second request may be sent.
-func (b *hedgeBudget) spend() bool {
+func (b *HedgeBudget) spend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.credit < 1 {
@@ -51,17 +51,17 @@ func (b *hedgeBudget) spend() bool {
 	return true
 }
 
-// once makes one read of a table, hedged where that is asked for.
-func once[R any](ctx context.Context, t *table, h hedge, read func(context.Context) (R, error)) (R, error) {
-	if !h.on() {
+// Once makes one read of a table, hedged where that is asked for.
+func Once[R any](ctx context.Context, t *Table, h Hedge, read func(context.Context) (R, error)) (R, error) {
+	if !h.On() {
 		return read(ctx)
 	}
-	return hedged(ctx, h.After, &t.hedges, read)
+	return hedged(ctx, h.After, &t.Hedges, read)
 }
 
 // hedged calls read, and a second time beside the first where that takes long and the budget allows it. The first call
 // that succeeds gives the result, the other is cancelled. Both have ended when hedged returns.
-func hedged[R any](ctx context.Context, after time.Duration, budget *hedgeBudget, read func(context.Context) (R, error)) (R, error) {
+func hedged[R any](ctx context.Context, after time.Duration, budget *HedgeBudget, read func(context.Context) (R, error)) (R, error) {
 	type answer struct {
 		result R
 		err    error

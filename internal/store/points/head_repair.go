@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// mend brings an entity's newest points to its head, after points up to that time were deleted from both.
-func (r *rows) mend(ctx context.Context, path string, deleted int64) error {
-	h := r.visibility()
-	todo, err := r.missing(ctx, h, path, deleted)
+// repairHead brings an entity's newest points to its head, after points up to that time were deleted from both.
+func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error {
+	h := r.Visibility()
+	todo, err := r.missingInHead(ctx, h, path, deleted)
 	if err == nil {
-		err = r.Explain(settle(ctx, r.bt, h, r.headKey(path), todo, false))
+		err = r.Explain(repair(ctx, r.View, h, r.headKey(path), todo, false))
 	}
 	if err != nil {
 		return headError(path, err)
@@ -23,14 +23,14 @@ func (r *rows) mend(ctx context.Context, path string, deleted int64) error {
 	return nil
 }
 
-// missing returns those of an entity's newest points that its head lacks, or has otherwise. Where the head has as many as it
+// missingInHead returns those of an entity's newest points that its head lacks, or has otherwise. Where the head has as many as it
 // keeps that are all newer than what was deleted, and that stay as long as any, none of its own was, and it is not compared.
 //
 // Points that stay longer than newer ones come to light when those expire, so where classes are mixed the newest of each
 // class count.
-func (r *rows) missing(ctx context.Context, h dataset.Visibility, path string, deleted int64) ([]dataset.Stored, error) {
-	n := r.d.Head.Points
-	head, err := r.bt.Row(ctx, r.headKey(path), h.HeadFilter(n))
+func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path string, deleted int64) ([]dataset.Stored, error) {
+	n := r.D.Head.Points
+	head, err := r.View.Row(ctx, r.headKey(path), h.HeadFilter(n))
 	if err != nil {
 		return nil, r.Explain(err)
 	}
@@ -43,8 +43,8 @@ func (r *rows) missing(ctx context.Context, h dataset.Visibility, path string, d
 		return nil, nil
 	}
 	var out []dataset.Stored
-	points := span{path: path, newest: r.d.Precision.Max(), limit: n}
-	visit := func(f *found) bool {
+	points := Span{Path: path, Newest: r.D.Precision.Max(), Limit: n}
+	visit := func(f *Found) bool {
 		at := r.cellOf(f.Units)
 		p := h.Stored(f.row, h.D.Classes, f.row.Key(), at)
 		mixed = mixed || len(p.Cells) > 0 && p.Cells[0].Class > 0
@@ -53,25 +53,25 @@ func (r *rows) missing(ctx context.Context, h dataset.Visibility, path string, d
 		}
 		return true
 	}
-	if err = r.scan(ctx, points, visit); err != nil || !mixed {
+	if err = r.Scan(ctx, points, visit); err != nil || !mixed {
 		return out, err
 	}
 	out = out[:0]
 	for i := range h.D.Classes {
 		points.class = &i
-		if err := r.scan(ctx, points, visit); err != nil {
+		if err := r.Scan(ctx, points, visit); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// settle brings points of one entity to its head, as they are stored. It looks at them again afterwards, until they are
+// repair brings points of one entity to its head, as they are stored. It looks at them again afterwards, until they are
 // what their own rows say: a deletion meanwhile, whose part in the head was done before, would otherwise be undone here.
 //
 // It takes nothing from the head but what it has brought there: what has no row may be on its way to both. With once it
 // makes one attempt at each write.
-func settle(ctx context.Context, rows *bt.Table, h dataset.Visibility, head string, points []dataset.Stored, once bool) error {
+func repair(ctx context.Context, rows *bt.Table, h dataset.Visibility, head string, points []dataset.Stored, once bool) error {
 	for len(points) > 0 {
 		if out := bulk(ctx, rows, []bt.Entry{headEntryOf(head, h.D.Copies(points))}, once)[0]; out.State != bt.Stored {
 			return out.Err
@@ -98,7 +98,7 @@ func changed(ctx context.Context, rows *bt.Table, h dataset.Visibility, points [
 		}
 		i := slices.Index(keys, row.Key())
 		if i < 0 {
-			return nil, foreignRow(h.D)
+			return nil, ForeignRow(h.D)
 		}
 		now[i] = h.Stored(row, h.D.Classes, keys[i], points[i].Cell)
 	}

@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// raw is a tenant's points of a dataset that only the catalogue describes.
-type raw struct {
-	table  *table
+// Raw is a tenant's points of a dataset that only the catalogue describes.
+type Raw struct {
+	table  *Table
 	tenant tenant.ID
 	entry  catalog.Dataset
 	d      *dataset.Dataset
@@ -27,7 +27,7 @@ type raw struct {
 	as     map[[2]string]*dataset.Dataset // the dataset that writes a class and a tag
 }
 
-func (t *table) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) (inside.Points, error) {
+func (t *Table) Raw(ctx context.Context, e catalog.Dataset, id tenant.ID) (inside.Points, error) {
 	d, err := dataset.FromCatalog(e)
 	if err != nil {
 		return nil, err
@@ -37,11 +37,11 @@ func (t *table) rawPoints(ctx context.Context, e catalog.Dataset, id tenant.ID) 
 		return nil, err
 	}
 	space = d.BesideRollups(space)
-	r := &raw{table: t, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset.Dataset{}}
+	r := &Raw{table: t, tenant: id, entry: e, d: d, points: space, heads: space.Heads(), as: map[[2]string]*dataset.Dataset{}}
 	return r, r.admit(ctx)
 }
 
-func (r *raw) admit(ctx context.Context) error {
+func (r *Raw) admit(ctx context.Context) error {
 	if err := r.table.AdmitOpen(); err != nil {
 		return err
 	}
@@ -49,9 +49,9 @@ func (r *raw) admit(ctx context.Context) error {
 }
 
 // Write implements inside.Points.
-func (r *raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.Outcome {
+func (r *Raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.Outcome {
 	outs := make([]bt.Outcome, len(points))
-	writes := make([]*write, 0, len(points))
+	writes := make([]*Write, 0, len(points))
 	index := make([]int, 0, len(points))
 	refused := r.admit(ctx)
 	for i := range points {
@@ -69,51 +69,51 @@ func (r *raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.O
 	if dry {
 		return outs
 	}
-	n := r.table.noted()
+	n := r.table.NewCacheWrite()
 	for _, w := range writes {
-		n.begin(w)
+		n.Begin(w)
 	}
-	for i, o := range r.table.sendMany(ctx, r.table.Rows(r.tenant), writes) {
-		n.end(writes[i], o.State)
+	for i, o := range r.table.SendMany(ctx, r.table.Rows(r.tenant), writes) {
+		n.End(writes[i], o.State)
 		outs[index[i]] = o
 	}
 	return outs
 }
 
 // prepare checks a point, all of which comes from outside, and turns it into its row.
-func (r *raw) prepare(p *inside.Point) (write, error) {
+func (r *Raw) prepare(p *inside.Point) (Write, error) {
 	if err := r.points.CheckPath(p.Path); err != nil {
-		return write{}, err
+		return Write{}, err
 	}
 	if p.Units < 0 || p.Units > r.d.Precision.Max() {
-		return write{}, invalid.New(ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.Precision.Max(), r.d.Precision))
+		return Write{}, invalid.New(dataset.ErrInvalid, "time", fmt.Sprint(p.Units), fmt.Sprintf("0 to %d %s", r.d.Precision.Max(), r.d.Precision))
 	}
 	if err := r.table.Erased.AdmitEntity(r.tenant, r.d.Name, p.Path); err != nil {
-		return write{}, err
+		return Write{}, err
 	}
 	if err := r.points.CheckID(p.ID); err != nil {
-		return write{}, err
+		return Write{}, err
 	}
 	d, err := r.writer(p.Class, p.Tag)
 	if err != nil {
-		return write{}, err
+		return Write{}, err
 	}
 	if _, err := d.CheckArrival(d.Precision.Time(p.Units), r.table.Clock()); err != nil {
-		return write{}, err
+		return Write{}, err
 	}
 	if limit := d.MaxPayload(); len(p.Payload) > limit {
-		return write{}, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(p.Payload)), fmt.Sprintf("at most %d bytes", limit))
+		return Write{}, invalid.New(dataset.ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(p.Payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
-	w := newWrite(d, r.points, r.heads, p.Path, p.Units, p.ID, p.Payload)
-	if _, _, ok := r.points.Split(w.key); !ok {
-		return write{}, invalid.New(ErrInvalid, "entity", invalid.Quote(p.Path), "an escaped path")
+	w := NewWrite(d, r.points, r.heads, p.Path, p.Units, p.ID, p.Payload)
+	if _, _, ok := r.points.Split(w.Key); !ok {
+		return Write{}, invalid.New(dataset.ErrInvalid, "entity", invalid.Quote(p.Path), "an escaped path")
 	}
 	return w, nil
 }
 
 // writer returns the dataset whose writes go to that class and tag: the same one, with another order of both. Points of
 // a merging dataset in a tag that cannot be merged are written where there is none.
-func (r *raw) writer(class, tag string) (*dataset.Dataset, error) {
+func (r *Raw) writer(class, tag string) (*dataset.Dataset, error) {
 	key := [2]string{class, tag}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,9 +125,9 @@ func (r *raw) writer(class, tag string) (*dataset.Dataset, error) {
 	t := slices.Index(e.Tags, tag)
 	switch {
 	case c < 0:
-		return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(class), "one that the catalogue has for dataset "+e.Name)
+		return nil, invalid.New(dataset.ErrInvalid, "retention class", invalid.Quote(class), "one that the catalogue has for dataset "+e.Name)
 	case t < 0:
-		return nil, invalid.New(ErrInvalid, "codec tag", invalid.Quote(tag), "one that the catalogue has for dataset "+e.Name)
+		return nil, invalid.New(dataset.ErrInvalid, "codec tag", invalid.Quote(tag), "one that the catalogue has for dataset "+e.Name)
 	}
 	if e.Merge && t > 0 {
 		e.Merge, e.Fixed, e.FirstWins = false, "", true

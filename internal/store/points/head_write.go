@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"bytes"
@@ -10,17 +10,17 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// sendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
+// SendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
 // one entry, and makes outs the outcomes of both together. With once it makes one attempt.
-func (s *table) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool) {
-	var heads, settling []*write
+func (s *Table) SendHeads(ctx context.Context, rows *bt.Table, writes []*Write, outs []bt.Outcome, once bool) {
+	var heads, settling []*Write
 	var index, settled []int
 	for i, w := range writes {
-		if w.head == "" || w.apart || outs[i].State != bt.Stored {
+		if w.Head == "" || w.HeadOnly || outs[i].State != bt.Stored {
 			continue
 		}
 		head := *w
-		head.apart = true
+		head.HeadOnly = true
 		if w.settles() {
 			settling, settled = append(settling, &head), append(settled, i)
 		} else {
@@ -28,33 +28,33 @@ func (s *table) sendHeads(ctx context.Context, rows *bt.Table, writes []*write, 
 		}
 	}
 	if settling != nil {
-		rows.ByRow(ctx, len(settling), insertWidth, func(i int) string { return settling[i].key }, func(ctx context.Context, n int) {
+		rows.ByRow(ctx, len(settling), InsertWidth, func(i int) string { return settling[i].Key }, func(ctx context.Context, n int) {
 			if err := s.settleMerged(ctx, rows.SingleCluster(), settling[n], once); err != nil {
-				outs[settled[n]] = both(outs[settled[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
+				outs[settled[n]] = combineOutcomes(outs[settled[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
 			}
 		})
 	}
 	if heads == nil {
 		return
 	}
-	b := newBatch(heads, s.Clock)
-	for n, out := range b.outcomes(bulk(ctx, rows, b.entries, once)) {
-		outs[index[n]] = both(outs[index[n]], out)
+	b := NewBatch(heads, s.Clock)
+	for n, out := range b.outcomes(bulk(ctx, rows, b.Entries, once)) {
+		outs[index[n]] = combineOutcomes(outs[index[n]], out)
 	}
 }
 
 // settles reports whether the head follows what the point's row holds, and not what is written: it may be merged with what was
 // there, or be there in another class.
-func (w *write) settles() bool { return w.d.Merge || w.d.FirstWins && w.d.Choices != nil }
+func (w *Write) settles() bool { return w.D.Merge || w.D.FirstWins && w.D.Choices != nil }
 
 // settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
-func (s *table) settleMerged(ctx context.Context, rows *bt.Table, w *write, once bool) error {
-	h := w.d.Visibility(s.Clock())
-	points, err := changed(ctx, rows, h, []dataset.Stored{{Key: w.key, Cell: w.cell}})
+func (s *Table) settleMerged(ctx context.Context, rows *bt.Table, w *Write, once bool) error {
+	h := w.D.Visibility(s.Clock())
+	points, err := changed(ctx, rows, h, []dataset.Stored{{Key: w.Key, Cell: w.Cell}})
 	if err != nil {
 		return err
 	}
-	return settle(ctx, rows, h, w.head, points, once)
+	return repair(ctx, rows, h, w.Head, points, once)
 }
 
 // bulk writes entries in bulk. With once it makes one attempt at one request, whose limits the caller has kept to.
@@ -75,14 +75,14 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 }
 
 // headInsertion is insertion in a dataset that has heads only. What stands in the way is a version of that very time.
-func (s *table) headInsertion(w *write) bt.Insertion {
+func (s *Table) headInsertion(w *Write) bt.Insertion {
 	return bt.Insertion{
-		Key:      w.head,
-		Exists:   func() bigtable.Filter { return w.d.Visibility(s.Clock()).VersionFilter(w.cell) },
-		Mutation: headEntry([]*write{w}).Mutation,
+		Key:      w.Head,
+		Exists:   func() bigtable.Filter { return w.D.Visibility(s.Clock()).VersionFilter(w.Cell) },
+		Mutation: headEntry([]*Write{w}).Mutation,
 		Mine: func(row bigtable.Row) bool {
-			found := w.d.Visibility(s.Clock()).Versions(nil, row, 1)
-			return len(found) == 1 && found[0].Item.Column == w.d.HeadColumns[0].Name && bytes.Equal(found[0].Item.Value, w.payload)
+			found := w.D.Visibility(s.Clock()).Versions(nil, row, 1)
+			return len(found) == 1 && found[0].Item.Column == w.D.HeadColumns[0].Name && bytes.Equal(found[0].Item.Value, w.Payload)
 		},
 	}
 }

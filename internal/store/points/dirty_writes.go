@@ -1,4 +1,4 @@
-package tsdb
+package points
 
 import (
 	"context"
@@ -9,18 +9,18 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// sendMarked makes conditional writes of which each is sent by its index, side by side, those of one row in their order. It
+// SendMarked makes conditional writes of which each is sent by its index, side by side, those of one row in their order. It
 // marks them first and leaves those whose marks fail: a program that ended between a write and its mark would leave a rollup
 // wrong for good. Marks and writes share the timeout of writes, so that no worker takes a mark before its point has landed. If
 // all that took longer by the clock nevertheless, they are marked again. With once it makes one attempt at the marks.
-func (s *table) sendMarked(ctx context.Context, rows *bt.Table, writes []*write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
-	m := slotMarks{now: s.Clock}
+func (s *Table) SendMarked(ctx context.Context, rows *bt.Table, writes []*Write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
+	m := dirtyMarks{now: s.Clock}
 	var in []int32
 	of := make([]span32, len(writes))
 	for i, w := range writes {
 		from := int32(len(in))
 		if w.marks() {
-			in = m.add(in, w.d, w.key, w.cell)
+			in = m.add(in, w.D, w.Key, w.Cell)
 		}
 		of[i] = span32{from: from, to: int32(len(in))}
 	}
@@ -32,7 +32,7 @@ func (s *table) sendMarked(ctx context.Context, rows *bt.Table, writes []*write,
 		defer cancel()
 		left = markOutcomes(outs[:len(writes)], of, in, bulk(bounded, rows, m.entries(), once))
 	}
-	rows.ByRow(bounded, len(writes), insertWidth, func(i int) string { return writes[i].key }, func(ctx context.Context, i int) {
+	rows.ByRow(bounded, len(writes), InsertWidth, func(i int) string { return writes[i].Key }, func(ctx context.Context, i int) {
 		if !left[i] {
 			send(ctx, i)
 		}
@@ -43,13 +43,13 @@ func (s *table) sendMarked(ctx context.Context, rows *bt.Table, writes []*write,
 	again := bulk(ctx, rows, m.entries(), once)
 	for i := range writes {
 		for _, n := range in[of[i].from:of[i].to] {
-			outs[i] = marked(outs[i], again[n])
+			outs[i] = withMark(outs[i], again[n])
 		}
 	}
 }
 
 // entries returns the rows as entries of bulk requests, in their order.
-func (m *slotMarks) entries() []bt.Entry {
+func (m *dirtyMarks) entries() []bt.Entry {
 	out := make([]bt.Entry, len(m.rows))
 	for i, r := range m.rows {
 		out[i] = r.bulk()
@@ -63,34 +63,34 @@ type removal struct {
 	cell bigtable.Timestamp
 }
 
-// remove deletes one point and marks it, in one request. Repeating it puts right what failed.
-func (r *rows) remove(ctx context.Context, p removal) bt.Outcome {
-	d := r.d
+// Delete deletes one point and marks it, in one request. Repeating it puts right what failed.
+func (r *Rows) Delete(ctx context.Context, p removal) bt.Outcome {
+	d := r.D
 	if d.Marked == 0 {
-		return r.bt.Apply(ctx, p.key, r.deletion(d.Classes))
+		return r.View.Apply(ctx, p.key, r.deletion(d.Classes))
 	}
-	m := slotMarks{now: r.Clock}
+	m := dirtyMarks{now: r.Clock}
 	m.add(nil, d, p.key, p.cell)
-	answers := r.bt.Bulk(ctx, append([]bt.Entry{r.removing(p)}, m.entries()...))
+	answers := r.View.Bulk(ctx, append([]bt.Entry{r.removing(p)}, m.entries()...))
 	out := answers[0]
 	for _, mark := range answers[1:] {
-		out = marked(out, mark)
+		out = withMark(out, mark)
 	}
 	return out
 }
 
 // removing returns the deletion of a point's row as an entry of a bulk request.
-func (r *rows) removing(p removal) bt.Entry {
-	classes := r.d.Classes
+func (r *Rows) removing(p removal) bt.Entry {
+	classes := r.D.Classes
 	return bt.Entry{Key: p.key, Mutation: r.deletion(classes), Mutations: len(classes)}
 }
 
 // removeMany deletes points that were found in the table. They are marked first, and those whose marks fail are left: who
 // repeats a deletion does not find again, and so could not mark, what is gone already. Where all that took so long that a
 // worker may have taken the marks before the points were gone, they are marked again.
-func (r *rows) removeMany(ctx context.Context, points []removal) []bt.Outcome {
-	d := r.d
-	m := slotMarks{now: r.Clock}
+func (r *Rows) removeMany(ctx context.Context, points []removal) []bt.Outcome {
+	d := r.D
+	m := dirtyMarks{now: r.Clock}
 	of := make([]span32, len(points))
 	var rows []int32
 	if d.Marked > 0 {
@@ -102,21 +102,21 @@ func (r *rows) removeMany(ctx context.Context, points []removal) []bt.Outcome {
 	}
 	began := r.Clock()
 	outs := make([]bt.Outcome, len(points))
-	left := markOutcomes(outs, of, rows, r.bt.Bulk(ctx, m.entries()))
+	left := markOutcomes(outs, of, rows, r.View.Bulk(ctx, m.entries()))
 	entries, index := make([]bt.Entry, 0, len(points)), make([]int, 0, len(points))
 	for i, p := range points {
 		if !left[i] {
 			entries, index = append(entries, r.removing(p)), append(index, i)
 		}
 	}
-	for n, out := range r.bt.Bulk(ctx, entries) {
+	for n, out := range r.View.Bulk(ctx, entries) {
 		outs[index[n]] = out
 	}
-	if len(m.rows) > 0 && r.Clock().Sub(began) > r.bt.Timeouts().Write {
-		again := r.bt.Bulk(ctx, m.entries())
+	if len(m.rows) > 0 && r.Clock().Sub(began) > r.View.Timeouts().Write {
+		again := r.View.Bulk(ctx, m.entries())
 		for i := range points {
 			for _, n := range rows[of[i].from:of[i].to] {
-				outs[i] = marked(outs[i], again[n])
+				outs[i] = withMark(outs[i], again[n])
 			}
 		}
 	}

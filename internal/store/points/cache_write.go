@@ -1,0 +1,82 @@
+package points
+
+import (
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// CacheWrite is a call that writes points, as the store's cache is told of it. Whoever makes one tells it of each point before
+// its first request, and how each ended before anybody else is told.
+type CacheWrite struct {
+	cache *lastvalue.Cache // nil for none
+	mark  *lastvalue.Mark
+}
+
+func (s *Table) NewCacheWrite() CacheWrite {
+	if s.Cache == nil {
+		return CacheWrite{}
+	}
+	return CacheWrite{cache: s.Cache, mark: new(lastvalue.Mark)}
+}
+
+// Begin is told of a write that is about to be sent.
+func (n CacheWrite) Begin(w *Write) {
+	if n.cache == nil || w.D.Identity { // of which it keeps no points
+		return
+	}
+	if id, _, ok := rowkey.PointID(w.Key, w.D.Salts, false); ok {
+		n.cache.Begin(n.mark, id)
+	}
+}
+
+// End is told how a write ended, or one attempt at it.
+func (n CacheWrite) End(w *Write, state bt.State) {
+	if n.cache == nil || w.D.Identity { // of which it keeps no points
+		return
+	}
+	id, units, ok := rowkey.PointID(w.Key, w.D.Salts, false)
+	switch {
+	case !ok:
+	case w.Conditional(): // what is there may be another's
+		n.cache.Changed(id, w.D.Layout, units)
+	default:
+		n.endAs(w, id, units, state)
+	}
+}
+
+// Inserted is told how a write that PutIfAbsent made ended.
+func (n CacheWrite) Inserted(w *Write, found bt.Inserted, state bt.State) {
+	if n.cache == nil || w.D.Identity { // of which it keeps no points
+		return
+	}
+	id, units, ok := rowkey.PointID(w.Key, w.D.Salts, false)
+	switch {
+	case !ok:
+	case state == bt.Stored && found != bt.Fresh:
+		n.cache.Changed(id, w.D.Layout, units)
+	default:
+		n.endAs(w, id, units, state)
+	}
+}
+
+func (n CacheWrite) endAs(w *Write, id rowkey.ID, units int64, state bt.State) {
+	switch state {
+	case bt.Rejected:
+	case bt.Stored:
+		n.cache.Stored(n.mark, id, lastvalue.Written{Layout: w.D.Layout, Units: units, Cell: w.Cell, Column: w.D.FirstColumn, Payload: w.Payload})
+	default:
+		n.cache.Changed(id, w.D.Layout, units)
+	}
+}
+
+// Attempted is how one attempt at a write of many ended.
+func Attempted(a bt.Answer) bt.State {
+	switch {
+	case a.Err == nil:
+		return bt.Stored
+	case a.Doubt:
+		return bt.Unknown
+	}
+	return bt.Rejected
+}

@@ -1,0 +1,125 @@
+package points
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+const (
+	deletePage  = 5000  // rows that are read and then deleted at once
+	maxFailures = 10000 // rows that could not be deleted, after which a deletion gives up
+)
+
+// Removal returns what is to be deleted of a point by the key of its row.
+func (r *Rows) Removal(key string, units int64) removal {
+	return removal{key: key, cell: bigtable.Timestamp(r.D.Precision.CellMicros(units))}
+}
+
+// deletion returns the mutation that deletes a row with those classes. A whole row cannot be deleted through a view that
+// does not cover every family of the table, so there it names the families.
+func (r *Rows) deletion(classes []dataset.Class) *bigtable.Mutation {
+	m := bigtable.NewMutation()
+	if r.Views == nil {
+		m.DeleteRow()
+		return m
+	}
+	for i := range classes {
+		m.DeleteCellsInFamily(classes[i].Name)
+	}
+	return m
+}
+
+// DeleteRows deletes the rows of the ranges that are points of this space, and no other.
+func (r *Rows) DeleteRows(ctx context.Context, ranges ...rowkey.Range) (out Deletions) {
+	ctx, cancel := r.View.Bound(ctx, true)
+	defer cancel()
+	for _, rng := range ranges {
+		for !rng.Empty() {
+			page, next, err := r.page(ctx, rng)
+			if err != nil {
+				out.Err = err
+				return out
+			}
+			n := r.deletePage(ctx, page, &out.Points)
+			out.Deleted += n
+			if out.Points.giveUp(n, len(page)) {
+				return out
+			}
+			rng = next
+		}
+	}
+	return out
+}
+
+// page reads the keys of the first points in rng, and returns what is left of it.
+func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []removal, next rowkey.Range, err error) {
+	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: deletePage, Long: true}
+	rows, last := 0, ""
+	for row, err := range r.View.Rows(ctx, read) {
+		if err != nil {
+			return nil, next, r.Explain(err)
+		}
+		last = row.Key()
+		rows++
+		if last < rng.Start || last >= rng.Limit {
+			return nil, next, ForeignRow(r.D)
+		}
+		if _, units, ok := r.Space.Split(last); ok {
+			points = append(points, r.Removal(last, units))
+		}
+	}
+	if rows == deletePage {
+		next = rng.After(last)
+	}
+	return points, next, nil
+}
+
+// deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
+func (r *Rows) deletePage(ctx context.Context, page []removal, report *Report) (deleted int) {
+	for i, out := range r.removeMany(ctx, page) {
+		if out.State == bt.Stored {
+			deleted++
+			continue
+		}
+		path, units, id, _ := r.Space.SplitEvent(page[i].key)
+		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Path: path, Units: units, Id: id, Outcome: r.Explained(out)})
+	}
+	report.Total += len(page)
+	return deleted
+}
+
+// Deletions are what became of a deletion of many points.
+type Deletions struct {
+	Deleted int         // points
+	Points  Report      // of rows of points, or of heads where there are no others
+	Heads   Report      // of heads beside the points
+	Head    *bt.Outcome // of the only row there was, where it is not stored
+	Err     error       // what ended the deletion
+}
+
+// Report says which rows of how many could not be deleted.
+type Report struct {
+	Total  int
+	Failed []Failure
+	GaveUp bool
+}
+
+// Failure is one row that could not be deleted. A head has no path; its outcome names it.
+type Failure struct {
+	Index   int
+	Path    string
+	Units   int64
+	Id      string
+	Outcome bt.Outcome
+}
+
+// giveUp decides whether a deletion ends after a page of which some rows were deleted.
+func (r *Report) giveUp(deleted, page int) bool {
+	r.GaveUp = deleted == 0 && page > 0 || len(r.Failed) >= maxFailures
+	return r.GaveUp
+}

@@ -1,0 +1,19 @@
+// Package points writes, reads and deletes the points of one tenant in one dataset, without their Go type: their rows, heads,
+// dirty marks of rollups, and the last-value cache.
+package points
+
+import (
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+)
+
+// Table is the table of a store, with what its reads and writes share.
+type Table struct {
+	*tenancy.Tenancy
+	Hedges HedgeBudget
+	Cache  *lastvalue.Cache // nil for none
+}
+
+func NewTable(t *tenancy.Tenancy, cache *lastvalue.Cache) *Table {
+	return &Table{Tenancy: t, Cache: cache}
+}

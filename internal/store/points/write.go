@@ -1,0 +1,191 @@
+package points
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// isOwnWrite reports whether a payload that is equal to the one that w writes is taken for w's own. One in another class lives for
+// another time, and so is another, unless the tenant was in that class: who writes a first-wins point again after the tenant
+// has changed class, as a journal may, is not to find another's in the way.
+func (w *Write) isOwnWrite(item *bigtable.ReadItem) bool {
+	if item.Column == w.D.Columns[0].Name {
+		return true
+	}
+	if !w.D.FirstWins || w.D.Choices == nil {
+		return false
+	}
+	base := w.D.Choices[""]
+	i := base.ColumnOf(item.Column)
+	if i < 0 || base.Columns[i].Tag != 0 {
+		return false
+	}
+	class := i / len(base.Tags)
+	return class == 0 || base.Classes[class].Choice
+}
+
+// InsertWidth is how many conditional writes of one call are under way at once.
+const InsertWidth = 16
+
+// Write is a point that is ready to be sent. It knows nothing of the point's type, so that writes of all schemas and
+// tenants can go together.
+type Write struct {
+	D            *dataset.Dataset
+	Key          string // of the point's row
+	Head         string // of the head's row; "" where there are none
+	HeadOnly     bool   // the head alone is written: there are no rows of points, or this one is written already
+	Cell         bigtable.Timestamp
+	Payload      []byte
+	MaybeApplied bool // the answer to an attempt of a writer was lost
+}
+
+// Prepare checks a point that is about to be written, all but its payload, and returns its time in units of the precision. The
+// point is written by d: the dataset in the class that the tenant is in.
+func (r *Rows) Prepare(d *dataset.Dataset, path, id string, t, now time.Time) (units int64, err error) {
+	if err := r.Space.CheckPath(path); err != nil {
+		return 0, err
+	}
+	if err := r.Space.CheckID(id); err != nil {
+		return 0, err
+	}
+	if err := d.CheckKeys(path); err != nil {
+		return 0, err
+	}
+	if units, err = d.CheckArrival(t, now); err != nil {
+		return 0, err
+	}
+	return units, r.Erased.AdmitEntity(r.Tenant, d.Name, path)
+}
+
+// NewWrite returns the write of a point that prepare has checked. It refuses a payload that is too large.
+func (r *Rows) NewWrite(d *dataset.Dataset, path string, units int64, id string, payload []byte) (Write, error) {
+	if limit := d.MaxPayload(); len(payload) > limit {
+		return Write{}, invalid.New(dataset.ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
+	}
+	return NewWrite(d, r.Space, r.Heads, path, units, id, payload), nil
+}
+
+// NewWrite returns the write of a point of an entity at a time, and with an ID, which were checked, in the spaces of points and heads.
+func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units int64, id string, payload []byte) Write {
+	var buf [256]byte
+	w := Write{
+		D:       d,
+		Key:     string(points.AppendEvent(buf[:0], path, units, id)),
+		Cell:    bigtable.Timestamp(d.Precision.CellMicros(units)),
+		Payload: payload,
+	}
+	if d.Head.Points > 0 {
+		w.Head, w.HeadOnly = string(heads.AppendEntity(buf[:0], path)), d.Head.Only
+	}
+	return w
+}
+
+// Conditional reports whether the write depends on what its row holds, and so cannot go in bulk.
+func (w *Write) Conditional() bool { return w.D.FirstWins || w.D.Merge }
+
+// marks reports whether the write marks rollups.
+func (w *Write) marks() bool { return w.D.Marked > 0 && !w.HeadOnly }
+
+// entry returns the write as an entry of a bulk request.
+func (w *Write) entry() bt.Entry {
+	m, n := w.D.Mutation(w.Cell, w.Payload)
+	return bt.Entry{Key: w.Key, Mutation: m, Mutations: n, Bytes: len(w.Payload)}
+}
+
+// Send makes one write in the rows of its tenant.
+func (s *Table) Send(ctx context.Context, rows *bt.Table, w *Write) bt.Outcome {
+	if w.Head != "" || w.D.Marked > 0 {
+		return s.SendMany(ctx, rows, []*Write{w})[0]
+	}
+	if w.Conditional() {
+		return s.Explained(s.sendOne(ctx, rows, w, false))
+	}
+	m, _ := w.D.Mutation(w.Cell, w.Payload)
+	return s.Explained(rows.Apply(ctx, w.Key, m))
+}
+
+// SendMany makes writes of one dataset and tenant, and returns what became of each, in order.
+func (s *Table) SendMany(ctx context.Context, rows *bt.Table, writes []*Write) (outs []bt.Outcome) {
+	switch {
+	case len(writes) == 0:
+		return nil
+	case writes[0].Conditional():
+		outs = s.SendAlone(ctx, rows, writes, false)
+	default:
+		b := NewBatch(writes, s.Clock)
+		outs = b.outcomes(rows.Bulk(ctx, b.Entries))
+	}
+	for i, out := range outs {
+		outs[i] = s.Explained(out)
+	}
+	return outs
+}
+
+// Explained returns the outcome with what Explain adds to its error.
+func (s *Table) Explained(o bt.Outcome) bt.Outcome {
+	o.Err = s.Explain(o.Err)
+	return o
+}
+
+// SendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads.
+// With once each is attempted once.
+func (s *Table) SendAlone(ctx context.Context, rows *bt.Table, writes []*Write, once bool) []bt.Outcome {
+	ctx, cancel := rows.Bound(ctx, true)
+	defer cancel()
+	outs := make([]bt.Outcome, len(writes))
+	together := len(writes)
+	if slices.ContainsFunc(writes, (*Write).marks) {
+		together = InsertWidth // no write waits behind its marks until they are old
+	}
+	for from := 0; from < len(writes); from += together {
+		part, outs := writes[from:min(from+together, len(writes))], outs[from:]
+		s.SendMarked(ctx, rows, part, outs, once, func(ctx context.Context, i int) {
+			outs[i] = s.sendOne(ctx, rows, part[i], once)
+		})
+	}
+	s.SendHeads(ctx, rows, writes, outs, once)
+	return outs
+}
+
+// sendOne makes one conditional write, without its head.
+func (s *Table) sendOne(ctx context.Context, rows *bt.Table, w *Write, once bool) bt.Outcome {
+	if w.D.Merge {
+		m := s.merging(w)
+		m.Once, m.Doubt = once, w.MaybeApplied
+		return rows.Merge(ctx, m)
+	}
+	in := s.Insertion(w)
+	in.Once = once
+	found, out := rows.Insert(ctx, in)
+	if out.State == bt.Stored && found == bt.Other {
+		return bt.Outcome{State: bt.Rejected, Attempts: out.Attempts, Err: dataset.ErrExists}
+	}
+	return out
+}
+
+// Insertion returns the conditional write of w.
+func (s *Table) Insertion(w *Write) bt.Insertion {
+	if w.HeadOnly {
+		return s.headInsertion(w)
+	}
+	return bt.Insertion{
+		Key:      w.Key,
+		Exists:   func() bigtable.Filter { return w.D.Visibility(s.Clock()).Filter() },
+		Mutation: w.entry().Mutation,
+		Final:    w.D.FirstWins,
+		Mine: func(row bigtable.Row) bool {
+			item, _, err := w.D.Visibility(s.Clock()).Payload(row, w.Cell)
+			return err == nil && item != nil && w.isOwnWrite(item) && bytes.Equal(item.Value, w.Payload)
+		},
+	}
+}

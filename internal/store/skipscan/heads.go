@@ -1,0 +1,53 @@
+package skipscan
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+)
+
+// nextHeads is next over heads: a row an entity, and nothing to skip.
+func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
+	limit := points.HeadPage
+	if s.few > 0 {
+		limit = min(limit, s.few)
+	}
+	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
+		pg := page{rng: s.rest}
+		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.HeadFilter(1)), Limit: int64(limit)}
+		err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
+		return pg, s.checked(err, pg.foreign)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if pg.rows < limit && !pg.cut {
+		s.rest.Start = s.rest.Limit
+	} else {
+		s.rest = s.rest.After(pg.last)
+	}
+	return pg.hits, nil
+}
+
+// head takes in the head of an entity, and reports whether the page goes on.
+func (s *scan) head(pg *page, row bigtable.Row) bool {
+	pg.last = row.Key()
+	if pg.foreign = pg.last < pg.rng.Start || pg.last >= pg.rng.Limit; pg.foreign {
+		return false
+	}
+	pg.rows++
+	path, ok := s.space.SplitEntity(pg.last)
+	if !ok {
+		return true
+	}
+	for _, v := range s.horizon.Versions(nil, row, 1) {
+		pg.bytes += len(v.Item.Value)
+		pg.hits = append(pg.hits, v.Hit(path))
+	}
+	pg.cut = pg.bytes >= pageBytes
+	return !pg.cut
+}
