@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // insider is every *Repository[T], for the packages of this module that are built on tsdb.
@@ -37,6 +38,9 @@ func init() {
 	inside.Add = func(ctx context.Context, writer any, ev inside.Event, told any) error {
 		f, _ := told.(func(Outcome))
 		return writer.(*Writer).add(ctx, ev, f)
+	}
+	inside.Sizes = func(ctx context.Context, store any, dataset string, id tenant.ID) (inside.Stored, error) {
+		return store.(*Store).sizes(ctx, dataset, id)
 	}
 	inside.EntityAt = func(path string) any { return Entity{path: path} }
 	inside.SetUnlimited(func(repo any, single bool) any { return repo.(insider).asUnlimited(single) })

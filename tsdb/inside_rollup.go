@@ -70,7 +70,7 @@ func insideDataset(d Dataset) (inside.Dataset, error) {
 		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
 	}
 	shape := d.shape()
-	out := inside.Dataset{Name: shape.Name, Fields: shape.Fields, Salts: shape.Salts, Precision: shape.Precision, Entry: shape.ToCatalog()}
+	out := inside.Dataset{Name: shape.Name, Fields: shape.Fields, Salts: shape.Salts, Precision: shape.Precision, Entry: shape.ToCatalog(), Shape: shape}
 	for i := range shape.Rollups {
 		out.Rollups = append(out.Rollups, shape.Rollups[i].Rollup)
 	}

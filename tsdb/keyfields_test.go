@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -133,7 +134,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 		"DeleteEntity": second(repo.DeleteEntity(ctx, e)),
 		"DeleteRange":  second(repo.DeleteRange(ctx, e, tsdb.AllTime())),
 		"DeletePrefix": second(repo.DeletePrefix(ctx, p)),
-		"Advise":       second(tsdb.Advise(s, tsdb.Sample{Entities: []tsdb.Sampled{{Tenant: acme, Entity: e}}})),
+		"advise.Keys":  second(advise.Keys(s, advise.Sample{Entities: []advise.SampledEntity{{Tenant: acme, Entity: e}}})),
 		"Range": func() (err error) {
 			for _, err = range repo.Range(ctx, e, tsdb.AllTime(), tsdb.OldestFirst) {
 			}
@@ -277,7 +278,7 @@ func TestKindsOfTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, sample, err := store.Sample(ctx, "visits", acme, tsdb.SampleOptions{})
+	d, sample, err := advise.TakeSample(ctx, store, "visits", acme, advise.SampleOptions{})
 	if err != nil || len(sample.Entities) != 3 {
 		t.Fatalf("%+v, %v", sample, err)
 	}
@@ -335,12 +336,12 @@ func TestKindsOfTools(t *testing.T) {
 // TestAdviseReadsNumbers: signed numbers that follow one another are advised on as such, and none is called unpadded.
 func TestAdviseReadsNumbers(t *testing.T) {
 	s := defined(t, "steps", tsdb.Key().Int("step", 6), tsdb.SchemaOptions{})
-	var sample tsdb.Sample
+	var sample advise.Sample
 	for i := range 1000 {
-		sample.Entities = append(sample.Entities, tsdb.Sampled{Tenant: acme, Entity: must[tsdb.Entity](t)(s.Entity(i - 500)), Rate: 1 + float64(i/900)*9})
+		sample.Entities = append(sample.Entities, advise.SampledEntity{Tenant: acme, Entity: must[tsdb.Entity](t)(s.Entity(i - 500)), Rate: 1 + float64(i/900)*9})
 	}
-	advice, err := tsdb.Advise(s, sample)
-	if err != nil || len(advice) != 1 || advice[0].Cause != tsdb.CauseSequential {
+	advice, err := advise.Keys(s, sample)
+	if err != nil || len(advice) != 1 || advice[0].Cause != advise.Sequential {
 		t.Errorf("%v, %v, want one piece of advice, on numbers that follow one another", advice, err)
 	}
 }

@@ -126,8 +126,8 @@ type Schema[T any] struct {
 	listed   []Rollup                  // as they were given
 }
 
-// Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify. Store.Sample returns
-// one for what the catalogue describes.
+// Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify.
+// Package tsdb/advise returns one for what the catalogue describes.
 type Dataset interface {
 	// Name returns the dataset's name.
 	Name() string

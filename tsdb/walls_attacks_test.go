@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
@@ -228,8 +229,8 @@ var attacks = map[string]func(h *walls, a attack) error{
 	},
 
 	"Store.EnsureView": func(h *walls, a attack) error { return h.store.EnsureView(a.ctx, a.id, h.datasets()...) },
-	"Store.Sample": func(h *walls, a attack) error {
-		_, sample, err := h.store.Sample(a.ctx, a.dataset, a.id, tsdb.SampleOptions{})
+	"advise.TakeSample": func(h *walls, a attack) error {
+		_, sample, err := advise.TakeSample(a.ctx, h.store, a.dataset, a.id, advise.SampleOptions{})
 		if err != nil {
 			return err
 		}

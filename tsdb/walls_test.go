@@ -286,7 +286,7 @@ func (h *walls) same(what string, got, want []string) {
 // unexercised fails the test for each call that is missing among the attacks: a new one must be shown to stay behind the wall.
 func unexercised(t *testing.T) {
 	t.Helper()
-	for _, c := range calls.Of("Repository.", "Sink.", "Store.", "tenants.", "transfer.") {
+	for _, c := range calls.Of("Repository.", "Sink.", "Store.", "advise.", "tenants.", "transfer.") {
 		if c.Tenants != calls.None && attacks[c.Name()] == nil {
 			t.Errorf("%s is not exercised: show here that it stays in its tenant", c.Name())
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
@@ -78,7 +79,7 @@ func (a *app) latest() *cli.Command {
 				}
 				entities = append(entities, e)
 			} else {
-				_, sample, err := store.Sample(ctx, v.Describe().Name, id, tsdb.SampleOptions{Entities: c.Int("entities")})
+				_, sample, err := advise.TakeSample(ctx, store, v.Describe().Name, id, advise.SampleOptions{Entities: c.Int("entities")})
 				if err != nil {
 					return err
 				}

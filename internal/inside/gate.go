@@ -6,6 +6,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Package tsdb sets these functions when a program starts. The arguments of type any are values of tsdb, which imports this
@@ -25,11 +26,20 @@ var (
 	// Add puts an event into the journal of a *tsdb.Writer. It waits for that if told, a func(tsdb.Outcome), is nil, and else
 	// calls told with what became of the event.
 	Add func(ctx context.Context, writer any, ev Event, told any) error
+	// Sizes reads the catalogue of a *tsdb.Store, and returns a dataset of it for reading the sizes of a tenant's payloads.
+	Sizes func(ctx context.Context, store any, dataset string, id tenant.ID) (Stored, error)
 	// EntityAt returns the tsdb.Entity at a path of package rowkey.
 	EntityAt func(path string) any
 
 	unlimited func(repo any, single bool) any
 )
+
+// Stored is a dataset that the catalogue describes.
+type Stored struct {
+	Dataset    any   // its tsdb.Dataset
+	Others     []any // those of the other datasets
+	Repository any   // a *tsdb.Repository[int] whose values are the sizes of payloads, and which no limits hold
+}
 
 // SetUnlimited is for package tsdb, when a program starts.
 func SetUnlimited(f func(repo any, single bool) any) { unlimited = f }

@@ -66,4 +66,5 @@ type Dataset struct {
 	Precision rowkey.Precision
 	Rollups   []catalog.Rollup
 	Entry     catalog.Dataset // what the catalogue is to know of it
+	Shape     *dataset.Dataset
 }

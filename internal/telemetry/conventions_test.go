@@ -20,6 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -81,8 +82,8 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.Ensure:     func(ctx context.Context, w *world) error { return w.store.Ensure(ctx, schema) },
 	telemetry.EnsureView: func(ctx context.Context, w *world) error { return w.store.EnsureView(ctx, acme, schema) },
 	telemetry.Verify:     func(ctx context.Context, w *world) error { return w.store.Verify(ctx, schema) },
-	telemetry.Sample: func(ctx context.Context, w *world) error {
-		_, _, err := w.store.Sample(ctx, "readings", acme, tsdb.SampleOptions{})
+	telemetry.AdviseSample: func(ctx context.Context, w *world) error {
+		_, _, err := advise.TakeSample(ctx, w.store, "readings", acme, advise.SampleOptions{})
 		return err
 	},
 	telemetry.Upkeep: func(ctx context.Context, w *world) error {

@@ -113,7 +113,6 @@ const (
 	Ensure
 	EnsureView
 	Verify
-	Sample
 	Upkeep // what a store reads of its own accord: erasure marks, retention classes
 
 	RollupAdd
@@ -139,6 +138,8 @@ const (
 	RetentionApply
 	RetentionForecast
 
+	AdviseSample
+
 	names // how many there are
 )
 
@@ -154,13 +155,14 @@ var operations = [names]struct {
 	PageUnder: {"PageUnder", true}, PageEntities: {"PageEntities", true},
 	Delete: {"Delete", false}, DeleteEntity: {"DeleteEntity", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
 	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false},
-	Sample: {"Sample", false}, Upkeep: {"Upkeep", false},
+	Upkeep:    {"Upkeep", false},
 	RollupAdd: {"rollup.Add", false}, RollupBuckets: {"rollup.Buckets", true}, RollupLatest: {"rollup.Latest", true},
 	RollupMany: {"rollup.Many", true}, RollupTotal: {"rollup.Total", true}, RollupRebuild: {"rollup.Rebuild", false}, RollupPass: {"rollup.Pass", false},
 	TenantOnboard: {"tenants.Onboard", false}, TenantList: {"tenants.List", true}, TenantProfile: {"tenants.Profile", false},
 	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false}, RetentionForecast: {"retention.Forecast", false},
+	AdviseSample: {"advise.TakeSample", false},
 }
 
 // String returns the name of the operation on one thing, as db.operation.name has it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
@@ -60,7 +61,7 @@ func TestManyDatasets(t *testing.T) {
 	if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); err != nil {
 		t.Errorf("NewForecast: %v", err)
 	}
-	if _, _, err := store.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{}); err != nil {
+	if _, _, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{}); err != nil {
 		t.Errorf("Sample: %v", err)
 	}
 	if _, err := tenants.Onboard(t.Context(), store, beta, tenants.Profile{Classes: map[string]string{"readings": "keep"}}, tenants.OnboardOptions{}); err != nil {

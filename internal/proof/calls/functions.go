@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -80,7 +81,7 @@ var Functions = []any{
 	httptenant.StatusOf,
 	limit.New,
 	limit.Parse,
-	tsdb.Advise,
+	advise.Keys,
 	tsdb.AllEntities,
 	tsdb.AllTime,
 	tsdb.Between,

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -60,7 +61,6 @@ var List = []Call{
 	{Func: (*tsdb.Store).Ensure, Operation: "Ensure"},
 	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
-	{Func: (*tsdb.Store).Sample, Tenants: One, Operation: "Sample"},
 	{Func: (*tsdb.Store).CacheStats, Free: "reads counters in memory"},
 	{Func: (*tsdb.Store).Close, Free: "closes connections"},
 	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; what it finds there costs what putting it costs"},
@@ -89,6 +89,7 @@ var List = []Call{
 	{Func: (*rollup.StreamAdder[int]).TryAdd, Tenants: One, Operation: "Deliver"},
 
 	// Tenants.
+	{Func: advise.TakeSample, Tenants: One, Operation: "advise.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},
 	{Func: tenants.KeptFor, Tenants: All, Operation: "tenants.Profile"},

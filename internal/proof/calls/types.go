@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
@@ -48,13 +49,13 @@ var Types = []reflect.Type{
 	reflect.TypeFor[limit.Limits](),
 	reflect.TypeFor[limit.Options](),
 	reflect.TypeFor[limit.Table](),
-	reflect.TypeFor[tsdb.Advice](),
+	reflect.TypeFor[advise.Advice](),
 	reflect.TypeFor[tsdb.LatestResult[int]](),
 	reflect.TypeFor[tsdb.Attempt](),
 	reflect.TypeFor[tsdb.BatchError](),
 	reflect.TypeFor[tsdb.CacheOptions](),
 	reflect.TypeFor[tsdb.CacheStats](),
-	reflect.TypeFor[tsdb.Cause](),
+	reflect.TypeFor[advise.Cause](),
 	reflect.TypeFor[tsdb.Config](),
 	reflect.TypeFor[tsdb.ConflictError](),
 	reflect.TypeFor[tsdb.DeadLetter](),
@@ -85,12 +86,12 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.ReadError](),
 	reflect.TypeFor[tsdb.ReadFailure](),
 	reflect.TypeFor[tsdb.Repository[int]](),
-	reflect.TypeFor[tsdb.Sample](),
-	reflect.TypeFor[tsdb.SampleOptions](),
-	reflect.TypeFor[tsdb.Sampled](),
+	reflect.TypeFor[advise.Sample](),
+	reflect.TypeFor[advise.SampleOptions](),
+	reflect.TypeFor[advise.SampledEntity](),
 	reflect.TypeFor[tsdb.Schema[int]](),
 	reflect.TypeFor[tsdb.SchemaOptions](),
-	reflect.TypeFor[tsdb.Severity](),
+	reflect.TypeFor[advise.Severity](),
 	reflect.TypeFor[tsdb.Sink[int]](),
 	reflect.TypeFor[tsdb.State](),
 	reflect.TypeFor[tsdb.Store](),

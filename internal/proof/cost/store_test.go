@@ -8,6 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -58,11 +59,11 @@ var stores = group{title: "The store, and retention", calls: []call{
 		run: func(w *world, _ int) func() { return func() { w.ok(w.store.EnsureView(w.ctx, acme, w.schema)) } },
 	},
 	{
-		covers: []string{"Store.Sample"}, name: "`Store.Sample`, histories of 5 points", of: "entities", sizes: []int{1, 10, 20}, requests: map[string]shape{"read": each(2, 2).atMost()}, seen: each(26, 34).atMost(),
+		covers: []string{"advise.TakeSample"}, name: "`advise.TakeSample`, histories of 5 points", of: "entities", sizes: []int{1, 10, 20}, requests: map[string]shape{"read": each(2, 2).atMost()}, seen: each(26, 34).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 5)
 			return func() {
-				_, _, err := w.store.Sample(w.ctx, "readings", acme, tsdb.SampleOptions{})
+				_, _, err := advise.TakeSample(w.ctx, w.store, "readings", acme, advise.SampleOptions{})
 				w.ok(err)
 			}
 		},

@@ -116,7 +116,7 @@ func TestNotice(t *testing.T) {
 		t.Fatal("NOTICE has no list of what every program links")
 	}
 	every, more, _ := strings.Cut(text, "Linked by the embedded engine and by codec/zstd:\n")
-	cloud := modules(t, root, "./tsdb", "./tsdb/inspect", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
+	cloud := modules(t, root, "./tsdb", "./tsdb/advise", "./tsdb/inspect", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
 	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd")
 	for _, list := range []struct {
 		name, text string

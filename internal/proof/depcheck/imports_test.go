@@ -92,9 +92,7 @@ var imports = []rule{
 }
 
 // exceptions are imports against the rules, as "who imports what", with the reason.
-var exceptions = map[string]string{
-	"internal/advise imports tsdb/privacy": "advice knows personal data by the checks of keys, and moves below tsdb with them",
-}
+var exceptions = map[string]string{}
 
 // rule says what packages may not import: what not lists, and if there is a list only, this module's packages that it lacks.
 type rule struct {

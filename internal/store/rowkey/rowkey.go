@@ -129,6 +129,15 @@ func (s Space) CheckPath(path string) error {
 	if err := s.checkParts(path); err != nil {
 		return err
 	}
+	if n := s.KeyLen(path); n > MaxKey {
+		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for entity %s", n, invalid.Quote(path)),
+			fmt.Sprintf("at most %d bytes", MaxKey))
+	}
+	return nil
+}
+
+// KeyLen returns the length in bytes of the longest row key that a point of an entity can have.
+func (s Space) KeyLen(path string) int {
 	n := len(s.prefix) + s.spare + len(path) + 1 + ReverseLen
 	if s.identity {
 		n += 1 + MaxID
@@ -136,11 +145,7 @@ func (s Space) CheckPath(path string) error {
 	if s.salts > 0 {
 		n += saltLen
 	}
-	if n > MaxKey {
-		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for entity %s", n, invalid.Quote(path)),
-			fmt.Sprintf("at most %d bytes", MaxKey))
-	}
-	return nil
+	return n
 }
 
 func plural(parts int) string {

@@ -30,19 +30,19 @@ type field struct {
 	what   string // the form, in words
 }
 
-func (s *sample) field(i int) *field {
-	f := &field{index: i, name: s.Fields[i]}
-	f.values = make([]string, len(s.Entities))
-	for j := range s.Entities {
-		f.values[j] = s.Entities[j].Parts[i]
+func (a *analysis) field(i int) *field {
+	f := &field{index: i, name: a.Fields[i]}
+	f.values = make([]string, len(a.Entities))
+	for j := range a.Entities {
+		f.values[j] = a.Entities[j].Parts[i]
 	}
 	slices.Sort(f.values)
 	f.values = slices.Compact(f.values)
-	f.form, f.what = s.formOf(f)
+	f.form, f.what = a.formOf(f)
 	return f
 }
 
-func (s *sample) formOf(f *field) (form, string) {
+func (a *analysis) formOf(f *field) (form, string) {
 	v := f.values
 	if len(v) >= fewestDates && all(v, isDate) {
 		return clock, "dates or times"
@@ -56,19 +56,19 @@ func (s *sample) formOf(f *field) (form, string) {
 		if n.snowflakes() {
 			return clockID, "snowflake ids, which begin with the time"
 		}
-		isDense := n.dense(s.Share)
-		if what, ok := n.times(); ok && !s.isID(f, isDense) {
+		isDense := n.dense(a.Share)
+		if what, ok := n.times(); ok && !a.isID(f, isDense) {
 			return clock, what
 		}
 		if isDense && len(v) >= fewestInOrder {
-			if n.prefix != "" && !s.arrives(f) {
+			if n.prefix != "" && !a.arrives(f) {
 				return named, "numbers that follow one another"
 			}
 			return counter, "numbers that follow one another"
 		}
 	}
 	switch {
-	case s.arrives(f):
+	case a.arrives(f):
 		return arrival, "values that grow in the order in which they came"
 	case len(v) >= fewestHashes && areRandom(v):
 		return random, "hashes or random ids"
@@ -78,27 +78,27 @@ func (s *sample) formOf(f *field) (form, string) {
 
 // isID reports whether numbers that look like times are known to be none, but meters, cells of a map or ids. Such numbers that
 // follow one another are as many counters as times: of a few of them with rates nothing is said.
-func (s *sample) isID(f *field, isDense bool) bool {
-	if !s.rated() {
+func (a *analysis) isID(f *field, isDense bool) bool {
+	if !a.rated() {
 		return false
 	}
 	if isDense {
-		return len(f.values) < fewestInOrder || s.evenly(f)
+		return len(f.values) < fewestInOrder || a.evenly(f)
 	}
-	return len(f.values) >= fewestAtTheEnd && s.evenly(f)
+	return len(f.values) >= fewestAtTheEnd && a.evenly(f)
 }
 
 // evenly reports whether the entities with the lowest, the highest and all other values of f, which has ten and more, write alike:
 // nobody goes on to write to a time that is over.
-func (s *sample) evenly(f *field) bool {
-	all := make([]*Entity, len(s.Entities))
+func (a *analysis) evenly(f *field) bool {
+	all := make([]*entity, len(a.Entities))
 	for i := range all {
-		all[i] = &s.Entities[i]
+		all[i] = &a.Entities[i]
 	}
 	rates := f.rates(all) // of times in one unit, which sort as texts
 	end := len(rates) / endPart
 	low, rest, high := rates[:end], rates[end:len(rates)-end], rates[len(rates)-end:]
-	if max(sum(low), sum(high)) >= endShare*s.total {
+	if max(sum(low), sum(high)) >= endShare*a.total {
 		return false
 	}
 	usual := median(rest)
@@ -106,15 +106,15 @@ func (s *sample) evenly(f *field) bool {
 }
 
 // arrives reports whether it is known that new values of f sort behind old ones.
-func (s *sample) arrives(f *field) bool { return s.Arrival && f.index == 0 && s.ascends() }
+func (a *analysis) arrives(f *field) bool { return a.Arrival && f.index == 0 && a.ascends() }
 
 // ascends reports whether the first parts of the entities came in their order, or all in the opposite one, tenant by tenant.
-func (s *sample) ascends() bool {
-	order := make([]*Entity, len(s.Entities))
-	for i := range s.Entities {
-		order[i] = &s.Entities[i]
+func (a *analysis) ascends() bool {
+	order := make([]*entity, len(a.Entities))
+	for i := range a.Entities {
+		order[i] = &a.Entities[i]
 	}
-	slices.SortFunc(order, func(a, b *Entity) int { return a.arrived - b.arrived })
+	slices.SortFunc(order, func(a, b *entity) int { return a.arrived - b.arrived })
 	last, seen := map[string]string{}, map[string]bool{}
 	up, down := 0, 0
 	for _, e := range order {

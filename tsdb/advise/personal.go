@@ -7,7 +7,7 @@ import (
 
 // mayBelong finds parts that may be the addresses of visitors. Package privacy lets addresses pass, as they name machines as
 // well, so only many of them in many networks count, and are worth no more than a remark.
-func (s *sample) mayBelong(f *field) {
+func (a *analysis) mayBelong(f *field) {
 	if len(f.values) < fewestPersonal {
 		return
 	}
@@ -22,7 +22,7 @@ func (s *sample) mayBelong(f *field) {
 	if float64(addresses) < inOrder*float64(len(f.values)) || 2*len(networks) < min(addresses, manyNetworks) {
 		return
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: PersonalData, Severity: Info, Field: f.name,
 		Found: fmt.Sprintf("Values of key field %s look like IPv4 addresses, of %d networks.", f.name, len(networks)),
 		Why: "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name. " +

@@ -14,18 +14,18 @@ import (
 )
 
 // entities returns n entities of tenant acme, each writing r points a second, whose parts are what of returns.
-func entities(n int, r float64, of func(i int) []string) []Entity {
-	out := make([]Entity, n)
+func entities(n int, r float64, of func(i int) []string) []entity {
+	out := make([]entity, n)
 	for i := range out {
 		parts := of(i)
 		path := rowkey.Path(parts...)
-		out[i] = Entity{Tenant: "acme", Path: path, Parts: parts, Key: len("acme#readings#") + len(path) + 20, Rate: r}
+		out[i] = entity{Tenant: "acme", Path: path, Parts: parts, Key: len("acme#readings#") + len(path) + 20, Rate: r}
 	}
 	return out
 }
 
-func input(in []Entity) Input {
-	d := Input{Dataset: "readings", Family: "keep", Qualifier: "p:f64", Families: 2, MaxPayload: 10 << 20, Share: 1, Entities: in}
+func inputWith(in []entity) input {
+	d := input{Dataset: "readings", Family: "keep", Qualifier: "p:f64", Families: 2, MaxPayload: 10 << 20, Share: 1, Entities: in}
 	for i := range in[0].Parts {
 		d.Fields = append(d.Fields, fmt.Sprintf("k%d", i+1))
 	}
@@ -42,10 +42,10 @@ func hash(i int) string {
 }
 
 // causes returns what was found, as cause/severity.
-func causes(in Input) string {
+func causes(in input) string {
 	var out []string
-	for _, f := range Run(in) {
-		out = append(out, f.Cause+"/"+[]string{"info", "warning", "critical"}[f.Severity])
+	for _, f := range run(in) {
+		out = append(out, string(f.Cause)+"/"+f.Severity.String())
 	}
 	return strings.Join(out, " ")
 }
@@ -94,7 +94,7 @@ func TestKeysThatNothingIsWrongWith(t *testing.T) {
 				if r == 0 && name == "UUIDs by time" {
 					continue // the newest may be the busiest
 				}
-				if got := causes(input(entities(n, r, of))); got != "" {
+				if got := causes(inputWith(entities(n, r, of))); got != "" {
 					t.Errorf("%s: %d entities, %v points a second each: %s; want nothing", name, n, r, got)
 				}
 			}
@@ -123,7 +123,7 @@ func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 		for _, r := range []float64{0.001, 4} {
 			es := entities(500, r, of)
 			es[7].Rate *= 5
-			if got := causes(input(es)); got != "" {
+			if got := causes(inputWith(es)); got != "" {
 				t.Errorf("%s, %v points a second each: %s; want nothing", name, r, got)
 			}
 		}
@@ -137,7 +137,7 @@ func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 		es := entities(500, 0.001, of)
 		es[499].Rate = 50 // the hour that it is
 		es[498].Rate = 2
-		if got := causes(input(es)); got != "time-first/warning" {
+		if got := causes(inputWith(es)); got != "time-first/warning" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -172,7 +172,7 @@ func TestTimesWithoutGaps(t *testing.T) {
 		if tt.newest > 0 {
 			es[tt.n-1].Rate = tt.newest
 		}
-		in := input(es)
+		in := inputWith(es)
 		if tt.share > 0 {
 			in.Share = tt.share
 		}
@@ -191,118 +191,118 @@ func TestUnevenLoadIsNoSequence(t *testing.T) {
 			es[i].Rate = 0.1 + rng.ExpFloat64()
 		}
 		es[485].Rate, es[495].Rate = 95, 95 // two that are not yet hot, among the newest
-		if got := causes(input(es)); got != "" {
+		if got := causes(inputWith(es)); got != "" {
 			t.Fatalf("%s; want nothing", got)
 		}
 	}
 }
 
 func TestCauses(t *testing.T) {
-	newest := func(es []Entity, n int, r float64) []Entity { // the last n are the busiest
+	newest := func(es []entity, n int, r float64) []entity { // the last n are the busiest
 		for i := range es[len(es)-n:] {
 			es[len(es)-n+i].Rate = r
 		}
 		return es
 	}
-	shuffled := func(es []Entity) []Entity {
+	shuffled := func(es []entity) []entity {
 		rand.New(rand.NewPCG(3, 4)).Shuffle(len(es), func(i, j int) { es[i], es[j] = es[j], es[i] })
 		return es
 	}
-	payload := func(es []Entity, n int) []Entity {
+	payload := func(es []entity, n int) []entity {
 		for i := range es {
 			es[i].Payload = n
 		}
 		return es
 	}
-	plain := func(n int, r float64) []Entity {
+	plain := func(n int, r float64) []entity {
 		return entities(n, r, func(i int) []string { return []string{sites[i%10], fmt.Sprintf("roof-%d", i)} })
 	}
 	for _, tt := range []struct {
 		name string
-		in   Input
-		with func(*Input)
+		in   input
+		with func(*input)
 		want string
 	}{
-		{name: "days first", in: input(entities(30, 0, func(i int) []string { return []string{day(i % 3).Format("2006-01-02"), hash(i)} })), want: "time-first/warning"},
-		{name: "hours first", in: input(entities(30, 1, func(i int) []string {
+		{name: "days first", in: inputWith(entities(30, 0, func(i int) []string { return []string{day(i % 3).Format("2006-01-02"), hash(i)} })), want: "time-first/warning"},
+		{name: "hours first", in: inputWith(entities(30, 1, func(i int) []string {
 			return []string{day(0).Add(time.Duration(i) * time.Hour).Format(time.RFC3339), "x"}
 		})), want: "time-first/warning"},
-		{name: "compact days", in: input(entities(30, 1, func(i int) []string { return []string{day(i).Format("20060102")} })), want: "time-first/warning"},
-		{name: "days first, as people write them", in: input(entities(30, 0, func(i int) []string { return []string{day(i).Format("02-01-2006"), hash(i)} })), want: "time-first/warning"},
-		{name: "with dots", in: input(entities(30, 0, func(i int) []string { return []string{day(i).Format("02.01.2006"), hash(i)} })), want: "time-first/warning"},
-		{name: "with the month in front", in: input(entities(30, 0, func(i int) []string { return []string{day(i).Format("01/02/2006"), hash(i)} })), want: "time-first/warning"},
-		{name: "serials of a year", in: input(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("2026-%03d", i), hash(i)} })), want: ""},
-		{name: "parts in three groups", in: input(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("21-%02d-20%02d", i, i), hash(i)} })), want: ""},
-		{name: "dates of long ago", in: input(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("21-11-%04d", 1000+i), hash(i)} })), want: ""},
-		{name: "weeks first", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprintf("2026-W%02d", i/3+1), hash(i)} })), want: "time-first/warning"},
-		{name: "seconds first, busy", in: input(entities(30, 300, func(i int) []string { return []string{fmt.Sprint(day(i).Unix())} })), want: "time-first/critical"},
-		{name: "milliseconds", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprint(day(i).UnixMilli()), "x"} })), want: "time-first/warning"},
-		{name: "times counted down", in: input(entities(30, 1, func(i int) []string { return []string{fmt.Sprint(1<<63 - 1 - day(i).UnixNano()), "x"} })), want: "time-first/warning"},
-		{name: "days behind sites, idle", in: input(entities(30, 1, func(i int) []string { return []string{sites[i%2], day(i).Format("2006-01-02"), hash(i)} })), want: ""},
-		{name: "days behind sites, busy", in: input(entities(30, 100, func(i int) []string { return []string{sites[i%2], day(i).Format("2006-01-02"), hash(i)} })), want: "time-first/warning"},
-		{name: "days first, salted", in: input(entities(30, 1, func(i int) []string { return []string{day(i).Format("2006-01-02")} })), with: func(in *Input) { in.Salts = 10 }, want: ""},
+		{name: "compact days", in: inputWith(entities(30, 1, func(i int) []string { return []string{day(i).Format("20060102")} })), want: "time-first/warning"},
+		{name: "days first, as people write them", in: inputWith(entities(30, 0, func(i int) []string { return []string{day(i).Format("02-01-2006"), hash(i)} })), want: "time-first/warning"},
+		{name: "with dots", in: inputWith(entities(30, 0, func(i int) []string { return []string{day(i).Format("02.01.2006"), hash(i)} })), want: "time-first/warning"},
+		{name: "with the month in front", in: inputWith(entities(30, 0, func(i int) []string { return []string{day(i).Format("01/02/2006"), hash(i)} })), want: "time-first/warning"},
+		{name: "serials of a year", in: inputWith(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("2026-%03d", i), hash(i)} })), want: ""},
+		{name: "parts in three groups", in: inputWith(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("21-%02d-20%02d", i, i), hash(i)} })), want: ""},
+		{name: "dates of long ago", in: inputWith(entities(30, 0, func(i int) []string { return []string{fmt.Sprintf("21-11-%04d", 1000+i), hash(i)} })), want: ""},
+		{name: "weeks first", in: inputWith(entities(30, 1, func(i int) []string { return []string{fmt.Sprintf("2026-W%02d", i/3+1), hash(i)} })), want: "time-first/warning"},
+		{name: "seconds first, busy", in: inputWith(entities(30, 300, func(i int) []string { return []string{fmt.Sprint(day(i).Unix())} })), want: "time-first/critical"},
+		{name: "milliseconds", in: inputWith(entities(30, 1, func(i int) []string { return []string{fmt.Sprint(day(i).UnixMilli()), "x"} })), want: "time-first/warning"},
+		{name: "times counted down", in: inputWith(entities(30, 1, func(i int) []string { return []string{fmt.Sprint(1<<63 - 1 - day(i).UnixNano()), "x"} })), want: "time-first/warning"},
+		{name: "days behind sites, idle", in: inputWith(entities(30, 1, func(i int) []string { return []string{sites[i%2], day(i).Format("2006-01-02"), hash(i)} })), want: ""},
+		{name: "days behind sites, busy", in: inputWith(entities(30, 100, func(i int) []string { return []string{sites[i%2], day(i).Format("2006-01-02"), hash(i)} })), want: "time-first/warning"},
+		{name: "days first, salted", in: inputWith(entities(30, 1, func(i int) []string { return []string{day(i).Format("2006-01-02")} })), with: func(in *input) { in.Salts = 10 }, want: ""},
 
-		{name: "counter", in: input(entities(1000, 0, one("%08d"))), want: "sequential/info"},
-		{name: "counter in any order, even", in: input(shuffled(entities(1000, 1, one("%08d")))), want: "sequential/info"},
-		{name: "counter, salted", in: input(entities(1000, 1, one("%08d"))), with: func(in *Input) { in.Salts = 10 }, want: ""},
-		{name: "counter, the newest busy", in: input(shuffled(newest(entities(1000, 0.1, one("%08d")), 100, 10))), want: "sequential/warning"},
-		{name: "counter, the newest too busy", in: input(shuffled(newest(entities(1000, 0.1, one("%08d")), 100, 60))), want: "sequential/critical"},
-		{name: "counter, sampled", in: input(entities(1000, 0, func(i int) []string { return []string{fmt.Sprintf("%08d", i*50)} })), with: func(in *Input) { in.Share = 0.02 }, want: "sequential/info"},
-		{name: "users, the newest busy", in: input(newest(entities(1000, 0.1, one("user-%06d")), 100, 10)), want: "sequential/warning"},
-		{name: "numbers, the newest busy", in: input(newest(entities(1000, 0.1, one("%d")), 100, 10)), want: "sequential/warning unpadded-number/info"},
-		{name: "behind a site, the newest busy", in: input(newest(entities(1000, 0.1, func(i int) []string { return []string{"berlin", fmt.Sprintf("%06d", i)} }), 100, 20)), want: "sequential/warning"},
-		{name: "UUIDs by time, unknown rates", in: input(entities(100, 0, func(i int) []string { return []string{uuid("7", day(i).UnixMilli(), i)} })), with: func(in *Input) { in.Arrival = true }, want: "sequential/info"},
-		{name: "words that come in order", in: input(entities(60, 1, func(i int) []string { return []string{fmt.Sprintf("%c%c", 'a'+i/26, 'a'+i%26)} })), with: func(in *Input) { in.Arrival = true }, want: "sequential/info"},
-		{name: "orders that come in order", in: input(entities(100, 1, one("order-%06d"))), with: func(in *Input) { in.Arrival = true }, want: "sequential/info"},
-		{name: "words in any order", in: input(shuffled(entities(60, 1, func(i int) []string { return []string{fmt.Sprintf("%c%c", 'a'+i/26, 'a'+i%26)} }))), with: func(in *Input) { in.Arrival = true }, want: ""},
+		{name: "counter", in: inputWith(entities(1000, 0, one("%08d"))), want: "sequential/info"},
+		{name: "counter in any order, even", in: inputWith(shuffled(entities(1000, 1, one("%08d")))), want: "sequential/info"},
+		{name: "counter, salted", in: inputWith(entities(1000, 1, one("%08d"))), with: func(in *input) { in.Salts = 10 }, want: ""},
+		{name: "counter, the newest busy", in: inputWith(shuffled(newest(entities(1000, 0.1, one("%08d")), 100, 10))), want: "sequential/warning"},
+		{name: "counter, the newest too busy", in: inputWith(shuffled(newest(entities(1000, 0.1, one("%08d")), 100, 60))), want: "sequential/critical"},
+		{name: "counter, sampled", in: inputWith(entities(1000, 0, func(i int) []string { return []string{fmt.Sprintf("%08d", i*50)} })), with: func(in *input) { in.Share = 0.02 }, want: "sequential/info"},
+		{name: "users, the newest busy", in: inputWith(newest(entities(1000, 0.1, one("user-%06d")), 100, 10)), want: "sequential/warning"},
+		{name: "numbers, the newest busy", in: inputWith(newest(entities(1000, 0.1, one("%d")), 100, 10)), want: "sequential/warning unpadded-number/info"},
+		{name: "behind a site, the newest busy", in: inputWith(newest(entities(1000, 0.1, func(i int) []string { return []string{"berlin", fmt.Sprintf("%06d", i)} }), 100, 20)), want: "sequential/warning"},
+		{name: "UUIDs by time, unknown rates", in: inputWith(entities(100, 0, func(i int) []string { return []string{uuid("7", day(i).UnixMilli(), i)} })), with: func(in *input) { in.Arrival = true }, want: "sequential/info"},
+		{name: "words that come in order", in: inputWith(entities(60, 1, func(i int) []string { return []string{fmt.Sprintf("%c%c", 'a'+i/26, 'a'+i%26)} })), with: func(in *input) { in.Arrival = true }, want: "sequential/info"},
+		{name: "orders that come in order", in: inputWith(entities(100, 1, one("order-%06d"))), with: func(in *input) { in.Arrival = true }, want: "sequential/info"},
+		{name: "words in any order", in: inputWith(shuffled(entities(60, 1, func(i int) []string { return []string{fmt.Sprintf("%c%c", 'a'+i/26, 'a'+i%26)} }))), with: func(in *input) { in.Arrival = true }, want: ""},
 
-		{name: "one of many", in: input(newest(plain(100, 1), 1, 100)), want: "hot-entity/info"},
-		{name: "one of many, fast", in: input(newest(plain(100, 1), 1, 2000)), want: "hot-entity/warning"},
-		{name: "one alone, too fast", in: input(plain(1, 8000)), want: "hot-entity/critical"},
-		{name: "many that are equal and fast", in: input(plain(8, 1000)), want: ""},
-		{name: "three that are equal", in: input(plain(3, 400)), want: ""},
-		{name: "two alone, too fast", in: input(plain(2, 6000)), want: "hot-entity/critical"},
-		{name: "one of a small sample", in: input(newest(plain(100, 1), 1, 100)), with: func(in *Input) { in.Share = 0.1 }, want: ""},
-		{name: "heads", in: input(payload(plain(10, 30), 100)), with: func(in *Input) { in.Head = 5 }, want: "hot-head/critical"},
-		{name: "heads of small points", in: input(payload(plain(10, 30), 10)), with: func(in *Input) { in.Head = 5 }, want: "hot-head/warning"},
-		{name: "calm heads", in: input(payload(plain(10, 5), 10)), with: func(in *Input) { in.Head = 5 }, want: ""},
+		{name: "one of many", in: inputWith(newest(plain(100, 1), 1, 100)), want: "hot-entity/info"},
+		{name: "one of many, fast", in: inputWith(newest(plain(100, 1), 1, 2000)), want: "hot-entity/warning"},
+		{name: "one alone, too fast", in: inputWith(plain(1, 8000)), want: "hot-entity/critical"},
+		{name: "many that are equal and fast", in: inputWith(plain(8, 1000)), want: ""},
+		{name: "three that are equal", in: inputWith(plain(3, 400)), want: ""},
+		{name: "two alone, too fast", in: inputWith(plain(2, 6000)), want: "hot-entity/critical"},
+		{name: "one of a small sample", in: inputWith(newest(plain(100, 1), 1, 100)), with: func(in *input) { in.Share = 0.1 }, want: ""},
+		{name: "heads", in: inputWith(payload(plain(10, 30), 100)), with: func(in *input) { in.Head = 5 }, want: "hot-head/critical"},
+		{name: "heads of small points", in: inputWith(payload(plain(10, 30), 10)), with: func(in *input) { in.Head = 5 }, want: "hot-head/warning"},
+		{name: "calm heads", in: inputWith(payload(plain(10, 5), 10)), with: func(in *input) { in.Head = 5 }, want: ""},
 
-		{name: "a tenant above a server", in: input(plain(1000, 30)), want: "busy-tenant/info"},
-		{name: "by its share", in: input(plain(1000, 0.6)), with: func(in *Input) { in.Share = 0.02 }, want: "busy-tenant/info"},
-		{name: "salted already", in: input(plain(1000, 30)), with: func(in *Input) { in.Salts = 6 }, want: ""},
-		{name: "few metrics first", in: input(entities(900, 7, func(i int) []string { return []string{[]string{"temp", "load", "rpm"}[i%3], hash(i)} })), want: "few-first-values/info"},
-		{name: "few metrics first, busy", in: input(entities(900, 20, func(i int) []string { return []string{[]string{"temp", "load", "rpm"}[i%3], hash(i)} })), want: "few-first-values/warning busy-tenant/info"},
+		{name: "a tenant above a server", in: inputWith(plain(1000, 30)), want: "busy-tenant/info"},
+		{name: "by its share", in: inputWith(plain(1000, 0.6)), with: func(in *input) { in.Share = 0.02 }, want: "busy-tenant/info"},
+		{name: "salted already", in: inputWith(plain(1000, 30)), with: func(in *input) { in.Salts = 6 }, want: ""},
+		{name: "few metrics first", in: inputWith(entities(900, 7, func(i int) []string { return []string{[]string{"temp", "load", "rpm"}[i%3], hash(i)} })), want: "few-first-values/info"},
+		{name: "few metrics first, busy", in: inputWith(entities(900, 20, func(i int) []string { return []string{[]string{"temp", "load", "rpm"}[i%3], hash(i)} })), want: "few-first-values/warning busy-tenant/info"},
 
-		{name: "unpadded", in: input(entities(120, 1, func(i int) []string { return []string{sites[i%10], fmt.Sprint(i)} })), want: "unpadded-number/info"},
-		{name: "a hash before the site", in: input(entities(100, 1, func(i int) []string { return []string{hash(i), sites[i%10]} })), want: "hashed-part/warning"},
-		{name: "mail", in: input(entities(30, 1, func(i int) []string { return []string{sites[i%10], fmt.Sprintf("anna%c@example.com", 'a'+i)} })), want: "personal-data/critical"},
-		{name: "a phone number", in: input(entities(1, 1, func(int) []string { return []string{"berlin", "+49 171 2345678"} })), want: "personal-data/critical"},
-		{name: "a card", in: input(entities(1, 1, func(int) []string { return []string{"4111111111111111"} })), want: "personal-data/critical"},
-		{name: "a card among names", in: input(entities(5, 1, func(i int) []string { return []string{[]string{"anna", "bert", "4111111111111111", "carl", "dora"}[i]} })), want: "personal-data/critical"},
-		{name: "serials, one of which passes for a card", in: input(entities(40, 1, func(i int) []string { return []string{fmt.Sprint(4_111_111_111_111_111 + uint64(i)*97)} })), want: ""},
-		{name: "a tenant's name", in: input(plain(3, 1)), with: func(in *Input) {
+		{name: "unpadded", in: inputWith(entities(120, 1, func(i int) []string { return []string{sites[i%10], fmt.Sprint(i)} })), want: "unpadded-number/info"},
+		{name: "a hash before the site", in: inputWith(entities(100, 1, func(i int) []string { return []string{hash(i), sites[i%10]} })), want: "hashed-part/warning"},
+		{name: "mail", in: inputWith(entities(30, 1, func(i int) []string { return []string{sites[i%10], fmt.Sprintf("anna%c@example.com", 'a'+i)} })), want: "personal-data/critical"},
+		{name: "a phone number", in: inputWith(entities(1, 1, func(int) []string { return []string{"berlin", "+49 171 2345678"} })), want: "personal-data/critical"},
+		{name: "a card", in: inputWith(entities(1, 1, func(int) []string { return []string{"4111111111111111"} })), want: "personal-data/critical"},
+		{name: "a card among names", in: inputWith(entities(5, 1, func(i int) []string { return []string{[]string{"anna", "bert", "4111111111111111", "carl", "dora"}[i]} })), want: "personal-data/critical"},
+		{name: "serials, one of which passes for a card", in: inputWith(entities(40, 1, func(i int) []string { return []string{fmt.Sprint(4_111_111_111_111_111 + uint64(i)*97)} })), want: ""},
+		{name: "a tenant's name", in: inputWith(plain(3, 1)), with: func(in *input) {
 			for i := range in.Entities {
 				in.Entities[i].Tenant = "415-555-0132"
 			}
 		}, want: "personal-data/critical"},
 
-		{name: "long keys", in: input(entities(30, 1, func(i int) []string { return []string{sites[i%10] + strings.Repeat("/path", 60), hash(i)} })), want: "long-key/info"},
-		{name: "one very long key", in: input(entities(1, 1, func(int) []string { return []string{strings.Repeat("path/", 500)} })), want: "long-key/warning"},
-		{name: "one too long key", in: input(entities(1, 1, func(int) []string { return []string{strings.Repeat("path/", 900)} })), want: "long-key/critical"},
-		{name: "long names", in: input(payload(plain(30, 1), 8)), with: func(in *Input) { in.Dataset, in.Family = strings.Repeat("d", 32), strings.Repeat("f", 30) }, want: "long-names/info"},
-		{name: "long names, larger payloads", in: input(payload(plain(30, 1), 300)), with: func(in *Input) { in.Dataset, in.Family = strings.Repeat("d", 32), strings.Repeat("f", 30) }, want: ""},
-		{name: "payload near the limit of merges", in: input(payload(plain(30, 1), 5000)), with: func(in *Input) { in.MaxPayload = 8 << 10 }, want: "large-payload/warning"},
-		{name: "payload over the limit", in: input(payload(plain(30, 1), 11<<20)), want: "large-payload/critical"},
-		{name: "families", in: input(plain(3, 1)), with: func(in *Input) { in.Families = 60 }, want: "many-families/warning"},
-		{name: "too many families", in: input(plain(3, 1)), with: func(in *Input) { in.Families = 101 }, want: "many-families/critical"},
-		{name: "a wide prefix", in: input(entities(200, 0, func(i int) []string { return []string{"berlin", hash(i)} })), with: func(in *Input) { in.Share = 0.01 }, want: "wide-prefix/info"},
-		{name: "a wide prefix with heads", in: input(entities(200, 0, func(i int) []string { return []string{"berlin", hash(i)} })), with: func(in *Input) { in.Share, in.Head = 0.01, 1 }, want: ""},
+		{name: "long keys", in: inputWith(entities(30, 1, func(i int) []string { return []string{sites[i%10] + strings.Repeat("/path", 60), hash(i)} })), want: "long-key/info"},
+		{name: "one very long key", in: inputWith(entities(1, 1, func(int) []string { return []string{strings.Repeat("path/", 500)} })), want: "long-key/warning"},
+		{name: "one too long key", in: inputWith(entities(1, 1, func(int) []string { return []string{strings.Repeat("path/", 900)} })), want: "long-key/critical"},
+		{name: "long names", in: inputWith(payload(plain(30, 1), 8)), with: func(in *input) { in.Dataset, in.Family = strings.Repeat("d", 32), strings.Repeat("f", 30) }, want: "long-names/info"},
+		{name: "long names, larger payloads", in: inputWith(payload(plain(30, 1), 300)), with: func(in *input) { in.Dataset, in.Family = strings.Repeat("d", 32), strings.Repeat("f", 30) }, want: ""},
+		{name: "payload near the limit of merges", in: inputWith(payload(plain(30, 1), 5000)), with: func(in *input) { in.MaxPayload = 8 << 10 }, want: "large-payload/warning"},
+		{name: "payload over the limit", in: inputWith(payload(plain(30, 1), 11<<20)), want: "large-payload/critical"},
+		{name: "families", in: inputWith(plain(3, 1)), with: func(in *input) { in.Families = 60 }, want: "many-families/warning"},
+		{name: "too many families", in: inputWith(plain(3, 1)), with: func(in *input) { in.Families = 101 }, want: "many-families/critical"},
+		{name: "a wide prefix", in: inputWith(entities(200, 0, func(i int) []string { return []string{"berlin", hash(i)} })), with: func(in *input) { in.Share = 0.01 }, want: "wide-prefix/info"},
+		{name: "a wide prefix with heads", in: inputWith(entities(200, 0, func(i int) []string { return []string{"berlin", hash(i)} })), with: func(in *input) { in.Share, in.Head = 0.01, 1 }, want: ""},
 	} {
 		if tt.with != nil {
 			tt.with(&tt.in)
 		}
 		if got := causes(tt.in); got != tt.want {
-			t.Errorf("%s: %q, want %q\n%+v", tt.name, got, tt.want, Run(tt.in))
+			t.Errorf("%s: %q, want %q\n%+v", tt.name, got, tt.want, run(tt.in))
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestCauses(t *testing.T) {
 func TestTextsNameWhatTheyMean(t *testing.T) {
 	es := entities(100, 1, func(i int) []string { return []string{sites[i%10], fmt.Sprintf("anna%02d@example.com", i)} })
 	es[7].Rate = 6000
-	for _, f := range Run(input(es)) {
+	for _, f := range run(inputWith(es)) {
 		text := f.Found + f.Why + f.Remedy
 		if strings.Contains(text, "anna") {
 			t.Errorf("%s shows a mail address: %s", f.Cause, text)
@@ -332,9 +332,9 @@ func TestEqualTenants(t *testing.T) {
 	for i := range b {
 		b[i].Tenant = "beta"
 	}
-	first := Run(input(append(b, a...)))
+	first := run(inputWith(append(b, a...)))
 	for range 50 {
-		if again := Run(input(append(a, b...))); len(again) != 1 || again[0] != first[0] {
+		if again := run(inputWith(append(a, b...))); len(again) != 1 || again[0] != first[0] {
 			t.Fatalf("%+v was %+v", again, first)
 		}
 	}
@@ -342,7 +342,7 @@ func TestEqualTenants(t *testing.T) {
 
 // TestOneEntityOnSeveralLines: its rates are added up, to the last bit the same in any order.
 func TestOneEntityOnSeveralLines(t *testing.T) {
-	of := func(rates ...float64) Entity {
+	of := func(rates ...float64) entity {
 		es := entities(len(rates), 0, func(int) []string { return []string{"x"} })
 		for i, r := range rates {
 			es[i].Rate = r
@@ -360,8 +360,8 @@ func TestOneEntityOnSeveralLines(t *testing.T) {
 
 func TestNoEntities(t *testing.T) {
 	for _, families := range []int{2, 101} {
-		in := Input{Dataset: "d", Fields: []string{"k"}, Share: 1, Families: families, Arrival: true, Head: 3}
-		if got := len(Run(in)); got != families/101 {
+		in := input{Dataset: "d", Fields: []string{"k"}, Share: 1, Families: families, Arrival: true, Head: 3}
+		if got := len(run(in)); got != families/101 {
 			t.Errorf("%d families and no entities: %d findings", families, got)
 		}
 	}
@@ -391,14 +391,14 @@ func FuzzOrder(f *testing.F) {
 			es[i].Rate, es[i].Payload = most*rng.Float64(), int(spread)
 			es[i].Tenant = []string{"acme", "beta", "c"}[rng.IntN(3)]
 		}
-		in := input(es)
+		in := inputWith(es)
 		in.Salts, in.Head, in.Share = int(spread)%7, int(spread)%2, 1/float64(1+spread%9)
-		first := Run(in)
+		first := run(in)
 		rng.Shuffle(n, func(i, j int) { es[i], es[j] = es[j], es[i] })
-		if again := Run(in); !reflect.DeepEqual(first, again) {
+		if again := run(in); !reflect.DeepEqual(first, again) {
 			t.Fatalf("in another order:\n%+v\nwas\n%+v", again, first)
 		}
 		in.Arrival = true
-		Run(in)
+		run(in)
 	})
 }

@@ -1,4 +1,4 @@
-package tsdb_test
+package advise_test
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -26,7 +28,7 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 	only.Head = tsdb.Head{Points: 10, Only: true}
 	for name, o := range map[string]tsdb.SchemaOptions{"plain": opts, "salted": salted, "heads": heads, "only": only} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				d := tsdb.MustDefine("readings", key, codec.Float64(), o)
 				other := tsdb.MustDefine("other", tsdb.Key("x"), codec.Float64(), opts)
 				store, _ := tsdbtest.Open(t, tsdbtest.Options{})
@@ -55,7 +57,7 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				ds, sample, err := store.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{})
+				ds, sample, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{})
 				if err != nil || ds.Name() != "readings" || len(sample.Entities) != 40 || sample.Share != 1 || len(sample.OtherDatasets) != 1 {
 					t.Fatalf("%v, %+v, %v", ds, sample, err)
 				}
@@ -67,23 +69,23 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 					if e.Entity == tsdb.NewEntity("berlin", "roof-8") {
 						want = 9.0 / 3600
 					}
-					if e.Tenant != acme || e.Payload != 8 || e.Rate > want*1.01 || !overTCP() && math.Abs(e.Rate-want) > want/100 {
+					if e.Tenant != acme || e.Payload != 8 || e.Rate > want*1.01 || math.Abs(e.Rate-want) > want/100 {
 						t.Errorf("%+v, want %v points a second of 8 bytes", e, want)
 					}
 				}
-				advice, err := tsdb.Advise(ds, sample)
+				advice, err := advise.Keys(ds, sample)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !overTCP() && (len(advice) == 0 || advice[len(advice)-1].Cause != tsdb.CauseHotEntity && advice[0].Cause != tsdb.CauseHotEntity) {
+				if len(advice) == 0 || advice[len(advice)-1].Cause != advise.HotEntity && advice[0].Cause != advise.HotEntity {
 					t.Errorf("the hot entity is not found: %v", advice)
 				}
 
-				_, few, err := store.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{Entities: 4})
+				_, few, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{Entities: 4})
 				if err != nil || len(few.Entities) != 4 || few.Share != 0.1 {
 					t.Errorf("4 of 40: %+v, %v", few, err)
 				}
-				_, none, err := store.Sample(t.Context(), "other", acme, tsdb.SampleOptions{})
+				_, none, err := advise.TakeSample(t.Context(), store, "other", acme, advise.SampleOptions{})
 				if err != nil || len(none.Entities) != 0 || none.Share != 0 {
 					t.Errorf("of an empty dataset: %+v, %v", none, err)
 				}
@@ -93,7 +95,7 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 }
 
 func TestSampleRefuses(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		d := tsdb.MustDefine("readings", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{})
 		if err := store.Ensure(t.Context(), d); err != nil {
@@ -115,11 +117,14 @@ func TestSampleRefuses(t *testing.T) {
 			{"fewer than none", t.Context(), "readings", acme, -1, tsdb.ErrInvalid},
 			{"too many", t.Context(), "readings", acme, 10_001, tsdb.ErrInvalid},
 		} {
-			if ds, sample, err := store.Sample(tt.ctx, tt.dataset, tt.id, tsdb.SampleOptions{Entities: tt.most}); !errors.Is(err, tt.want) || ds != nil || sample.Entities != nil {
+			if ds, sample, err := advise.TakeSample(tt.ctx, store, tt.dataset, tt.id, advise.SampleOptions{Entities: tt.most}); !errors.Is(err, tt.want) || ds != nil || sample.Entities != nil {
 				t.Errorf("%s: %v, %+v, %v; want %v", tt.name, ds, sample, err, tt.want)
 			}
 		}
-		one := must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{ConcurrentReads: 1}}, limit.Options{}))
+		one, err := limit.New(limit.Table{Defaults: limit.Limits{ConcurrentReads: 1}}, limit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		strict, _ := tsdbtest.Open(t, tsdbtest.Options{RequireTenant: true, Limits: one}, d)
 		inside := tenant.NewContext(t.Context(), acme)
 		repo := d.For(strict, acme)
@@ -130,17 +135,17 @@ func TestSampleRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := strict.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{}); err != nil {
+			if _, _, err := advise.TakeSample(t.Context(), strict, "readings", acme, advise.SampleOptions{}); err != nil {
 				t.Errorf("an operator's call is refused without a tenant in its context, or by the tenant's limits: %v", err)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := store.Sample(ctx, "readings", acme, tsdb.SampleOptions{}); !errors.Is(err, context.Canceled) {
+		if _, _, err := advise.TakeSample(ctx, store, "readings", acme, advise.SampleOptions{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 		store.Close()
-		if _, _, err := store.Sample(t.Context(), "readings", acme, tsdb.SampleOptions{}); !errors.Is(err, tsdb.ErrClosed) {
+		if _, _, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{}); !errors.Is(err, tsdb.ErrClosed) {
 			t.Errorf("on a closed store: %v", err)
 		}
 	})

@@ -70,18 +70,18 @@ func TestIDsByTime(t *testing.T) {
 	} {
 		for _, n := range []int{8, 500} {
 			es := entities(n, 0, of)
-			if got := causes(input(es)); got != "sequential/info" {
+			if got := causes(inputWith(es)); got != "sequential/info" {
 				t.Errorf("%d %s, such as %s: %q", n, name, es[0].Path, got)
 			}
 		}
 		es := entities(500, 1, of)
-		if got := causes(input(es)); got != "" {
+		if got := causes(inputWith(es)); got != "" {
 			t.Errorf("%s that write alike: %q", name, got)
 		}
 		for i := 400; i < 500; i++ {
 			es[i].Rate = 10
 		}
-		if got := causes(input(es)); got != "sequential/warning" {
+		if got := causes(inputWith(es)); got != "sequential/warning" {
 			t.Errorf("%s, the newest busy: %q", name, got)
 		}
 	}
@@ -95,7 +95,7 @@ func TestSnowflakesThatGrowADigit(t *testing.T) {
 	for i := 450; i < 500; i++ {
 		es[i].Rate = 20
 	}
-	if got := causes(input(es)); got != "sequential/warning" {
+	if got := causes(inputWith(es)); got != "sequential/warning" {
 		t.Errorf("the newest busy: %q", got)
 	}
 }
@@ -149,7 +149,7 @@ func TestIDsThatAreNotByTime(t *testing.T) {
 					n *= 3 // as they get the same value twice
 				}
 				es := entities(n, 0, of)
-				if got := causes(input(es)); got != "" {
+				if got := causes(inputWith(es)); got != "" {
 					t.Fatalf("%d %s, such as %s: %q", n, name, es[0].Path, got)
 				}
 			}
@@ -157,7 +157,7 @@ func TestIDsThatAreNotByTime(t *testing.T) {
 	}
 	// Whole hours in nanoseconds are times, though their last bits are all zero.
 	es := entities(500, 0, func(i int) []string { return []string{fmt.Sprint(day(0).UnixNano() + int64(i)*3600e9)} })
-	if got := causes(input(es)); got != "time-first/warning" {
+	if got := causes(inputWith(es)); got != "time-first/warning" {
 		t.Errorf("hours in nanoseconds: %q", got)
 	}
 }

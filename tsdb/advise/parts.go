@@ -10,7 +10,7 @@ import (
 )
 
 // unpadded finds numbers whose order as text is not their own.
-func (s *sample) unpadded(f *field) {
+func (a *analysis) unpadded(f *field) {
 	n, same, ok := numbers(f.values)
 	if !ok || same || n.prefix != "" || f.form == clock {
 		return
@@ -30,7 +30,7 @@ func (s *sample) unpadded(f *field) {
 	if len(long) > longestPadded {
 		return
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: UnpaddedNumber, Severity: Info, Field: f.name,
 		Found: fmt.Sprintf("Key field %s holds numbers of %d to %d digits, such as %s and %s.", f.name, len(short), len(long), shown(short), shown(long)),
 		Why:   "Keys are in the order of their bytes, in which 10 comes before 9: Entities and LatestUnder answer in that order.",
@@ -40,38 +40,38 @@ func (s *sample) unpadded(f *field) {
 }
 
 // hashed finds random values in front of a field by which entities could have been asked for.
-func (s *sample) hashed(f *field) {
-	if f.form != random || f.index == len(s.Fields)-1 {
+func (a *analysis) hashed(f *field) {
+	if f.form != random || f.index == len(a.Fields)-1 {
 		return
 	}
 	prefixes := map[string]bool{}
-	for i := range s.Entities {
-		prefixes[s.Entities[i].group(f.index+1)] = true
+	for i := range a.Entities {
+		prefixes[a.Entities[i].group(f.index+1)] = true
 	}
-	if float64(len(prefixes)) < inOrder*float64(len(s.Entities)) {
+	if float64(len(prefixes)) < inOrder*float64(len(a.Entities)) {
 		return // there are several entities below each
 	}
-	for i := f.index + 1; i < len(s.Fields); i++ {
+	for i := f.index + 1; i < len(a.Fields); i++ {
 		distinct := map[string]bool{}
-		for j := range s.Entities {
-			distinct[s.Entities[j].Parts[i]] = true
+		for j := range a.Entities {
+			distinct[a.Entities[j].Parts[i]] = true
 		}
-		if len(distinct) < 2 || len(distinct) > len(s.Entities)/4 {
+		if len(distinct) < 2 || len(distinct) > len(a.Entities)/4 {
 			continue
 		}
-		s.add(Finding{
+		a.add(Advice{
 			Cause: HashedPart, Severity: Warning, Field: f.name,
-			Found: fmt.Sprintf("Key field %s holds %s, %d for %d entities, in front of %s, which has %d values.", f.name, f.what, len(f.values), len(s.Entities), s.Fields[i], len(distinct)),
+			Found: fmt.Sprintf("Key field %s holds %s, %d for %d entities, in front of %s, which has %d values.", f.name, f.what, len(f.values), len(a.Entities), a.Fields[i], len(distinct)),
 			Why: fmt.Sprintf("Each value has an entity of its own, so no prefix brings together what belongs together: LatestUnder of one %s is not possible, and all entities have to be read instead.",
-				s.Fields[i]),
-			Remedy: fmt.Sprintf("Put %s before %s. To spread load, give the schema Salts: prefixes can be read then.", s.Fields[i], f.name),
+				a.Fields[i]),
+			Remedy: fmt.Sprintf("Put %s before %s. To spread load, give the schema Salts: prefixes can be read then.", a.Fields[i], f.name),
 		})
 		return
 	}
 }
 
 // personal finds parts that look like personal data.
-func (s *sample) personal(f *field) {
+func (a *analysis) personal(f *field) {
 	found := map[string]int{}
 	n, digits := 0, 0
 	for _, v := range f.values {
@@ -89,7 +89,7 @@ func (s *sample) personal(f *field) {
 		delete(found, cardLike)
 	}
 	if n == 0 {
-		s.mayBelong(f)
+		a.mayBelong(f)
 		return
 	}
 	var kinds []string
@@ -98,7 +98,7 @@ func (s *sample) personal(f *field) {
 			kinds = append(kinds, fmt.Sprintf("%d of %d %s", found[like], len(f.values), like))
 		}
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: PersonalData, Severity: Critical, Field: f.name,
 		Found:  fmt.Sprintf("Values of key field %s look personal: %s. They are not shown here.", f.name, strings.Join(kinds, ", ")),
 		Why:    "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name.",
@@ -123,10 +123,10 @@ func personalLike(v string) string {
 }
 
 // personalTenants finds tenants whose names look like personal data.
-func (s *sample) personalTenants() {
+func (a *analysis) personalTenants() {
 	n, last := 0, ""
-	for i := range s.Entities {
-		if id := s.Entities[i].Tenant; id != last {
+	for i := range a.Entities {
+		if id := a.Entities[i].Tenant; id != last {
 			last = id
 			if personalLike(id) != "" {
 				n++
@@ -136,7 +136,7 @@ func (s *sample) personalTenants() {
 	if n == 0 {
 		return
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: PersonalData, Severity: Critical,
 		Found:  fmt.Sprintf("The names of %s look like personal data. They are not shown here.", counted(n, "tenant", "tenants")),
 		Why:    "A tenant's name is the start of all its row keys, which show in logs, in errors and in Key Visualizer.",

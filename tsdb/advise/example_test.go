@@ -1,4 +1,4 @@
-package tsdb_test
+package advise_test
 
 import (
 	"context"
@@ -11,11 +11,13 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // Three keys for the same readings: the first one's new points are all written in one place, the second one's ids follow one
 // another and the newest are the busiest, and with the third nothing is wrong.
-func ExampleAdvise() {
+func ExampleKeys() {
 	byDay := tsdb.MustDefine("by_day", tsdb.Key("day", "device"), codec.Float64(), tsdb.SchemaOptions{})
 	byNumber := tsdb.MustDefine("by_number", tsdb.Key("number"), codec.Float64(), tsdb.SchemaOptions{})
 	bySite := tsdb.MustDefine("by_site", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
@@ -23,7 +25,7 @@ func ExampleAdvise() {
 	acme := tenant.MustParse("acme")
 	first := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	sites := []string{"berlin", "lyon", "oslo", "porto"}
-	var days, numbers, devices tsdb.Sample
+	var days, numbers, devices advise.Sample
 	for i := range 1000 {
 		device := fmt.Sprintf("roof-%d", i)
 		busy := 0.1
@@ -31,15 +33,15 @@ func ExampleAdvise() {
 			busy = 5
 		}
 		day := first.AddDate(0, 0, i/100).Format(time.DateOnly)
-		days.Entities = append(days.Entities, tsdb.Sampled{Tenant: acme, Entity: tsdb.NewEntity(day, device), Rate: 1})
-		numbers.Entities = append(numbers.Entities, tsdb.Sampled{Tenant: acme, Entity: tsdb.NewEntity(fmt.Sprintf("%08d", i)), Rate: busy})
-		devices.Entities = append(devices.Entities, tsdb.Sampled{Tenant: acme, Entity: tsdb.NewEntity(sites[i%4], device), Rate: 1})
+		days.Entities = append(days.Entities, advise.SampledEntity{Tenant: acme, Entity: tsdb.NewEntity(day, device), Rate: 1})
+		numbers.Entities = append(numbers.Entities, advise.SampledEntity{Tenant: acme, Entity: tsdb.NewEntity(fmt.Sprintf("%08d", i)), Rate: busy})
+		devices.Entities = append(devices.Entities, advise.SampledEntity{Tenant: acme, Entity: tsdb.NewEntity(sites[i%4], device), Rate: 1})
 	}
 	for _, of := range []struct {
 		dataset tsdb.Dataset
-		sample  tsdb.Sample
+		sample  advise.Sample
 	}{{byDay, days}, {byNumber, numbers}, {bySite, devices}} {
-		advice, err := tsdb.Advise(of.dataset, of.sample)
+		advice, err := advise.Keys(of.dataset, of.sample)
 		if err != nil {
 			panic(err)
 		}
@@ -63,16 +65,16 @@ func ExampleAdvise() {
 // A busy device among many.
 func ExampleSample() {
 	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
-	var sample tsdb.Sample
+	var sample advise.Sample
 	for i := range 200 {
-		sample.Entities = append(sample.Entities, tsdb.Sampled{
+		sample.Entities = append(sample.Entities, advise.SampledEntity{
 			Tenant: tenant.MustParse("acme"),
 			Entity: tsdb.NewEntity("berlin", fmt.Sprintf("roof-%d", i)),
 			Rate:   1,
 		})
 	}
 	sample.Entities[42].Rate = 3000
-	advice, err := tsdb.Advise(readings, sample)
+	advice, err := advise.Keys(readings, sample)
 	if err != nil {
 		panic(err)
 	}
@@ -88,16 +90,16 @@ func ExampleSample() {
 // A program that checks its keys in a test passes over what it has decided on.
 func ExampleCause() {
 	orders := tsdb.MustDefine("orders", tsdb.Key("number"), codec.Float64(), tsdb.SchemaOptions{})
-	var sample tsdb.Sample
+	var sample advise.Sample
 	for i := range 100 {
-		sample.Entities = append(sample.Entities, tsdb.Sampled{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity(fmt.Sprintf("%06d", i))})
+		sample.Entities = append(sample.Entities, advise.SampledEntity{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity(fmt.Sprintf("%06d", i))})
 	}
-	advice, err := tsdb.Advise(orders, sample)
+	advice, err := advise.Keys(orders, sample)
 	if err != nil {
 		panic(err)
 	}
 	for _, a := range advice {
-		if a.Cause == tsdb.CauseSequential && a.Severity == tsdb.SeverityInfo {
+		if a.Cause == advise.Sequential && a.Severity == advise.Info {
 			continue // all orders together are far below what a server takes
 		}
 		fmt.Println(a)
@@ -106,10 +108,10 @@ func ExampleCause() {
 }
 
 // A sensor that sends a thousand readings a second, of 8 bytes each.
-func ExampleSampled() {
+func ExampleSampledEntity() {
 	readings := tsdb.MustDefine("readings", tsdb.Key("sensor"), codec.Float64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 5}})
-	fast := tsdb.Sampled{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("axle-1"), Rate: 1000, Payload: 8}
-	advice, err := tsdb.Advise(readings, tsdb.Sample{Entities: []tsdb.Sampled{fast}})
+	fast := advise.SampledEntity{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("axle-1"), Rate: 1000, Payload: 8}
+	advice, err := advise.Keys(readings, advise.Sample{Entities: []advise.SampledEntity{fast}})
 	if err != nil {
 		panic(err)
 	}
@@ -123,8 +125,8 @@ func ExampleSampled() {
 // Advice as a program that is not written in Go takes it.
 func ExampleAdvice() {
 	owners := tsdb.MustDefine("owners", tsdb.Key("owner"), codec.Float64(), tsdb.SchemaOptions{})
-	sample := tsdb.Sample{Entities: []tsdb.Sampled{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("anna@example.com")}}}
-	advice, err := tsdb.Advise(owners, sample)
+	sample := advise.Sample{Entities: []advise.SampledEntity{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("anna@example.com")}}}
+	advice, err := advise.Keys(owners, sample)
 	if err != nil {
 		panic(err)
 	}
@@ -149,23 +151,30 @@ func ExampleAdvice() {
 // A test of a schema that fails from warnings on.
 func ExampleSeverity() {
 	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
-	sample := tsdb.Sample{Entities: []tsdb.Sampled{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("berlin", "roof-7"), Rate: 1}}}
-	advice, err := tsdb.Advise(readings, sample)
+	sample := advise.Sample{Entities: []advise.SampledEntity{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("berlin", "roof-7"), Rate: 1}}}
+	advice, err := advise.Keys(readings, sample)
 	if err != nil {
 		panic(err)
 	}
-	failed := slices.ContainsFunc(advice, func(a tsdb.Advice) bool { return a.Severity >= tsdb.SeverityWarning })
-	fmt.Println(failed, tsdb.SeverityWarning)
+	failed := slices.ContainsFunc(advice, func(a advise.Advice) bool { return a.Severity >= advise.Warning })
+	fmt.Println(failed, advise.Warning)
 	// Output: false warning
 }
 
 // What a tenant has stored, judged by a hundred of its entities.
-func ExampleSampleOptions() {
+func ExampleTakeSample() {
 	numbered := tsdb.MustDefine("numbered", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
-	store := open(numbered)
-	defer store.Close()
 	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, numbered); err != nil {
+		log.Fatal(err)
+	}
 	acme := tenant.MustParse("acme")
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	var points []tsdb.Point[float64]
 	for i := range 120 {
 		points = append(points, tsdb.Point[float64]{Entity: tsdb.NewEntity("berlin", fmt.Sprint(i)), Time: noon, Value: 21.5})
@@ -174,11 +183,11 @@ func ExampleSampleOptions() {
 		log.Fatal(err)
 	}
 
-	dataset, sample, err := store.Sample(ctx, "numbered", acme, tsdb.SampleOptions{Entities: 100})
+	dataset, sample, err := advise.TakeSample(ctx, store, "numbered", acme, advise.SampleOptions{Entities: 100})
 	if err != nil {
 		log.Fatal(err)
 	}
-	advice, err := tsdb.Advise(dataset, sample)
+	advice, err := advise.Keys(dataset, sample)
 	if err != nil {
 		log.Fatal(err)
 	}

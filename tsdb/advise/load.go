@@ -8,16 +8,16 @@ import (
 )
 
 // hotEntities finds entities that write so much that their server has little left for others.
-func (s *sample) hotEntities() {
-	if !s.rated() {
+func (a *analysis) hotEntities() {
+	if !a.rated() {
 		return
 	}
-	mean := s.total / float64(len(s.Entities))
-	var busiest *Entity
+	mean := a.total / float64(len(a.Entities))
+	var busiest *entity
 	n, severity := 0, Info
-	for i := range s.Entities {
-		e := &s.Entities[i]
-		hot := e.Rate >= hotWrites && e.Rate >= hotShare*s.real(s.total) && e.Rate >= hotTimes*mean
+	for i := range a.Entities {
+		e := &a.Entities[i]
+		hot := e.Rate >= hotWrites && e.Rate >= hotShare*a.real(a.total) && e.Rate >= hotTimes*mean
 		if !hot && e.Rate < busyWrites {
 			continue
 		}
@@ -32,10 +32,10 @@ func (s *sample) hotEntities() {
 	if n == 0 {
 		return
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: HotEntity, Severity: severity,
-		Found: fmt.Sprintf("%s among %d: %s of tenant %s writes %s, %s of all.", counted(n, "hot entity", "hot entities"), len(s.Entities),
-			shown(strings.Join(busiest.Parts, "#")), busiest.Tenant, rate(busiest.Rate), percent(busiest.Rate, s.real(s.total))),
+		Found: fmt.Sprintf("%s among %d: %s of tenant %s writes %s, %s of all.", counted(n, "hot entity", "hot entities"), len(a.Entities),
+			shown(strings.Join(busiest.Parts, "#")), busiest.Tenant, rate(busiest.Rate), percent(busiest.Rate, a.real(a.total))),
 		Why: fmt.Sprintf("The newest points of an entity lie together, so one server takes all its writes: about %d a second in all, of rows of 1 KB. Neither splits nor salts part an entity.",
 			serverWrites),
 		Remedy: "Part it: a further key field, such as a channel or a shard, that is written round by round and read with LatestUnder. Or write less: several readings as one point.",
@@ -43,14 +43,14 @@ func (s *sample) hotEntities() {
 }
 
 // hotHeads finds entities whose head rows are written too often.
-func (s *sample) hotHeads() {
-	if s.Head == 0 {
+func (a *analysis) hotHeads() {
+	if a.Head == 0 {
 		return
 	}
 	n := 0
-	var busiest *Entity
-	for i := range s.Entities {
-		if e := &s.Entities[i]; e.Rate >= headWrites {
+	var busiest *entity
+	for i := range a.Entities {
+		if e := &a.Entities[i]; e.Rate >= headWrites {
 			n++
 			if busiest == nil || e.Rate > busiest.Rate {
 				busiest = e
@@ -67,7 +67,7 @@ func (s *sample) hotHeads() {
 		found += fmt.Sprintf(" In a day without a compaction its row grows to %s; Bigtable advises against more than %s.", bytes(row), bytes(maxRow))
 		severity = Critical
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: HotHead, Severity: severity, Found: found,
 		Why:    "Each write leaves a version in the entity's head row. The versions behind the newest stay until Bigtable compacts the row, which can take days, and reads pass over them.",
 		Remedy: "Go without Head for this dataset, and read with Latest or LatestN; or write such entities less often.",
@@ -77,14 +77,14 @@ func (s *sample) hotHeads() {
 // load is what the sample has of one tenant.
 type load struct {
 	tenant   string
-	entities []*Entity
+	entities []*entity
 	rate     float64
 }
 
-func (s *sample) loads() []load {
+func (a *analysis) loads() []load {
 	var out []load
-	for i := range s.Entities {
-		e := &s.Entities[i]
+	for i := range a.Entities {
+		e := &a.Entities[i]
 		if n := len(out); n == 0 || out[n-1].tenant != e.Tenant {
 			out = append(out, load{tenant: e.Tenant})
 		}
@@ -96,40 +96,40 @@ func (s *sample) loads() []load {
 }
 
 // tenants finds what one tenant writes above what a server takes.
-func (s *sample) tenants() {
-	if s.Salts > 0 || !s.rated() {
+func (a *analysis) tenants() {
+	if a.Salts > 0 || !a.rated() {
 		return
 	}
 	var busiest, narrow load
 	var few []string
-	for _, l := range s.loads() {
+	for _, l := range a.loads() {
 		if l.rate > busiest.rate {
 			busiest = l
 		}
-		if v := s.fewValues(l); v != nil && l.rate > narrow.rate {
+		if v := a.fewValues(l); v != nil && l.rate > narrow.rate {
 			narrow, few = l, v
 		}
 	}
-	if at := s.real(narrow.rate); few != nil && at >= busyWrites {
+	if at := a.real(narrow.rate); few != nil && at >= busyWrites {
 		severity := Info
 		if at >= serverWrites {
 			severity = Warning
 		}
-		s.add(Finding{
-			Cause: FewFirstValues, Severity: severity, Field: s.Fields[0],
-			Found: fmt.Sprintf("%s of key field %s hold %.0f%% or more of the %s of tenant %s, in %d entities: %s.", counted(len(few), "value", "values"), s.Fields[0],
+		a.add(Advice{
+			Cause: FewFirstValues, Severity: severity, Field: a.Fields[0],
+			Found: fmt.Sprintf("%s of key field %s hold %.0f%% or more of the %s of tenant %s, in %d entities: %s.", counted(len(few), "value", "values"), a.Fields[0],
 				100*mostRate, rate(at), narrow.tenant, len(narrow.entities), strings.Join(few, ", ")),
 			Why: "Nearly all writes go to few stretches of the key range. Bigtable splits them while the load lasts, entity from entity, but a new table and a sudden load begin on as few servers.",
 			Remedy: fmt.Sprintf("Where no question is asked below %s alone, put a field with more values before it. Else give the schema Salts: %d, or let load grow slowly.",
-				s.Fields[0], saltsFor(at)),
+				a.Fields[0], saltsFor(at)),
 		})
 	}
-	at := s.real(busiest.rate)
+	at := a.real(busiest.rate)
 	salts := saltsFor(at)
-	if at < serverWrites || float64(len(busiest.entities))/s.Share < float64(salts) {
+	if at < serverWrites || float64(len(busiest.entities))/a.Share < float64(salts) {
 		return
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: BusyTenant, Severity: Info,
 		Found: fmt.Sprintf("Tenant %s writes %s in one range of keys; a server takes about %d.", busiest.tenant, rate(at), serverWrites),
 		Why: "Bigtable splits a range by its load, so writes that are spread over many entities find their servers after some minutes. Writes that come in bursts do not, " +
@@ -145,8 +145,8 @@ func saltsFor(rate float64) int {
 
 // fewValues returns the values of the first field that hold most of a tenant's writes, the busiest first, where they are few and
 // have many entities each.
-func (s *sample) fewValues(l load) []string {
-	if len(s.Fields) < 2 || len(l.entities) < manyEntities {
+func (a *analysis) fewValues(l load) []string {
+	if len(a.Fields) < 2 || len(l.entities) < manyEntities {
 		return nil
 	}
 	type value struct {

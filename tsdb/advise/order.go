@@ -17,30 +17,30 @@ type end struct {
 }
 
 // order finds fields whose new values all sort behind the old ones, so that what is new is written in one place.
-func (s *sample) order(f *field) {
+func (a *analysis) order(f *field) {
 	switch f.form {
 	case clock:
-		s.clock(f)
+		a.clock(f)
 	case clockID, counter, named, arrival:
-		s.sequence(f)
+		a.sequence(f)
 	}
 }
 
-func (s *sample) clock(f *field) {
-	e := s.busiestEnd(f, true)
-	at := s.perServer(s.real(e.rate))
+func (a *analysis) clock(f *field) {
+	e := a.busiestEnd(f, true)
+	at := a.perServer(a.real(e.rate))
 	severity, ok := severityAt(at)
 	switch {
-	case f.index == 0 && s.Salts == 0:
+	case f.index == 0 && a.Salts == 0:
 		severity = max(severity, Warning) // whatever it is now: load grows, and keys stay
 	case !ok:
 		return
 	}
 	found := fmt.Sprintf("Key field %s holds %s, such as %s.", f.name, f.what, shown(f.values[0]))
-	if s.rated() {
-		found += fmt.Sprintf(" Tenant %s writes %s%s, all at its newest end%s.", e.tenant, rate(s.real(e.rate)), s.below(f), s.overSalts(at))
+	if a.rated() {
+		found += fmt.Sprintf(" Tenant %s writes %s%s, all at its newest end%s.", e.tenant, rate(a.real(e.rate)), a.below(f), a.overSalts(at))
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: TimeFirst, Severity: severity, Field: f.name, Found: found,
 		Why: "Rows are kept in the order of their keys. Where a time comes before what tells entities apart, everything that is written now lies together, " +
 			"on one server, and splitting the range does not help, as the next writes are behind it.",
@@ -48,15 +48,15 @@ func (s *sample) clock(f *field) {
 	})
 }
 
-func (s *sample) sequence(f *field) {
-	e := s.busiestEnd(f, false)
-	at := s.perServer(s.real(e.end))
+func (a *analysis) sequence(f *field) {
+	e := a.busiestEnd(f, false)
+	at := a.perServer(a.real(e.end))
 	severity, ok := severityAt(at)
 	switch {
 	case e.uneven && f.index == 0:
 		severity = max(severity, Warning)
 	case e.uneven && ok:
-	case f.index > 0 || s.Salts > 0 || f.form == named || s.rated() && f.form == clockID:
+	case f.index > 0 || a.Salts > 0 || f.form == named || a.rated() && f.form == clockID:
 		return
 	default:
 		severity = Info
@@ -65,11 +65,11 @@ func (s *sample) sequence(f *field) {
 	switch {
 	case e.uneven:
 		found += fmt.Sprintf(" The tenth with the highest values holds %s of the writes of tenant %s%s, %s%s.",
-			percent(e.end, e.rate), e.tenant, s.below(f), rate(s.real(e.end)), s.overSalts(at))
-	case s.rated():
+			percent(e.end, e.rate), e.tenant, a.below(f), rate(a.real(e.end)), a.overSalts(at))
+	case a.rated():
 		found += " Writes are spread evenly over them in this sample."
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: Sequential, Severity: severity, Field: f.name, Found: found,
 		Why: "Ids that are handed out one after the other lie together in the order of keys. New ones are often the busiest, and then one server has most of the writes. " +
 			"As long as old and new ones write the same, nothing is wrong.",
@@ -85,22 +85,22 @@ func sequenceRemedy(f *field) string {
 }
 
 // below says of what a figure is, where f is not the first field.
-func (s *sample) below(f *field) string {
+func (a *analysis) below(f *field) string {
 	if f.index == 0 {
 		return ""
 	}
-	return " below one value of " + strings.Join(s.Fields[:f.index], " and ")
+	return " below one value of " + strings.Join(a.Fields[:f.index], " and ")
 }
 
-func (s *sample) overSalts(at float64) string {
-	if s.Salts == 0 {
+func (a *analysis) overSalts(at float64) string {
+	if a.Salts == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", or %s in each of %d salts", rate(at), s.Salts)
+	return fmt.Sprintf(", or %s in each of %d salts", rate(at), a.Salts)
 }
 
 // severityAt returns how severe it is that so much is written in one place, and false where it is not.
-func severityAt(perServer float64) (int, bool) {
+func severityAt(perServer float64) (Severity, bool) {
 	switch {
 	case perServer >= busyWrites:
 		return Critical, true
@@ -112,16 +112,16 @@ func severityAt(perServer float64) (int, bool) {
 
 // busiestEnd returns the group, of entities that are the same in all fields before f, that writes most at its newest end, of
 // those that are uneven where there are any.
-func (s *sample) busiestEnd(f *field, everything bool) end {
-	groups := map[string][]*Entity{}
-	for i := range s.Entities {
-		e := &s.Entities[i]
+func (a *analysis) busiestEnd(f *field, everything bool) end {
+	groups := map[string][]*entity{}
+	for i := range a.Entities {
+		e := &a.Entities[i]
 		g := e.group(f.index)
 		groups[g] = append(groups[g], e)
 	}
 	var best end
 	for name, members := range groups {
-		e := s.endOf(f, members, everything)
+		e := a.endOf(f, members, everything)
 		e.group = name
 		if better(e, best) {
 			best = e
@@ -141,7 +141,7 @@ func better(a, b end) bool {
 	return a.group < b.group
 }
 
-func (s *sample) endOf(f *field, members []*Entity, everything bool) end {
+func (a *analysis) endOf(f *field, members []*entity, everything bool) end {
 	rates := f.rates(members)
 	e := end{tenant: members[0].Tenant, rate: sum(rates), entries: len(rates)}
 	if everything {
@@ -156,9 +156,9 @@ func (s *sample) endOf(f *field, members []*Entity, everything bool) end {
 }
 
 // rates returns how much is written to each value of f by some entities, in the order of the values.
-func (f *field) rates(members []*Entity) []float64 {
+func (f *field) rates(members []*entity) []float64 {
 	sorted := slices.Clone(members)
-	slices.SortStableFunc(sorted, func(a, b *Entity) int {
+	slices.SortStableFunc(sorted, func(a, b *entity) int {
 		x, y := a.Parts[f.index], b.Parts[f.index]
 		if (f.form == counter || f.form == named || f.form == clockID) && len(x) != len(y) {
 			return len(x) - len(y) // by number, also where they are not padded; of ids by time only snowflakes differ

@@ -28,15 +28,15 @@ func TestWhatMayBelongToPeople(t *testing.T) {
 		{"versions of browsers", func(i int) []string { return quad(100+rng.IntN(30), 0, 4000+i, rng.IntN(200)) }, ""},
 	} {
 		es := entities(500, 1, tt.of)
-		if got := causes(input(es)); got != tt.want {
+		if got := causes(inputWith(es)); got != tt.want {
 			t.Errorf("%s, such as %s: %q, want %q", tt.name, es[0].Path, got, tt.want)
 		}
-		if got := causes(input(es[:10])); got != "" {
+		if got := causes(inputWith(es[:10])); got != "" {
 			t.Errorf("ten %s: %q", tt.name, got)
 		}
 	}
 	many := entities(5000, 1, func(int) []string { return quad(80+rng.IntN(4), rng.IntN(256), rng.IntN(256), rng.IntN(256)) })
-	if got := causes(input(many)); got != "personal-data/info" {
+	if got := causes(inputWith(many)); got != "personal-data/info" {
 		t.Errorf("visitors of whom several have one network: %q", got)
 	}
 	es := entities(40, 1, func(i int) []string {
@@ -45,10 +45,10 @@ func TestWhatMayBelongToPeople(t *testing.T) {
 		}
 		return quad(11+rng.IntN(80), rng.IntN(256), rng.IntN(256), rng.IntN(256))
 	})
-	if got := causes(input(es)); got != "personal-data/critical" {
+	if got := causes(inputWith(es)); got != "personal-data/critical" {
 		t.Errorf("visitors and a mail address: %q", got)
 	}
-	for _, f := range Run(input(es[8:])) {
+	for _, f := range run(inputWith(es[8:])) {
 		if f.Field != "k1" || strings.Contains(f.Found, es[8].Parts[0]) {
 			t.Errorf("%+v", f)
 		}

@@ -6,14 +6,14 @@ import (
 )
 
 // keys finds long row keys.
-func (s *sample) keys() {
-	if len(s.Entities) == 0 {
+func (a *analysis) keys() {
+	if len(a.Entities) == 0 {
 		return
 	}
-	longest, over := &s.Entities[0], 0
-	lengths := make([]float64, len(s.Entities))
-	for i := range s.Entities {
-		e := &s.Entities[i]
+	longest, over := &a.Entities[0], 0
+	lengths := make([]float64, len(a.Entities))
+	for i := range a.Entities {
+		e := &a.Entities[i]
 		lengths[i] = float64(e.Key)
 		if e.Key > longest.Key {
 			longest = e
@@ -22,7 +22,7 @@ func (s *sample) keys() {
 			over++
 		}
 	}
-	f := Finding{
+	f := Advice{
 		Cause:  LongKey,
 		Found:  fmt.Sprintf("Row keys are up to %d bytes long, with a median of %.0f; the longest is an entity's of tenant %s.", longest.Key, median(lengths), longest.Tenant),
 		Why:    fmt.Sprintf("Bigtable takes keys of up to %d bytes. Each row of a request and of an answer carries its whole key, and 10 to 100 bytes are ideal.", maxKey),
@@ -37,34 +37,34 @@ func (s *sample) keys() {
 	case median(lengths) < longKey:
 		return
 	}
-	s.add(f)
+	a.add(f)
 }
 
 // names finds names that are longer than what they name.
-func (s *sample) names() {
-	if len(s.Entities) == 0 {
+func (a *analysis) names() {
+	if len(a.Entities) == 0 {
 		return
 	}
-	sizes := make([]float64, len(s.Entities))
-	payloads := make([]float64, 0, len(s.Entities))
-	for i := range s.Entities {
-		sizes[i] = float64(len(s.Entities[i].Tenant))
-		if p := s.Entities[i].Payload; p > 0 {
+	sizes := make([]float64, len(a.Entities))
+	payloads := make([]float64, 0, len(a.Entities))
+	for i := range a.Entities {
+		sizes[i] = float64(len(a.Entities[i].Tenant))
+		if p := a.Entities[i].Payload; p > 0 {
 			payloads = append(payloads, float64(p))
 		}
 	}
 	tenant := median(sizes)
-	all := tenant + float64(len(s.Dataset)+len(s.Family)+len(s.Qualifier))
+	all := tenant + float64(len(a.Dataset)+len(a.Family)+len(a.Qualifier))
 	payload := median(payloads)
 	if all < manyNames && (payload == 0 || all < longNames) || payload >= all {
 		return
 	}
-	found := fmt.Sprintf("Names take about %.0f bytes of each row: %.0f the tenant's, %d the dataset's, %d the retention class's, %d the column's.",
-		all, tenant, len(s.Dataset), len(s.Family), len(s.Qualifier))
+	found := fmt.Sprintf("Names take about %.0f bytes of each row: %.0f the tenant's, %d the dataset's, %d the retention class's, %d the column'a.",
+		all, tenant, len(a.Dataset), len(a.Family), len(a.Qualifier))
 	if payload > 0 {
 		found += fmt.Sprintf(" A typical payload takes %s.", bytes(payload))
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: LongNames, Severity: Info, Found: found,
 		Why:    "The names travel with each row that is written or read. On disk compression takes most of them away, on the network nothing does.",
 		Remedy: "Choose short ones before there are points: two or three letters for a dataset and a retention class, a short id for a tenant. Or put more into a point.",
@@ -72,28 +72,28 @@ func (s *sample) names() {
 }
 
 // payloads finds payloads near the dataset's limit.
-func (s *sample) payloads() {
-	var largest *Entity
+func (a *analysis) payloads() {
+	var largest *entity
 	near, over := 0, 0
-	for i := range s.Entities {
-		e := &s.Entities[i]
+	for i := range a.Entities {
+		e := &a.Entities[i]
 		if largest == nil || e.Payload > largest.Payload {
 			largest = e
 		}
 		switch {
-		case e.Payload > s.MaxPayload:
+		case e.Payload > a.MaxPayload:
 			over++
-		case float64(e.Payload) >= nearPayload*float64(s.MaxPayload):
+		case float64(e.Payload) >= nearPayload*float64(a.MaxPayload):
 			near++
 		}
 	}
 	if near+over == 0 {
 		return
 	}
-	f := Finding{
+	f := Advice{
 		Cause: LargePayload, Severity: Warning,
 		Found: fmt.Sprintf("Payloads are up to %s large, those of entity %s of tenant %s; the limit of this dataset is %s.", bytes(largest.Payload),
-			shown(strings.Join(largest.Parts, "#")), largest.Tenant, bytes(s.MaxPayload)),
+			shown(strings.Join(largest.Parts, "#")), largest.Tenant, bytes(a.MaxPayload)),
 		Why:    "Bigtable wants cells of up to 10 MiB, the points of a head share that, and payloads that are merged are limited to 8 KiB. What is larger is refused.",
 		Remedy: "Compress payloads (package codec/zstd), part them into several points or datasets, or keep them in object storage and store where they are.",
 	}
@@ -101,21 +101,21 @@ func (s *sample) payloads() {
 		f.Severity = Critical
 		f.Found += fmt.Sprintf(" %s over it: their points are refused.", counted(over, "entity is", "entities are"))
 	}
-	s.add(f)
+	a.add(f)
 }
 
 // families finds tables with too many column families.
-func (s *sample) families() {
-	if s.Families < manyFamilies {
+func (a *analysis) families() {
+	if a.Families < manyFamilies {
 		return
 	}
 	severity := Warning
-	if s.Families > maxFamilies {
+	if a.Families > maxFamilies {
 		severity = Critical
 	}
-	s.add(Finding{
+	a.add(Advice{
 		Cause: ManyFamilies, Severity: severity,
-		Found: fmt.Sprintf("The table has %d column families with the datasets that were named; about %d is the most that Bigtable advises.", s.Families, maxFamilies),
+		Found: fmt.Sprintf("The table has %d column families with the datasets that were named; about %d is the most that Bigtable advises.", a.Families, maxFamilies),
 		Why: "Each retention class is a family, one more for its heads, and a rollup has four for each class of its own. Families are shared by all datasets of a table, " +
 			"and many of them slow every request down.",
 		Remedy: "Let datasets share a few retention classes by name, such as one for each length of time, and rollups too.",
@@ -123,13 +123,13 @@ func (s *sample) families() {
 }
 
 // widePrefixes finds prefixes below which there are more entities than can be read at once.
-func (s *sample) widePrefixes() {
-	if len(s.Fields) < 2 || s.Head > 0 {
+func (a *analysis) widePrefixes() {
+	if len(a.Fields) < 2 || a.Head > 0 {
 		return
 	}
 	counts := map[string]int{}
-	for i := range s.Entities {
-		counts[s.Entities[i].group(len(s.Fields)-1)]++
+	for i := range a.Entities {
+		counts[a.Entities[i].group(len(a.Fields)-1)]++
 	}
 	most := ""
 	for g, n := range counts {
@@ -137,16 +137,16 @@ func (s *sample) widePrefixes() {
 			most = g
 		}
 	}
-	n := float64(counts[most]) / s.Share
+	n := float64(counts[most]) / a.Share
 	if n < widePrefix {
 		return
 	}
 	tenant, _, _ := strings.Cut(most, "#")
-	s.add(Finding{
-		Cause: WidePrefix, Severity: Info, Field: s.Fields[len(s.Fields)-2],
-		Found: fmt.Sprintf("Below one value of key field %s tenant %s has about %.0f entities, and no prefix is narrower.", s.Fields[len(s.Fields)-2], tenant, n),
+	a.add(Advice{
+		Cause: WidePrefix, Severity: Info, Field: a.Fields[len(a.Fields)-2],
+		Found: fmt.Sprintf("Below one value of key field %s tenant %s has about %.0f entities, and no prefix is narrower.", a.Fields[len(a.Fields)-2], tenant, n),
 		Why:   "LatestUnder finds the newest point of each entity below a prefix: as many reads as there are entities, and seconds for ten thousand.",
 		Remedy: fmt.Sprintf("If that is asked for, add a field before %s that parts them, or give the schema a Head, by which it reads one row an entity.",
-			s.Fields[len(s.Fields)-1]),
+			a.Fields[len(a.Fields)-1]),
 	})
 }

@@ -1,0 +1,165 @@
+package advise
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// MaxSample is how many entities a Sample may have. Some thousand that were picked at random give the same advice.
+const MaxSample = 100_000
+
+// Sample describes the entities that a dataset has, or is going to have. With the zero Sample, Keys judges the schema alone.
+type Sample struct {
+	// Entities has up to MaxSample entities, in any order. The rates of one that is listed twice are added up.
+	Entities []SampledEntity
+	// Share is the fraction of all entities that the sample holds, above 0 and up to 1. The rates of whole tenants are scaled
+	// by it. Zero is 1: there are no other entities.
+	Share float64
+	// Arrival states that Entities are in the order in which they were first written. Keys then finds key fields whose values
+	// grow, whatever they look like. Without it, the order is ignored.
+	Arrival bool
+	// OtherDatasets are the other datasets of the same table: their column families count too.
+	OtherDatasets []tsdb.Dataset
+}
+
+// SampledEntity is one entity of a Sample.
+type SampledEntity struct {
+	Tenant tenant.ID
+	Entity tsdb.Entity
+	// Rate is how many points a second are written to the entity at a busy time. Zero is none. If it is zero for all entities,
+	// rates count as unknown, and the rules that need them are skipped.
+	Rate float64
+	// Payload is the encoded size of a typical payload in bytes. Zero is unknown.
+	Payload int
+}
+
+// Advice is one remark of Keys. Its texts are for people and may change; Cause and Severity are for programs.
+type Advice struct {
+	Cause    Cause    `json:"cause"`
+	Severity Severity `json:"severity"`
+	Field    string   `json:"field,omitempty"` // the key field concerned; empty for none
+	Found    string   `json:"found"`           // what was found, with figures
+	Why      string   `json:"why"`             // why it matters
+	Remedy   string   `json:"remedy"`          // what helps
+}
+
+// String returns the advice as one line of text.
+func (a Advice) String() string {
+	return fmt.Sprintf("%s %s: %s %s %s", a.Severity, a.Cause, a.Found, a.Why, a.Remedy)
+}
+
+// Keys judges the key of a dataset by a sample of its entities. It returns the most severe advice first, and an empty slice
+// if it finds nothing wrong.
+//
+// It does no I/O, is safe for concurrent use, and takes some microseconds and some hundred bytes for each entity: seconds and
+// 80 MB for the largest sample.
+//
+// Errors match tsdb.ErrInvalid: a dataset that is not from tsdb.Define, more than MaxSample entities, or entities that the dataset
+// does not accept, named by their index. An entity whose row keys are too long is not an error but advice (LongKey).
+func Keys(d tsdb.Dataset, s Sample) ([]Advice, error) {
+	in, err := inputOf(d, s)
+	if err != nil {
+		return nil, err
+	}
+	return run(in), nil
+}
+
+func inputOf(d tsdb.Dataset, s Sample) (input, error) {
+	of, err := inside.OfDataset(d)
+	if err != nil {
+		return input{}, err
+	}
+	shape := of.Shape
+	shapes := []*dataset.Dataset{shape}
+	for i, other := range s.OtherDatasets {
+		o, err := inside.OfDataset(other)
+		if err != nil {
+			return input{}, fmt.Errorf("OtherDatasets %d: %w", i, err)
+		}
+		shapes = append(shapes, o.Shape)
+	}
+	switch {
+	case !(s.Share >= 0 && s.Share <= 1):
+		return input{}, invalid.New(tsdb.ErrInvalid, "Share", strconv.FormatFloat(s.Share, 'g', -1, 64), "0 for 1, or above 0 up to 1")
+	case len(s.Entities) > MaxSample:
+		return input{}, invalid.New(tsdb.ErrInvalid, "Entities", strconv.Itoa(len(s.Entities)), fmt.Sprintf("at most %d", MaxSample))
+	}
+	written := shape.Columns[0]
+	if shape.Head.Only {
+		written = shape.HeadColumns[0]
+	}
+	in := input{
+		Dataset: shape.Name, Fields: shape.Fields, Salts: shape.Salts,
+		Family: written.Family, Qualifier: written.Qualifier, Families: len(dataset.FamiliesOf(shapes)),
+		Head: shape.Head.Points, MaxPayload: shape.MaxPayload(),
+		Entities: make([]entity, len(s.Entities)), Share: s.Share, Arrival: s.Arrival,
+	}
+	if in.Share == 0 {
+		in.Share = 1
+	}
+	in.Share = max(in.Share, minShare)
+	return in, fillEntities(in.Entities, shape, s.Entities)
+}
+
+const (
+	// minShare and maxRate keep what is computed from them finite.
+	minShare = 1e-12
+	maxRate  = 1e12
+	// maxRefused is how many entities of a sample an error names.
+	maxRefused = 10
+)
+
+// fillEntities fills out with what the rules need to know about the entities of a sample.
+func fillEntities(out []entity, d *dataset.Dataset, entities []SampledEntity) error {
+	var refused []error
+	for i, e := range entities {
+		one, err := entityOf(d, e)
+		if err != nil {
+			if len(refused) == maxRefused {
+				refused = append(refused, errors.New("and more"))
+				break
+			}
+			refused = append(refused, fmt.Errorf("entity %d of the sample: %w", i, err))
+			continue
+		}
+		out[i] = one
+	}
+	return errors.Join(refused...)
+}
+
+func entityOf(d *dataset.Dataset, e SampledEntity) (entity, error) {
+	switch {
+	case e.Tenant.IsZero():
+		return entity{}, invalid.New(tsdb.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	case !(e.Rate >= 0 && e.Rate <= maxRate):
+		return entity{}, invalid.New(tsdb.ErrInvalid, "Rate", strconv.FormatFloat(e.Rate, 'g', -1, 64), fmt.Sprintf("0 to %g points a second", maxRate))
+	case e.Payload < 0 || e.Payload > math.MaxInt32:
+		return entity{}, invalid.New(tsdb.ErrInvalid, "Payload", strconv.Itoa(e.Payload), "0 for unknown, or the size in bytes, up to 2 GiB")
+	}
+	space, err := d.Space(e.Tenant)
+	if err != nil {
+		return entity{}, err
+	}
+	path := e.Entity.String()
+	key := space.KeyLen(path)
+	if err := space.CheckPath(path); err != nil && key <= rowkey.MaxKey {
+		return entity{}, err
+	}
+	if d.BesideRollups(space).KeyLen(path) > rowkey.MaxKey {
+		key = max(key, rowkey.MaxKey+1)
+	}
+	one := entity{Tenant: e.Tenant.String(), Path: path, Parts: space.Judged(path), Key: key, Rate: e.Rate, Payload: e.Payload}
+	if len(one.Parts) != len(d.Fields) {
+		return entity{}, space.CheckPath(path)
+	}
+	return one, nil
+}

@@ -1,0 +1,78 @@
+package advise
+
+import "strconv"
+
+// Severity is how much an Advice matters. The zero Severity is Info.
+type Severity int
+
+// The severities.
+const (
+	// Info is worth knowing while keys can still be changed. Nothing fails because of it.
+	Info Severity = iota
+	// Warning will cost throughput or slow reads as load or data grow.
+	Warning
+	// Critical fails with this sample: one server gets more than it can take, points are refused, or keys show personal data.
+	Critical
+)
+
+// String returns info, warning or critical.
+func (s Severity) String() string {
+	switch s {
+	case Info:
+		return "info"
+	case Warning:
+		return "warning"
+	case Critical:
+		return "critical"
+	}
+	return "severity " + strconv.Itoa(int(s))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Cause names what an Advice is about. Causes are stable: a program may ignore those that it has decided to accept.
+type Cause string
+
+// The causes, each with the figure from which on it is reported. Package privacy is tsdb/privacy.
+const (
+	// TimeFirst is a key field of times with no other field, or too few values, before it. All new points are written in one
+	// place. Behind other fields it is reported from 1,000 points a second below one prefix. Numbers that could be times are
+	// taken for ids if at least 50 of them (20 if they have no gaps) are written evenly, old and new alike.
+	TimeFirst Cause = "time-first"
+	// Sequential is a key field whose new values sort behind the old ones: counters, ids that begin with the time (UUIDs of
+	// version 6 and 7, ULIDs, KSUIDs, snowflakes), or what Sample.Arrival shows. It is a Warning if the highest tenth of the
+	// values has three tenths of the writes or more. If writes are even or rates unknown, it is an Info for the first field
+	// alone. Numbers behind a text (device-0042) are then reported only if Sample.Arrival shows that they grow, and ids by
+	// time only if rates are unknown or Arrival shows it.
+	Sequential Cause = "sequential"
+	// HotEntity is an entity with a quarter of all writes, five times the average, from 100 points a second; or any entity
+	// with 5,000, half of what one server takes. No key can spread one entity.
+	HotEntity Cause = "hot-entity"
+	// HotHead is an entity with 20 points a second or more in a schema with Head.
+	HotHead Cause = "hot-head"
+	// BusyTenant is a tenant with 10,000 points a second or more, about what one server takes, in a schema without Salts.
+	BusyTenant Cause = "busy-tenant"
+	// FewFirstValues is a first field of which up to four values, with many entities each, hold nine tenths of a tenant's
+	// 5,000 points a second or more. With less load, few values do no harm.
+	FewFirstValues Cause = "few-first-values"
+	// UnpaddedNumber is a key field of numbers that do not sort by number. Numbers of more than 15 digits count as ids.
+	UnpaddedNumber Cause = "unpadded-number"
+	// HashedPart is a key field of hashes or random ids, a different one for each entity, before a field with few values that
+	// could have grouped the entities. Random ids at the end of a key, or with entities below them, are fine.
+	HashedPart Cause = "hashed-part"
+	// PersonalData is what package privacy finds in keys and in tenants' names. The texts do not show it. What may be a
+	// person's or a machine's is an Info: at least 20 values that are IPv4 addresses of many networks.
+	PersonalData Cause = "personal-data"
+	// LongKey is a row key of 2 KiB or more, of 4 KiB at most; or keys with a median of 256 bytes or more.
+	LongKey Cause = "long-key"
+	// LongNames are names of tenant, dataset, retention class and column that together take 64 bytes or more, and more than the
+	// payload; 96 bytes if payloads are unknown.
+	LongNames Cause = "long-names"
+	// LargePayload is a payload of half the dataset's limit or more. The limit is 10 MiB, or less with Head or Merge.
+	LargePayload Cause = "large-payload"
+	// ManyFamilies are 50 column families or more, of 100 at most, for the dataset, Sample.OtherDatasets and the store itself.
+	ManyFamilies Cause = "many-families"
+	// WidePrefix is a prefix of all key fields but the last with 10,000 entities or more below it, in a schema without Head.
+	WidePrefix Cause = "wide-prefix"
+)

@@ -1,0 +1,128 @@
+package advise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// SampleOptions configure TakeSample.
+type SampleOptions struct {
+	// Entities is how many entities the sample has at most, 1 to 10,000. Zero is 1,000.
+	Entities int
+}
+
+const (
+	defaultEntities = 1_000
+	maxEntities     = 10_000
+	pointsOfEntity  = 10 // whose times give the entity's rate
+)
+
+// TakeSample picks entities at random from what a tenant has stored of a dataset, for Keys. It returns them with the dataset
+// and, in OtherDatasets, the other datasets of the table, as the catalogue describes them. An entity's rate is that of its
+// newest ten points up to now, so that a silent entity has nearly none; its payload is the largest of theirs. Arrival is not set.
+//
+// It is an operator's call: it needs no tenant in ctx, and the tenant's limits do not count it. It reads the names of all the
+// tenant's entities in the dataset, at most MaxSample, as Repository.Entities does, and then ten points, with payloads, of each
+// entity that it has picked. Each of the two is bounded by the timeout of scans.
+//
+// Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries another
+// tenant, and tsdb.ErrErased if the tenant is erased.
+func TakeSample(ctx context.Context, store *tsdb.Store, dataset string, id tenant.ID, opts SampleOptions) (_ tsdb.Dataset, sample Sample, err error) {
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdviseSample, telemetry.Subject{Tenant: id.String()})
+	defer func() { op.End(err) }()
+	limit := opts.Entities
+	if limit == 0 {
+		limit = defaultEntities
+	}
+	if limit < 1 || limit > maxEntities {
+		return nil, Sample{}, invalid.New(tsdb.ErrInvalid, "Entities", strconv.Itoa(limit), fmt.Sprintf("0 for %d, or 1 to %d", defaultEntities, maxEntities))
+	}
+	in, err := inside.OfStore(store)
+	if err != nil {
+		return nil, Sample{}, err
+	}
+	if _, ok := tenant.FromContext(ctx); !ok && !id.IsZero() {
+		ctx = tenant.NewContext(ctx, id)
+	}
+	if err := in.Admit(ctx, id); err != nil {
+		return nil, Sample{}, err
+	}
+	stored, err := inside.Sizes(ctx, store, dataset, id)
+	if err != nil {
+		return nil, Sample{}, err
+	}
+	for _, other := range stored.Others {
+		sample.OtherDatasets = append(sample.OtherDatasets, other.(tsdb.Dataset))
+	}
+	r := stored.Repository.(*tsdb.Repository[int])
+	picked, all, err := pick(ctx, r, limit)
+	if err != nil {
+		return nil, Sample{}, err
+	}
+	if len(picked) > 0 {
+		sample.Share = float64(len(picked)) / float64(all)
+	}
+	if sample.Entities, err = measure(ctx, r, id, picked, in.Clock); err != nil {
+		return nil, Sample{}, err
+	}
+	return stored.Dataset.(tsdb.Dataset), sample, nil
+}
+
+// pick returns up to limit of the repository's entities, each with the same probability, and how many it picked from. It picks
+// the same ones from the same entities.
+func pick(ctx context.Context, r *tsdb.Repository[int], limit int) (picked []tsdb.Entity, all int, err error) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for e, err := range r.Entities(ctx, tsdb.AllEntities()) {
+		if err != nil {
+			return nil, 0, err
+		}
+		all++
+		switch i := rng.IntN(all); {
+		case len(picked) < limit:
+			picked = append(picked, e)
+		case i < limit:
+			picked[i] = e
+		}
+		if all == MaxSample {
+			break
+		}
+	}
+	return picked, all, nil
+}
+
+// measure returns the rates and payloads of entities, by their newest points.
+func measure(ctx context.Context, r *tsdb.Repository[int], id tenant.ID, entities []tsdb.Entity, clock func() time.Time) ([]SampledEntity, error) {
+	histories, err := r.LatestManyN(ctx, entities, pointsOfEntity)
+	if histories == nil && err != nil {
+		return nil, err
+	}
+	now := clock()
+	out := make([]SampledEntity, len(histories))
+	for i, h := range histories {
+		if _, undecoded := errors.AsType[tsdb.PointErrors](h.Err); h.Err != nil && !undecoded {
+			return nil, h.Err
+		}
+		out[i] = SampledEntity{Tenant: id, Entity: h.Entity}
+		for _, p := range h.Points {
+			out[i].Payload = max(out[i].Payload, p.Value)
+		}
+		if n := len(h.Points); n > 1 {
+			until := h.Points[0].Time
+			if now.After(until) {
+				until = now
+			}
+			out[i].Rate = float64(n-1) / max(time.Microsecond, until.Sub(h.Points[n-1].Time)).Seconds()
+		}
+	}
+	return out, nil
+}
