@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
@@ -58,20 +59,28 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 		return err
 	}
 	defer end()
-	err = s.core.Whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return s.ensureOnce(ctx, admin, shapes) })
-	if err == nil {
-		s.core.Erased.LoadSoon(ctx)
+	e := ensurer{t: s.core, admin: admin}
+	err = s.core.Whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return e.once(ctx, shapes) })
+	if err != nil {
+		return conflictOf(err)
 	}
-	return err
+	s.core.Erased.LoadSoon(ctx)
+	return nil
 }
 
-// ensureOnce compares everything, then creates what is missing. It reports false where another process got in between.
-func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, shapes []*dataset.Dataset) (done bool, err error) {
+// ensurer makes the table of a store fit datasets.
+type ensurer struct {
+	t     *points.Table
+	admin *bigtable.AdminClient
+}
+
+// once compares everything, then creates what is missing. It reports false where another process got in between.
+func (e *ensurer) once(ctx context.Context, shapes []*dataset.Dataset) (done bool, err error) {
 	families := dataset.FamiliesOf(shapes)
-	info, err := admin.TableInfo(ctx, s.core.Name)
+	info, err := e.admin.TableInfo(ctx, e.t.Name)
 	exists := status.Code(err) != codes.NotFound
 	if err != nil && exists {
-		return false, fmt.Errorf("tsdb: read table %s: %w", s.core.Name, err)
+		return false, fmt.Errorf("tsdb: read table %s: %w", e.t.Name, err)
 	}
 	var st catalog.State
 	var diffs []string
@@ -79,8 +88,8 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 	if exists {
 		missing, diffs = dataset.CompareFamilies(families, info)
 		if _, none := missing[catalog.Family]; !none {
-			if st, err = catalog.Load(ctx, s.core.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
-				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.core.Name, err)
+			if st, err = catalog.Load(ctx, e.t.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
+				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.t.Name, err)
 			}
 			if err := deleted(st); err != nil {
 				return false, err
@@ -90,20 +99,20 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 	diffs = append(diffs, compareFormat(st, false)...)
 	var kinds []*dataset.Dataset // to be added to the catalogue, if what is stored fits them
 	for _, d := range shapes {
-		if e, ok := st.Datasets[d.Name]; ok {
+		if have, ok := st.Datasets[d.Name]; ok {
 			entry := d.ToCatalog()
-			if dataset.AddsKinds(entry, e.Dataset) {
+			if dataset.AddsKinds(entry, have.Dataset) {
 				kinds = append(kinds, d)
-				e.Kinds = entry.Kinds
+				have.Kinds = entry.Kinds
 			}
-			diffs = append(diffs, entry.Conflicts(e.Dataset)...)
+			diffs = append(diffs, entry.Conflicts(have.Dataset)...)
 		}
 	}
 	for _, d := range kinds {
 		if len(diffs) > 0 {
 			break
 		}
-		diff, err := s.misfit(ctx, d)
+		diff, err := e.misfit(ctx, d)
 		switch {
 		case err != nil:
 			return false, err
@@ -112,42 +121,42 @@ func (s *Store) ensureOnce(ctx context.Context, admin *bigtable.AdminClient, sha
 		}
 	}
 	if len(diffs) > 0 {
-		return false, &ConflictError{Differences: diffs}
+		return false, &conflict{differences: diffs}
 	}
 	if !exists {
-		err = admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: s.core.Name, ColumnFamilies: missing})
+		err = e.admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: e.t.Name, ColumnFamilies: missing})
 		if status.Code(err) == codes.AlreadyExists {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("tsdb: create table %s: %w", s.core.Name, err)
+			return false, fmt.Errorf("tsdb: create table %s: %w", e.t.Name, err)
 		}
-	} else if again, err := s.createFamilies(ctx, admin, missing); again || err != nil {
+	} else if again, err := e.createFamilies(ctx, missing); again || err != nil {
 		return false, err
 	}
-	return s.writeCatalog(ctx, shapes, st)
+	return e.writeCatalog(ctx, shapes, st)
 }
 
 // createFamilies creates the families; again says that another process was faster with one of them.
-func (s *Store) createFamilies(ctx context.Context, admin *bigtable.AdminClient, missing map[string]bigtable.Family) (again bool, err error) {
+func (e *ensurer) createFamilies(ctx context.Context, missing map[string]bigtable.Family) (again bool, err error) {
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		err := admin.CreateColumnFamilyWithConfig(ctx, s.core.Name, name, missing[name])
+		err := e.admin.CreateColumnFamilyWithConfig(ctx, e.t.Name, name, missing[name])
 		if status.Code(err) == codes.AlreadyExists {
 			again = true
 			continue
 		}
 		if err != nil {
-			return false, fmt.Errorf("tsdb: create family %s in table %s: %w", name, s.core.Name, err)
+			return false, fmt.Errorf("tsdb: create family %s in table %s: %w", name, e.t.Name, err)
 		}
 	}
 	return again, nil
 }
 
-func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st catalog.State) (done bool, err error) {
+func (e *ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st catalog.State) (done bool, err error) {
 	if st.Format == 0 {
-		written, err := catalog.WriteFormat(ctx, s.core.Whole)
+		written, err := catalog.WriteFormat(ctx, e.t.Whole)
 		if err != nil {
-			return false, catalogError(s.core.Name, err)
+			return false, catalogError(e.t.Name, err)
 		}
 		if !written {
 			return false, nil // it may be of another version
@@ -160,21 +169,21 @@ func (s *Store) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st 
 			continue
 		}
 		if u := d.DependsOnConditionalAdditions(); u != nil {
-			if seen, err := s.probe(ctx, u); err != nil || !seen {
+			if seen, err := e.probe(ctx, u); err != nil || !seen {
 				return false, err
 			}
 		}
-		written, err := catalog.Write(ctx, s.core.Whole, d.ToCatalog(), old)
+		written, err := catalog.Write(ctx, e.t.Whole, d.ToCatalog(), old)
 		if err != nil {
-			return false, catalogError(s.core.Name, err)
+			return false, catalogError(e.t.Name, err)
 		}
 		done, wrote = done && written, true
 	}
 	if !done || !wrote {
 		return done, nil
 	}
-	if st, err = catalog.Load(ctx, s.core.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
-		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", s.core.Name, err)
+	if st, err = catalog.Load(ctx, e.t.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
+		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.t.Name, err)
 	}
 	return true, deleted(st) // since the marks were read
 }
@@ -207,9 +216,32 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := catalog.Load(ctx, s.core.Whole, dataset.Names(shapes))
+	if err := verify(ctx, s.core, shapes); err != nil {
+		return conflictOf(err)
+	}
+	s.core.Erased.LoadSoon(ctx)
+	return nil
+}
+
+// conflictOf returns the error of a call that compares schemas with the table.
+func conflictOf(err error) error {
+	if c, ok := errors.AsType[*conflict](err); ok {
+		return &ConflictError{Differences: c.differences}
+	}
+	return err
+}
+
+// conflict says how the table differs from what datasets declare.
+type conflict struct{ differences []string }
+
+// Error implements error.
+func (c *conflict) Error() string { return strings.Join(c.differences, "; ") }
+
+// verify compares datasets with the catalogue. Its error is a *conflict where they differ.
+func verify(ctx context.Context, t *points.Table, shapes []*dataset.Dataset) error {
+	st, err := catalog.Load(ctx, t.Whole, dataset.Names(shapes))
 	if err != nil {
-		return fmt.Errorf("tsdb: read the catalogue: %w", s.core.Explain(err))
+		return fmt.Errorf("tsdb: read the catalogue: %w", t.Explain(err))
 	}
 	if err := deleted(st); err != nil {
 		return err
@@ -223,9 +255,8 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 		}
 	}
 	if len(diffs) > 0 {
-		return &ConflictError{Differences: diffs}
+		return &conflict{differences: diffs}
 	}
-	s.core.Erased.LoadSoon(ctx)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package tsdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,16 +64,23 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 		return err
 	}
 	defer end()
+	e := ensurer{t: s.core, admin: admin}
+	return conflictOf(e.view(ctx, id, space.TenantPrefix(), shapes))
+}
+
+// view makes a tenant's authorized view fit datasets.
+func (e *ensurer) view(ctx context.Context, id tenant.ID, prefix string, shapes []*dataset.Dataset) error {
 	families := dataset.FamiliesOf(shapes)
 	delete(families, catalog.Family)
-	e := viewEnsurer{admin: admin, table: s.core.Name, id: tenancy.ViewID(id), prefix: space.TenantPrefix(), families: slices.Sorted(maps.Keys(families))}
-	if err := s.core.Whole.Retry(ctx, e.once); err != nil {
-		if status.Code(err) == codes.NotFound {
-			err = fmt.Errorf("%w: %w", ErrNoTable, err)
-		}
-		return fmt.Errorf("tsdb: authorized view %s of table %s: %w", e.id, s.core.Name, err)
+	v := viewEnsurer{admin: e.admin, table: e.t.Name, id: tenancy.ViewID(id), prefix: prefix, families: slices.Sorted(maps.Keys(families))}
+	err := e.t.Whole.Retry(ctx, v.once)
+	if _, differs := errors.AsType[*conflict](err); err == nil || differs {
+		return err
 	}
-	return nil
+	if status.Code(err) == codes.NotFound {
+		err = fmt.Errorf("%w: %w", ErrNoTable, err)
+	}
+	return fmt.Errorf("tsdb: authorized view %s of table %s: %w", v.id, e.t.Name, err)
 }
 
 // viewEnsurer makes one view fit.
@@ -129,7 +137,7 @@ func (e *viewEnsurer) read(ctx context.Context) (*bigtable.SubsetViewInfo, error
 	return subset, nil
 }
 
-// compare returns the families that the view lacks. Its error is a *ConflictError.
+// compare returns the families that the view lacks. Its error is a *conflict.
 func (e *viewEnsurer) compare(have *bigtable.SubsetViewInfo) (missing []string, err error) {
 	if have == nil {
 		return e.families, nil
@@ -148,7 +156,7 @@ func (e *viewEnsurer) compare(have *bigtable.SubsetViewInfo) (missing []string, 
 		}
 	}
 	if len(diffs) > 0 {
-		return nil, &ConflictError{Differences: diffs}
+		return nil, &conflict{differences: diffs}
 	}
 	return missing, nil
 }

@@ -26,7 +26,7 @@ import (
 // for concurrent use.
 type Store struct {
 	core    *points.Table
-	service *serviceClock // nil where time knows what the service does
+	service *serviceClock
 	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
 	keep    bool                                                 // the admin client is the caller's
@@ -110,7 +110,8 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if s.core.Clock == nil {
 		s.core.Clock = time.Now
 	}
-	s.core.Time, s.service = clock.New(s.core.Clock, nil), newServiceClock()
+	s.core.Time = clock.New(s.core.Clock, nil)
+	s.service = newServiceClock(s.core.Tenancy)
 	if opts.Views {
 		s.core.Views = tenancy.OpenViews(client, conditional, table, opts.Timeouts.resolve())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -24,29 +25,29 @@ const (
 // probe finds out whether the service takes in conditional writes what rollups need: additions to aggregate cells, also
 // behind their deletion in the same write, and whether it adds them up. It writes a row of its own in the families of a
 // rollup, and deletes it. It reports false where what it has written was not seen yet: through another cluster it comes late.
-func (s *Store) probe(ctx context.Context, u *dataset.Rollup) (seen bool, err error) {
-	p := trial{store: s, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(s.core.Clock()).TruncateToMilliseconds()}
+func (e *ensurer) probe(ctx context.Context, u *dataset.Rollup) (seen bool, err error) {
+	p := aggregateProbe{table: e.t, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(e.t.Clock()).TruncateToMilliseconds()}
 	err = p.write(ctx)
 	if err == nil {
 		seen, err = p.check(ctx)
 	}
 	gone := bigtable.NewMutation()
 	gone.DeleteRow()
-	if out := s.core.Whole.Apply(ctx, p.key, gone); err == nil && out.State != bt.Stored {
-		return false, s.core.Explain(out.Err)
+	if out := e.t.Whole.Apply(ctx, p.key, gone); err == nil && out.State != bt.Stored {
+		return false, e.t.Explain(out.Err)
 	}
 	return seen, err
 }
 
-type trial struct {
-	store *Store
+type aggregateProbe struct {
+	table *points.Table
 	key   string
 	f     dataset.RollupFamilies
 	at    bigtable.Timestamp
 }
 
 // write adds 5, and then deletes that and adds 3 and 4, while the control cell says that it is the second write.
-func (p *trial) write(ctx context.Context) error {
+func (p *aggregateProbe) write(ctx context.Context) error {
 	first := bigtable.NewMutation()
 	p.add(first, 5)
 	first.Set(p.f.Control, probeStep, p.at, []byte("1"))
@@ -64,36 +65,36 @@ func (p *trial) write(ctx context.Context) error {
 	return p.conditional(ctx, bigtable.ChainFilters(written, bigtable.ValueFilter("1")), second, nil, true)
 }
 
-func (p *trial) add(m *bigtable.Mutation, n int64) {
+func (p *aggregateProbe) add(m *bigtable.Mutation, n int64) {
 	for _, family := range []string{p.f.Sum, p.f.Min, p.f.Max} {
 		m.AddIntToCell(family, probeSum, p.at, n)
 	}
 }
 
-func (p *trial) conditional(ctx context.Context, cond bigtable.Filter, then, otherwise *bigtable.Mutation, want bool) error {
-	matched, out := p.store.core.Whole.Conditional(ctx, p.key, cond, then, otherwise)
+func (p *aggregateProbe) conditional(ctx context.Context, cond bigtable.Filter, then, otherwise *bigtable.Mutation, want bool) error {
+	matched, out := p.table.Whole.Conditional(ctx, p.key, cond, then, otherwise)
 	switch status.Code(out.Err) {
 	case codes.OK:
 	case codes.InvalidArgument, codes.Unimplemented:
-		return fmt.Errorf("%w: table %s: %w", ErrNoConditionalAggregates, p.store.core.Name, out.Err)
+		return fmt.Errorf("%w: table %s: %w", ErrNoConditionalAggregates, p.table.Name, out.Err)
 	case codes.FailedPrecondition:
-		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", p.store.core.Name, out.Err)
+		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", p.table.Name, out.Err)
 	}
 	if out.Err != nil {
-		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: %w", p.store.core.Name, out.Err)
+		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: %w", p.table.Name, out.Err)
 	}
 	if matched != want {
-		return fmt.Errorf("%w: table %s: its conditions do not see what was written before", ErrNoConditionalAggregates, p.store.core.Name)
+		return fmt.Errorf("%w: table %s: its conditions do not see what was written before", ErrNoConditionalAggregates, p.table.Name)
 	}
 	return nil
 }
 
 // check compares what is stored with what was written. The row is seen as a whole, so the control cell tells whether it is
 // the last state.
-func (p *trial) check(ctx context.Context) (seen bool, err error) {
-	row, err := p.store.core.Whole.RowAsJudged(ctx, p.key, bigtable.LatestNFilter(1))
+func (p *aggregateProbe) check(ctx context.Context) (seen bool, err error) {
+	row, err := p.table.Whole.RowAsJudged(ctx, p.key, bigtable.LatestNFilter(1))
 	if err != nil {
-		return false, p.store.core.Explain(err)
+		return false, p.table.Explain(err)
 	}
 	if g := row[p.f.Control]; len(g) != 1 || string(g[0].Value) != "2" {
 		return false, nil
@@ -110,7 +111,7 @@ func (p *trial) check(ctx context.Context) (seen bool, err error) {
 		if len(items) > 0 {
 			got = fmt.Sprintf("%x", items[0].Value)
 		}
-		return true, fmt.Errorf("%w: table %s: the %s of 3 and 4, in the place of 5, is %s", ErrNoConditionalAggregates, p.store.core.Name, w.what, got)
+		return true, fmt.Errorf("%w: table %s: the %s of 3 and 4, in the place of 5, is %s", ErrNoConditionalAggregates, p.table.Name, w.what, got)
 	}
 	return true, nil
 }
