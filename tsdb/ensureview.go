@@ -2,20 +2,11 @@ package tsdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
-
-	"cloud.google.com/go/bigtable"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/catalog"
-	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -64,111 +55,6 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 		return err
 	}
 	defer end()
-	e := ensurer{t: s.core, admin: admin}
-	return conflictOf(e.view(ctx, id, space.TenantPrefix(), shapes))
-}
-
-// view makes a tenant's authorized view fit datasets.
-func (e *ensurer) view(ctx context.Context, id tenant.ID, prefix string, shapes []*dataset.Dataset) error {
-	families := dataset.FamiliesOf(shapes)
-	delete(families, catalog.Family)
-	v := viewEnsurer{admin: e.admin, table: e.t.Name, id: tenancy.ViewID(id), prefix: prefix, families: slices.Sorted(maps.Keys(families))}
-	err := e.t.Whole.Retry(ctx, v.once)
-	if _, differs := errors.AsType[*conflict](err); err == nil || differs {
-		return err
-	}
-	if status.Code(err) == codes.NotFound {
-		err = fmt.Errorf("%w: %w", ErrNoTable, err)
-	}
-	return fmt.Errorf("tsdb: authorized view %s of table %s: %w", v.id, e.t.Name, err)
-}
-
-// viewEnsurer makes one view fit.
-type viewEnsurer struct {
-	admin     *bigtable.AdminClient
-	table, id string
-	prefix    string
-	families  []string
-}
-
-// once compares the view, and changes it where something is missing. It reports true where it has seen the view as it is
-// to be: the client does not wait for a view to be created.
-func (e *viewEnsurer) once(ctx context.Context) (done bool, err error) {
-	have, err := e.read(ctx)
-	if err != nil {
-		return false, err
-	}
-	missing, err := e.compare(have)
-	if err != nil || len(missing) == 0 {
-		return err == nil, err
-	}
-	conf := bigtable.AuthorizedViewConf{TableID: e.table, AuthorizedViewID: e.id, AuthorizedView: e.with(have, missing)}
-	if have == nil {
-		err = e.admin.CreateAuthorizedView(ctx, &conf)
-		if status.Code(err) == codes.AlreadyExists {
-			return false, nil
-		}
-	} else {
-		err = e.admin.UpdateAuthorizedView(ctx, bigtable.UpdateAuthorizedViewConf{AuthorizedViewConf: conf})
-	}
-	if err != nil {
-		return false, err
-	}
-	if have, err = e.read(ctx); err != nil {
-		return false, err
-	}
-	missing, err = e.compare(have)
-	return err == nil && len(missing) == 0, err
-}
-
-// read returns what the view shows; nil where there is none.
-func (e *viewEnsurer) read(ctx context.Context) (*bigtable.SubsetViewInfo, error) {
-	info, err := e.admin.AuthorizedViewInfo(ctx, e.table, e.id)
-	switch {
-	case status.Code(err) == codes.NotFound:
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	subset, ok := info.AuthorizedView.(*bigtable.SubsetViewInfo)
-	if !ok {
-		return &bigtable.SubsetViewInfo{}, nil // of a kind that this version does not know: no rows that are the tenant's
-	}
-	return subset, nil
-}
-
-// compare returns the families that the view lacks. Its error is a *conflict.
-func (e *viewEnsurer) compare(have *bigtable.SubsetViewInfo) (missing []string, err error) {
-	if have == nil {
-		return e.families, nil
-	}
-	var diffs []string
-	if len(have.RowPrefixes) != 1 || string(have.RowPrefixes[0]) != e.prefix {
-		diffs = append(diffs, fmt.Sprintf("authorized view %s: shows the rows with the prefixes %q, must show those with %q", e.id, have.RowPrefixes, e.prefix))
-	}
-	for _, name := range e.families {
-		subset, ok := have.FamilySubsets[name]
-		switch {
-		case !ok:
-			missing = append(missing, name)
-		case !slices.ContainsFunc(subset.QualifierPrefixes, func(p []byte) bool { return len(p) == 0 }):
-			diffs = append(diffs, fmt.Sprintf("authorized view %s: shows some columns of the family %s, must show all", e.id, name))
-		}
-	}
-	if len(diffs) > 0 {
-		return nil, &conflict{differences: diffs}
-	}
-	return missing, nil
-}
-
-// with returns the view with the missing families.
-func (e *viewEnsurer) with(have *bigtable.SubsetViewInfo, missing []string) *bigtable.SubsetViewConf {
-	conf := &bigtable.SubsetViewConf{RowPrefixes: [][]byte{[]byte(e.prefix)}, FamilySubsets: map[string]bigtable.FamilySubset{}}
-	if have != nil {
-		maps.Copy(conf.FamilySubsets, have.FamilySubsets)
-	}
-	for _, name := range missing {
-		conf.AddFamilySubsetQualifierPrefix(name, []byte{})
-	}
-	return conf
+	e := ensure.Ensurer{Table: s.core, Admin: admin}
+	return conflictOf(e.View(ctx, id, space.TenantPrefix(), shapes))
 }

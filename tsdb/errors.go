@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
@@ -56,7 +57,7 @@ var (
 	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
 	// ErrNoConditionalAggregates: the service does not take additions to aggregate cells in conditional writes, or does not
 	// add them up, so no rollup can be right that is derived, or adds up events by stream or message.
-	ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
+	ErrNoConditionalAggregates = ensure.ErrNoConditionalAggregates
 	// ErrErased: the tenant, or the entity that was to be written, is erased or being erased (package tenants).
 	ErrErased = tenancy.ErrErased
 	// ErrDatasetDeleted: the dataset is deleted or being deleted (package tenants), and its name was not released since. It

@@ -54,7 +54,7 @@ func (s *Store) inside() (inside.Store, error) {
 		Table: s.core.Whole, For: s.core.Rows, Name: s.core.Name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.core.Clock, Admin: s.adminClient, Explain: s.core.Explain,
 		Admit: s.core.Admit, Marks: s.core.Erased.ReadAgain, Profiles: s.core.RenewProfiles,
 		Entry: s.core.Entry, Points: s.core.Raw, Ensure: s.ensureDescribed, Families: dataset.FamiliesFromCatalog,
-		Confirmed: s.service.confirmed, Earliest: s.core.Time.Earliest, WatchClock: s.service.watchClock,
+		Confirmed: s.service.Confirmed, Earliest: s.core.Time.Earliest, WatchClock: s.service.Use,
 	}, nil
 }
 

@@ -26,7 +26,7 @@ import (
 // for concurrent use.
 type Store struct {
 	core    *points.Table
-	service *serviceClock
+	service *tenancy.ServiceClock
 	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
 	keep    bool                                                 // the admin client is the caller's
@@ -111,7 +111,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		s.core.Clock = time.Now
 	}
 	s.core.Time = clock.New(s.core.Clock, nil)
-	s.service = newServiceClock(s.core.Tenancy)
+	s.service = tenancy.NewServiceClock(s.core.Tenancy)
 	if opts.Views {
 		s.core.Views = tenancy.OpenViews(client, conditional, table, opts.Timeouts.resolve())
 	}

@@ -1,9 +1,10 @@
-package tsdb
+package ensure
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
+// ErrNoConditionalAggregates: the service does not add up in conditional writes. Package tsdb exports it.
+var ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
+
 const (
 	probeSum  = "n" // qualifiers in the probe's row
 	probeStep = "g"
@@ -25,16 +29,16 @@ const (
 // probe finds out whether the service takes in conditional writes what rollups need: additions to aggregate cells, also
 // behind their deletion in the same write, and whether it adds them up. It writes a row of its own in the families of a
 // rollup, and deletes it. It reports false where what it has written was not seen yet: through another cluster it comes late.
-func (e *ensurer) probe(ctx context.Context, u *dataset.Rollup) (seen bool, err error) {
-	p := aggregateProbe{table: e.t, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(e.t.Clock()).TruncateToMilliseconds()}
+func (e *Ensurer) probe(ctx context.Context, u *dataset.Rollup) (seen bool, err error) {
+	p := aggregateProbe{table: e.Table, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(e.Table.Clock()).TruncateToMilliseconds()}
 	err = p.write(ctx)
 	if err == nil {
 		seen, err = p.check(ctx)
 	}
 	gone := bigtable.NewMutation()
 	gone.DeleteRow()
-	if out := e.t.Whole.Apply(ctx, p.key, gone); err == nil && out.State != bt.Stored {
-		return false, e.t.Explain(out.Err)
+	if out := e.Table.Whole.Apply(ctx, p.key, gone); err == nil && out.State != bt.Stored {
+		return false, e.Table.Explain(out.Err)
 	}
 	return seen, err
 }

@@ -1,4 +1,4 @@
-package tsdb
+package ensure
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 
 // misfit looks at every entity of a dataset, of all tenants, and returns what is wrong with the first one that has a part which
 // the kind of its field does not write; "" where there is none.
-func (e *ensurer) misfit(ctx context.Context, d *dataset.Dataset) (string, error) {
+func (e *Ensurer) misfit(ctx context.Context, d *dataset.Dataset) (string, error) {
 	all := rowkey.TenantsAfter(tenant.ID{})
 	for !all.Empty() {
 		rows, last := 0, ""
 		var bad error
 		read := bt.Scan{Rows: bigtable.NewRange(all.Start, all.Limit), Filter: dataset.KeysOnly(), Limit: kindRows}
-		err := e.t.Whole.Read(ctx, read, func(row bigtable.Row) bool {
+		err := e.Table.Whole.Read(ctx, read, func(row bigtable.Row) bool {
 			rows, last = rows+1, row.Key()
 			if last < all.Start || bad != nil {
 				return bad == nil // of an entity, a dataset or a tenant that is passed over
@@ -30,7 +30,7 @@ func (e *ensurer) misfit(ctx context.Context, d *dataset.Dataset) (string, error
 		})
 		switch {
 		case err != nil:
-			return "", fmt.Errorf("tsdb: compare the keys of dataset %s with the kinds of its fields: %w", d.Name, e.t.Explain(err))
+			return "", fmt.Errorf("tsdb: compare the keys of dataset %s with the kinds of its fields: %w", d.Name, e.Table.Explain(err))
 		case bad != nil:
 			return fmt.Sprintf("dataset %s: kinds of key fields declared as %s, stored as text: %v", d.Name, d.EntryKinds(), bad), nil
 		case rows < kindRows:

@@ -1,0 +1,194 @@
+// Package ensure compares a table, its catalogue and its authorized views with what datasets need, and creates what is missing.
+package ensure
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+)
+
+// Ensurer makes the table of a store fit datasets.
+type Ensurer struct {
+	Table *points.Table
+	Admin *bigtable.AdminClient
+}
+
+// Once compares everything, then creates what is missing. It reports false where another process got in between.
+func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done bool, err error) {
+	families := dataset.FamiliesOf(shapes)
+	info, err := e.Admin.TableInfo(ctx, e.Table.Name)
+	exists := status.Code(err) != codes.NotFound
+	if err != nil && exists {
+		return false, fmt.Errorf("tsdb: read table %s: %w", e.Table.Name, err)
+	}
+	var st catalog.State
+	var diffs []string
+	missing := families
+	if exists {
+		missing, diffs = dataset.CompareFamilies(families, info)
+		if _, none := missing[catalog.Family]; !none {
+			if st, err = catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
+				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)
+			}
+			if err := deleted(st); err != nil {
+				return false, err
+			}
+		}
+	}
+	diffs = append(diffs, compareFormat(st, false)...)
+	var kinds []*dataset.Dataset // to be added to the catalogue, if what is stored fits them
+	for _, d := range shapes {
+		if have, ok := st.Datasets[d.Name]; ok {
+			entry := d.ToCatalog()
+			if dataset.AddsKinds(entry, have.Dataset) {
+				kinds = append(kinds, d)
+				have.Kinds = entry.Kinds
+			}
+			diffs = append(diffs, entry.Conflicts(have.Dataset)...)
+		}
+	}
+	for _, d := range kinds {
+		if len(diffs) > 0 {
+			break
+		}
+		diff, err := e.misfit(ctx, d)
+		switch {
+		case err != nil:
+			return false, err
+		case diff != "":
+			diffs = append(diffs, diff)
+		}
+	}
+	if len(diffs) > 0 {
+		return false, &Conflict{Differences: diffs}
+	}
+	if !exists {
+		err = e.Admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: e.Table.Name, ColumnFamilies: missing})
+		if status.Code(err) == codes.AlreadyExists {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("tsdb: create table %s: %w", e.Table.Name, err)
+		}
+	} else if again, err := e.createFamilies(ctx, missing); again || err != nil {
+		return false, err
+	}
+	return e.writeCatalog(ctx, shapes, st)
+}
+
+// createFamilies creates the families; again says that another process was faster with one of them.
+func (e *Ensurer) createFamilies(ctx context.Context, missing map[string]bigtable.Family) (again bool, err error) {
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		err := e.Admin.CreateColumnFamilyWithConfig(ctx, e.Table.Name, name, missing[name])
+		if status.Code(err) == codes.AlreadyExists {
+			again = true
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("tsdb: create family %s in table %s: %w", name, e.Table.Name, err)
+		}
+	}
+	return again, nil
+}
+
+func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st catalog.State) (done bool, err error) {
+	if st.Format == 0 {
+		written, err := catalog.WriteFormat(ctx, e.Table.Whole)
+		if err != nil {
+			return false, catalogError(e.Table.Name, err)
+		}
+		if !written {
+			return false, nil // it may be of another version
+		}
+	}
+	done, wrote := true, false
+	for _, d := range shapes {
+		old, ok := st.Datasets[d.Name]
+		if ok && d.ToCatalog().Same(old.Dataset) {
+			continue
+		}
+		if u := d.DependsOnConditionalAdditions(); u != nil {
+			if seen, err := e.probe(ctx, u); err != nil || !seen {
+				return false, err
+			}
+		}
+		written, err := catalog.Write(ctx, e.Table.Whole, d.ToCatalog(), old)
+		if err != nil {
+			return false, catalogError(e.Table.Name, err)
+		}
+		done, wrote = done && written, true
+	}
+	if !done || !wrote {
+		return done, nil
+	}
+	if st, err = catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
+		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)
+	}
+	return true, deleted(st) // since the marks were read
+}
+
+// deleted refuses datasets that are deleted.
+func deleted(st catalog.State) error {
+	if len(st.Deleted) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; tenants.Release lets the name be used again", tenancy.ErrDatasetDeleted, strings.Join(st.Deleted, ", "))
+}
+
+func catalogError(table string, err error) error {
+	if status.Code(err) == codes.FailedPrecondition {
+		return fmt.Errorf("tsdb: write the catalogue of table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", table, err)
+	}
+	return fmt.Errorf("tsdb: write the catalogue of table %s: %w", table, err)
+}
+
+// Conflict says how the table differs from what datasets declare.
+type Conflict struct{ Differences []string }
+
+// Error implements error.
+func (c *Conflict) Error() string { return strings.Join(c.Differences, "; ") }
+
+// Verify compares datasets with the catalogue. Its error is a *conflict where they differ.
+func Verify(ctx context.Context, t *points.Table, shapes []*dataset.Dataset) error {
+	st, err := catalog.Load(ctx, t.Whole, dataset.Names(shapes))
+	if err != nil {
+		return fmt.Errorf("tsdb: read the catalogue: %w", t.Explain(err))
+	}
+	if err := deleted(st); err != nil {
+		return err
+	}
+	diffs := compareFormat(st, true)
+	for _, d := range shapes {
+		if e, ok := st.Datasets[d.Name]; ok {
+			diffs = append(diffs, d.ToCatalog().Differences(e.Dataset)...)
+		} else {
+			diffs = append(diffs, fmt.Sprintf("dataset %s: declared, but not in the catalogue", d.Name))
+		}
+	}
+	if len(diffs) > 0 {
+		return &Conflict{Differences: diffs}
+	}
+	return nil
+}
+
+// compareFormat reports a format that this version does not know, and a missing one where there must be one.
+func compareFormat(st catalog.State, must bool) []string {
+	switch {
+	case st.Format > catalog.FormatVersion:
+		return []string{fmt.Sprintf("stored format: the table has version %d, this program knows %d", st.Format, catalog.FormatVersion)}
+	case must && st.Format == 0:
+		return []string{"stored format: the table holds no store yet (Ensure makes one)"}
+	}
+	return nil
+}
