@@ -13,6 +13,17 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
+// Rows are one tenant's rows of one dataset.
+type Rows struct {
+	*Table
+	D         *dataset.Dataset
+	View      *bt.Table // as the tenant may see it
+	Tenant    tenant.ID
+	Space     rowkey.Space // of the points
+	Heads     rowkey.Space
+	Unlimited bool // calls are the store's own: no limits, and by a clock that is not ahead
+}
+
 // DatasetForWrite returns the dataset that writes the tenant's points now.
 func (r *Rows) DatasetForWrite(ctx context.Context) (*dataset.Dataset, error) {
 	d := r.D
@@ -43,17 +54,6 @@ func (r *Rows) headKey(path string) string {
 // cellOf returns the timestamp of the cell of a point in a head.
 func (r *Rows) cellOf(units int64) bigtable.Timestamp {
 	return bigtable.Timestamp(r.D.Precision.CellMicros(units))
-}
-
-// Rows are one tenant's rows of one dataset.
-type Rows struct {
-	*Table
-	D         *dataset.Dataset
-	View      *bt.Table // as the tenant may see it
-	Tenant    tenant.ID
-	Space     rowkey.Space // of the points
-	Heads     rowkey.Space
-	Unlimited bool // calls are the store's own: no limits, and by a clock that is not ahead
 }
 
 // Visibility returns what is visible now.

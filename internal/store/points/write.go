@@ -15,6 +15,33 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
+// Write is a point that is ready to be sent. It knows nothing of the point's type, so that writes of all schemas and
+// tenants can go together.
+type Write struct {
+	D            *dataset.Dataset
+	Key          string // of the point's row
+	Head         string // of the head's row; "" where there are none
+	HeadOnly     bool   // the head alone is written: there are no rows of points, or this one is written already
+	Cell         bigtable.Timestamp
+	Payload      []byte
+	MaybeApplied bool // the answer to an attempt of a writer was lost
+}
+
+// NewWrite returns the write of a point of an entity at a time, and with an ID, which were checked, in the spaces of points and heads.
+func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units int64, id string, payload []byte) Write {
+	var buf [256]byte
+	w := Write{
+		D:       d,
+		Key:     string(points.AppendEvent(buf[:0], path, units, id)),
+		Cell:    bigtable.Timestamp(d.Precision.CellMicros(units)),
+		Payload: payload,
+	}
+	if d.Head.Points > 0 {
+		w.Head, w.HeadOnly = string(heads.AppendEntity(buf[:0], path)), d.Head.Only
+	}
+	return w
+}
+
 // isOwnWrite reports whether a payload that is equal to the one that w writes is taken for w's own. One in another class lives for
 // another time, and so is another, unless the tenant was in that class: who writes a first-wins point again after the tenant
 // has changed class, as a journal may, is not to find another's in the way.
@@ -36,18 +63,6 @@ func (w *Write) isOwnWrite(item *bigtable.ReadItem) bool {
 
 // InsertWidth is how many conditional writes of one call are under way at once.
 const InsertWidth = 16
-
-// Write is a point that is ready to be sent. It knows nothing of the point's type, so that writes of all schemas and
-// tenants can go together.
-type Write struct {
-	D            *dataset.Dataset
-	Key          string // of the point's row
-	Head         string // of the head's row; "" where there are none
-	HeadOnly     bool   // the head alone is written: there are no rows of points, or this one is written already
-	Cell         bigtable.Timestamp
-	Payload      []byte
-	MaybeApplied bool // the answer to an attempt of a writer was lost
-}
 
 // Prepare checks a point that is about to be written, all but its payload, and returns its time in units of the precision. The
 // point is written by d: the dataset in the class that the tenant is in.
@@ -73,21 +88,6 @@ func (r *Rows) NewWrite(d *dataset.Dataset, path string, units int64, id string,
 		return Write{}, invalid.New(dataset.ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
 	}
 	return NewWrite(d, r.Space, r.Heads, path, units, id, payload), nil
-}
-
-// NewWrite returns the write of a point of an entity at a time, and with an ID, which were checked, in the spaces of points and heads.
-func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units int64, id string, payload []byte) Write {
-	var buf [256]byte
-	w := Write{
-		D:       d,
-		Key:     string(points.AppendEvent(buf[:0], path, units, id)),
-		Cell:    bigtable.Timestamp(d.Precision.CellMicros(units)),
-		Payload: payload,
-	}
-	if d.Head.Points > 0 {
-		w.Head, w.HeadOnly = string(heads.AppendEntity(buf[:0], path)), d.Head.Only
-	}
-	return w
 }
 
 // Conditional reports whether the write depends on what its row holds, and so cannot go in bulk.

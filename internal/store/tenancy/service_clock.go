@@ -19,6 +19,18 @@ import (
 // clockDue is how old the last comparison with the service's clock is when it is made again.
 const clockDue = clock.Probation / 2
 
+// ServiceClock compares the store's clock with the service's.
+type ServiceClock struct {
+	table  *Tenancy
+	known  bool          // the watch knows what the service does
+	asking chan struct{} // holds one while somebody asks
+	asked  time.Time     // by the monotonic clock; zero for never
+}
+
+func NewServiceClock(table *Tenancy) *ServiceClock {
+	return &ServiceClock{table: table, asking: make(chan struct{}, 1)}
+}
+
 // Use makes the store use another watch over the same clock, which knows more: the embedded engine's.
 func (c *ServiceClock) Use(w *clock.Watch) {
 	c.table.Time, c.known = w, true
@@ -34,18 +46,6 @@ func (c *ServiceClock) Confirmed(ctx context.Context) (time.Time, error) {
 		}
 	}
 	return c.table.Time.Now()
-}
-
-// ServiceClock compares the store's clock with the service's.
-type ServiceClock struct {
-	table  *Tenancy
-	known  bool          // the watch knows what the service does
-	asking chan struct{} // holds one while somebody asks
-	asked  time.Time     // by the monotonic clock; zero for never
-}
-
-func NewServiceClock(table *Tenancy) *ServiceClock {
-	return &ServiceClock{table: table, asking: make(chan struct{}, 1)}
 }
 
 func (c *ServiceClock) compare(ctx context.Context) error {
