@@ -30,7 +30,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	if r.schema.d.Head.Points > 0 {
 		out = outcomeOf(r.rows.DeletePoint(ctx, e.path, units))
 	} else {
-		out = outcomeOf(r.rows.Explained(r.rows.Delete(ctx, r.rows.Removal(r.rows.Key(e.path, units, r.id), units))))
+		out = outcomeOf(r.rows.Explained(r.rows.Delete(ctx, r.rows.RemovalOf(r.rows.Key(e.path, units, r.id), units))))
 	}
 	if out.State != Rejected {
 		r.store.core.Cache.Changed(r.rows.Space.ID(e.path), r.schema.d.Layout, units)
@@ -118,7 +118,7 @@ func (r *Repository[T]) batchOf(d points.Report) *BatchError {
 	for _, f := range d.Failed {
 		o := outcomeOf(f.Outcome)
 		if f.Path != "" {
-			o.Err = &PointError{Entity: Entity{path: f.Path}, Time: r.rows.D.Precision.Time(f.Units), ID: f.Id, Err: o.Err}
+			o.Err = &PointError{Entity: Entity{path: f.Path}, Time: r.rows.D.Precision.Time(f.Units), ID: f.ID, Err: o.Err}
 		}
 		out.Failed = append(out.Failed, Failure{Index: f.Index, Outcome: o})
 	}

@@ -33,7 +33,7 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: units, Newest: units, Id: r.id, Limit: 1})
+	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: units, Newest: units, ID: r.id, Limit: 1})
 }
 
 // Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none

@@ -10,9 +10,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// batch is writes that go in bulk, as the entries of one request: the row of each point, and for each entity with a head
-// one entry for all of its writes in the batch, right behind the last of them. So are the marks of rollups, by their rows.
-type batch struct {
+// Batch holds writes as the entries of one bulk request: the row of each point and, behind the last write of an entity or of a
+// row of dirty marks, one entry for its head or for those marks.
+type Batch struct {
 	Entries []bt.Entry
 	of      []rowsOf // by write
 	marks   dirtyMarks
@@ -29,8 +29,8 @@ type rowsOf struct {
 type span32 struct{ from, to int32 }
 
 // NewBatch returns the entries of writes, which may be of any datasets and tenants. Marks are stamped by the clock.
-func NewBatch(writes []*Write, now func() time.Time) batch {
-	b := batch{Entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: dirtyMarks{now: now}}
+func NewBatch(writes []*Write, now func() time.Time) Batch {
+	b := Batch{Entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: dirtyMarks{now: now}}
 	b.mark(writes)
 	var heads map[string]*headGroup
 	for _, w := range writes {
@@ -72,7 +72,7 @@ func NewBatch(writes []*Write, now func() time.Time) batch {
 }
 
 // mark gathers the marks of all writes.
-func (b *batch) mark(writes []*Write) {
+func (b *Batch) mark(writes []*Write) {
 	for i, w := range writes {
 		if w.D.Marked == 0 || w.HeadOnly {
 			continue
@@ -87,7 +87,7 @@ func (b *batch) mark(writes []*Write) {
 }
 
 // passMarks adds the entries of those rows of marks for which the write at an index is the last.
-func (b *batch) passMarks(i int) {
+func (b *Batch) passMarks(i int) {
 	for _, n := range b.marksOf(i) {
 		row := b.marks.rows[n]
 		if row.users--; row.users == 0 {
@@ -98,7 +98,7 @@ func (b *batch) passMarks(i int) {
 }
 
 // marksOf returns the rows of marks of the write at an index.
-func (b *batch) marksOf(i int) []int32 {
+func (b *Batch) marksOf(i int) []int32 {
 	s := b.of[i].marks
 	return b.marked[s.from:s.to]
 }
@@ -111,7 +111,7 @@ type headGroup struct {
 }
 
 // outcomes returns what became of each write by what became of the entries.
-func (b *batch) outcomes(entries []bt.Outcome) []bt.Outcome {
+func (b *Batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 	outs := make([]bt.Outcome, len(b.of))
 	for i, rows := range b.of {
 		switch {
@@ -131,7 +131,7 @@ func (b *batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 
 // Answer returns how an attempt at the write at an index ended, by how it ended for its entries. It is worth another one
 // where no row was refused for good.
-func (b *batch) Answer(i int, answers []bt.Answer) bt.Answer {
+func (b *Batch) Answer(i int, answers []bt.Answer) bt.Answer {
 	a := b.answerRows(i, answers)
 	for _, n := range b.marksOf(i) {
 		a = answerWithMark(a, answers[b.marks.rows[n].entry])
@@ -139,7 +139,7 @@ func (b *batch) Answer(i int, answers []bt.Answer) bt.Answer {
 	return a
 }
 
-func (b *batch) answerRows(i int, answers []bt.Answer) bt.Answer {
+func (b *Batch) answerRows(i int, answers []bt.Answer) bt.Answer {
 	rows := b.of[i]
 	switch {
 	case rows.head < 0:
@@ -161,7 +161,7 @@ func (b *batch) answerRows(i int, answers []bt.Answer) bt.Answer {
 	return a
 }
 
-// Size returns about how many bytes the write takes in a request, mutations how many mutations at most.
+// Size returns about how many bytes the write takes in a request.
 func (w *Write) Size() int {
 	n := len(w.Key) + len(w.Payload)
 	if w.Head != "" {
@@ -170,11 +170,12 @@ func (w *Write) Size() int {
 	return n + w.D.Marked*(len(w.Key)+2*markBytes)
 }
 
+// Mutations returns how many mutations the write takes at most.
 func (w *Write) Mutations() int { return len(w.D.Columns) + 2*len(w.D.HeadColumns) + w.D.Marked }
 
-// headEntry returns the entry that brings writes of one entity to its head. Only the newest points that a head keeps are
-// sent, of two at the same time the last. Where there are more of them, the entry also clears what is older: a version of
-// that time would be one that is written over here.
+// headEntry returns the entry that brings writes of one entity to its head. It holds the newest points, as many as a head
+// keeps, and of two at the same time the last. If there are more, it also clears all older versions: one at the time of a
+// point that is left out here would be out of date.
 func headEntry(writes []*Write) bt.Entry {
 	d := writes[len(writes)-1].D
 	m := dataset.NewHeadMutation()
@@ -195,7 +196,7 @@ func headEntry(writes []*Write) bt.Entry {
 	return headEntryOf(writes[0].Head, m)
 }
 
-// combineOutcomes returns the outcome of a write of two rows: certain only where each of them is, and is the same.
+// combineOutcomes returns the outcome of a write of two rows. It is certain only if both outcomes are certain and equal.
 func combineOutcomes(point, head bt.Outcome) bt.Outcome {
 	o := bt.Outcome{State: bt.Unknown, Attempts: max(point.Attempts, head.Attempts), Err: point.Err}
 	switch {

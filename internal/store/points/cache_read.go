@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
-// CacheRead is one call that takes answers from the table's cache.
+// CacheRead is one call that may be answered from the last-value cache.
 type CacheRead struct {
 	rows    *Rows
 	visible dataset.Visibility
@@ -31,6 +31,7 @@ func (r *Rows) Cached(o Options, n int) bool {
 	return o.Stale > 0 && n == 1 && r.Cache != nil && !r.D.Identity
 }
 
+// NewCacheRead begins a call whose options Cached has accepted.
 func (r *Rows) NewCacheRead(o Options) CacheRead {
 	return CacheRead{rows: r, visible: r.Visibility(), since: r.Cache.Since(o.Stale), hedge: o.Hedge}
 }
@@ -45,8 +46,8 @@ func (c *CacheRead) Known(path string) *lastvalue.Newest {
 	return n
 }
 
-// Load returns the newest point of an entity that known does not: from a read that is under way, or from one of its own. Its
-// error is an *undecodable where the point's format is unknown.
+// Load reads the newest point of an entity that Known does not know. It waits for a read that is under way, or makes one. Its
+// error is an *Undecodable if the point's format is unknown.
 func (c *CacheRead) Load(ctx context.Context, path string) (*lastvalue.Newest, error) {
 	r := c.rows
 	ctx, cancel := r.View.Bound(ctx, false)
@@ -54,7 +55,7 @@ func (c *CacheRead) Load(ctx context.Context, path string) (*lastvalue.Newest, e
 	read := func(ctx context.Context) (*lastvalue.Newest, error) { return r.readNewest(ctx, path, c.hedge) }
 	n, err := r.Cache.Load(ctx, r.Space.ID(path), r.D.Layout, c.since, c.visible.Shows, read)
 	if err == nil && !c.visible.Shows(n) {
-		// It expired between the start of another's read and this call; an older one may be visible in another class.
+		// It expired since another call began its read. An older one may be visible in another class.
 		n, err = read(ctx)
 	}
 	if err != nil && ctx.Err() != nil && err == context.Cause(ctx) {
@@ -66,7 +67,7 @@ func (c *CacheRead) Load(ctx context.Context, path string) (*lastvalue.Newest, e
 	return n, nil
 }
 
-// readNewest reads the newest visible point of an entity, and leaves it as it is stored.
+// readNewest reads the newest visible point of an entity, not decoded.
 func (r *Rows) readNewest(ctx context.Context, path string, h Hedge) (*lastvalue.Newest, error) {
 	if h.On() {
 		r.Hedges.Earn(1, h.MaxRatio)

@@ -6,13 +6,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// CacheWrite is a call that writes points, as the store's cache is told of it. Whoever makes one tells it of each point before
-// its first request, and how each ended before anybody else is told.
+// CacheWrite keeps the last-value cache up to date for one call that writes points. The call reports each point before its
+// first request, and how each ended before it returns an outcome.
 type CacheWrite struct {
 	cache *lastvalue.Cache // nil for none
 	mark  *lastvalue.Mark
 }
 
+// NewCacheWrite begins a call that writes points.
 func (s *Table) NewCacheWrite() CacheWrite {
 	if s.Cache == nil {
 		return CacheWrite{}
@@ -20,9 +21,9 @@ func (s *Table) NewCacheWrite() CacheWrite {
 	return CacheWrite{cache: s.Cache, mark: new(lastvalue.Mark)}
 }
 
-// Begin is told of a write that is about to be sent.
+// Begin reports a write that is about to be sent.
 func (n CacheWrite) Begin(w *Write) {
-	if n.cache == nil || w.D.Identity { // of which it keeps no points
+	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}
 	if id, _, ok := rowkey.PointID(w.Key, w.D.Salts, false); ok {
@@ -30,24 +31,24 @@ func (n CacheWrite) Begin(w *Write) {
 	}
 }
 
-// End is told how a write ended, or one attempt at it.
+// End reports how a write ended, or one attempt at it.
 func (n CacheWrite) End(w *Write, state bt.State) {
-	if n.cache == nil || w.D.Identity { // of which it keeps no points
+	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}
 	id, units, ok := rowkey.PointID(w.Key, w.D.Salts, false)
 	switch {
 	case !ok:
-	case w.Conditional(): // what is there may be another's
+	case w.Conditional(): // the row may hold another writer's point
 		n.cache.Changed(id, w.D.Layout, units)
 	default:
 		n.endAs(w, id, units, state)
 	}
 }
 
-// Inserted is told how a write that PutIfAbsent made ended.
+// Inserted reports how a write of PutIfAbsent ended.
 func (n CacheWrite) Inserted(w *Write, found bt.Inserted, state bt.State) {
-	if n.cache == nil || w.D.Identity { // of which it keeps no points
+	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}
 	id, units, ok := rowkey.PointID(w.Key, w.D.Salts, false)
@@ -70,7 +71,7 @@ func (n CacheWrite) endAs(w *Write, id rowkey.ID, units int64, state bt.State) {
 	}
 }
 
-// Attempted is how one attempt at a write of many ended.
+// Attempted returns how one attempt at a write ended.
 func Attempted(a bt.Answer) bt.State {
 	switch {
 	case a.Err == nil:

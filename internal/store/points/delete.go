@@ -15,13 +15,13 @@ const (
 	maxFailures = 10000 // rows that could not be deleted, after which a deletion gives up
 )
 
-// Removal returns what is to be deleted of a point by the key of its row.
-func (r *Rows) Removal(key string, units int64) removal {
-	return removal{key: key, cell: bigtable.Timestamp(r.D.Precision.CellMicros(units))}
+// RemovalOf returns what is to be deleted of a point by the key of its row.
+func (r *Rows) RemovalOf(key string, units int64) Removal {
+	return Removal{key: key, cell: bigtable.Timestamp(r.D.Precision.CellMicros(units))}
 }
 
-// deletion returns the mutation that deletes a row with those classes. A whole row cannot be deleted through a view that
-// does not cover every family of the table, so there it names the families.
+// deletion returns the mutation that deletes a row. A view that does not cover all families of the table refuses to delete a
+// whole row, so with views the mutation names the families.
 func (r *Rows) deletion(classes []dataset.Class) *bigtable.Mutation {
 	m := bigtable.NewMutation()
 	if r.Views == nil {
@@ -57,7 +57,7 @@ func (r *Rows) DeleteRows(ctx context.Context, ranges ...rowkey.Range) (out Dele
 }
 
 // page reads the keys of the first points in rng, and returns what is left of it.
-func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []removal, next rowkey.Range, err error) {
+func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []Removal, next rowkey.Range, err error) {
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: deletePage, Long: true}
 	rows, last := 0, ""
 	for row, err := range r.View.Rows(ctx, read) {
@@ -70,7 +70,7 @@ func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []removal, ne
 			return nil, next, ForeignRow(r.D)
 		}
 		if _, units, ok := r.Space.Split(last); ok {
-			points = append(points, r.Removal(last, units))
+			points = append(points, r.RemovalOf(last, units))
 		}
 	}
 	if rows == deletePage {
@@ -80,20 +80,20 @@ func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []removal, ne
 }
 
 // deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
-func (r *Rows) deletePage(ctx context.Context, page []removal, report *Report) (deleted int) {
+func (r *Rows) deletePage(ctx context.Context, page []Removal, report *Report) (deleted int) {
 	for i, out := range r.removeMany(ctx, page) {
 		if out.State == bt.Stored {
 			deleted++
 			continue
 		}
 		path, units, id, _ := r.Space.SplitEvent(page[i].key)
-		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Path: path, Units: units, Id: id, Outcome: r.Explained(out)})
+		report.Failed = append(report.Failed, Failure{Index: report.Total + i, Path: path, Units: units, ID: id, Outcome: r.Explained(out)})
 	}
 	report.Total += len(page)
 	return deleted
 }
 
-// Deletions are what became of a deletion of many points.
+// Deletions says what became of a deletion of many points.
 type Deletions struct {
 	Deleted int         // points
 	Points  Report      // of rows of points, or of heads where there are no others
@@ -114,11 +114,11 @@ type Failure struct {
 	Index   int
 	Path    string
 	Units   int64
-	Id      string
+	ID      string
 	Outcome bt.Outcome
 }
 
-// giveUp decides whether a deletion ends after a page of which some rows were deleted.
+// giveUp reports whether a deletion ends after a page: nothing of it was deleted, or too much has failed.
 func (r *Report) giveUp(deleted, page int) bool {
 	r.GaveUp = deleted == 0 && page > 0 || len(r.Failed) >= maxFailures
 	return r.GaveUp

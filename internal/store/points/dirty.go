@@ -13,10 +13,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// A write of a point marks, in the rollups that are derived from points, the slot of time in which the point lies, and so
-// does a deletion: what they hold of it is computed anew. The mark goes with the point, in the same request or in one after
-// it, and carries the time of the attempt: where that is longer ago than a request may take, the point has landed or failed.
-// A mark without a point is harmless, a point is stored only with its marks.
+// A write or a deletion of a point sets a dirty mark in each rollup that is derived from points, for the slot of time of the
+// point. A worker computes that slot anew. The mark carries the time of the attempt: once that is longer ago than a request
+// may take, the point is stored or the write has failed. A mark without a point is harmless; a point is reported as stored
+// only with its marks.
 
 // dirtyMarks gathers the marks of points that are written or deleted together, one row of them for each that is touched.
 type dirtyMarks struct {

@@ -57,14 +57,14 @@ func (m *dirtyMarks) entries() []bt.Entry {
 	return out
 }
 
-// removal is a point that is deleted.
-type removal struct {
+// Removal is a point that is deleted.
+type Removal struct {
 	key  string
 	cell bigtable.Timestamp
 }
 
 // Delete deletes one point and marks it, in one request. Repeating it puts right what failed.
-func (r *Rows) Delete(ctx context.Context, p removal) bt.Outcome {
+func (r *Rows) Delete(ctx context.Context, p Removal) bt.Outcome {
 	d := r.D
 	if d.Marked == 0 {
 		return r.View.Apply(ctx, p.key, r.deletion(d.Classes))
@@ -80,7 +80,7 @@ func (r *Rows) Delete(ctx context.Context, p removal) bt.Outcome {
 }
 
 // removing returns the deletion of a point's row as an entry of a bulk request.
-func (r *Rows) removing(p removal) bt.Entry {
+func (r *Rows) removing(p Removal) bt.Entry {
 	classes := r.D.Classes
 	return bt.Entry{Key: p.key, Mutation: r.deletion(classes), Mutations: len(classes)}
 }
@@ -88,7 +88,7 @@ func (r *Rows) removing(p removal) bt.Entry {
 // removeMany deletes points that were found in the table. They are marked first, and those whose marks fail are left: who
 // repeats a deletion does not find again, and so could not mark, what is gone already. Where all that took so long that a
 // worker may have taken the marks before the points were gone, they are marked again.
-func (r *Rows) removeMany(ctx context.Context, points []removal) []bt.Outcome {
+func (r *Rows) removeMany(ctx context.Context, points []Removal) []bt.Outcome {
 	d := r.D
 	m := dirtyMarks{now: r.Clock}
 	of := make([]span32, len(points))

@@ -22,7 +22,7 @@ func (r *Rows) DeletePoint(ctx context.Context, path string, units int64) bt.Out
 	if r.D.Head.Only {
 		return r.Explained(r.View.Apply(ctx, r.headKey(path), m.Mutation))
 	}
-	point := r.Delete(ctx, r.Removal(r.Key(path, units, ""), units))
+	point := r.Delete(ctx, r.RemovalOf(r.Key(path, units, ""), units))
 	if point.State != bt.Stored {
 		return r.Explained(point)
 	}

@@ -13,10 +13,11 @@ import (
 const (
 	maxRowSet = 500_000 // bytes of the row keys of one request, below the 512 KB that the service takes
 	keyBytes  = 8       // that a row key takes in a request beside itself
-	HeadPage  = 1000    // heads of one request of a scan
+	HeadPage  = 1000    // heads that one request of a skip scan asks for
 )
 
-// newestOfHeads is newest by heads: one request for all entities whose row keys fit into one.
+// newestOfHeads is Newest from heads: one request for all entities whose row keys fit into one. Entities whose head may lack
+// points are read again, from their points.
 func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	keys := make([]string, len(paths))
 	var ends []int // of the parts
@@ -71,7 +72,8 @@ func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Optio
 	})
 }
 
-// readHeads reads heads in one request, and visits the points in each. What had come before it failed is visited too.
+// readHeads reads heads in one request, and visits the points of each. If the request fails, heads that had come before are
+// still visited with their points, and the others with the error.
 func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	if len(keys) == 0 {
 		return

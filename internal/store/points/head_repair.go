@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// repairHead brings an entity's newest points to its head, after points up to that time were deleted from both.
+// repairHead brings an entity's newest points to its head, after points up to a time were deleted from both.
 func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error {
 	h := r.Visibility()
 	todo, err := r.missingInHead(ctx, h, path, deleted)
@@ -23,11 +23,11 @@ func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error
 	return nil
 }
 
-// missingInHead returns those of an entity's newest points that its head lacks, or has otherwise. Where the head has as many as it
-// keeps that are all newer than what was deleted, and that stay as long as any, none of its own was, and it is not compared.
+// missingInHead returns those of an entity's newest points that its head lacks, or has otherwise. A full head of points that
+// are all newer than what was deleted, and all in the same class, lacks none: the points are then not read.
 //
-// Points that stay longer than newer ones come to light when those expire, so where classes are mixed the newest of each
-// class count.
+// If classes keep points for different times, a point can become one of the newest when newer ones expire. So the newest
+// points of each class count.
 func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path string, deleted int64) ([]dataset.Stored, error) {
 	n := r.D.Head.Points
 	head, err := r.View.Row(ctx, r.headKey(path), h.HeadFilter(n))
@@ -66,11 +66,11 @@ func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path str
 	return out, nil
 }
 
-// repair brings points of one entity to its head, as they are stored. It looks at them again afterwards, until they are
-// what their own rows say: a deletion meanwhile, whose part in the head was done before, would otherwise be undone here.
+// repair brings points of one entity to its head, as they are stored. It then reads their rows again and repeats until both
+// agree: it would otherwise bring back a point that was deleted meanwhile.
 //
-// It takes nothing from the head but what it has brought there: what has no row may be on its way to both. With once it
-// makes one attempt at each write.
+// It removes nothing from the head that it has not brought there: a version without a row may be one that is being written to
+// both. If once is set, it makes one attempt at each write.
 func repair(ctx context.Context, rows *bt.Table, h dataset.Visibility, head string, points []dataset.Stored, once bool) error {
 	for len(points) > 0 {
 		if out := bulk(ctx, rows, []bt.Entry{headEntryOf(head, h.D.Copies(points))}, once)[0]; out.State != bt.Stored {
@@ -84,7 +84,7 @@ func repair(ctx context.Context, rows *bt.Table, h dataset.Visibility, head stri
 	return nil
 }
 
-// changed returns those of the points that are stored otherwise by now, as they are.
+// changed returns those of the points whose rows hold something else by now, as they are.
 func changed(ctx context.Context, rows *bt.Table, h dataset.Visibility, points []dataset.Stored) ([]dataset.Stored, error) {
 	keys := make(bigtable.RowList, len(points))
 	now := make([]dataset.Stored, len(points))

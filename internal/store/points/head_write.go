@@ -10,27 +10,27 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// SendHeads brings conditional writes that are stored, by this call or an earlier one, to their heads, all of an entity in
-// one entry, and makes outs the outcomes of both together. With once it makes one attempt.
+// SendHeads brings conditional writes that are stored to their heads, those of an entity in one entry, and sets outs to the
+// outcomes of both rows together. If once is set, it makes one attempt.
 func (s *Table) SendHeads(ctx context.Context, rows *bt.Table, writes []*Write, outs []bt.Outcome, once bool) {
-	var heads, settling []*Write
-	var index, settled []int
+	var heads, copies []*Write
+	var index, copied []int
 	for i, w := range writes {
 		if w.Head == "" || w.HeadOnly || outs[i].State != bt.Stored {
 			continue
 		}
 		head := *w
 		head.HeadOnly = true
-		if w.settles() {
-			settling, settled = append(settling, &head), append(settled, i)
+		if w.copiesRow() {
+			copies, copied = append(copies, &head), append(copied, i)
 		} else {
 			heads, index = append(heads, &head), append(index, i)
 		}
 	}
-	if settling != nil {
-		rows.ByRow(ctx, len(settling), InsertWidth, func(i int) string { return settling[i].Key }, func(ctx context.Context, n int) {
-			if err := s.settleMerged(ctx, rows.SingleCluster(), settling[n], once); err != nil {
-				outs[settled[n]] = combineOutcomes(outs[settled[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
+	if copies != nil {
+		rows.ByRow(ctx, len(copies), InsertWidth, func(i int) string { return copies[i].Key }, func(ctx context.Context, n int) {
+			if err := s.copyRow(ctx, rows.SingleCluster(), copies[n], once); err != nil {
+				outs[copied[n]] = combineOutcomes(outs[copied[n]], bt.Outcome{State: bt.Unknown, Attempts: 1, Err: err})
 			}
 		})
 	}
@@ -43,12 +43,12 @@ func (s *Table) SendHeads(ctx context.Context, rows *bt.Table, writes []*Write, 
 	}
 }
 
-// settles reports whether the head follows what the point's row holds, and not what is written: it may be merged with what was
-// there, or be there in another class.
-func (w *Write) settles() bool { return w.D.Merge || w.D.FirstWins && w.D.Choices != nil }
+// copiesRow reports whether the head must get what the point's row holds, and not what w writes: the row may hold a merged
+// payload, or one in another class.
+func (w *Write) copiesRow() bool { return w.D.Merge || w.D.FirstWins && w.D.Choices != nil }
 
-// settleMerged brings a point to its head that was merged from several writes: as it is by now, others may be at it too.
-func (s *Table) settleMerged(ctx context.Context, rows *bt.Table, w *Write, once bool) error {
+// copyRow brings a point to its head as its row holds it now. Others may write it at the same time.
+func (s *Table) copyRow(ctx context.Context, rows *bt.Table, w *Write, once bool) error {
 	h := w.D.Visibility(s.Clock())
 	points, err := changed(ctx, rows, h, []dataset.Stored{{Key: w.Key, Cell: w.Cell}})
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Table) settleMerged(ctx context.Context, rows *bt.Table, w *Write, once
 	return repair(ctx, rows, h, w.Head, points, once)
 }
 
-// bulk writes entries in bulk. With once it makes one attempt at one request, whose limits the caller has kept to.
+// bulk writes entries in bulk. If once is set, it makes one attempt at one request, and the caller has kept to its limits.
 func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []bt.Outcome {
 	switch {
 	case !once && len(entries) == 1 && entries[0].Mutation != nil:
@@ -74,7 +74,7 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 	return outs
 }
 
-// headInsertion is insertion in a dataset that has heads only. What stands in the way is a version of that very time.
+// headInsertion is Insertion in a dataset that keeps heads only. A version of the same time is in the way.
 func (s *Table) headInsertion(w *Write) bt.Insertion {
 	return bt.Insertion{
 		Key:      w.Head,

@@ -21,9 +21,10 @@ type Hedge struct {
 	MaxRatio float64
 }
 
+// On reports whether a second request may be sent.
 func (h Hedge) On() bool { return h != Hedge{} }
 
-// hedgeCredit is how many second requests a store may save up from reads that did not need theirs.
+// hedgeCredit is how many second requests a store can save up.
 const hedgeCredit = 100
 
 // HedgeBudget keeps second requests to a share of the reads. The zero budget is empty.
@@ -32,7 +33,7 @@ type HedgeBudget struct {
 	credit float64
 }
 
-// Earn adds the share of reads that are about to be made. What a call has earned for its own reads is not cut.
+// Earn adds the share of reads that are about to be made. The limit on what is saved never cuts what a call earns for itself.
 func (b *HedgeBudget) Earn(reads int, share float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +52,7 @@ func (b *HedgeBudget) spend() bool {
 	return true
 }
 
-// Once makes one read of a table, hedged where that is asked for.
+// Once makes one read of a table, hedged if h is on.
 func Once[R any](ctx context.Context, t *Table, h Hedge, read func(context.Context) (R, error)) (R, error) {
 	if !h.On() {
 		return read(ctx)
@@ -59,8 +60,8 @@ func Once[R any](ctx context.Context, t *Table, h Hedge, read func(context.Conte
 	return hedged(ctx, h.After, &t.Hedges, read)
 }
 
-// hedged calls read, and a second time beside the first where that takes long and the budget allows it. The first call
-// that succeeds gives the result, the other is cancelled. Both have ended when hedged returns.
+// hedged calls read, and a second time if the first call takes long and the budget allows it. The first call that succeeds
+// gives the result, and the other is cancelled. Both have ended when hedged returns.
 func hedged[R any](ctx context.Context, after time.Duration, budget *HedgeBudget, read func(context.Context) (R, error)) (R, error) {
 	type answer struct {
 		result R

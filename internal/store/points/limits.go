@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// KnowLimits refuses a call that is held to limits which are not known.
+// KnowLimits refuses a call if the store takes limits from profiles and does not know those of the tenant.
 func (r *Rows) KnowLimits(ctx context.Context) error {
 	if r.ProfileLimits == nil || r.Unlimited {
 		return nil
@@ -27,10 +27,8 @@ func (r *Rows) KnowLimits(ctx context.Context) error {
 	return nil
 }
 
-// Each public call that touches points asks the store's limiter once: in ready or count for what it writes, and in read,
-// readSpan or readWide for what it reads.
-
-// Limiter returns the limits that the calls are held to; nil for none.
+// Limiter returns the limits that hold for the calls; nil for none. Each public call that touches points asks it once: by
+// CountWrite or Take if it writes, and by BeginRead or BeginWideRead if it reads.
 func (r *Rows) Limiter() *limit.Limiter {
 	if r.Unlimited {
 		return nil
@@ -46,13 +44,13 @@ func (r *Rows) CountWrite(path string, w *Write) error {
 // BeginRead lets a read begin; done ends it.
 func (r *Rows) BeginRead() (done func(), err error) { return r.Limiter().Read(r.Tenant) }
 
-// BeginWideRead is read for one of many requests, which it makes as narrow as the tenant's are.
+// BeginWideRead is BeginRead for a call of many requests. It lowers their concurrency to the tenant's limit.
 func (r *Rows) BeginWideRead(o *Options) (done func(), err error) {
 	o.Width = r.Limiter().Concurrency(r.Tenant, o.Width)
 	return r.BeginRead()
 }
 
-// Take refuses what must not be written of an entity, and counts it against the tenant's limits.
+// Take checks an event of an entity that is about to be added to a rollup, and counts it against the tenant's limits.
 func (r *Rows) Take(path string, bytes int) error {
 	if err := r.D.CheckKeys(path); err != nil {
 		return err

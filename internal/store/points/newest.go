@@ -9,9 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// Newest reads the n newest visible points of each entity by its path, and calls visit once with each index: several at a time,
-// from several goroutines. The hits are the visitor's only during the visit. The paths have been checked, and no two are the same. All reads of the newest points of known
-// entities come through here, but for those of the cache.
+// Newest reads the n newest visible points of each entity by its path, and calls visit once for each index, from several
+// goroutines at once. Hits are valid only during the visit. The paths have been checked, and no two are the same.
 func (r *Rows) Newest(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	if r.D.HeadsHold(n) {
 		r.newestOfHeads(ctx, paths, n, o, visit)

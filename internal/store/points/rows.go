@@ -16,15 +16,16 @@ import (
 // Rows are one tenant's rows of one dataset.
 type Rows struct {
 	*Table
-	D         *dataset.Dataset
-	View      *bt.Table // as the tenant may see it
-	Tenant    tenant.ID
-	Space     rowkey.Space // of the points
-	Heads     rowkey.Space
-	Unlimited bool // calls are the store's own: no limits, and by a clock that is not ahead
+	D      *dataset.Dataset
+	View   *bt.Table // as the tenant may see it
+	Tenant tenant.ID
+	Space  rowkey.Space // of the points
+	Heads  rowkey.Space // of the heads
+	// Unlimited says that calls are the store's own: no limits count, and points expire by a clock that is not ahead.
+	Unlimited bool
 }
 
-// DatasetForWrite returns the dataset that writes the tenant's points now.
+// DatasetForWrite returns the dataset that writes the tenant's points now: in the class that its profile names.
 func (r *Rows) DatasetForWrite(ctx context.Context) (*dataset.Dataset, error) {
 	d := r.D
 	if d.Choices == nil {
@@ -59,7 +60,7 @@ func (r *Rows) cellOf(units int64) bigtable.Timestamp {
 // Visibility returns what is visible now.
 func (r *Rows) Visibility() dataset.Visibility {
 	if r.Unlimited {
-		return r.D.Visibility(r.Time.Earliest()) // what is computed must not lack what only looks expired
+		return r.D.Visibility(r.Time.Earliest()) // a rollup must not lack points that a fast clock hides
 	}
 	return r.D.Visibility(r.Clock())
 }

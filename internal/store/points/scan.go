@@ -11,19 +11,19 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Span is what to read of one entity: the points between two times in units, both included.
+// Span says what to read of one entity: the points between two times in units, both included.
 type Span struct {
 	Path           string // of the entity
 	Oldest, Newest int64
-	Id             string // the only one, of one time, that counts; empty for all
-	After          string // the row key behind which to read, in the order of the span; empty for all of it
+	ID             string // read only the point with this ID, of one time; empty for all
+	After          string // read only behind this row key, in the order of the span; empty for all
 	Limit          int    // 0 for none
 	Reverse        bool
 	Long           bool // bounded by the timeout of scans
-	class          *int // the only one whose payloads count, by its index; nil for all
+	class          *int // read only payloads of this class, by its index; nil for all
 }
 
-// Found is a visible point that a scan has found. It is the visitor's only during the visit.
+// Found is a visible point that a scan has found. It is valid only during the visit.
 type Found struct {
 	dataset.Hit
 	item   *bigtable.ReadItem // the payload
@@ -32,8 +32,8 @@ type Found struct {
 }
 
 // Scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
-// a dead history costs nothing; the filter hides what is expired in one class but not in another. Rows of other programs
-// among the points are passed over, and made up for where they used up the limit.
+// expired points cost nothing. The filter hides points that have expired in one class but not in another. Rows of other
+// programs are skipped, and more rows are read if they used up the limit.
 func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error {
 	if r.D.Head.Only {
 		return r.scanHead(ctx, s, visit)
@@ -46,8 +46,8 @@ func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error 
 	rng := r.Space.Entity(s.Path, oldest, s.Newest)
 	prefix := rng.Start[:len(rng.Start)-rowkey.ReverseLen]
 	switch {
-	case s.Id != "":
-		rng.Start = r.Key(s.Path, s.Newest, s.Id)
+	case s.ID != "":
+		rng.Start = r.Key(s.Path, s.Newest, s.ID)
 		rng.Limit = rng.Start + "\x00"
 	case s.After != "" && s.Reverse:
 		rng = rng.Before(min(s.After, rng.Limit))
@@ -83,7 +83,7 @@ func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error 
 	return nil
 }
 
-// MakeUp is how many rows are asked for at least where those of other programs have used up the limit.
+// MakeUp is how many rows a request asks for at least, after rows of other programs have used up the limit.
 const MakeUp = 100
 
 // scanner turns the rows of one entity into points.
@@ -105,7 +105,7 @@ type scanner struct {
 	foreign error
 }
 
-// row visits the point in a row. A row that is not in the range that was asked for ends the scan before it is decoded.
+// row visits the point in a row. A row outside of the range ends the scan before it is decoded.
 func (sc *scanner) row(row bigtable.Row) bool {
 	sc.last = row.Key()
 	sc.seen++

@@ -14,6 +14,7 @@ type Table struct {
 	Cache  *lastvalue.Cache // nil for none
 }
 
+// NewTable returns the table of a store. A nil cache is none.
 func NewTable(t *tenancy.Tenancy, cache *lastvalue.Cache) *Table {
 	return &Table{Tenancy: t, Cache: cache}
 }

@@ -15,19 +15,18 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Write is a point that is ready to be sent. It knows nothing of the point's type, so that writes of all schemas and
-// tenants can go together.
+// Write is a point that is ready to be sent. It is untyped, so that one batch can hold writes of all schemas and tenants.
 type Write struct {
 	D            *dataset.Dataset
 	Key          string // of the point's row
 	Head         string // of the head's row; "" where there are none
-	HeadOnly     bool   // the head alone is written: there are no rows of points, or this one is written already
+	HeadOnly     bool   // write the head alone: the dataset has no other rows, or the point's row is written already
 	Cell         bigtable.Timestamp
 	Payload      []byte
 	MaybeApplied bool // the answer to an attempt of a writer was lost
 }
 
-// NewWrite returns the write of a point of an entity at a time, and with an ID, which were checked, in the spaces of points and heads.
+// NewWrite returns the write of a point whose path, time and ID have been checked.
 func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units int64, id string, payload []byte) Write {
 	var buf [256]byte
 	w := Write{
@@ -42,9 +41,9 @@ func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units
 	return w
 }
 
-// isOwnWrite reports whether a payload that is equal to the one that w writes is taken for w's own. One in another class lives for
-// another time, and so is another, unless the tenant was in that class: who writes a first-wins point again after the tenant
-// has changed class, as a journal may, is not to find another's in the way.
+// isOwnWrite reports whether a stored payload that equals w's counts as written by w. A payload in another class expires at
+// another time, so it counts as another writer's, unless tenants can be in that class: a journal may write a first-wins point
+// again after its tenant has changed class, and must not be refused for its own point.
 func (w *Write) isOwnWrite(item *bigtable.ReadItem) bool {
 	if item.Column == w.D.Columns[0].Name {
 		return true
@@ -82,7 +81,7 @@ func (r *Rows) Prepare(d *dataset.Dataset, path, id string, t, now time.Time) (u
 	return units, r.Erased.AdmitEntity(r.Tenant, d.Name, path)
 }
 
-// NewWrite returns the write of a point that prepare has checked. It refuses a payload that is too large.
+// NewWrite returns the write of a point that Prepare has checked. It refuses a payload that is too large.
 func (r *Rows) NewWrite(d *dataset.Dataset, path string, units int64, id string, payload []byte) (Write, error) {
 	if limit := d.MaxPayload(); len(payload) > limit {
 		return Write{}, invalid.New(dataset.ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes", limit))
@@ -138,14 +137,14 @@ func (s *Table) Explained(o bt.Outcome) bt.Outcome {
 }
 
 // SendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads.
-// With once each is attempted once.
+// If once is set, each is attempted once.
 func (s *Table) SendAlone(ctx context.Context, rows *bt.Table, writes []*Write, once bool) []bt.Outcome {
 	ctx, cancel := rows.Bound(ctx, true)
 	defer cancel()
 	outs := make([]bt.Outcome, len(writes))
 	together := len(writes)
 	if slices.ContainsFunc(writes, (*Write).marks) {
-		together = InsertWidth // no write waits behind its marks until they are old
+		together = InsertWidth // so that marks are young when their writes are sent
 	}
 	for from := 0; from < len(writes); from += together {
 		part, outs := writes[from:min(from+together, len(writes))], outs[from:]
