@@ -107,6 +107,7 @@ type HeadMutation struct {
 	Count, Bytes int
 }
 
+// NewHeadMutation returns an empty mutation.
 func NewHeadMutation() HeadMutation { return HeadMutation{Mutation: bigtable.NewMutation()} }
 
 // SetPoint sets a point's payload in the class and tag that are written, and clears every other place where an older payload of

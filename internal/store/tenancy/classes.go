@@ -19,15 +19,15 @@ import (
 const ClassesWithin = 2 * time.Minute
 
 const (
-	// classesDue is how old what is known is when a write has it read again, behind it.
+	// classesDue is the age at which a write starts a new read in the background.
 	classesDue = ClassesWithin / 2
-	// classesWait bounds a read where something is known, so that no write waits for long.
+	// classesWait is how long a write waits for a read at most, if older classes are known.
 	classesWait = 5 * time.Second
-	// classesPause is how long a store leaves the profiles alone where they could not be read.
+	// classesPause is the pause after a read that failed.
 	classesPause = 10 * time.Second
 )
 
-// Classes are the classes that profiles name. They do not change once they are known.
+// Classes are the retention classes that profiles name. A value never changes; a new read makes a new one.
 type Classes struct {
 	catalog.Changes           // up to which they are known
 	readAll         time.Time // when all of them were read last
@@ -40,15 +40,15 @@ func newAssigned(s *Tenancy) *refresh.Value[Classes] {
 	return k
 }
 
-// readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. Where it does not tell,
-// and once in a long while, it scans all profiles.
+// readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. If the log does not
+// reach back far enough, and once an hour, it scans all profiles.
 func (s *Tenancy) readAssigned(ctx context.Context, known *Classes) (*Classes, error) {
 	if known == nil {
 		known = new(Classes)
 	}
 	c, all, err := s.changedProfiles(ctx, known.Changes, known.readAll)
 	if status.Code(err) == codes.NotFound {
-		return &Classes{}, nil // a table that is not there has none, and the call itself will say so
+		return &Classes{}, nil // the call itself reports that the table is missing
 	}
 	if err != nil {
 		return nil, s.unassigned(err)
@@ -74,8 +74,8 @@ func (s *Tenancy) readAssigned(ctx context.Context, known *Classes) (*Classes, e
 	return next, nil
 }
 
-// changedProfiles reads which profiles have changed since those were read that are known up to some changes; all says that this cannot
-// be told, or that all were read long ago, or never. It is called before the profiles are read, so that it is never newer than they are.
+// changedProfiles reads which profiles have changed since known. all says that the log cannot tell, or that all profiles were
+// read too long ago, or never. Call it before the profiles are read, so that the log is never newer than they are.
 func (s *Tenancy) changedProfiles(ctx context.Context, known catalog.Changes, readAll time.Time) (c catalog.Changes, all bool, err error) {
 	epoch, recent := "", !readAll.IsZero() && time.Since(readAll) < allAgain
 	if recent {
@@ -98,9 +98,9 @@ func (a *Classes) DatasetFor(tenant string, d *dataset.Dataset) *dataset.Dataset
 	return d.In(one.Of(d.Name))
 }
 
-// DatasetForCheck returns the dataset by which a point is refused that has expired, where that is looked at again when the point is
-// sent: the one that writes the tenant's points by what is known, and as long as nothing is, the one whose class keeps longest.
-// It waits for nothing.
+// DatasetForCheck returns the dataset to check a point against that is checked again when it is sent: the one that writes the
+// tenant's points as far as is known. As long as nothing is known, it is the one whose class keeps points longest. It does not
+// wait.
 func (s *Tenancy) DatasetForCheck(d *dataset.Dataset, id tenant.ID) *dataset.Dataset {
 	if d.Choices == nil {
 		return d

@@ -25,7 +25,7 @@ type entries struct {
 	closed bool
 }
 
-// get returns the catalogue's entry of a dataset, the zero Entry for none.
+// Entry returns the catalogue's entry of a dataset, the zero Entry for none.
 func (t *Tenancy) Entry(ctx context.Context, dataset string) (catalog.Entry, error) {
 	e := &t.entries
 	e.mu.Lock()
@@ -61,7 +61,7 @@ func (s *Tenancy) readEntry(ctx context.Context, dataset string) (*catalog.Entry
 	st, err := catalog.Load(ctx, s.Whole, []string{dataset})
 	switch {
 	case status.Code(err) == codes.NotFound:
-		return &catalog.Entry{}, nil // the call itself says that the table is missing
+		return &catalog.Entry{}, nil // the call itself reports that the table is missing
 	case err != nil:
 		return nil, fmt.Errorf("tsdb: read the catalogue's entry of dataset %s: %w", dataset, s.Explain(err))
 	}

@@ -18,11 +18,11 @@ import (
 const ErasedWithin = 10 * time.Second
 
 const (
-	// marksDue is how old marks are when a call has them read again, behind it. Those as old as ErasedWithin it waits for.
+	// marksDue is the age at which a call starts a new read in the background. At ErasedWithin a call waits for it.
 	marksDue = ErasedWithin / 2
-	// marksWait bounds a read of the marks where some are known.
+	// marksWait is how long a call waits for a read at most, if older marks are known.
 	marksWait = ErasedWithin - marksDue
-	// marksPause is how long a store leaves the marks alone where they could not be read.
+	// marksPause is the pause after a read that failed.
 	marksPause = time.Second
 )
 
@@ -30,18 +30,18 @@ const (
 type Erasures struct {
 	refresh.Value[Marks]
 	table    *bt.Table
-	Clock    func() time.Time // a mark that is not surely over is in force
+	Clock    func() time.Time // the earliest time that it may be: a mark that may not have ended applies
 	explain  func(error) error
 	drop     func(of func(tenant string) bool) // called with the tenants whose marks have changed
 	watching sync.Mutex
 	watchers map[chan struct{}]bool
 }
 
-// Marks are the erasure marks of a table. They do not change once they are known.
+// Marks are the erasure marks of a table. A value never changes; a new read makes a new one.
 type Marks struct {
 	catalog.Changes                         // up to which they are known
 	readAll         time.Time               // when all of them were read last
-	changed         map[string]*tenantMarks // those that are not as they were known before; nil where it is not known which
+	changed         map[string]*tenantMarks // those that differ from the value before; nil if that is not known
 	Tenants         map[string]*tenantMarks // empty nearly always
 }
 
@@ -52,7 +52,7 @@ func newErasures(s *Tenancy, drop func(func(tenant string) bool)) *Erasures {
 	return e
 }
 
-// Admit refuses what is to be done for an erased tenant.
+// Admit refuses a call for an erased tenant.
 func (e *Erasures) Admit(ctx context.Context, id tenant.ID) error {
 	m, err := e.Marks(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func (e *Erasures) Admit(ctx context.Context, id tenant.ID) error {
 	return nil
 }
 
-// AdmitCached is admit for a point that is checked again when it is sent. It uses the marks in memory, if there are any, and reads
-// none. If they are too old it waits, as admit does: the tenant may have been erased and readmitted since, and the point would
+// AdmitCached is Admit for a point that is checked again when it is sent. It uses the marks in memory, if there are any, and reads
+// none. If they are too old it waits, as Admit does: the tenant may have been erased and readmitted since, and the point would
 // count as written before the erasure.
 func (e *Erasures) AdmitCached(ctx context.Context, id tenant.ID) error {
 	m := e.Peek()
@@ -81,7 +81,7 @@ func (e *Erasures) AdmitCached(ctx context.Context, id tenant.ID) error {
 	return nil
 }
 
-// AdmitDataset refuses what is to be read of a dataset that is deleted. Its tenant has been admitted.
+// AdmitDataset refuses a read of a dataset that is deleted. Its tenant has been admitted.
 func (e *Erasures) AdmitDataset(dataset string) error {
 	if m := e.Last(); m == nil || len(m.Tenants) == 0 || !m.coversDataset(dataset, e.Clock()) {
 		return nil
@@ -89,7 +89,7 @@ func (e *Erasures) AdmitDataset(dataset string) error {
 	return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)
 }
 
-// AdmitEntity refuses what is to be written to an erased entity, or a dataset that is deleted. Its tenant has been admitted.
+// AdmitEntity refuses a write to an erased entity, or to a deleted dataset. Its tenant has been admitted.
 func (e *Erasures) AdmitEntity(id tenant.ID, dataset, path string) error {
 	if err := e.AdmitDataset(dataset); err != nil {
 		return err
@@ -118,15 +118,15 @@ func (m *Marks) coversDataset(dataset string, now time.Time) bool {
 	return m.covers(catalog.DeletedDataset(dataset), now)
 }
 
-// Marks returns the marks, at most as old as ErasedWithin where they can be read.
+// Marks returns the marks, at most as old as ErasedWithin if they can be read.
 func (e *Erasures) Marks(ctx context.Context) (*Marks, error) { return e.Get(ctx) }
 
-// LoadSoon reads the marks where none are known, so that the first call does not wait for them. Where they cannot be read, that
-// one finds out.
+// LoadSoon reads the marks if none are known, so that the first call does not wait for them. If that fails, the first call
+// reports it.
 func (e *Erasures) LoadSoon(ctx context.Context) { _, _ = e.Marks(ctx) }
 
-// marksChanged tells that marks are others now. The erasures are locked. The cache drops what it holds of tenants whose marks have
-// changed: one may have been erased and readmitted while this store did not look.
+// marksChanged is called, locked, when marks have changed. The cache then drops what it holds of those tenants: one may have
+// been erased and readmitted between two reads.
 func (e *Erasures) marksChanged(old *Marks) {
 	e.watching.Lock()
 	for c := range e.watchers {
@@ -147,7 +147,7 @@ func (e *Erasures) marksChanged(old *Marks) {
 	e.drop(func(tenant string) bool { return all || m.changed[tenant] != nil })
 }
 
-// Watch returns a channel that is sent to when marks have changed. Unwatch ends that.
+// Watch returns a channel that receives a value when marks have changed.
 func (e *Erasures) Watch() chan struct{} {
 	c := make(chan struct{}, 1)
 	e.watching.Lock()
@@ -159,6 +159,7 @@ func (e *Erasures) Watch() chan struct{} {
 	return c
 }
 
+// Unwatch ends a Watch.
 func (e *Erasures) Unwatch(c chan struct{}) {
 	e.watching.Lock()
 	defer e.watching.Unlock()

@@ -6,16 +6,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// A generation says what was known of erasure marks when a write was taken: how many changes of marks there were, plus 1. Where
+// Generation says what was known of erasure marks when a write was taken: how many changes of marks there were, plus 1. Where
 // a mark is lifted, the number of that change is kept, and writes of lesser generations are not stored any more: they are of
 // before the erasure. A store that knows of the lift gives later ones.
 type Generation uint64
 
 const (
-	// unknownGeneration is that of a write that was taken where the marks could not be read. It counts whatever was lifted: most
-	// lifts are older than the write.
+	// unknownGeneration is that of a write that was taken while the marks could not be read. No lift refuses it, as most lifts
+	// are older than the write.
 	unknownGeneration Generation = 0
-	// FirstGeneration is that of a write of before all marks.
+	// FirstGeneration is that of a write from before all marks.
 	FirstGeneration Generation = 1
 )
 
@@ -25,11 +25,11 @@ func (g Generation) before(lifted uint64) bool { return g != unknownGeneration &
 type Write interface {
 	Tenant() string
 	Dataset() string
-	// Path returns the path of its entity, false where it has none that can be told.
+	// Path returns the path of its entity, and false if its key has none.
 	Path() (string, bool)
 }
 
-// Generation returns that of a write that is being taken.
+// Generation returns the generation of a write that is being taken.
 func (e *Erasures) Generation(w Write) Generation {
 	m := e.Last()
 	if m == nil {
@@ -57,8 +57,8 @@ func (e *Erasures) Generation(w Write) Generation {
 	return Generation(n) + 1
 }
 
-// CoversWrite reports whether a point or an event on its way is one of an erased tenant or entity, or of a dataset that is deleted,
-// or was taken before such an erasure or deletion that has been lifted.
+// CoversWrite reports whether a write is of an erased tenant or entity, or of a deleted dataset, or was taken before such an
+// erasure or deletion that was lifted since.
 func (m *Marks) CoversWrite(w Write, taken Generation, now time.Time) bool {
 	if len(m.Tenants) == 0 {
 		return false
@@ -77,7 +77,7 @@ func (m *Marks) CoversWrite(w Write, taken Generation, now time.Time) bool {
 	return ok && (t.coversEntity(dataset, path, now) || taken.before(t.liftOf(dataset, path)))
 }
 
-// entityOf returns which entity a write is of, where there are marks of entities, or were.
+// entityOf returns the entity of a write, if there are marks of entities, or were.
 func (t *tenantMarks) entityOf(w Write) (dataset, path string, ok bool) {
 	if len(t.entities) == 0 && len(t.liftedEntities) == 0 {
 		return "", "", false
@@ -86,7 +86,7 @@ func (t *tenantMarks) entityOf(w Write) (dataset, path string, ok bool) {
 	return w.Dataset(), path, ok
 }
 
-// liftOf returns the generation of the first writes of an entity that count; 0 for all.
+// liftOf returns the last generation of an entity's writes that is refused; 0 for none.
 func (t *tenantMarks) liftOf(dataset, path string) uint64 {
 	if len(t.liftedEntities) == 0 {
 		return 0

@@ -27,6 +27,7 @@ type ServiceClock struct {
 	asked  time.Time     // by the monotonic clock; zero for never
 }
 
+// NewServiceClock returns the comparison of a store's clock with the service's.
 func NewServiceClock(table *Tenancy) *ServiceClock {
 	return &ServiceClock{table: table, asking: make(chan struct{}, 1)}
 }

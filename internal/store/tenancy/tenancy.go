@@ -23,9 +23,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// Tenancy is what a store knows of the tenants of its table, and what it holds their calls to.
+// Tenancy is what a store knows of the tenants of its table, and the rules for their calls. It is safe for concurrent use.
 type Tenancy struct {
-	Whole   *bt.Table // past all walls: for the rows of the store itself. Rows of a tenant are reached by rows
+	Whole   *bt.Table // without views: for the store's own rows. Rows returns those of a tenant
 	Name    string    // of the table
 	Clock   func() time.Time
 	Time    *clock.Watch // over clock
@@ -34,7 +34,7 @@ type Tenancy struct {
 	Limits  *limit.Limiter // nil for none
 	Erased  *Erasures
 	Classes *refresh.Value[Classes]
-	// profileLimits are those that the limiter has from profiles; nil where it has none.
+	// ProfileLimits are the limits that the limiter has from profiles; nil for none.
 	ProfileLimits *refresh.Value[profileLimits]
 	entries       entries
 	RequireTenant bool
@@ -61,8 +61,8 @@ func (s *Tenancy) Admit(ctx context.Context, id tenant.ID) error {
 	return s.Erased.Admit(ctx, id)
 }
 
-// Rows returns the rows of a tenant: the table through the tenant's view, where the store works through views. Whatever is
-// read or written of a tenant goes through it.
+// Rows returns the table as a tenant may see it: through the tenant's view if the store uses views. All reads and writes of a
+// tenant's rows go through it.
 func (s *Tenancy) Rows(id tenant.ID) *bt.Table {
 	switch {
 	case s.Views != nil && !id.IsZero():
@@ -71,7 +71,7 @@ func (s *Tenancy) Rows(id tenant.ID) *bt.Table {
 	return s.Whole
 }
 
-// Explain adds the table, and what is missing where something is, to what the service answered.
+// Explain adds the table to an error of the service, and says what is missing.
 func (s *Tenancy) Explain(err error) error {
 	switch {
 	case err == nil:
@@ -88,7 +88,8 @@ func (s *Tenancy) Explain(err error) error {
 	return fmt.Errorf("tsdb: table %s: %w", s.Name, err)
 }
 
-// Open begins to hold what the table says of tenants. Drop is called with the tenants whose erasure marks have changed.
+// Open starts to cache what the table says of tenants; nothing is read yet. drop is called with the tenants whose erasure
+// marks have changed.
 func (t *Tenancy) Open(drop func(func(tenant string) bool), limitsOfProfiles bool) error {
 	t.Erased = newErasures(t, drop)
 	t.Classes = newAssigned(t)
@@ -107,7 +108,7 @@ func (t *Tenancy) AdmitOpen() error {
 	return nil
 }
 
-// Close ends the reads that are under way.
+// Close ends the reads that are under way and waits for them.
 func (t *Tenancy) Close() {
 	t.Erased.Close()
 	t.Classes.Close()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // CheckArrival checks the time of a point that is about to be written, and returns it in units of the schema's precision.
@@ -31,3 +32,16 @@ func (d *Dataset) CheckTime(t, now time.Time) error {
 }
 
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// CheckKeys asks the schema's CheckKeys about each part of the path of an entity, which has passed CheckPath.
+func (d *Dataset) CheckKeys(path string) error {
+	if d.KeyCheck == nil {
+		return nil
+	}
+	for i, part := range rowkey.Each(path) {
+		if err := d.KeyCheck(d.Fields[i], part); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return nil
+}
