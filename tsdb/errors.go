@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -66,6 +67,10 @@ var (
 	// ErrNoMerge: a merging schema has at that entity and time what it cannot merge into: a payload in an older format, one
 	// that is over the limit, or one that is corrupt (then the error matches codec.ErrCorrupt too). It was left as it is.
 	ErrNoMerge = points.ErrNoMerge
+	// ErrClock: the store's clock is ahead of the time that has passed, or of the service's clock, by more than 10 seconds. What
+	// deletes by age does nothing then: workers of rollups, and erasures that end another mark. They go on once the clock is
+	// right, or has kept step for 10 minutes if the service's time is not known.
+	ErrClock = clock.ErrAhead
 	// ErrClosed: the store is closed.
 	ErrClosed = bt.ErrClosed
 )

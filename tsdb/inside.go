@@ -7,7 +7,10 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -72,3 +75,128 @@ func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(),
 	}
 	return admin, func() { _ = admin.Close() }, nil
 }
+
+func (r *Repository[T]) inside() (inside.Repository, error) {
+	ctx := context.Background()
+	if r != nil {
+		ctx = tenant.NewContext(ctx, r.rows.Tenant) // each call's own context is judged by the answer's Admit
+	}
+	if err := r.admit(ctx); err != nil {
+		return inside.Repository{}, err
+	}
+	store, err := r.store.inside()
+	if err != nil {
+		return inside.Repository{}, err
+	}
+	d := &r.schema.d
+	in := inside.Repository{
+		Store:     store,
+		Dataset:   d.Name,
+		Fields:    d.Fields,
+		Salts:     d.Salts,
+		Arrival:   d.CheckTime,
+		Space:     r.rows.Space,
+		Precision: d.Precision,
+		Whole:     d.OldestUnexpired,
+		Admit:     r.admit,
+		AdmitEntity: func(path string) error {
+			return r.store.core.Erased.AdmitEntity(r.rows.Tenant, d.Name, path)
+		},
+		Table:   r.rows.View,
+		Take:    r.rows.Take,
+		Rollups: make([]inside.Rollup, len(d.Rollups)),
+
+		RollupAge:         r.rows.RollupAge,
+		ShortestRollupAge: d.ShortestRollupAge(),
+	}
+	for i := range d.Rollups {
+		u := &d.Rollups[i]
+		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.rows.Space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
+		if u.Kind == catalog.Derived {
+			in.Rollups[i].Marks = r.rows.Space.Kind(rowkey.MarkKind + u.Name)
+		}
+	}
+	return in, nil
+}
+
+func (r *Repository[T]) asUnlimited(single bool) any {
+	if r == nil {
+		return r // inside says so
+	}
+	free := *r
+	free.rows.Unlimited = true
+	if single && r.rows.View != nil {
+		free.rows.View = r.rows.View.SingleCluster()
+	}
+	return &free
+}
+
+func insideDataset(d Dataset) (inside.Dataset, error) {
+	if d == nil || d.shape() == nil {
+		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
+	}
+	shape := d.shape()
+	out := inside.Dataset{Name: shape.Name, Fields: shape.Fields, Salts: shape.Salts, Precision: shape.Precision, Entry: shape.ToCatalog(), Shape: shape}
+	for i := range shape.Rollups {
+		out.Rollups = append(out.Rollups, shape.Rollups[i].Rollup)
+	}
+	return out, nil
+}
+
+// sizes implements inside.Sizes.
+func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.Stored, error) {
+	entries, err := catalog.All(ctx, s.core.Whole)
+	if err != nil {
+		return inside.Stored{}, fmt.Errorf("tsdb: read the catalogue: %w", s.core.Explain(err))
+	}
+	var found *dataset.Dataset
+	var out inside.Stored
+	for _, e := range entries {
+		d, err := dataset.FromCatalog(e)
+		switch {
+		case e.Name == name && err != nil:
+			return inside.Stored{}, err
+		case e.Name == name:
+			found = d
+		case err == nil: // the others only count, and need not be readable
+			out.Others = append(out.Others, shaped{d})
+		}
+	}
+	if found == nil {
+		return inside.Stored{}, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one that the catalogue has")
+	}
+	schema := &Schema[int]{d: *found, plain: true}
+	for range found.Tags {
+		schema.decoders = append(schema.decoders, func(payload []byte) (int, error) { return len(payload), nil })
+	}
+	r := schema.For(s, id)
+	r.rows.Unlimited = true
+	out.Dataset, out.Repository = shaped{found}, r
+	return out, nil
+}
+
+// ensureDescribed is Ensure for datasets that only their entries describe.
+func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) error {
+	datasets := make([]Dataset, len(entries))
+	for i, e := range entries {
+		d, err := dataset.FromCatalog(e)
+		if err != nil {
+			return err
+		}
+		datasets[i] = shaped{d}
+	}
+	return s.Ensure(ctx, datasets...)
+}
+
+// shaped is a dataset without a schema.
+type shaped struct{ d *dataset.Dataset }
+
+func (s shaped) Name() string { return s.d.Name }
+
+func (s shaped) shape() *dataset.Dataset { return s.d }
+
+func (s shaped) Entity(values ...any) (Entity, error) { return entityOf(s.d, values) }
+
+func (s shaped) Prefix(values ...any) (Prefix, error) { return prefixOf(s.d, values) }
+
+func (s shaped) Scan(e Entity, into ...any) error { return scanEntity(s.d, e, into) }
