@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -125,7 +126,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// writeShims makes a go command that runs the examples of root, whose builds are cached, but in the folder of the caller.
+// writeShims makes a go command that runs the examples of root in the folder of the caller. It asks the real one for each program
+// once: every further time would cost a second, for the same program.
 func writeShims(t *testing.T, root string) string {
 	t.Helper()
 	real, err := exec.LookPath("go")
@@ -134,15 +136,45 @@ func writeShims(t *testing.T, root string) string {
 	}
 	dir := t.TempDir()
 	for name, script := range map[string]string{
-		"back": `cd "$README_FOLDER" && exec "$@"`,
-		"go": `if [[ $1 == run ]]; then README_FOLDER=$PWD exec "` + real + `" -C "` + root + `" run -exec "` + dir + `/back" "${@:2}"; fi
-exec "` + real + `" "$@"`,
+		// It runs a program as go run does: it names the status of one that fails, and fails with 1.
+		"go": `if [[ $1 != run || $2 != ./examples/* ]]; then exec "` + real + `" "$@"; fi
+"` + dir + `/${2##*/}.program" "${@:3}" || { echo "exit status $?" >&2; exit 1; }`,
+		"keep": `cp "$1" "$KEEP"`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/usr/bin/env bash\n"+script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+	mains, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
+	if err != nil || len(mains) == 0 {
+		t.Fatalf("no examples in %s: %v", root, err)
+	}
+	var building sync.WaitGroup
+	for _, main := range mains {
+		building.Go(func() {
+			name := filepath.Base(filepath.Dir(main))
+			cmd := exec.CommandContext(t.Context(), real, "run", "-exec", filepath.Join(dir, "keep"), "./examples/"+name) // which go keeps
+			cmd.Dir, cmd.Env = root, append(environment(), "KEEP="+filepath.Join(dir, name+".program"))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("go run ./examples/%s does not build: %v\n%s", name, err, out)
+			}
+		})
+	}
+	if building.Wait(); t.Failed() {
+		t.FailNow()
+	}
 	return dir
+}
+
+// environment is that of this process, without what the programs would heed.
+func environment() (env []string) {
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if name != "GOWORK" && name != "BIGTABLE_EMULATOR_HOST" && !strings.HasPrefix(name, "TIDEMARK_") && !strings.HasPrefix(name, "OTEL_") {
+			env = append(env, v)
+		}
+	}
+	return env
 }
 
 // user is somebody with a fresh copy of the repository who types commands.
@@ -158,13 +190,7 @@ type user struct {
 func newUser(t *testing.T, root, shims string) *user {
 	t.Helper()
 	u := &user{t: t, dir: t.TempDir(), ports: map[string]string{}}
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		if name != "GOWORK" && name != "PATH" && name != "BIGTABLE_EMULATOR_HOST" && !strings.HasPrefix(name, "TIDEMARK_") && !strings.HasPrefix(name, "OTEL_") {
-			u.env = append(u.env, v)
-		}
-	}
-	u.env = append(u.env, "PATH="+shims+string(os.PathListSeparator)+os.Getenv("PATH"), "SECRET=a-secret", "TOKEN=a-token",
+	u.env = append(environment(), "PATH="+shims+string(os.PathListSeparator)+os.Getenv("PATH"), "SECRET=a-secret", "TOKEN=a-token",
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	clone(t, root, u.dir)
 	u.git("init", "--quiet")
