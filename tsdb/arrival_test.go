@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -27,7 +28,7 @@ func TestExpiredOnArrival(t *testing.T) {
 	} {
 		opts.Retention, opts.FormerClasses = h1, []gc.Class{d90} // the class that is written counts, not one that keeps longer
 		s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Records(), opts)
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 		repo := s.For(store, acme)
 		value := rec("x", 1)

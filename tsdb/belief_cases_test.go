@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -21,7 +22,7 @@ func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 		})
 	}
 	before, after := schema(week), schema(month, week)
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
 	if err := before.For(store, acme).Put(t.Context(), roof, start, "short"); err != nil {
 		t.Fatal(err)
@@ -30,11 +31,11 @@ func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo := after.For(store, acme)
-	c.now = start.Add(7 * day)
+	c.Set(start.Add(7 * day))
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, "long"); err != nil || stored {
 		t.Errorf("PutIfAbsent of a point that is there: %v, %v", stored, err)
 	}
-	c.now = c.now.Add(time.Millisecond)
+	c.Add(time.Millisecond)
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, "long"); err != nil || !stored {
 		t.Errorf("PutIfAbsent of a point that has expired: %v, %v", stored, err)
 	}
@@ -98,7 +99,7 @@ func TestAWriterRefusesByTheClassThatIsKnown(t *testing.T) {
 func TestHeadsThatShowTooFew(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 		repo := s.For(store, acme)
 		lost, moved, newest := start.Add(-2*time.Hour), start.Add(-time.Hour), start.Add(3*day)
@@ -115,7 +116,7 @@ func TestHeadsThatShowTooFew(t *testing.T) {
 		collectHeads(t, conn)
 		assign(t, store, acme, tenants.Profile{})
 		put(moved)
-		c.now = moved.Add(7*day + time.Millisecond)
+		c.Set(moved.Add(7*day + time.Millisecond))
 		histories, err := repo.LatestManyN(t.Context(), []tsdb.Entity{roof}, 2)
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -296,7 +297,7 @@ func TestWritesThatFail(t *testing.T) {
 func TestExpiredIsNotServed(t *testing.T) {
 	h1, h3 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
 	written, before := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}}), readings(t, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	opts := cached
 	opts.Clock = c.Now
 	store, conn := tsdbtest.Open(t, opts, written)
@@ -305,14 +306,14 @@ func TestExpiredIsNotServed(t *testing.T) {
 	putAll(t, repo, []tsdb.Point[reading]{{Entity: roof, Time: start, Value: reading{2}}})
 	old := tsdb.MaxStale(time.Hour)
 	latest(t, conn, repo, roof, 2, 1, old)
-	c.now = start.Add(time.Hour)
+	c.Set(start.Add(time.Hour))
 	latest(t, conn, repo, roof, 2, 0, old)
 	latest(t, conn, repo, roof, 2, 1)
-	c.now = start.Add(time.Hour + 1)
+	c.Set(start.Add(time.Hour + 1))
 	latest(t, conn, repo, roof, 1, 1) // an older one was written to live longer
 	latest(t, conn, repo, roof, 1, 1, old)
 	latest(t, conn, repo, roof, 1, 0, old)
-	c.now = start.Add(3*time.Hour - time.Minute + 1)
+	c.Set(start.Add(3*time.Hour - time.Minute + 1))
 	for _, opts := range [][]tsdb.ReadOption{{old}, nil, {old}} {
 		if p, err := repo.Latest(t.Context(), roof, opts...); !errors.Is(err, tsdb.ErrNotFound) {
 			t.Errorf("Latest(%v) past the retention: %v, %v", opts, p, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -203,7 +204,7 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 func TestCachedInTheClassThatIsWritten(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}, s)
 		repo := s.For(store, acme)
 		seen := func(visible bool) {
@@ -211,12 +212,12 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 			conn.Reset()
 			_, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Hour))
 			if visible && (err != nil || conn.Counts().Calls[tsdbtest.ReadRows] > 0) || !visible && !errors.Is(err, tsdb.ErrNotFound) {
-				t.Errorf("at %v: %v, %v", c.now, err, conn.Counts())
+				t.Errorf("at %v: %v, %v", c.Now(), err, conn.Counts())
 			}
 		}
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
 		for range 2 { // the second write finds the first in memory
-			if err := repo.Put(t.Context(), roof, c.now, "x"); err != nil {
+			if err := repo.Put(t.Context(), roof, c.Now(), "x"); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Hour)); err != nil {
@@ -224,20 +225,20 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 			}
 		}
 		seen(true)
-		c.now = start.Add(30 * day)
+		c.Set(start.Add(30 * day))
 		seen(true)
-		c.now = c.now.Add(time.Millisecond)
+		c.Add(time.Millisecond)
 		seen(false)
 		assign(t, store, acme, tenants.Profile{})
 		for range 2 {
-			if err := repo.Put(t.Context(), roof, c.now, "x"); err != nil {
+			if err := repo.Put(t.Context(), roof, c.Now(), "x"); err != nil {
 				t.Fatal(err)
 			}
 			_, _ = repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Hour))
 		}
-		c.now = c.now.Add(7 * day)
+		c.Add(7 * day)
 		seen(true)
-		c.now = c.now.Add(time.Millisecond)
+		c.Add(time.Millisecond)
 		seen(false)
 	})
 }

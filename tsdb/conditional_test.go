@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -34,7 +35,7 @@ func TestFirstWinsIsCertainOfAnothers(t *testing.T) {
 // TestEqualBytesOfAnotherClass: a point of another class lives for another time, so it is another point.
 func TestEqualBytesOfAnotherClass(t *testing.T) {
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	old := readings(t, tsdb.SchemaOptions{Retention: d30, FirstWins: true})
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{d30}, FirstWins: true})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
@@ -102,17 +103,17 @@ func TestRowThatIsGoneAgain(t *testing.T) {
 // TestPredicateMovesWithTheClock: a point that expires between two attempts is absent for the second.
 func TestPredicateMovesWithTheClock(t *testing.T) {
 	h1, keep := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "keep", Policy: gc.Never()}
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	old := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
 	s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 		t.Fatal(err)
 	}
-	c.now = start.Add(time.Hour)
+	c.Set(start.Add(time.Hour))
 	conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 	conn.Inject(tsdbtest.DelayBy(func() time.Duration {
-		c.now = c.now.Add(time.Millisecond)
+		c.Add(time.Millisecond)
 		return 0
 	}).On(tsdbtest.CheckAndMutateRow).Times(1))
 	if stored, err := s.For(store, acme).PutIfAbsent(t.Context(), roof, start, reading{2}); !stored || err != nil {
@@ -127,14 +128,14 @@ func TestPredicateIsExact(t *testing.T) {
 		late   time.Duration
 		stored bool
 	}{{0, false}, {time.Millisecond, true}} {
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		old := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
 		s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 		if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 			t.Fatal(err)
 		}
-		c.now = start.Add(time.Hour + tt.late)
+		c.Set(start.Add(time.Hour + tt.late))
 		if stored, err := s.For(store, acme).PutIfAbsent(t.Context(), roof, start, reading{2}); stored != tt.stored || err != nil {
 			t.Errorf("%v after the end: %v, %v, want %v", tt.late, stored, err, tt.stored)
 		}

@@ -1,11 +1,8 @@
 package tsdb_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,19 +12,20 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files; a change in them is a change of the stored format")
+// breaksRows is what it means that stored bytes differ from a golden file.
+const breaksRows = "rows that are stored today would no longer be read as they were written (see docs/format.md)"
 
 // TestStoredBytes compares a table byte for byte with a golden file. Where it fails, rows that are stored today would no
 // longer be read as they were written: see docs/format.md before touching the file.
 func TestStoredBytes(t *testing.T) {
-	golden := filepath.Join("testdata", "stored.golden")
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 123456789, time.UTC)
-	c := &clock{now: noon}
+	c := testkit.NewClock(noon)
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	either := gc.Class{Name: "either", Policy: gc.All(gc.MaxAge(24*time.Hour), gc.MaxAge(48*time.Hour))}
 	plain := tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
@@ -59,18 +57,7 @@ func TestStoredBytes(t *testing.T) {
 	rec := codec.NewRecord(codec.Field{Name: "n", Value: codec.Int(-3)}, codec.Field{Name: "ok", Value: codec.Bool(true)})
 	put(fallen.For(store, acme).Put(ctx, tsdb.NewEntity("x"), noon, rec))
 	got := dump(t, table)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the stored bytes are\n%s\nwant\n%s", got, want)
-	}
+	testkit.Golden(t, "testdata/stored.golden", got, breaksRows)
 }
 
 // dump renders every cell of a table, a line each.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -27,7 +28,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &clock{now: start}
+			c := testkit.NewClock(start)
 			store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
 			e := tsdb.NewEntity("x")
 			put := func(repo *tsdb.Repository[string], minutes int, value string) {
@@ -51,7 +52,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 			if err := remove(repo, e); err != nil {
 				t.Fatal(err)
 			}
-			c.now = at(60)
+			c.Set(at(60))
 			histories, err := repo.LatestManyN(t.Context(), []tsdb.Entity{e}, 2)
 			if err != nil {
 				t.Fatal(err)

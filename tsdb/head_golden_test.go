@@ -2,22 +2,20 @@ package tsdb_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 // TestStoredBytesOfHeads is TestStoredBytes for datasets with heads.
 func TestStoredBytesOfHeads(t *testing.T) {
-	golden := filepath.Join("testdata", "heads.golden")
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 123456789, time.UTC)
-	c := &clock{now: noon}
+	c := testkit.NewClock(noon)
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	beside := tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[reading](),
 		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}})
@@ -44,16 +42,5 @@ func TestStoredBytesOfHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := dump(t, table)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the stored bytes are\n%s\nwant\n%s", got, want)
-	}
+	testkit.Golden(t, "testdata/heads.golden", got, breaksRows)
 }

@@ -15,6 +15,7 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -24,6 +25,9 @@ import (
 // rows of its own entity and its own head, and no others.
 func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
+		if testkit.Raced && only {
+			continue // one kind of head stands for both
+		}
 		salts := 3
 		if only {
 			salts = 0
@@ -38,7 +42,7 @@ func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 			}
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
-		c := &clock{now: start.Add(time.Hour)}
+		c := testkit.NewClock(start.Add(time.Hour))
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, datasets...)
 		fill(t, store, schemas)
 		before := rows(t, table)

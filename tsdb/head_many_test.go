@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -21,7 +22,7 @@ import (
 func TestHeadsAreOneRead(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		for _, salts := range []int{0, 4} {
-			c := &clock{now: start}
+			c := testkit.NewClock(start)
 			s := headed(t, only, tsdb.SchemaOptions{Salts: salts, Retention: minutes10})
 			store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 			repo := s.For(store, acme)
@@ -30,11 +31,11 @@ func TestHeadsAreOneRead(t *testing.T) {
 				devices = append(devices, tsdb.NewEntity("berlin", fmt.Sprintf("d%04d", n)))
 			}
 			for step := range 8 { // the first of them expire, and all stay in the table
-				c.now = start.Add(time.Duration(step) * 3 * time.Minute)
+				c.Set(start.Add(time.Duration(step) * 3 * time.Minute))
 				var batch []tsdb.Point[reading]
 				for n, e := range devices {
 					if n%10 > 0 || step == 0 { // every tenth is silent since
-						batch = append(batch, tsdb.Point[reading]{Entity: e, Time: c.now, Value: reading{float64(step)}})
+						batch = append(batch, tsdb.Point[reading]{Entity: e, Time: c.Now(), Value: reading{float64(step)}})
 					}
 				}
 				putAll(t, repo, batch)

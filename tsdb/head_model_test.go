@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -122,7 +123,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 	}
 	before := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), early)
 	after := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Fallback(codec.JSON[string](), codec.String()), late)
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
 	ages := map[string]time.Duration{"m10": 10 * time.Minute, "m20": 20 * time.Minute}
 	o := &oracle{opts: opts, points: map[tsdb.Entity]map[int64]oraclePoint{}}
@@ -136,7 +137,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 		}
 	}
 	when := func() time.Time {
-		return c.now.Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(5 * time.Second)
+		return c.Now().Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(5 * time.Second)
 	}
 	for step := range 160 {
 		if choosing && step%20 == 10 {
@@ -153,7 +154,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 		switch at := when(); rnd.IntN(10) {
 		case 0, 1, 2:
 			err := repo.Put(ctx, e, at, value)
-			if ok := o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.now); ok != (err == nil) || err != nil && !errors.Is(err, tsdb.ErrExists) {
+			if ok := o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.Now()); ok != (err == nil) || err != nil && !errors.Is(err, tsdb.ErrExists) {
 				t.Fatalf("Put at %v: %v", at, err)
 			}
 		case 3, 4:
@@ -163,7 +164,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 			}
 			outcomes, _ := repo.PutMany(ctx, batch)
 			for i, p := range batch {
-				ok := o.put(p.Entity, p.Time.UnixMilli(), oraclePoint{p.Value, age}, c.now)
+				ok := o.put(p.Entity, p.Time.UnixMilli(), oraclePoint{p.Value, age}, c.Now())
 				if ok != (outcomes[i].State == tsdb.Stored) {
 					t.Fatalf("PutMany: %+v", outcomes[i])
 				}
@@ -171,17 +172,17 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 			o.settle(batch)
 		case 5:
 			_, there := o.points[e][at.UnixMilli()]
-			there = there && o.points[e][at.UnixMilli()].visible(at.UnixMilli(), c.now)
+			there = there && o.points[e][at.UnixMilli()].visible(at.UnixMilli(), c.Now())
 			stored, err := repo.PutIfAbsent(ctx, e, at, value)
 			check(err)
 			if stored == there {
 				t.Fatalf("PutIfAbsent = %v where a point is there: %v", stored, there)
 			}
 			if stored {
-				o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.now)
+				o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.Now())
 			}
 		case 6:
-			if shown := o.shown(e, c.now); len(shown) > 0 { // one that counts
+			if shown := o.shown(e, c.Now()); len(shown) > 0 { // one that counts
 				at = shown[rnd.IntN(min(kept, len(shown)))].Time
 			}
 			check(repo.Delete(ctx, e, at))
@@ -215,11 +216,11 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 				t.Fatalf("DeletePrefix is off by %d", n)
 			}
 		case 9:
-			c.now = c.now.Add(time.Duration(rnd.Int64N(int64(3 * time.Minute))))
+			c.Add(time.Duration(rnd.Int64N(int64(3 * time.Minute))))
 		}
-		compareToOracle(t, ctx, repo, o, e, c.now, when())
+		compareToOracle(t, ctx, repo, o, e, c.Now(), when())
 		if step%3 == 0 {
-			manyToOracle(t, repo, o, entities, c.now)
+			manyToOracle(t, repo, o, entities, c.Now())
 		}
 	}
 }

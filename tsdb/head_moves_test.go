@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -19,7 +20,7 @@ func TestHeadsWhosePointsMoveToAShorterClass(t *testing.T) {
 		s := tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
 			Retention: month, Classes: []gc.Class{week}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1},
 		})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 		repo := s.For(store, acme)
 		older, newer := start.Add(-2*time.Hour), start.Add(-time.Hour)
@@ -35,7 +36,7 @@ func TestHeadsWhosePointsMoveToAShorterClass(t *testing.T) {
 		assign(t, store, acme, tenants.Profile{Retention: week.Name})
 		put(newer)
 		newestByHeads(t, repo, newer)
-		c.now = newer.Add(7*day + time.Millisecond)
+		c.Set(newer.Add(7*day + time.Millisecond))
 		newestByHeads(t, repo, older)
 	})
 }
@@ -69,7 +70,7 @@ func TestHeadsOfARetentionThatWasShorterForAWhile(t *testing.T) {
 		})
 	}
 	first, again := schema(month), schema(month, week)
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, first)
 	older, newer := start.Add(-2*time.Hour), start.Add(-time.Hour)
 	put := func(s *tsdb.Schema[string], at time.Time) {
@@ -86,6 +87,6 @@ func TestHeadsOfARetentionThatWasShorterForAWhile(t *testing.T) {
 	collectHeads(t, conn)
 	put(schema(week, month), newer)
 	newestByHeads(t, again.For(store, acme), newer)
-	c.now = newer.Add(7*day + time.Millisecond)
+	c.Set(newer.Add(7*day + time.Millisecond))
 	newestByHeads(t, again.For(store, acme), older)
 }

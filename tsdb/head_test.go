@@ -15,6 +15,7 @@ import (
 	wallclock "github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -53,6 +54,7 @@ func TestHeadsThatNoSchemaCanHave(t *testing.T) {
 
 // TestPayloadsShareTheHead: a head is one row and one entry, however large its points.
 func TestPayloadsShareTheHead(t *testing.T) {
+	testkit.Plain(t)
 	s := tsdb.MustDefine("r", tsdb.Key("device"), codec.Bytes(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 100}})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo, e := s.For(store, acme), tsdb.NewEntity("x")
@@ -143,7 +145,7 @@ func TestLatePointDoesNotWin(t *testing.T) {
 
 // TestHeadsAreCollected runs the engine's collection: what is left is what was shown.
 func TestHeadsAreCollected(t *testing.T) {
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	server, err := local.Open(engine.Options{Clock: c.Now, Steady: wallclock.Follow(c.Now), GCInterval: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +204,7 @@ func TestHeadsAreCollected(t *testing.T) {
 func TestClassesThatExpireOutOfOrder(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		long, short := headed(t, only, tsdb.SchemaOptions{Retention: minutes20}), headed(t, only, tsdb.SchemaOptions{Retention: minutes10, FormerClasses: []gc.Class{minutes20}})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, long)
 		before, after := long.For(store, acme), short.For(store, acme)
 		at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Second) }
@@ -222,7 +224,7 @@ func TestClassesThatExpireOutOfOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.now = start.Add(15 * time.Minute)
+		c.Set(start.Add(15 * time.Minute))
 		points, err := ofHead(after, roof, kept)
 		want := 3
 		if only {

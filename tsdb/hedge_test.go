@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -53,6 +54,7 @@ func TestHedgeTakesTheTailOff(t *testing.T) {
 
 // TestHedgesAreCapped: a service that is slow altogether gets no more than the share, over calls too.
 func TestHedgesAreCapped(t *testing.T) {
+	testkit.Plain(t)
 	longBubble(t, func(t *testing.T) {
 		repo, conn, devices := fleet(t, 100, tsdb.Timeouts{})
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))

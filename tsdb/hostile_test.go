@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -208,6 +209,7 @@ func TestStreamThatBreaksWithARefusal(t *testing.T) {
 // TestTheEndOfTimeInTheMiddle: points whose request was tried before the time was over are in doubt, those whose was not
 // are rejected.
 func TestTheEndOfTimeInTheMiddle(t *testing.T) {
+	testkit.Plain(t)
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)

@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -152,7 +151,7 @@ func TestEventsThroughAJournal(t *testing.T) {
 func TestEventsAreCounted(t *testing.T) {
 	hour := rollup.MustDefine[string]("hour", window.Every(time.Hour), nil, rollup.Options{})
 	s := eventsOf(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
-	c := &clock{now: start.Add(time.Minute)}
+	c := testkit.NewClock(start.Add(time.Minute))
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	repo := s.For(store, acme)
 	ctx := t.Context()
@@ -171,7 +170,7 @@ func TestEventsAreCounted(t *testing.T) {
 		}
 	}
 	count(3)
-	c.now = start.Add(3 * time.Hour)
+	c.Set(start.Add(3 * time.Hour))
 	if _, err := worker.Pass(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -250,8 +249,7 @@ func TestIdentityCannotChange(t *testing.T) {
 
 // TestStoredBytesOfEvents compares rows and the catalogue's entry with a golden file, as TestStoredBytes does.
 func TestStoredBytesOfEvents(t *testing.T) {
-	golden := filepath.Join("testdata", "events.golden")
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	s := eventsOf(t, tsdb.SchemaOptions{Salts: 3})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, s)
 	for _, id := range []string{"e-1", "01JZ:x_y.z", "9223372036854775807"} {
@@ -262,12 +260,5 @@ func TestStoredBytesOfEvents(t *testing.T) {
 		}
 	}
 	got := dump(t, table)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(golden); err != nil || got != string(want) {
-		t.Errorf("the stored bytes are\n%s\nwant\n%s (%v)", got, want, err)
-	}
+	testkit.Golden(t, "testdata/events.golden", got, breaksRows)
 }

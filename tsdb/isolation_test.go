@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -273,6 +274,9 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 		salts int
 		views []tenant.ID
 	}{{salts: 0}, {salts: 3}, {salts: 3, views: hostileViews()}} {
+		if testkit.Raced && tc.views == nil {
+			continue // one table stands for all
+		}
 		salts := tc.salts
 		var schemas []*tsdb.Schema[string]
 		var datasets []tsdb.Dataset
@@ -283,7 +287,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 			}
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
-		c := &clock{now: start.Add(time.Hour)}
+		c := testkit.NewClock(start.Add(time.Hour))
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Cache: cached.Cache, Views: tc.views}, datasets...)
 		ctx := context.Background()
 		fill(t, store, schemas)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
@@ -348,8 +347,7 @@ func TestAdviseReadsNumbers(t *testing.T) {
 
 // TestStoredBytesOfKinds compares rows and the catalogue's entry with a golden file, as TestStoredBytes does.
 func TestStoredBytesOfKinds(t *testing.T) {
-	golden := filepath.Join("testdata", "kinds.golden")
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	s := defined(t, "arrivals", kindsKey, tsdb.SchemaOptions{Salts: 16})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, s)
 	for _, level := range []int{-99, -1, 0, 42} {
@@ -358,12 +356,5 @@ func TestStoredBytesOfKinds(t *testing.T) {
 		}
 	}
 	got := dump(t, table)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(golden); err != nil || got != string(want) {
-		t.Errorf("the stored bytes are\n%s\nwant\n%s (%v)", got, want, err)
-	}
+	testkit.Golden(t, "testdata/kinds.golden", got, breaksRows)
 }

@@ -12,12 +12,14 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 // TestLargeDeletions go page by page, over every salt, past what cannot be deleted.
 func TestLargeDeletions(t *testing.T) {
+	testkit.Plain(t)
 	for _, salts := range some(1, []int{0, 3}) {
 		s := readings(t, tsdb.SchemaOptions{Salts: salts})
 		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)

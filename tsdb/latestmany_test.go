@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -129,7 +130,7 @@ func TestLatestManyAnswersEach(t *testing.T) {
 // TestLatestManyPastDeadHistories: devices whose rows have expired, and are not collected, cost no more than empty ones.
 func TestLatestManyPastDeadHistories(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	repo := s.For(store, acme)
 	var points []tsdb.Point[reading]
@@ -141,8 +142,8 @@ func TestLatestManyPastDeadHistories(t *testing.T) {
 		}
 	}
 	putAll(t, repo, points)
-	c.now = start.Add(365 * 24 * time.Hour)
-	putAll(t, repo, []tsdb.Point[reading]{{Entity: devices[3], Time: c.now}, {Entity: devices[4], Time: c.now}})
+	c.Set(start.Add(365 * 24 * time.Hour))
+	putAll(t, repo, []tsdb.Point[reading]{{Entity: devices[3], Time: c.Now()}, {Entity: devices[4], Time: c.Now()}})
 	conn.Reset()
 	answers, err := repo.LatestMany(t.Context(), devices)
 	if err != nil {

@@ -2,14 +2,13 @@ package tsdb_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -27,7 +26,7 @@ func TestMarksStayInTheirTenant(t *testing.T) {
 				tsdb.SchemaOptions{Salts: salts, Retention: d90, Rollups: three[string]()}))
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
-		c := &clock{now: start.Add(time.Hour)}
+		c := testkit.NewClock(start.Add(time.Hour))
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Cache: cached.Cache}, datasets...)
 		fill(t, store, schemas)
 		wipe(t, table)
@@ -57,9 +56,8 @@ func TestMarksStayInTheirTenant(t *testing.T) {
 
 // TestStoredBytesOfMarks is TestStoredBytes for datasets with rollups.
 func TestStoredBytesOfMarks(t *testing.T) {
-	golden := filepath.Join("testdata", "marks.golden")
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 123456789, time.UTC)
-	c := &clock{now: noon}
+	c := testkit.NewClock(noon)
 	berlin := must[*time.Location](t)(time.LoadLocation("Europe/Berlin"))
 	measures := []rollup.Measure[reading]{{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }, Decimals: 2, Max: 100}}
 	minute := rollup.MustDefine("minute", window.Every(time.Minute), measures, rollup.Options{Retention: d90})
@@ -83,16 +81,5 @@ func TestStoredBytesOfMarks(t *testing.T) {
 		}
 	}
 	got := dump(t, table)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the stored bytes are\n%s\nwant\n%s", got, want)
-	}
+	testkit.Golden(t, "testdata/marks.golden", got, breaksRows)
 }

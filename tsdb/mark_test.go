@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -252,6 +253,9 @@ func TestMarksSurviveFaults(t *testing.T) {
 		times := []time.Time{start.Add(-30 * time.Hour), start, start.Add(61 * time.Minute)}
 		add := start.Add(5 * time.Hour)
 		for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Merge: true}, {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds}} {
+			if testkit.Raced && opts.Head.Points == 0 {
+				continue // one kind of schema stands for all
+			}
 			opts.Rollups = three[codec.Record]()
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
 			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)

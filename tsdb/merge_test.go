@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -48,7 +49,7 @@ func wantRecord(t *testing.T, what string, r *tsdb.Repository[codec.Record], at 
 
 func TestMergingWrites(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{Retention: d90})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	r := s.For(store, acme)
 	put := func(v codec.Record) {
@@ -350,12 +351,12 @@ func TestMergeMovesToTheWrittenClass(t *testing.T) {
 		put  codec.Record
 		want string
 	}{{0, rec("b", 2), "{a=1i b=2i}"}, {0, rec("a", 1), "{a=1i}"}, {time.Millisecond, rec("b", 2), "{b=2i}"}} {
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, s)
 		if err := old.For(store, acme).Put(t.Context(), roof, start, rec("a", 1)); err != nil {
 			t.Fatal(err)
 		}
-		c.now = start.Add(time.Hour + tt.late)
+		c.Set(start.Add(time.Hour + tt.late))
 		if err := s.For(store, acme).Put(t.Context(), roof, start, tt.put); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -106,6 +107,9 @@ func TestReadsEqualABruteForcePass(t *testing.T) {
 	h1, h3 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
 	keep := gc.Class{Name: "keep", Policy: gc.Never()}
 	for seed := range uint64(6) {
+		if testkit.Raced && seed != 2 {
+			continue // one history stands for all
+		}
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		salts := []int{0, 0, 3, 17}[seed%4]
 		opts, older := tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}, Salts: salts}, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}, Salts: salts}
@@ -121,7 +125,7 @@ func TestReadsEqualABruteForcePass(t *testing.T) {
 		define := func(o tsdb.SchemaOptions) *tsdb.Schema[string] {
 			return must[*tsdb.Schema[string]](t)(tsdb.Define("readings", tsdb.Key("site", "device"), codec.String(), o))
 		}
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, define(opts))
 		repo := define(opts).For(store, acme)
 		if seed%2 == 0 {
@@ -130,7 +134,7 @@ func TestReadsEqualABruteForcePass(t *testing.T) {
 			fillAtRandom(t, rnd, c, define(older).For(store, acme), repo, table, classes, salts)
 		}
 		for _, now := range []time.Time{start, start.Add(70 * time.Minute), start.Add(170 * time.Minute), start.Add(6 * time.Hour)} {
-			c.now = now
+			c.Set(now)
 			compareReads(t, fmt.Sprintf("seed %d, %d salts, now %v", seed, salts, now.Sub(start)), repo, look(t, table, salts, now, classes, ages))
 		}
 	}
@@ -142,9 +146,9 @@ var sites = []string{"berlin", "berlin-2", "ber", "b%", "#", "東京"}
 func fillAtRandom(t *testing.T, rnd *rand.Rand, c *clock, one, two *tsdb.Repository[string], table *bigtable.Table, classes []gc.Class, salts int) {
 	t.Helper()
 	ctx := context.Background()
-	defer func(now time.Time) { c.now = now }(c.now)
+	defer func(now time.Time) { c.Set(now) }(c.Now())
 	at := func() time.Time { return start.Add(time.Duration(rnd.IntN(5*3600)-4*3600) * time.Second) }
-	c.now = start.Add(-4 * time.Hour) // so that all times may be written
+	c.Set(start.Add(-4 * time.Hour)) // so that all times may be written
 	var keys []string
 	var muts []*bigtable.Mutation
 	foreign := func(key, family, qualifier, value string, t time.Time) {

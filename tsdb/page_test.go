@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -43,11 +44,11 @@ func temps(page tsdb.Page[reading]) (out []float64) {
 // more than it holds, whatever has expired behind it.
 func TestPagesEndWhereTheQueryEnds(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	repo := s.For(store, acme)
 	seconds(t, repo, 1000)
-	c.now = start.Add(90*24*time.Hour + 988*time.Second) // leaves 12
+	c.Set(start.Add(90*24*time.Hour + 988*time.Second)) // leaves 12
 	for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
 		for size := 1; size <= 14; size++ {
 			conn.Reset()
@@ -214,6 +215,7 @@ func TestCorruptPointsInPages(t *testing.T) {
 
 // TestPagesOfLargePayloads are bounded in bytes too, and lose nothing by it.
 func TestPagesOfLargePayloads(t *testing.T) {
+	testkit.Plain(t)
 	s := tsdb.MustDefine("frames", tsdb.Key("camera"), codec.Bytes(), tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -46,7 +47,7 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 			t.Parallel()
 			opts.Retention = d90
 			s := readings(t, opts)
-			c := &clock{now: start}
+			c := testkit.NewClock(start)
 			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, CursorKeys: secrets(1)}, s)
 			repo, other := s.For(store, acme), s.For(store, tenant.MustParse("acme2"))
 			rnd := rand.New(rand.NewPCG(3, 4))
@@ -65,7 +66,7 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 			}
 			putAll(t, repo, append(points, expired...))
 			putAll(t, other, []tsdb.Point[reading]{{Entity: tsdb.NewEntity("berlin", "foreign"), Time: start.Add(80 * 24 * time.Hour)}})
-			c.now = start.Add(91 * 24 * time.Hour)
+			c.Set(start.Add(91 * 24 * time.Hour))
 
 			for _, prefix := range []tsdb.Prefix{tsdb.AllEntities(), tsdb.NewPrefix("berlin"), tsdb.NewPrefix("a#b"), tsdb.NewPrefix("~"), tsdb.NewPrefix("none")} {
 				for _, size := range []int{1, 2, 7, 31, 500} {
@@ -106,7 +107,7 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 				_, err := repo.DeleteEntity(t.Context(), at)
 				stays = slices.DeleteFunc(stays, func(e tsdb.Entity) bool { return e == at })
 				for _, site := range []string{"!", "zz"} {
-					err = errors.Join(err, repo.Put(t.Context(), tsdb.NewEntity(site, fmt.Sprint("new", round)), c.now, reading{}))
+					err = errors.Join(err, repo.Put(t.Context(), tsdb.NewEntity(site, fmt.Sprint("new", round)), c.Now(), reading{}))
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -17,7 +18,7 @@ import (
 // TestDeadHistoryCostsNothing: a device silent for a year, whose rows have expired but are not collected.
 func TestDeadHistoryCostsNothing(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	repo := s.For(store, acme)
 	var points []tsdb.Point[reading]
@@ -27,7 +28,7 @@ func TestDeadHistoryCostsNothing(t *testing.T) {
 	if _, err := repo.PutMany(t.Context(), points); err != nil {
 		t.Fatal(err)
 	}
-	c.now = start.Add(365 * 24 * time.Hour)
+	c.Set(start.Add(365 * 24 * time.Hour))
 	seen := func(e tsdb.Entity) int64 {
 		conn.Reset()
 		if _, err := repo.Latest(t.Context(), e); !errors.Is(err, tsdb.ErrNotFound) {
@@ -53,7 +54,7 @@ func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	for _, p := range []tsdb.Precision{tsdb.Nanoseconds, tsdb.Microseconds, tsdb.Milliseconds} {
 		s := readings(t, tsdb.SchemaOptions{Retention: h1, Precision: p})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 		repo := s.For(store, acme)
 		at := start.Add(-time.Minute).Add(700 * time.Microsecond) // its cell carries -1m, cut off to the millisecond
@@ -71,7 +72,7 @@ func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 			{cell.Add(time.Hour).Add(time.Millisecond), false},
 			{cell.Add(100 * time.Hour), false},
 		} {
-			c.now = tt.now
+			c.Set(tt.now)
 			for name, read := range map[string]func() (tsdb.Point[reading], error){
 				"Latest": func() (tsdb.Point[reading], error) { return repo.Latest(t.Context(), roof) },
 				"Get":    func() (tsdb.Point[reading], error) { return repo.Get(t.Context(), roof, at) },
@@ -95,7 +96,7 @@ func TestExpiredCountsAsAbsent(t *testing.T) {
 	h3 := gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
 	short := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}})
 	long := readings(t, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, short)
 	if err := short.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestExpiredCountsAsAbsent(t *testing.T) {
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{2}); stored || err != nil {
 		t.Errorf("a visible point of another class counts as absent: %v, %v", stored, err)
 	}
-	c.now = start.Add(2 * time.Hour) // the point in h1 is expired, the same time in h3 is not
+	c.Set(start.Add(2 * time.Hour)) // the point in h1 is expired, the same time in h3 is not
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{3}); !stored || err != nil {
 		t.Errorf("an expired point counts as present: %v, %v", stored, err)
 	}
@@ -126,7 +127,7 @@ func TestReadsCoverEveryClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, before)
 	if err := store.Ensure(t.Context(), after); err != nil {
 		t.Fatal(err)
@@ -156,7 +157,7 @@ func TestReadsCoverEveryClass(t *testing.T) {
 	if got, want := temps(), []float64{5, 1, 1, 1, 7}; !equal(got, want) {
 		t.Errorf("before expiry: %v, want %v", got, want)
 	}
-	c.now = start.Add(2 * time.Hour)
+	c.Set(start.Add(2 * time.Hour))
 	if got, want := temps(), []float64{5, 7}; !equal(got, want) {
 		t.Errorf("after the old class expired: %v, want %v", got, want)
 	}
@@ -198,7 +199,7 @@ func TestTwoPayloads(t *testing.T) {
 func TestArrivalTooLateTooEarlyExpired(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, MaxLate: time.Hour, MaxFuture: time.Minute})
 	onlyRetention := readings(t, tsdb.SchemaOptions{Retention: d90})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	for _, tt := range []struct {
 		s    *tsdb.Schema[reading]
@@ -243,7 +244,7 @@ func apply(t testing.TB, table *bigtable.Table, key string, m *bigtable.Mutation
 // TestOlderClassLivesLonger: the range of keys reaches back as far as the class that lives longest.
 func TestOlderClassLivesLonger(t *testing.T) {
 	d1 := gc.Class{Name: "d1", Policy: gc.MaxAge(24 * time.Hour)}
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	old := readings(t, tsdb.SchemaOptions{Retention: d90})
 	s := readings(t, tsdb.SchemaOptions{Retention: d1, FormerClasses: []gc.Class{d90}})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)

@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -285,7 +286,7 @@ func TestServiceThatDoesNotAdd(t *testing.T) {
 // TestTheDoor: what the packages below are told of a repository.
 func TestTheDoor(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: 16, Rollups: three[reading]()})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	in, err := inside.OfRepository(s.For(store, acme))
 	if err != nil || in.Dataset != "readings" || len(in.Rollups) != 3 {

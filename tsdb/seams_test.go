@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -29,6 +30,7 @@ func TestAllReadsAgreeWithAModel(t *testing.T) {
 		for _, salts := range []int{0, 4} {
 			opts.Salts, opts.Precision, opts.Retention = salts, tsdb.Milliseconds, minutes20
 			t.Run(fmt.Sprintf("%+v,salts=%d,first=%v", opts.Head, salts, opts.FirstWins), func(t *testing.T) {
+				testkit.OneOf(t, salts > 0 && (i == 0 || i == 3))
 				t.Parallel()
 				for _, seed := range some(i%3, []uint64{0, 1, 2}) {
 					views := []tenant.ID(nil)
@@ -51,7 +53,7 @@ type seam struct {
 
 func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant.ID) {
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), opts)
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}, Views: views}, s)
 	linger := time.Duration(-1)
 	if opts.Head.Only { // a call has to be one batch: what a head forgets of a batch, it keeps where that is split
@@ -71,32 +73,32 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	}
 	const age = 20 * time.Minute
 	when := func() time.Time {
-		return c.now.Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(30 * time.Second)
+		return c.Now().Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(30 * time.Second)
 	}
 	for step := range 150 {
 		m := tenants[rnd.IntN(2)]
 		e := m.entities[rnd.IntN(len(m.entities))]
 		at := when()
-		if at.Before(c.now.Add(-age)) {
-			at = c.now.Truncate(30 * time.Second)
+		if at.Before(c.Now().Add(-age)) {
+			at = c.Now().Truncate(30 * time.Second)
 		}
 		value := fmt.Sprint(m.repo.Tenant(), step)
 		p := oraclePoint{value, age}
 		var err error
 		switch rnd.IntN(11) {
 		case 0, 1:
-			err = m.written(e, at, p, c.now, m.repo.Put(ctx, e, at, value))
+			err = m.written(e, at, p, c.Now(), m.repo.Put(ctx, e, at, value))
 		case 2:
 			var told tsdb.Outcome
 			err = errors.Join(m.repo.Via(w).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o }), w.Flush(ctx))
 			if err == nil {
-				err = m.written(e, at, p, c.now, told.Err)
+				err = m.written(e, at, p, c.Now(), told.Err)
 			}
 		case 3, 4:
 			var batch []tsdb.Point[string]
 			for range rnd.IntN(12) {
 				at := when()
-				if at.Before(c.now.Add(-age)) {
+				if at.Before(c.Now().Add(-age)) {
 					continue
 				}
 				batch = append(batch, tsdb.Point[string]{Entity: m.entities[rnd.IntN(4)], Time: at, Value: fmt.Sprint(value, len(batch))})
@@ -109,7 +111,7 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 			}
 			outcomes, _ := put(ctx, batch)
 			for i, q := range batch {
-				if ok := m.put(q.Entity, q.Time.UnixMilli(), oraclePoint{q.Value, age}, c.now); ok != (outcomes[i].State == tsdb.Stored) {
+				if ok := m.put(q.Entity, q.Time.UnixMilli(), oraclePoint{q.Value, age}, c.Now()); ok != (outcomes[i].State == tsdb.Stored) {
 					t.Fatalf("PutMany: %+v", outcomes[i])
 				}
 			}
@@ -117,10 +119,10 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 		case 5:
 			var stored bool
 			if stored, err = m.repo.PutIfAbsent(ctx, e, at, value); stored {
-				m.put(e, at.UnixMilli(), p, c.now)
+				m.put(e, at.UnixMilli(), p, c.Now())
 			}
 		case 6, 7:
-			if shown := m.shown(e, c.now); len(shown) > 0 {
+			if shown := m.shown(e, c.Now()); len(shown) > 0 {
 				at = shown[0].Time
 			}
 			err = m.repo.Delete(ctx, e, at)
@@ -139,13 +141,13 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 				delete(m.points, m.entities[1])
 			}
 		case 10:
-			c.now = c.now.Add(time.Duration(rnd.Int64N(int64(4 * time.Minute))))
+			c.Add(time.Duration(rnd.Int64N(int64(4 * time.Minute))))
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range tenants {
-			m.compare(t, step, c.now, when())
+			m.compare(t, step, c.Now(), when())
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -342,7 +343,7 @@ func TestRangeLength(t *testing.T) {
 		{"into the future", forever, tsdb.Between(now, now.Add(2*time.Hour)), time.Hour, 2 * time.Hour},
 	} {
 		l := limiter(t)
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Limits: l, Clock: (&clock{now}).Now}, tt.schema)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{Limits: l, Clock: testkit.NewClock(now).Now}, tt.schema)
 		restrict(t, l, limit.Limits{RangeLength: tt.most})
 		repo := tt.schema.For(store, acme)
 		var ranged error

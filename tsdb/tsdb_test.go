@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -56,7 +57,7 @@ func aside(t *testing.T) {
 
 // sampling reports whether the tests run under the race detector or over TCP, where they take ten times as long. The large
 // matrices are sampled there; the plain run has them whole.
-func sampling() bool { return raced || overTCP() }
+func sampling() bool { return testkit.Raced || overTCP() }
 
 // some returns every fourth of the cases from an offset on where the tests are slow, else all of them.
 func some[E any](offset int, cases []E) []E {
@@ -99,10 +100,7 @@ func readings(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 	return s
 }
 
-// clock is a time that a test moves.
-type clock struct{ now time.Time }
-
-func (c *clock) Now() time.Time { return c.now }
+type clock = testkit.Clock
 
 // rows returns all rows of a table that do not belong to the store itself.
 func rows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {

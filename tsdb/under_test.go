@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -40,7 +41,7 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 	} {
 		for _, salts := range []int{0, 4} {
 			s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: salts})
-			c := &clock{now: start}
+			c := testkit.NewClock(start)
 			store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 			repo := s.For(store, acme)
 			now := start.Add(80 * 24 * time.Hour)
@@ -66,7 +67,7 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 			for batch := range slices.Chunk(points, 20_000) {
 				putAll(t, repo, batch)
 			}
-			c.now = start.Add(91 * 24 * time.Hour)
+			c.Set(start.Add(91 * 24 * time.Hour))
 
 			conn.Reset()
 			var got []tsdb.Point[reading]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -192,7 +193,7 @@ func TestCallsWithoutAView(t *testing.T) {
 func TestAViewBehindItsSchema(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	later := tsdb.MustDefine("later", tsdb.Key("id"), codec.String(), tsdb.SchemaOptions{Retention: d90})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Views: []tenant.ID{acme}}, s)
 	if err := store.Ensure(t.Context(), s, later); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -145,7 +146,7 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 			}
 			w := &watch{}
 			store, _ := tsdbtest.Open(t, tsdbtest.Options{
-				Clock: (&clock{now: start.Add(time.Hour)}).Now, Cache: cached.Cache, Views: []tenant.ID{acme, acme2}, DialOptions: w.options(),
+				Clock: testkit.NewClock(start.Add(time.Hour)).Now, Cache: cached.Cache, Views: []tenant.ID{acme, acme2}, DialOptions: w.options(),
 			}, s)
 			fillViews := func(id tenant.ID) {
 				for _, parts := range hostileEntities {

@@ -311,7 +311,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		if err == nil {
 			h.drop(func(p place, _ time.Time) bool { return p == a.place })
 		}
-		h.clock.now = h.clock.now.Add(5 * time.Second) // the mark ends
+		h.clock.Add(5 * time.Second) // the mark ends
 		return err
 	},
 	"tenants.ReadmitEntity": func(h *walls, a attack) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -107,7 +108,7 @@ func TestHostileTenants(t *testing.T) {
 
 func newWalls(t *testing.T, seed uint64, opts tsdb.SchemaOptions, views bool, keys [][]byte) *walls {
 	h := &walls{
-		Rand: rand.New(rand.NewPCG(seed, 0)), t: t, clock: &clock{now: start.Add(time.Hour)}, views: views,
+		Rand: rand.New(rand.NewPCG(seed, 0)), t: t, clock: testkit.NewClock(start.Add(time.Hour)), views: views,
 		points: map[place]map[time.Time]string{}, erased: map[tenant.ID]bool{}, cursors: map[string]place{},
 	}
 	l := must[*limit.Limiter](t)(limit.New(limit.Table{Overrides: map[tenant.ID]limit.Limits{

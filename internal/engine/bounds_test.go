@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // manyRows writes n rows of which only the first holds "yes".
@@ -135,6 +136,7 @@ func TestManyAppends(t *testing.T) {
 }
 
 func TestModifyTooLarge(t *testing.T) {
+	testkit.Plain(t)
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
 	value := []byte(strings.Repeat("x", 90<<20))
@@ -216,6 +218,7 @@ func TestCrashWhileMaking(t *testing.T) {
 
 // A row with more to delete than fits in one batch is cleaned whole.
 func TestGCOfALargeRow(t *testing.T) {
+	testkit.Plain(t)
 	r := open(t, engine.Options{})
 	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxVersionsPolicy(1)}})
 	column := strings.Repeat("q", 4000)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 func reopen(t *testing.T, r *rig, o engine.Options) *rig {
@@ -187,6 +188,7 @@ func mustNotice(t *testing.T, dir, what string) {
 }
 
 func TestDamageIsNoticed(t *testing.T) {
+	testkit.Plain(t)
 	middle := func(size int) int { return size / 2 }
 	t.Run("table file", func(t *testing.T) {
 		dir := damaged(t, true)
@@ -265,6 +267,7 @@ func TestDamageIsNoticed(t *testing.T) {
 
 // Whichever byte of a log is flipped, the store does not open with less than was in it.
 func TestLogDamageAnywhere(t *testing.T) {
+	testkit.Plain(t)
 	for name, flushed := range map[string]bool{"MANIFEST-*": true, "*.log": false} {
 		source := damaged(t, flushed)
 		intact, err := openAndCount(t, source)
@@ -291,6 +294,7 @@ func TestLogDamageAnywhere(t *testing.T) {
 
 // A log that ends in the middle of a write is what a crash leaves: the store opens with what was complete.
 func TestTornLogOpens(t *testing.T) {
+	testkit.Plain(t)
 	source := damaged(t, false)
 	log := slices.MaxFunc(files(t, source, "*.log"), func(a, b string) int { return cmp.Compare(sizeOf(t, a), sizeOf(t, b)) })
 	for cut := range 40 {

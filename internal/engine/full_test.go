@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // refusing is a file system that answers each operation that refuses picks with errno, from number after on.
@@ -74,6 +75,7 @@ func memSize(t *testing.T, fs vfs.FS) (total int64) {
 // Whichever operation a disk begins to refuse while a folder is opened, Open returns why, keeps nothing of the disk, and
 // finds all rows once the disk works again. Pebble would try for ever.
 func TestOpenOnARefusingDisk(t *testing.T) {
+	testkit.Plain(t)
 	const rows = 200
 	source := unflushed(t, rows)
 	for name, kind := range map[string]struct {

@@ -15,6 +15,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 const hour = time.Hour
@@ -183,6 +184,7 @@ func TestSpaceComesBackAfterReopening(t *testing.T) {
 // Where little has expired in much that stays, the much is not written again: the cost of giving space back is in proportion
 // to the space. What is owed is not forgotten.
 func TestCompactionIsWorthIt(t *testing.T) {
+	testkit.Plain(t)
 	var c clock
 	c.micros.Store(hour.Microseconds())
 	r := open(t, engine.Options{Dir: t.TempDir(), Clock: c.now, Steady: c.steady, MemTableBytes: 1 << 20, NoSync: true})

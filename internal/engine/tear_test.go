@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 const (
@@ -68,6 +69,7 @@ func (c crashed) opened(t *testing.T, edit func(log []byte) []byte) (rows int, e
 
 // A machine that fails writes any of the sectors of the last record and not the others. The folder opens without that record.
 func TestLastRecordTornAtSectors(t *testing.T) {
+	testkit.Plain(t)
 	for name, last := range map[string]int{"sectors": 6000, "blocks": 3 * block, "short": 700} {
 		sizes := append(slices.Repeat([]int{900}, 20), last)
 		c := crash(t, sizes...)
@@ -113,6 +115,7 @@ func TestLastRecordTornAtSectors(t *testing.T) {
 // What was synced and is gone is damage, also where a hole of zeros looks like something that was never written: the store
 // must not open with what stood before the hole.
 func TestHoleInALog(t *testing.T) {
+	testkit.Plain(t)
 	for name, sizes := range map[string][]int{
 		"small rows": slices.Repeat([]int{300}, 300),
 		"large rows": slices.Repeat([]int{20_000}, 20),

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // inBubble runs a test on an engine in a bubble, where time passes only while everything waits.
@@ -65,6 +66,7 @@ func first(t *testing.T, r *rig, reversed bool) uint64 {
 // Ten seconds after many rows were deleted, or overwritten, a read of what stays costs as much as it did before: nothing of
 // what is gone is stepped over, whether it was in memory or in table files.
 func TestReadsForgetWhatIsGone(t *testing.T) {
+	testkit.Plain(t)
 	const rows = 1500
 	full := set("f", "q", 1000, "v")
 	for name, tt := range map[string]struct {
@@ -162,6 +164,7 @@ func TestReadsForgetWhatIsGone(t *testing.T) {
 
 // However much is deleted and read, there is at most one cleanup in five seconds, with two flushes.
 func TestCleanupsRest(t *testing.T) {
+	testkit.Plain(t)
 	inBubble(t, engine.Options{MemTableBytes: 64 << 20}, func(t *testing.T, r *rig) {
 		r.create(t)
 		const seconds = 20

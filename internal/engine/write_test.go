@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 func be(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n))) }
@@ -422,6 +423,7 @@ func TestRequestsAreNotKept(t *testing.T) {
 
 // A request larger than one batch of the storage is applied in several, and answered as one.
 func TestLargeBulk(t *testing.T) {
+	testkit.Plain(t)
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
 	var keys []string

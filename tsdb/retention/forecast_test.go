@@ -21,6 +21,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -264,6 +265,7 @@ func TestForecastOfAShortTable(t *testing.T) {
 }
 
 func TestForecastBySample(t *testing.T) {
+	testkit.Plain(t)
 	bursts := func(n int) (ages []time.Duration) { // an hour each week, and nothing in between
 		for i := range n {
 			ages = append(ages, time.Duration(i%8)*7*aDay+time.Duration(i)*time.Hour/time.Duration(n))
@@ -287,7 +289,7 @@ func TestForecastBySample(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if raced && name != "one big, many small" {
+			if testkit.Raced && name != "one big, many small" {
 				t.Skip("a matter of numbers; it runs without the race detector")
 			}
 			w := newWorld(t, 30*aDay)
@@ -330,7 +332,7 @@ func TestForecastOfNothing(t *testing.T) {
 // TestForecastKnowsHowWideItIs: over many samples of one table, what a forecast says and the truth are as far apart as it says,
 // both where parts are read to their ends and where they are too large for that.
 func TestForecastKnowsHowWideItIs(t *testing.T) {
-	if raced {
+	if testkit.Raced {
 		t.Skip("a matter of numbers; it runs without the race detector")
 	}
 	w := newWorld(t, 30*aDay)
@@ -365,6 +367,7 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 // TestForecastOfPartsThatAreTooLarge: where no part can be read to its end, as in a table of few tablets, what is read here and
 // there still says how old it is, whose it is, and that the bytes rest on the service's word.
 func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
+	testkit.Plain(t)
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
 		t.Skip("where the service cuts its parts decides whether one is small; it runs in process")
 	}

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 // TestForgedPlans: whatever stands in a plan that was edited, it deletes nothing that is not allowed, and nothing panics.
 func TestForgedPlans(t *testing.T) {
+	testkit.Plain(t)
 	stored := define(t, "readings", days("d90", 90), heads(2), choice(days("d7", 7)), hourly(days("d90", 90)))
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, stored)
 	a := admin(t, conn)

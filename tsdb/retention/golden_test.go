@@ -3,22 +3,18 @@ package retention_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files; a change in the JSON is a change of the format of plans")
 
 // TestPlans compares what plans print and marshal with golden files, applies each as it asks to be, and sees nothing left to do.
 func TestPlans(t *testing.T) {
@@ -182,14 +178,5 @@ func TestPlans(t *testing.T) {
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is\n%s\nwant\n%s%v", name, got, want, err)
-	}
+	testkit.Golden(t, "testdata/"+name, string(got), "plans in files would no longer be read as they were written")
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -80,6 +81,7 @@ func TestAForgedPlanDoesNoMore(t *testing.T) {
 
 // TestDamagedPlans: of a plan in which some bytes are others nothing panics when it is applied, and nothing is deleted.
 func TestDamagedPlans(t *testing.T) {
+	testkit.Plain(t)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2), hourly(days("d90", 90))))
 	a := admin(t, conn)
 	doc, err := json.Marshal(plan(t, store, define(t, "readings", days("d90", 30), heads(2), hourly(days("d90", 30)))))

@@ -19,6 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -87,7 +88,7 @@ func modeOf(name string) rollup.Mode {
 // TestAddLimits: what cannot be added is rejected before anything is sent, by each way to add.
 func TestAddLimits(t *testing.T) {
 	for _, mode := range []rollup.Mode{rollup.Once, rollup.ByStream, rollup.ByMessage} {
-		clock := &clock{start}
+		clock := testkit.NewClock(start)
 		month := gc.Class{Name: "m", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 		r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: mode, Retention: month})
 		s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -56,7 +57,7 @@ func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 // TestMessagesAreForgotten: a row takes a message again once its memory is over, refuses new ones while it is full, and
 // makes room by itself.
 func TestMessagesAreForgotten(t *testing.T) {
-	clock := &clock{start}
+	clock := testkit.NewClock(start)
 	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Minute, MaxMessages: 32})
 	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
@@ -75,9 +76,9 @@ func TestMessagesAreForgotten(t *testing.T) {
 	}
 	add("a", true)
 	add("a", false)
-	clock.now = clock.now.Add(time.Minute - time.Millisecond)
+	clock.Add(time.Minute - time.Millisecond)
 	add("a", false)
-	clock.now = clock.now.Add(2 * time.Millisecond)
+	clock.Add(2 * time.Millisecond)
 	add("a", true)
 	full := 0
 	for i := range 200 {
@@ -95,7 +96,7 @@ func TestMessagesAreForgotten(t *testing.T) {
 	if full == 0 || len(control) > 32 {
 		t.Errorf("%d of 200 messages were refused, and the row holds %d markers, want some and at most 32", full, len(control))
 	}
-	clock.now = clock.now.Add(2 * time.Minute)
+	clock.Add(2 * time.Minute)
 	for i := range 16 {
 		add(fmt.Sprint("later ", i), true)
 	}

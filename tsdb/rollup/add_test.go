@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -37,7 +38,7 @@ func addBubble(t *testing.T, f func(t *testing.T)) {
 // fewer is how often a part of a test is repeated: a quarter of n times under the race detector and over TCP, where it takes
 // ten times as long.
 func fewer(n int) int {
-	if raced || os.Getenv("TIDEMARK_TEST_TCP") != "" {
+	if testkit.Raced || os.Getenv("TIDEMARK_TEST_TCP") != "" {
 		return max(1, n/4)
 	}
 	return n

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -35,7 +36,7 @@ const oneDay = 24 * time.Hour
 
 func newAged(t *testing.T) *aged {
 	t.Helper()
-	a := &aged{clock: &clock{now: start}}
+	a := &aged{clock: testkit.NewClock(start)}
 	a.hour = rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{Span: 2 * oneDay})
 	a.day = rollup.MustDefine("day", window.Every(oneDay), measures(), rollup.Options{From: "hour", Span: 10 * oneDay})
 	a.events = rollup.MustDefine("events", window.Every(time.Hour), measures(), rollup.Options{Mode: rollup.ByMessage, Span: 2 * oneDay})
@@ -77,12 +78,12 @@ func (a *aged) fill(t *testing.T, days int) (midnight time.Time) {
 				t.Fatal(err)
 			}
 		}
-		a.now = midnight.Add(time.Duration(i)*oneDay + time.Hour)
+		a.Set(midnight.Add(time.Duration(i)*oneDay + time.Hour))
 	}
-	a.now = midnight.Add(time.Duration(days)*oneDay + 2*time.Hour)
+	a.Set(midnight.Add(time.Duration(days)*oneDay + 2*time.Hour))
 	for range 4 {
 		a.pass(t)
-		a.now = a.now.Add(2 * time.Minute)
+		a.Add(2 * time.Minute)
 	}
 	return midnight
 }
@@ -141,9 +142,9 @@ func TestRollupAges(t *testing.T) {
 		want("at first", acme, 5)
 		want("at first", acme2, 5)
 		_, others := a.rows(t, acme2)
-		a.now = midnight.Add(60*oneDay + oneDay)
+		a.Set(midnight.Add(60*oneDay + oneDay))
 		want("at the age of the second", acme, 4)
-		a.now = a.now.Add(time.Millisecond)
+		a.Add(time.Millisecond)
 		want("behind the age of the second", acme, 3)
 		want("behind the age of the second", acme2, 5)
 		if _, cells := a.rows(t, acme); cells != others {
@@ -157,7 +158,7 @@ func TestRollupAges(t *testing.T) {
 		if p := a.pass(t); p.Trimmed != 0 {
 			t.Errorf("pass %+v immediately after one that failed, want no scan of all rollups", p)
 		}
-		a.now = a.now.Add(time.Hour)
+		a.Add(time.Hour)
 		if p := a.pass(t); p.Trimmed == 0 {
 			t.Errorf("pass %+v, want rows that are trimmed", p)
 		}
@@ -166,11 +167,11 @@ func TestRollupAges(t *testing.T) {
 			t.Errorf("%d cells after a worker has passed, want fewer than %d", cells, others)
 		}
 		a.conn.Reset()
-		a.now = a.now.Add(time.Hour)
+		a.Add(time.Hour)
 		if p := a.pass(t); p.Trimmed != 0 || a.conn.Counts().Calls[tsdbtest.ReadRows] > 2 {
 			t.Errorf("pass %+v an hour later, and %v: want no look at what has expired", p, a.conn.Counts().Calls)
 		}
-		a.now = midnight.Add(80 * oneDay)
+		a.Set(midnight.Add(80 * oneDay))
 		a.pass(t)
 		if rows, cells := a.rows(t, acme); rows != 0 {
 			t.Errorf("%d rows, %d cells are left when all have expired", rows, cells)
@@ -193,7 +194,7 @@ func TestRollupAgesOfAMovedTenant(t *testing.T) {
 			t.Fatal(err)
 		}
 		midnight := a.fill(t, 5)
-		a.now = midnight.Add(60*oneDay + 2*oneDay + 12*time.Hour)
+		a.Set(midnight.Add(60*oneDay + 2*oneDay + 12*time.Hour))
 		a.assign(t, acme2, "d30")
 		if got := a.count(t, acme2); got != [3]int{3, 2, 2} {
 			t.Errorf("%v buckets of a tenant that was moved to a shorter class, want 3 hours and 2 others", got)
@@ -207,7 +208,7 @@ func TestRollupAgesOfAMovedTenant(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 4 {
-			a.now = a.now.Add(2 * time.Minute)
+			a.Add(2 * time.Minute)
 			a.pass(t)
 		}
 		if _, err := rollup.For(a.day, repo).Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{}); err != nil {
@@ -224,7 +225,7 @@ func TestRollupAgesAndAdders(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)
 		for id, want := range map[tenant.ID]error{acme: tsdb.ErrExpired, acme2: nil} {
-			at := a.events.Grid().Start(a.now).Add(-60*oneDay - time.Hour)
+			at := a.events.Grid().Start(a.Now()).Add(-60*oneDay - time.Hour)
 			_, err := rollup.NewMessageAdder(a.events, a.schema.For(a.store, id)).Add(t.Context(), "one", roof, at, reading{})
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", id, err, want)
@@ -238,7 +239,7 @@ func TestRollupAgesAreNotGuessed(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)
 		midnight := a.fill(t, 2)
-		a.now = midnight.Add(70 * oneDay)
+		a.Set(midnight.Add(70 * oneDay))
 		client, _ := tsdbtest.Clients(t, a.conn)
 		other, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: a.Now})
 		if err != nil {
@@ -284,7 +285,7 @@ func TestRollupAgesThatCannotBe(t *testing.T) {
 // TestRollupAgesBeyond1970: an age that reaches back before 1970 deletes nothing.
 func TestRollupAgesBeyond1970(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
-		a := &aged{clock: &clock{now: start}}
+		a := &aged{clock: testkit.NewClock(start)}
 		a.hour = rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{Span: 2 * oneDay})
 		a.day = rollup.MustDefine("day", window.Every(oneDay), measures(), rollup.Options{From: "hour", Span: 10 * oneDay})
 		a.events = rollup.MustDefine("events", window.Every(time.Hour), measures(), rollup.Options{Mode: rollup.ByMessage, Span: 2 * oneDay})
@@ -302,7 +303,7 @@ func TestRollupAgesBeyond1970(t *testing.T) {
 		}
 		a.fill(t, 5)
 		before := a.count(t, acme)
-		a.now = a.now.Add(26 * time.Hour)
+		a.Add(26 * time.Hour)
 		if p := a.pass(t); p.Trimmed != 0 || a.count(t, acme) != before || before[2] == 0 {
 			t.Errorf("trimmed %d; %v buckets, want %v", p.Trimmed, a.count(t, acme), before)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -39,6 +40,7 @@ func TestBucketsBelieveThePolicy(t *testing.T) {
 	for i, of := range kept {
 		for seed := range uint64(*beliefs) {
 			t.Run(fmt.Sprint(of.policy, seed), func(t *testing.T) {
+				testkit.OneOf(t, i == 3)
 				addBubble(t, func(t *testing.T) {
 					bucketsLive(t, rand.New(rand.NewPCG(seed, uint64(i))), of.policy, of.age)
 				})
@@ -55,7 +57,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "raw", Policy: kept[1+rnd.IntN(len(kept)-1)].policy}, Rollups: []tsdb.Rollup{derived, added},
 	})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
 	_, admin := tsdbtest.Clients(t, conn)
 	repo := s.For(store, acme)
@@ -68,7 +70,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 	entities := []tsdb.Entity{roof}
 	for step := range 40 {
 		for range rnd.IntN(5) { // within the last hour, so that no bucket loses points before it is computed
-			at := c.now.Add(-time.Duration(rnd.Int64N(int64(time.Hour)))).Truncate(time.Second)
+			at := c.Now().Add(-time.Duration(rnd.Int64N(int64(time.Hour)))).Truncate(time.Second)
 			v := reading{TempC: float64(rnd.IntN(100))}
 			if _, there := all[at]; there {
 				continue
@@ -102,13 +104,13 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 				}
 				slices.SortFunc(starts, time.Time.Compare)
 				for _, s := range starts {
-					if edge := s.Add(age).Add([]time.Duration{-time.Millisecond, -1, 0, 1, time.Millisecond}[rnd.IntN(5)]); edge.After(c.now) {
-						jump = edge.Sub(c.now)
+					if edge := s.Add(age).Add([]time.Duration{-time.Millisecond, -1, 0, 1, time.Millisecond}[rnd.IntN(5)]); edge.After(c.Now()) {
+						jump = edge.Sub(c.Now())
 						break
 					}
 				}
 			}
-			c.now = c.now.Add(jump)
+			c.Add(jump)
 		}
 		collected := make(chan error, 1)
 		switch rnd.IntN(3) {
@@ -121,12 +123,12 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 		}
 		visible := map[time.Time]reading{}
 		for at, v := range all {
-			if age == 0 || c.now.Sub(at.Truncate(time.Hour)) <= age {
+			if age == 0 || c.Now().Sub(at.Truncate(time.Hour)) <= age {
 				visible[at] = v
 			}
 		}
 		for _, r := range []*rollup.Rollup[reading]{derived, added} {
-			askBuckets(t, fmt.Sprintf("step %d, %s", step, r.Name()), rollup.For(r, repo), entities, expected(r, visible, c.now))
+			askBuckets(t, fmt.Sprintf("step %d, %s", step, r.Name()), rollup.For(r, repo), entities, expected(r, visible, c.Now()))
 		}
 		if err := <-collected; err != nil {
 			t.Fatal(err)
@@ -137,9 +139,9 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 // settleMarks lets the worker compute all that is marked, once the buckets are closed.
 func settleMarks(t *testing.T, c *clock, worker *rollup.Worker) {
 	t.Helper()
-	c.now = c.now.Add(65 * time.Minute)
+	c.Add(65 * time.Minute)
 	for range 10 {
-		c.now = c.now.Add(time.Minute)
+		c.Add(time.Minute)
 		p, err := worker.Pass(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ func TestCountsThatAreThePoints(t *testing.T) {
 	}
 	want := func(what string, counts ...string) {
 		t.Helper()
-		o.now = o.now.Add(48 * time.Hour)
+		o.Add(48 * time.Hour)
 		o.pass(t)
 		got := map[string]int64{}
 		row, err := client.Open(tsdbtest.Table).ReadRow(t.Context(), o.onlyRow(t, client))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -19,7 +20,7 @@ import (
 func TestRollupsOfATenantThatMoves(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		day := 24 * time.Hour
-		o := &one{clock: &clock{now: start}}
+		o := &one{clock: testkit.NewClock(start)}
 		o.hour = rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{Retention: gc.Class{Name: "keep", Policy: gc.MaxAge(90 * day)}})
 		o.schema = tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{
 			Retention: gc.Class{Name: "d7", Policy: gc.MaxAge(7 * day)},
@@ -37,23 +38,23 @@ func TestRollupsOfATenantThatMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.put(t, start.Add(30*time.Minute), 2)
-		o.now = start.Add(2 * time.Hour)
+		o.Set(start.Add(2 * time.Hour))
 		o.pass(t)
 		o.want(t, "stored", o.stored(t), 3)
-		o.now = start.Add(8 * day)
+		o.Set(start.Add(8 * day))
 		if p, err := o.repo.LatestN(t.Context(), roof, 5); err != nil || len(p) != 1 || p[0].Value.TempC != 2 {
 			t.Fatalf("the points that are left: %v, %v", p, err)
 		}
 		o.put(t, start.Add(40*time.Minute), 4) // the class that it is in keeps it
 		o.want(t, "read", o.sums(t), 3)
-		o.now = o.now.Add(time.Minute)
+		o.Add(time.Minute)
 		o.pass(t)
 		o.want(t, "stored after a late point", o.stored(t), 3)
-		o.put(t, o.now.Add(-6*day), 5)
-		o.now = o.now.Add(2 * time.Hour)
+		o.put(t, o.Now().Add(-6*day), 5)
+		o.Add(2 * time.Hour)
 		o.pass(t)
 		o.want(t, "stored after one that is not too late", o.stored(t), 5, 3) // in the order of their rows
-		o.now = start.Add(60 * day)
+		o.Set(start.Add(60 * day))
 		o.want(t, "read when all points have expired", o.sums(t), 3, 5)
 	})
 }

@@ -152,20 +152,20 @@ func TestClockStepsDuringAPass(t *testing.T) {
 						}
 						return invoker(ctx, method, req, reply, cc, opts...)
 					}))
-				o.now = start.Add(3 * time.Hour)
+				o.Set(start.Add(3 * time.Hour))
 				o.put(t, start, 1)
-				o.now = o.now.Add(3 * time.Minute)
+				o.Add(3 * time.Minute)
 				stepped := false
 				do = func() {
 					stepped = true
-					o.now = o.now.Add(step)
+					o.Add(step)
 					o.put(t, start.Add(time.Minute), 2)
 				}
 				o.pass(t)
 				if !stepped {
 					t.Fatal("the pass has replaced nothing")
 				}
-				o.now = start.Add(5 * time.Hour)
+				o.Set(start.Add(5 * time.Hour))
 				o.want(t, "read", o.sums(t), 3)
 				o.pass(t)
 				o.want(t, "stored", o.stored(t), 3)
@@ -178,16 +178,16 @@ func TestClockStepsDuringAPass(t *testing.T) {
 func TestMarksFromTheFuture(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
-		o.now = start.Add(4 * year)
+		o.Set(start.Add(4 * year))
 		o.put(t, start, 1)
-		o.now = start.Add(3 * time.Hour)
+		o.Set(start.Add(3 * time.Hour))
 		o.put(t, start.Add(time.Minute), 2)
 		if p := o.pass(t); p.Marks != 0 || p.Waiting != 1 {
 			t.Errorf("a mark that no write can have made: %+v, want it to wait", p)
 		}
 		o.want(t, "stored", o.stored(t))
 		o.want(t, "read", o.sums(t), 3)
-		o.now = o.now.Add(3 * time.Minute)
+		o.Add(3 * time.Minute)
 		if p := o.pass(t); p.Marks != 1 || p.Buckets != 1 {
 			t.Errorf("some minutes later: %+v, want its bucket", p)
 		}

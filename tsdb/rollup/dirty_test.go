@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -30,7 +31,7 @@ type chain struct {
 
 func newChain(t *testing.T, dial ...grpc.DialOption) *chain {
 	t.Helper()
-	c := &chain{clock: &clock{now: start}, three: newThree(tsdb.SchemaOptions{})}
+	c := &chain{clock: testkit.NewClock(start), three: newThree(tsdb.SchemaOptions{})}
 	c.store, c.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, DialOptions: dial}, c.schema)
 	c.repo = c.schema.For(c.store, acme)
 	var err error
@@ -58,7 +59,7 @@ func (c *chain) settle(t *testing.T) {
 		if p.Marks == 0 && p.Waiting == 0 {
 			return
 		}
-		c.now = c.now.Add(time.Hour)
+		c.Add(time.Hour)
 	}
 	t.Fatal("marks stay")
 }
@@ -79,7 +80,7 @@ func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
 		c := newChain(t)
 		midnight := c.day.Grid().Next(start)
 		c.put(t, midnight, 1)
-		c.now = midnight.Add(48 * time.Hour)
+		c.Set(midnight.Add(48 * time.Hour))
 		c.settle(t)
 		c.put(t, midnight.Add(20*time.Hour), 10)
 		for _, in := range []tsdb.Interval{tsdb.Between(midnight, midnight.Add(time.Millisecond)), tsdb.Until(midnight.Add(time.Hour))} {
@@ -107,10 +108,10 @@ func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 			c := newChain(t, hold)
 			midnight := c.day.Grid().Next(start)
 			c.put(t, midnight, 1)
-			c.now = midnight.Add(48 * time.Hour)
+			c.Set(midnight.Add(48 * time.Hour))
 			c.settle(t)
 			c.put(t, midnight.Add(time.Hour), 10)
-			c.now = c.now.Add(time.Hour)
+			c.Add(time.Hour)
 			before = func() {
 				if _, err := c.worker.Pass(context.Background()); err != nil {
 					t.Error(err)
@@ -166,7 +167,7 @@ func TestCoarserRollupsLearnFromWhoeverCan(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
 		c.put(t, start, 1)
-		c.now = start.Add(72 * time.Hour)
+		c.Set(start.Add(72 * time.Hour))
 		c.conn.Inject(tsdbtest.FailEntries(codes.Internal, func(key string) bool { return strings.Contains(key, "!mark.hour#") }).On(tsdbtest.MutateRows))
 		if p, err := c.worker.Pass(t.Context()); err == nil || p.Buckets != 1 || p.Marks != 0 {
 			t.Fatalf("a pass that cannot mark the coarser rollup: %+v, %v", p, err)
@@ -196,11 +197,11 @@ func TestPointsThatExpireWhileARead(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{Name: "d7", Policy: gc.MaxAge(7 * day)}, hold)
 		o.put(t, start, 1)
 		o.put(t, start.Add(30*time.Minute), 2)
-		o.now = start.Add(2 * time.Hour)
+		o.Set(start.Add(2 * time.Hour))
 		o.pass(t)
-		o.now = start.Add(7*day - 5*time.Second)
+		o.Set(start.Add(7*day - 5*time.Second))
 		o.put(t, start.Add(40*time.Minute), 4)
-		late = func() { o.now = o.now.Add(4 * time.Second) }
+		late = func() { o.Add(4 * time.Second) }
 		o.want(t, "read while points expire", o.sums(t), 3)
 	})
 }
@@ -210,14 +211,14 @@ func TestPointsThatExpireWhileARead(t *testing.T) {
 func TestMarksOfOpenBucketsAreLeftAlone(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
-		c.now = c.day.Grid().Next(start).Add(time.Hour)
-		c.put(t, c.now, 1)
+		c.Set(c.day.Grid().Next(start).Add(time.Hour))
+		c.put(t, c.Now(), 1)
 		for range 4 {
 			c.conn.Reset()
 			if _, err := c.worker.Pass(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			c.now = c.now.Add(2 * time.Hour)
+			c.Add(2 * time.Hour)
 		}
 		if n := c.conn.Counts().Calls[tsdbtest.MutateRows]; n != 0 {
 			t.Errorf("a pass over a day that is open made %d bulk writes", n)

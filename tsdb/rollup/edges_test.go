@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -27,7 +28,7 @@ func TestNumbersAtTheBorder(t *testing.T) {
 			{Name: "big", Of: func(int) (float64, bool) { return big, true }, Max: big},
 		}, rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[int](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
-		c := &clock{now: start.Add(48 * time.Hour)}
+		c := testkit.NewClock(start.Add(48 * time.Hour))
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
 		repo := schema.For(store, acme)
 		put := func(from, to int) {
@@ -64,7 +65,7 @@ func TestNumbersAtTheBorder(t *testing.T) {
 			if _, err := worker.Pass(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			c.now = c.now.Add(time.Hour)
+			c.Add(time.Hour)
 		}
 		check("stored", 1023, false)
 		put(1023, 1024)
@@ -81,7 +82,7 @@ func TestTheEndsOfTime(t *testing.T) {
 		for _, zone := range []string{"UTC", "Asia/Kolkata", "America/New_York"} {
 			day := rollup.MustDefine("day", window.Days(1).In(mustZone(zone)), measures(), rollup.Options{})
 			schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{day}})
-			c := &clock{now: start}
+			c := testkit.NewClock(start)
 			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
 			repo := schema.For(store, acme)
 			epoch, late := time.Unix(0, 0), time.Date(2262, 4, 9, 12, 0, 0, 0, time.UTC)
@@ -108,7 +109,7 @@ func TestTheEndsOfTime(t *testing.T) {
 				if n != 3 {
 					t.Errorf("%s, pass %d: %d buckets", zone, pass, n)
 				}
-				c.now = c.now.Add(time.Hour)
+				c.Add(time.Hour)
 				if _, err := worker.Pass(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -75,7 +75,7 @@ func TestErasedWhileItIsComputed(t *testing.T) {
 				e := &erasing{replaced: replaced}
 				c := newChain(t, e.dial()...)
 				c.put(t, start, 1)
-				c.now = start.Add(3 * time.Hour)
+				c.Set(start.Add(3 * time.Hour))
 				e.run = func() {
 					var err error
 					if whole {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -39,7 +40,7 @@ func weather(rollups ...tsdb.Rollup) *tsdb.Schema[Weather] {
 
 // exampleMemory opens a store with a clock that stands, in the middle of April.
 func exampleMemory(schemas ...tsdb.Dataset) (*tsdb.Store, *clock) {
-	now := &clock{now: march.AddDate(0, 1, 14)}
+	now := testkit.NewClock(march.AddDate(0, 1, 14))
 	store, err := embedded.New(context.Background(), embedded.Options{Clock: now.Now})
 	if err != nil {
 		panic(err)
@@ -79,7 +80,7 @@ func Example() {
 		panic(err)
 	}
 	for range 2 { // Run does so by itself, every half minute
-		now.now = now.now.Add(time.Minute)
+		now.Add(time.Minute)
 		if _, err := worker.Pass(ctx); err != nil {
 			panic(err)
 		}
@@ -188,7 +189,7 @@ func ExampleWorker() {
 	schema := weather(day)
 	store, now := exampleMemory(schema)
 	defer store.Close()
-	put(schema.For(store, tenant.MustParse("acme")), station, now.now.UTC().Truncate(24*time.Hour).Add(-2*time.Hour), 3) // yesterday and today
+	put(schema.For(store, tenant.MustParse("acme")), station, now.Now().UTC().Truncate(24*time.Hour).Add(-2*time.Hour), 3) // yesterday and today
 
 	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{
 		OnError: func(err error) { fmt.Println("later again:", err) },
@@ -197,7 +198,7 @@ func ExampleWorker() {
 		panic(err)
 	}
 	for _, wait := range []time.Duration{0, 2 * time.Minute, 24 * time.Hour} {
-		now.now = now.now.Add(wait)
+		now.Add(wait)
 		p, err := worker.Pass(ctx) // programs that are always up call Run
 		fmt.Printf("%d tenant, %d buckets, %d marks done with, %d waiting, %v\n", p.Tenants, p.Buckets, p.Marks, p.Waiting, err)
 	}

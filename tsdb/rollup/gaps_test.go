@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -42,7 +43,7 @@ func TestGapsWithoutMeasures(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine[reading]("hour", window.Every(time.Hour), nil, rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
-		c := &clock{now: start.Add(5 * time.Hour)}
+		c := testkit.NewClock(start.Add(5 * time.Hour))
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
 		repo := schema.For(store, acme)
 		for _, h := range []int{1, 3} {
@@ -79,7 +80,7 @@ func TestIntervalsAboutTheEpoch(t *testing.T) {
 		for _, zone := range []string{"UTC", "Asia/Kolkata", "America/New_York"} {
 			day := rollup.MustDefine("day", window.Days(1).In(mustZone(zone)), measures(), rollup.Options{})
 			schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{day}})
-			c := &clock{now: time.Unix(0, 0)}
+			c := testkit.NewClock(time.Unix(0, 0))
 			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
 			repo := schema.For(store, acme)
 			epoch := time.Unix(0, 0).UTC()
@@ -130,7 +131,7 @@ func TestIntervalsAboutTheEpoch(t *testing.T) {
 						t.Errorf("%s, %v: total of %d points, want %d, %v", zone, in, total.Points, len(want), err)
 					}
 				}
-				c.now = epoch.Add(120 * time.Hour)
+				c.Set(epoch.Add(120 * time.Hour))
 				if _, err := worker.Pass(t.Context()); err != nil {
 					t.Fatal(err)
 				}

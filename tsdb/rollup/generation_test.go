@@ -56,17 +56,17 @@ func TestStalledBehindAComputationThatChangesNothing(t *testing.T) {
 						want = []float64{1}
 						o.put(t, start, 1)
 					}
-					o.now = start.Add(2 * time.Hour)
+					o.Set(start.Add(2 * time.Hour))
 					o.pass(t)
 					o.want(t, "stored before", o.stored(t), want...)
 					late := start.Add(time.Minute)
 					o.put(t, late, 100)
-					o.now = o.now.Add(time.Hour)
+					o.Add(time.Hour)
 					s.run = func() {
 						if err := o.repo.Delete(t.Context(), roof, late); err != nil {
 							t.Error(err)
 						}
-						o.now = o.now.Add(time.Hour)
+						o.Add(time.Hour)
 						workerPass(t, o)
 					}
 					stalled(t, o)

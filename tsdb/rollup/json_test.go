@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -20,7 +21,7 @@ func TestJSONHasNoFirstAndLast(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
-		c := &clock{now: start.Add(5 * time.Hour)}
+		c := testkit.NewClock(start.Add(5 * time.Hour))
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
 		repo := schema.For(store, acme)
 		for _, h := range []int{1, 3} {
@@ -29,7 +30,7 @@ func TestJSONHasNoFirstAndLast(t *testing.T) {
 			}
 		}
 		reader := rollup.For(hour, repo)
-		in := tsdb.Between(start, c.now)
+		in := tsdb.Between(start, c.Now())
 		var shown []window.Bucket
 		for _, gaps := range []window.Gaps{window.LeaveOut, window.Null, window.Previous} {
 			for b, err := range reader.Buckets(t.Context(), roof, in, tsdb.OldestFirst, rollup.ReadOptions{Gaps: gaps}) {

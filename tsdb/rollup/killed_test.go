@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -60,7 +61,7 @@ func killedAt(t *testing.T, kill int) (over bool) {
 		}),
 	}
 	def := newThree(tsdb.SchemaOptions{})
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, DialOptions: dial}, def.schema)
 	repo := def.schema.For(store, acme)
 	m := &model{repo, map[tsdb.Entity]map[time.Time]reading{roof: {}}}
@@ -80,21 +81,21 @@ func killedAt(t *testing.T, kill int) (over bool) {
 	}
 	put(start, 1)
 	put(start.Add(time.Hour), 2)
-	c.now = start.Add(72 * time.Hour)
+	c.Set(start.Add(72 * time.Hour))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	left, end = kill, cancel
 	_, _ = worker().Pass(ctx)
 	over, end = left > 0, nil
 	put(start.Add(time.Second), 4)
-	m.compare(t, kill, def, []tsdb.Entity{roof}, c.now)
+	m.compare(t, kill, def, []tsdb.Entity{roof}, c.Now())
 	for range 4 {
-		c.now = c.now.Add(time.Hour)
+		c.Add(time.Hour)
 		if _, err := worker().Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m.compare(t, kill, def, []tsdb.Entity{roof}, c.now)
+	m.compare(t, kill, def, []tsdb.Entity{roof}, c.Now())
 	return over
 }
 
@@ -117,7 +118,7 @@ func TestWorkerFindsItsTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, schema)
 		foreign(t, table, "!own", "0", "acme", "acme!x", "a b#c", "zzz")
 		for _, id := range hostile {
@@ -125,7 +126,7 @@ func TestWorkerFindsItsTenants(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.now = start.Add(3 * time.Hour)
+		c.Set(start.Add(3 * time.Hour))
 		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 		if err != nil {
 			t.Fatal(err)

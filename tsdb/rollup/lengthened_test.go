@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -61,7 +62,7 @@ func (l *lengthened) apply(t *testing.T) {
 func (l *lengthened) settle(t *testing.T) {
 	t.Helper()
 	for range 4 {
-		l.now = l.now.Add(2 * time.Minute)
+		l.Add(2 * time.Minute)
 		l.pass(t)
 	}
 }
@@ -98,7 +99,7 @@ func TestLengthenedPolicies(t *testing.T) {
 			}
 			t.Run(what, func(t *testing.T) {
 				clockBubble(t, func(t *testing.T) {
-					l := &lengthened{one: &one{clock: &clock{now: start}}, fine: fine}
+					l := &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
 					l.declare(2 * day)
 					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
 					l.open(t)
@@ -106,9 +107,9 @@ func TestLengthenedPolicies(t *testing.T) {
 					for i := range 10 {
 						l.put(t, midnight.Add(time.Duration(i)*time.Minute), 1)
 					}
-					l.now = midnight.Add(26 * time.Hour)
+					l.Set(midnight.Add(26 * time.Hour))
 					l.settle(t)
-					l.now = midnight.Add(4 * day)
+					l.Set(midnight.Add(4 * day))
 					if err := l.conn.Collect(t.Context()); err != nil {
 						t.Fatal(err)
 					}
@@ -150,7 +151,7 @@ func TestShortenedElsewhere(t *testing.T) {
 		for _, fine := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, the finer rollup %v", name, fine), func(t *testing.T) {
 				clockBubble(t, func(t *testing.T) {
-					l := &lengthened{one: &one{clock: &clock{now: start}}, fine: fine}
+					l := &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
 					l.declare(10 * day)
 					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
 					l.open(t)
@@ -158,9 +159,9 @@ func TestShortenedElsewhere(t *testing.T) {
 					for i := range 10 {
 						l.put(t, midnight.Add(time.Duration(i)*time.Minute), 1)
 					}
-					l.now = midnight.Add(26 * time.Hour)
+					l.Set(midnight.Add(26 * time.Hour))
 					l.settle(t)
-					l.now = midnight.Add(4 * day)
+					l.Set(midnight.Add(4 * day))
 					families := []string{"aged"}
 					if fine {
 						families = []string{"aged.s", "aged.n", "aged.x"}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -51,17 +52,17 @@ func TestStalledUntilPointsExpire(t *testing.T) {
 						want = []float64{1}
 						o.put(t, start, 1)
 					}
-					o.now = start.Add(2 * time.Hour)
+					o.Set(start.Add(2 * time.Hour))
 					o.pass(t)
 					o.want(t, "stored before", o.stored(t), want...)
 					late := start.Add(time.Minute)
 					o.put(t, late, 100)
-					o.now = start.Add(40 * time.Hour)
+					o.Set(start.Add(40 * time.Hour))
 					s.run = func() {
 						if err := o.repo.Delete(t.Context(), roof, late); err != nil {
 							t.Error(err)
 						}
-						o.now = start.Add(50 * time.Hour)
+						o.Set(start.Add(50 * time.Hour))
 						passAll(t, o)
 					}
 					stalled(t, o)
@@ -83,11 +84,11 @@ func TestRebuildUntilPointsExpire(t *testing.T) {
 		if err := o.repo.Put(t.Context(), other, start, reading{TempC: 2}); err != nil {
 			t.Fatal(err)
 		}
-		o.now = start.Add(2 * time.Hour)
+		o.Set(start.Add(2 * time.Hour))
 		o.pass(t)
-		o.now = start.Add(47 * time.Hour)
+		o.Set(start.Add(47 * time.Hour))
 		_, err := rollup.For(o.hour, o.repo).Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{OnEntity: func(rollup.Rebuilt) error {
-			o.now = start.Add(50 * time.Hour) // the other entity comes after that
+			o.Set(start.Add(50 * time.Hour)) // the other entity comes after that
 			return nil
 		}})
 		if err != nil {
@@ -101,23 +102,23 @@ func TestRebuildUntilPointsExpire(t *testing.T) {
 // hour have expired. The day is computed all the same: the hour is stored, and the day lacks what came late.
 func TestCoarserRollupsLearnOfWhatIsLost(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
-		l := &lengthened{one: &one{clock: &clock{now: start}}}
+		l := &lengthened{one: &one{clock: testkit.NewClock(start)}}
 		l.declare(48 * time.Hour)
 		l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
 		l.open(t)
 		midnight := l.day.Grid().Next(start)
 		l.put(t, midnight, 1)
-		l.now = midnight.Add(26 * time.Hour)
+		l.Set(midnight.Add(26 * time.Hour))
 		l.settle(t)
 		l.wantDay(t, "stored", midnight, 1)
 		l.put(t, midnight.Add(time.Minute), 1)
-		l.now = l.now.Add(2 * time.Hour)
+		l.Add(2 * time.Hour)
 		l.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.MutateRows))
 		if _, err := l.worker.Pass(t.Context()); err == nil {
 			t.Fatal("the pass that could not mark the day ended without an error")
 		}
 		l.conn.Clear()
-		l.now = midnight.Add(50 * time.Hour)
+		l.Set(midnight.Add(50 * time.Hour))
 		l.settle(t)
 		l.settle(t)
 		l.wantDay(t, "after the points have expired", midnight, 2)
@@ -132,7 +133,7 @@ func TestMarksOfWhatIsLostCostLittle(t *testing.T) {
 		for i := range 100 { // in hours of one row, or two
 			o.put(t, start.Add(time.Duration(i)*time.Hour), 1)
 		}
-		o.now = start.Add(20 * 24 * time.Hour)
+		o.Set(start.Add(20 * 24 * time.Hour))
 		o.conn.Reset()
 		if p := o.pass(t); p.Marks != 100 || p.Buckets != 0 {
 			t.Fatalf("pass %+v, want 100 marks and no bucket", p)
@@ -140,7 +141,7 @@ func TestMarksOfWhatIsLostCostLittle(t *testing.T) {
 		if c := o.conn.Counts().Calls; c[tsdbtest.CheckAndMutateRow] == 0 || c[tsdbtest.CheckAndMutateRow] > 2 || c[tsdbtest.ReadRows] > 5 {
 			t.Errorf("requests %v, want a read and a conditional write for each of two rows at most", c)
 		}
-		o.now = o.now.Add(time.Hour)
+		o.Add(time.Hour)
 		o.conn.Reset()
 		if p := o.pass(t); p.Marks != 0 {
 			t.Errorf("second pass %+v, want no marks", p)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -30,7 +31,7 @@ func TestPassOfManyTenants(t *testing.T) {
 		day := rollup.MustDefine("day", window.Days(1), measures(), rollup.Options{From: "hour"})
 		plain := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour, day}})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, plain)
 		var ids []tenant.ID
 		for i := range many {
@@ -73,9 +74,9 @@ func TestPassOfManyTenants(t *testing.T) {
 			put(ids[i])
 		}
 		pass("open", rollup.Pass{Tenants: many, Waiting: 3}, idle+6+3*(1+2))
-		c.now = start.Add(2 * time.Hour)
+		c.Set(start.Add(2 * time.Hour))
 		pass("three hours", rollup.Pass{Tenants: many, Buckets: 3, Marks: 3, Waiting: 3}, idle+6+3*(2+3))
-		c.now = start.Add(50 * time.Hour)
+		c.Set(start.Add(50 * time.Hour))
 		pass("three days", rollup.Pass{Tenants: many, Buckets: 3, Marks: 3}, idle+6+3*(2+4))
 		pass("nothing any more", rollup.Pass{Tenants: many}, idle+6+3*2)
 		pass("nothing again", rollup.Pass{Tenants: many}, idle+6)
@@ -118,7 +119,7 @@ func TestTenantsAtOnce(t *testing.T) {
 			}
 		}
 		slices.Reverse(ids)
-		o.now = start.Add(2 * time.Hour)
+		o.Set(start.Add(2 * time.Hour))
 		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(append(ids, ids[0])...), Concurrency: width}, rollup.NewJob(o.schema))
 		if err != nil {
 			t.Fatal(err)

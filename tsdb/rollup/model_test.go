@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -48,7 +49,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 	ctx := t.Context()
 	opts.Retention = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	def := newThree(opts)
-	c := &clock{now: start}
+	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, def.schema)
 	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1})
 	if err != nil {
@@ -65,7 +66,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 	}
 	entities := []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "12"), tsdb.NewEntity("a#", "1")}
 	when := func() time.Time {
-		return c.now.Add(-time.Duration(rnd.Int64N(int64(30 * time.Hour)))).Truncate(10 * time.Second)
+		return c.Now().Add(-time.Duration(rnd.Int64N(int64(30 * time.Hour)))).Truncate(10 * time.Second)
 	}
 	value := func() reading {
 		r := reading{TempC: math.Round(rnd.NormFloat64()*1000) / 100}
@@ -138,7 +139,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 				delete(m.points, entities[1])
 			}
 		case 8:
-			c.now = c.now.Add(time.Duration(rnd.Int64N(int64(3 * time.Hour))))
+			c.Add(time.Duration(rnd.Int64N(int64(3 * time.Hour))))
 			if rnd.IntN(2) == 0 {
 				f := tsdbtest.Fail(codes.Unavailable)
 				if rnd.IntN(2) == 0 {
@@ -151,11 +152,11 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 		}
 		if step%6 == 0 {
 			for _, m := range models {
-				m.compare(t, step, def, entities, c.now)
+				m.compare(t, step, def, entities, c.Now())
 			}
 		}
 	}
-	c.now = c.now.Add(3 * 24 * time.Hour)
+	c.Add(3 * 24 * time.Hour)
 	for pass := 0; ; pass++ {
 		p, err := worker.Pass(ctx)
 		if err != nil || pass > 5 {
@@ -164,11 +165,11 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 		if p.Marks == 0 && p.Waiting == 0 {
 			break
 		}
-		c.now = c.now.Add(time.Hour) // marks that the finer rollups have left
+		c.Add(time.Hour) // marks that the finer rollups have left
 	}
 	conn.Reset()
 	for _, m := range models {
-		m.compare(t, -1, def, entities, c.now)
+		m.compare(t, -1, def, entities, c.Now())
 	}
 }
 

@@ -68,15 +68,15 @@ func marksInPass(t *testing.T, rnd *rand.Rand) {
 	}
 	attempt := func() {
 		points++
-		w := inFlight{o.now, make(chan struct{}), make(chan error)}
+		w := inFlight{o.Now(), make(chan struct{}), make(chan error)}
 		ctx, at := context.WithValue(t.Context(), gateKey{}, w.gate), start.Add(time.Duration(points)*time.Second)
 		go func() { w.done <- o.repo.Put(ctx, roof, at, reading{TempC: 1}) }()
 		synctest.Wait() // until it is held
 		flying = append(flying, w)
 	}
 	wait := func() {
-		o.now = o.now.Add([]time.Duration{time.Millisecond, time.Second, 5 * time.Second, 11 * time.Second, mostInFlight}[rnd.IntN(5)])
-		for len(flying) > 0 && o.now.Sub(flying[0].attempted) > mostInFlight {
+		o.Add([]time.Duration{time.Millisecond, time.Second, 5 * time.Second, 11 * time.Second, mostInFlight}[rnd.IntN(5)])
+		for len(flying) > 0 && o.Now().Sub(flying[0].attempted) > mostInFlight {
 			land()
 		}
 	}
@@ -90,7 +90,7 @@ func marksInPass(t *testing.T, rnd *rand.Rand) {
 			wait()
 		}
 	}
-	o.now = start.Add(time.Hour + time.Second)
+	o.Set(start.Add(time.Hour + time.Second))
 	for range 60 {
 		if rnd.IntN(4) > 0 {
 			step()
@@ -109,7 +109,7 @@ func marksInPass(t *testing.T, rnd *rand.Rand) {
 	}
 	o.want(t, "read", o.sums(t), points)
 	for range 2 {
-		o.now = o.now.Add(2 * time.Minute)
+		o.Add(2 * time.Minute)
 		o.pass(t)
 	}
 	if p := o.pass(t); p != (rollup.Pass{Tenants: 1}) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -23,9 +24,9 @@ func TestReads(t *testing.T) {
 		for _, hour := range []int{0, 1, 4} {
 			o.put(t, start.Add(time.Duration(hour)*time.Hour), float64(hour+1))
 		}
-		o.now = start.Add(3 * time.Hour)
+		o.Set(start.Add(3 * time.Hour))
 		o.pass(t) // the first two are stored
-		o.now = start.Add(5 * time.Hour)
+		o.Set(start.Add(5 * time.Hour))
 		r := rollup.For(o.hour, o.repo)
 		ctx := t.Context()
 		latest, err := r.Latest(ctx, roof, 2)
@@ -116,7 +117,7 @@ func TestRefusedReads(t *testing.T) {
 func TestRebuild(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		ctx := t.Context()
-		c := &clock{now: start.Add(48 * time.Hour)}
+		c := testkit.NewClock(start.Add(48 * time.Hour))
 		class := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
 		plain := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: class})
 		def := newThree(tsdb.SchemaOptions{Retention: class})
@@ -173,7 +174,7 @@ func TestRebuild(t *testing.T) {
 					}
 					got = append(got, b)
 				}
-				same(t, fmt.Sprint(r.Name(), e), got, expected(r, points[e], c.now), tsdb.OldestFirst)
+				same(t, fmt.Sprint(r.Name(), e), got, expected(r, points[e], c.Now()), tsdb.OldestFirst)
 			}
 		}
 		// A program without the rollup deletes, and so leaves no mark.
@@ -187,7 +188,7 @@ func TestRebuild(t *testing.T) {
 		if got, err := reader.Latest(ctx, entities[3], 1); err != nil || len(got) != 0 {
 			t.Errorf("of an entity without points: %v, %v", got, err)
 		}
-		if _, err := reader.Rebuild(ctx, tsdb.Since(c.now.Add(-8*24*time.Hour)), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrExpired) {
+		if _, err := reader.Rebuild(ctx, tsdb.Since(c.Now().Add(-8*24*time.Hour)), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrExpired) {
 			t.Errorf("a range that has expired: %v", err)
 		}
 		if _, err := reader.Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{Resume: "x"}); !errors.Is(err, tsdb.ErrInvalid) {
@@ -213,7 +214,7 @@ func TestBadPoints(t *testing.T) {
 			}
 		}
 		check("computed")
-		o.now = start.Add(3 * time.Hour)
+		o.Set(start.Add(3 * time.Hour))
 		o.pass(t)
 		check("stored")
 	})

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -69,10 +70,7 @@ func (t three) all() []*rollup.Rollup[reading] {
 	return []*rollup.Rollup[reading]{t.minute, t.hour, t.day}
 }
 
-// clock is one that tests set.
-type clock struct{ now time.Time }
-
-func (c *clock) Now() time.Time { return c.now }
+type clock = testkit.Clock
 
 func only(ids ...tenant.ID) func(context.Context) iter.Seq2[tenant.ID, error] {
 	return func(context.Context) iter.Seq2[tenant.ID, error] {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -60,10 +61,10 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 			return invoker(ctx, method, req, reply, cc, opts...)
 		}))
 	o.put(t, start, 1)
-	o.now = start.Add(3 * time.Hour)
+	o.Set(start.Add(3 * time.Hour))
 	o.pass(t)
 	o.put(t, start.Add(time.Hour), 2)
-	o.now = o.now.Add(time.Hour)
+	o.Add(time.Hour)
 	all, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.NewJob(o.schema))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 		def := newThree(tsdb.SchemaOptions{Salts: salts})
-		c := &clock{now: start}
+		c := testkit.NewClock(start)
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Views: views, RequireTenant: true, Limits: limits}, def.schema)
 		for i := range 2500 {
 			m := bigtable.NewMutation()
@@ -156,13 +157,13 @@ func TestWorkerAmongTenants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.now = start.Add(72 * time.Hour)
+		c.Set(start.Add(72 * time.Hour))
 		for range 4 {
 			p, err := worker.Pass(t.Context())
 			if err != nil || p.Tenants != len(views) {
 				t.Fatalf("%+v, %v", p, err)
 			}
-			c.now = c.now.Add(time.Hour)
+			c.Add(time.Hour)
 		}
 		for n, id := range views {
 			ctx := tenant.NewContext(t.Context(), id)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -33,7 +34,7 @@ type one struct {
 
 func newOne(t *testing.T, opts rollup.Options, retention gc.Class, dial ...grpc.DialOption) *one {
 	t.Helper()
-	o := &one{clock: &clock{now: start}}
+	o := &one{clock: testkit.NewClock(start)}
 	o.hour = rollup.MustDefine("hour", window.Every(time.Hour), measures(), opts)
 	o.schema = tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: retention, Rollups: []tsdb.Rollup{o.hour}})
 	o.store, o.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: o.Now, DialOptions: dial}, o.schema)
@@ -110,18 +111,18 @@ func TestOpenYoungAndDone(t *testing.T) {
 		o := newOne(t, rollup.Options{Lateness: 10 * time.Minute}, gc.Class{})
 		o.put(t, start, 1)
 		o.put(t, start.Add(59*time.Minute), 2)
-		o.now = start.Add(70*time.Minute - time.Millisecond)
+		o.Set(start.Add(70*time.Minute - time.Millisecond))
 		if p := o.pass(t); p.Waiting != 1 || p.Buckets != 0 {
 			t.Fatalf("an open bucket: %+v", p)
 		}
 		o.want(t, "read", o.sums(t), 3)
 		o.want(t, "stored", o.stored(t))
 		o.put(t, start.Add(time.Minute), 4) // just before it closes
-		o.now = start.Add(70 * time.Minute)
+		o.Set(start.Add(70 * time.Minute))
 		if p := o.pass(t); p.Waiting != 1 || p.Buckets != 0 {
 			t.Fatalf("a young mark: %+v", p)
 		}
-		o.now = o.now.Add(31 * time.Second)
+		o.Add(31 * time.Second)
 		if p := o.pass(t); p.Waiting != 0 || p.Buckets != 1 || p.Marks != 1 {
 			t.Fatalf("a bucket that is due: %+v", p)
 		}
@@ -134,14 +135,14 @@ func TestOpenYoungAndDone(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.want(t, "read after a deletion", o.sums(t), 6)
-		o.now = o.now.Add(time.Minute)
+		o.Add(time.Minute)
 		o.pass(t)
 		o.want(t, "stored after a deletion", o.stored(t), 6)
 		if _, err := o.repo.DeleteEntity(t.Context(), roof); err != nil {
 			t.Fatal(err)
 		}
 		o.want(t, "read of nothing", o.sums(t))
-		o.now = o.now.Add(time.Minute)
+		o.Add(time.Minute)
 		o.pass(t)
 		o.want(t, "stored of nothing", o.stored(t))
 	})
@@ -162,11 +163,11 @@ func TestWorkersThatCross(t *testing.T) {
 		for _, settled := range []bool{false, true} {
 			o := newOne(t, rollup.Options{}, gc.Class{}, hold)
 			o.put(t, start, 1)
-			o.now = start.Add(2 * time.Hour)
+			o.Set(start.Add(2 * time.Hour))
 			if settled { // the row has a generation already
 				o.pass(t)
 				o.put(t, start.Add(time.Second), 10)
-				o.now = o.now.Add(time.Hour)
+				o.Add(time.Hour)
 			}
 			other, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
 			if err != nil {
@@ -174,7 +175,7 @@ func TestWorkersThatCross(t *testing.T) {
 			}
 			before = func() {
 				o.put(t, start.Add(time.Minute), 100)
-				o.now = o.now.Add(time.Hour)
+				o.Add(time.Hour)
 				if _, err := other.Pass(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -186,7 +187,7 @@ func TestWorkersThatCross(t *testing.T) {
 			}
 			o.want(t, "stored", o.stored(t), want)
 			o.want(t, "read", o.sums(t), want)
-			o.now = o.now.Add(time.Hour)
+			o.Add(time.Hour)
 			o.pass(t)
 			o.want(t, "stored after another pass", o.stored(t), want)
 		}
@@ -210,7 +211,7 @@ func TestSlowerWorkerFirst(t *testing.T) {
 		})
 		o := newOne(t, rollup.Options{}, gc.Class{}, hold)
 		o.put(t, start, 1)
-		o.now = start.Add(2 * time.Hour)
+		o.Set(start.Add(2 * time.Hour))
 		held, release, done := make(chan bool), make(chan bool), make(chan bool)
 		before <- func() { close(held); <-release }
 		go func() {
@@ -219,7 +220,7 @@ func TestSlowerWorkerFirst(t *testing.T) {
 		}()
 		<-held
 		o.put(t, start.Add(time.Minute), 100)
-		o.now = o.now.Add(time.Hour)
+		o.Add(time.Hour)
 		before <- func() { close(release); <-done }
 		other, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
 		if err != nil {
@@ -246,12 +247,12 @@ func TestLatePointBehindTheWorker(t *testing.T) {
 		})
 		o := newOne(t, rollup.Options{}, gc.Class{}, hold)
 		o.put(t, start, 1)
-		o.now = start.Add(2 * time.Hour)
+		o.Set(start.Add(2 * time.Hour))
 		before = func() { o.put(t, start.Add(time.Minute), 100) }
 		o.pass(t)
 		o.want(t, "stored too early", o.stored(t), 1)
 		o.want(t, "read", o.sums(t), 101)
-		o.now = o.now.Add(2 * time.Minute)
+		o.Add(2 * time.Minute)
 		o.pass(t)
 		o.want(t, "stored", o.stored(t), 101)
 	})
@@ -272,7 +273,7 @@ func TestWorkerFaults(t *testing.T) {
 						o := newOne(t, rollup.Options{}, gc.Class{})
 						o.put(t, start, 1)
 						o.put(t, start.Add(time.Hour), 2)
-						o.now = start.Add(3 * time.Hour)
+						o.Set(start.Add(3 * time.Hour))
 						if name != "twice" {
 							f = f.Times(1)
 						}
@@ -298,22 +299,22 @@ func TestWhatHasExpiredStays(t *testing.T) {
 		o := newOne(t, rollup.Options{Retention: gc.Class{Name: "keep", Policy: gc.MaxAge(90 * day)}}, gc.Class{Name: "d7", Policy: gc.MaxAge(7 * day)})
 		o.put(t, start, 1)
 		o.put(t, start.Add(30*time.Minute), 2)
-		o.now = start.Add(2 * time.Hour)
+		o.Set(start.Add(2 * time.Hour))
 		o.pass(t)
-		o.now = start.Add(7*day + 10*time.Minute) // the first point has expired, the second one has not
+		o.Set(start.Add(7*day + 10*time.Minute)) // the first point has expired, the second one has not
 		if err := o.repo.Delete(t.Context(), roof, start.Add(30*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		o.want(t, "read", o.sums(t), 3)
-		o.now = o.now.Add(2 * time.Minute)
+		o.Add(2 * time.Minute)
 		o.pass(t)
 		o.want(t, "stored", o.stored(t), 3)
 		if p := o.pass(t); p.Waiting != 0 {
 			t.Fatalf("marks of what has expired stay: %+v", p)
 		}
-		o.now = start.Add(90 * day)
+		o.Set(start.Add(90 * day))
 		o.want(t, "read to the last", o.sums(t), 3)
-		o.now = o.now.Add(time.Millisecond)
+		o.Add(time.Millisecond)
 		o.want(t, "read once the bucket has expired", o.sums(t))
 	})
 }
@@ -326,7 +327,7 @@ func TestRunEnds(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
 		o.put(t, start, 1)
-		o.now = start.Add(3 * time.Hour)
+		o.Set(start.Add(3 * time.Hour))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- o.worker.Run(ctx) }()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -16,6 +17,7 @@ import (
 
 // TestErasuresWithAClockAhead: while the clock is ahead, no mark ends: neither the tenant's own, nor by the erasure of another.
 func TestErasuresWithAClockAhead(t *testing.T) {
+	testkit.Plain(t)
 	bubble(t, func(t *testing.T) {
 		var by atomic.Int64
 		f := newFleet(t)

@@ -8,6 +8,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -39,6 +40,7 @@ var site0 = map[string]string{"site": "site#0", "device": "dev 0"}
 // TestAnErasureIsOneMarkToRead: a store that knows thousands of marks reads the one that has changed, takes up its end as well,
 // and drops from its cache what it holds of that tenant only.
 func TestAnErasureIsOneMarkToRead(t *testing.T) {
+	testkit.Plain(t)
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
 		other := second(t, conn, tsdb.Options{Cache: tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -29,6 +30,7 @@ func list(t testing.TB, store *tsdb.Store, opts tenants.ListOptions) (out []tena
 
 // TestList: tenants by rows, profiles and marks, in order, and nothing of other programs.
 func TestList(t *testing.T) {
+	testkit.Plain(t)
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	want := map[string]string{}
 	for i, id := range crowd() {

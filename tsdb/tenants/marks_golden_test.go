@@ -3,12 +3,11 @@ package tenants_test
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -47,17 +46,6 @@ func TestStoredMarks(t *testing.T) {
 	_, err = tenants.EraseEntity(t.Context(), store, ab, "", fields, quick)
 	step("it is erased again", err)
 
-	file := filepath.Join("testdata", "marks.golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("the marks are\n%s\nwant\n%s", got.String(), want)
-	}
+	testkit.Golden(t, "testdata/marks.golden", got.String(),
+		"programs of other versions would take writes of erased tenants, or refuse those of others (see docs/format.md)")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
@@ -212,6 +213,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 
 // What was cut off in the middle of an export is continued where its last whole block ends, and the file is as if it had never been.
 func TestExportContinues(t *testing.T) {
+	testkit.Plain(t)
 	store, _ := tsdbtest.Open(t, clock, all...)
 	fill(t, store, acme, 300) // of 9 entities in 6 datasets
 	whole, exported := export(t, store, acme, transfer.ExportOptions{})

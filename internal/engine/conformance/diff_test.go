@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 var (
@@ -30,6 +31,7 @@ type step struct {
 // A random stream of requests has the same outcome on the engine and on the official fake, for all that the fake does
 // right. The engine is closed and opened again on the way, and its tables are so small that it flushes all the time.
 func TestEngineIsTheFake(t *testing.T) {
+	testkit.Plain(t)
 	for i := range *diffRuns {
 		seed := *diffSeed + uint64(i)
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { diff(t, newGenerator(seed), seed, *diffSteps) })

@@ -9,6 +9,8 @@ import (
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // What is at the limit is stored and read back; what is over it is refused with InvalidArgument.
@@ -43,6 +45,7 @@ func TestSizeLimits(t *testing.T) {
 }
 
 func TestCellLimit(t *testing.T) {
+	testkit.Plain(t)
 	if testing.Short() {
 		t.Skip("allocates 200 MiB")
 	}
@@ -57,6 +60,7 @@ func TestCellLimit(t *testing.T) {
 }
 
 func TestMutationCountLimit(t *testing.T) {
+	testkit.Plain(t)
 	const most = 100_000
 	entries := func(n int) []*bigtablepb.MutateRowsRequest_Entry {
 		m := setCell("f", "q", 1000, "v")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // Rows that a program keeps stay what they were while it reads on, and what it wrote stays what it was when it uses its
@@ -76,6 +78,7 @@ func TestMemoryIsNotShared(t *testing.T) {
 // A row of many columns and versions comes whole and in order, over whatever number of messages, and is cut where a
 // filter says.
 func TestWideRows(t *testing.T) {
+	testkit.Plain(t)
 	each(t, func(t *testing.T, e *env) {
 		const columns, versions = 5000, 300
 		tbl := e.create("t", "f", "g")

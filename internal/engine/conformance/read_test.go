@@ -10,6 +10,8 @@ import (
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // letters fills a table with the rows a to j, each with one cell.
@@ -316,6 +318,7 @@ func TestSampleRowKeys(t *testing.T) {
 
 // A value near the limit of a cell arrives whole, over whatever number of messages.
 func TestLargeValues(t *testing.T) {
+	testkit.Plain(t)
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "f")
 		big := strings.Repeat("0123456789abcdef", 1<<16*7)

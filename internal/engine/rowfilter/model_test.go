@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // expressions are the patterns of the random filters, each with its meaning in plain Go.
@@ -302,6 +303,7 @@ func checkFilter(t *testing.T, seed uint64) {
 }
 
 func TestApplyIsTheModel(t *testing.T) {
+	testkit.Plain(t)
 	n := uint64(4000)
 	if testing.Short() {
 		n = 500

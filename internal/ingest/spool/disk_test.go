@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 func fileSize(t *testing.T, dir string) int64 {
@@ -35,6 +36,7 @@ func fill(t *testing.T, s *spool.Spool, n int) {
 
 // After an outage the file gives its space back, at once or at the next start.
 func TestFileShrinks(t *testing.T) {
+	testkit.Plain(t)
 	synctest.Test(t, func(t *testing.T) {
 		for _, restart := range []bool{false, true} {
 			dir, o := t.TempDir(), spool.Options{NoSync: true}

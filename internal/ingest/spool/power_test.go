@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 const page = 4096
@@ -21,6 +22,7 @@ const page = 4096
 // first two, which makes them count, and syncs again. So the file is compared before and after each commit; of what differs,
 // any part but that page may have been written when the machine fails.
 func TestPowerLoss(t *testing.T) {
+	testkit.Plain(t)
 	synctest.Test(t, func(t *testing.T) { // A clock that stands still keeps marks from a commit of their own.
 		r := rand.New(rand.NewPCG(*seed, 4))
 		dir, o := t.TempDir(), spool.Options{NoSync: true}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -42,7 +43,7 @@ func (c call) at() []int {
 	switch {
 	case c.sizes == nil:
 		return []int{1}
-	case raced:
+	case testkit.Raced:
 		return slices.DeleteFunc(slices.Clone(c.sizes), func(n int) bool { return n > 1000 })
 	}
 	return c.sizes

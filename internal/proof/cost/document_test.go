@@ -2,20 +2,16 @@ package cost
 
 import (
 	_ "embed"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"text/template"
 
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite docs/cost.md from what is counted now")
 
 //go:embed testdata/cost.md.tmpl
 var text string
@@ -55,45 +51,10 @@ func TestDocument(t *testing.T) {
 	d.loads = d.measured.loads()
 	conclusions(t, d)
 	got := d.render(t)
-	if raced {
+	if testkit.Raced {
 		return // not all sizes were counted
 	}
-	file := filepath.Join("..", "..", "..", "docs", "cost.md")
-	if *update && !t.Failed() {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compare(t, got, string(want))
-}
-
-// compare names the lines of the document that are not what was counted.
-func compare(t *testing.T, got, want string) {
-	t.Helper()
-	if got == want {
-		return
-	}
-	counted, stands := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range max(len(counted), len(stands)) {
-		var c, s string
-		if i < len(counted) {
-			c = counted[i]
-		}
-		if i < len(stands) {
-			s = stands[i]
-		}
-		if c != s {
-			t.Errorf("docs/cost.md, line %d\n  says    %s\n  counted %s", i+1, s, c)
-			if len(counted) != len(stands) {
-				break // the lines behind it are shifted
-			}
-		}
-	}
-	t.Error("docs/cost.md is not what was counted; -update rewrites it")
+	testkit.Golden(t, "../../../docs/cost.md", got, "users would be told what calls once cost")
 }
 
 func (d document) render(t *testing.T) string {

@@ -196,6 +196,7 @@ func TestImportRules(t *testing.T) {
 		{pkg{path: "internal/ingest/journal", deps: []string{module + "/internal/store/dataset"}}, "the journal stores"},
 		{pkg{path: "internal/ingest/journal", deps: []string{module + "/internal/store/points"}}, "the journal stores"},
 
+		{pkg{path: "internal/store/dataset", imports: []string{"cloud.google.com/go/bigtable"}}, ""},
 		{pkg{path: "internal/store/skipscan", deps: []string{module + "/internal/store/points"}}, ""},
 		{pkg{path: "internal/proof/soak", deps: []string{module + "/tsdb"}}, ""},
 		{pkg{path: "tsdb/tsdbtest", imports: []string{"testing"}, deps: []string{module + "/internal/engine"}}, ""},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // sample is what the process holds at one time.
@@ -68,7 +70,7 @@ func (w *world) watch() (samples []sample) {
 		if s.heap > most || s.goroutines > mostGoroutines {
 			w.fail("memory: %d MiB of heap and %d goroutines, at most %d MiB and %d are allowed", s.heap>>20, s.goroutines, most>>20, mostGoroutines)
 		}
-		if s.rss > w.boundRSS() && !raceEnabled {
+		if s.rss > w.boundRSS() && !testkit.Raced {
 			w.fail("memory: the process takes %d MiB, at most %d MiB are allowed", s.rss>>20, w.boundRSS()>>20)
 		}
 		if j := w.writer.Load().Stats(); j.Journal.Bytes > j.Journal.Limit+(1<<20) || j.BufferedBytes > w.bufferBytes {

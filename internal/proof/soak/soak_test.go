@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -17,7 +18,7 @@ func TestSoak(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64()>>1 + 1
 	}
-	p := newPlan(*soakFor, seed, raceEnabled)
+	p := newPlan(*soakFor, seed, testkit.Raced)
 	checking := 5*time.Minute + p.duration/3 // at most
 	if end, ok := t.Deadline(); ok && p.duration > time.Minute && time.Until(end) < p.duration+checking {
 		t.Fatalf("-soak %v does not fit into what go test allows: give it -timeout %v", p.duration, (p.duration + checking + 5*time.Minute).Round(time.Minute))

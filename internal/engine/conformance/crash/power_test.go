@@ -12,10 +12,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // A machine that fails loses what was not synced, or part of it. Answered writes were.
 func TestPowerLoss(t *testing.T) {
+	testkit.Plain(t)
 	r := rand.New(rand.NewPCG(*seed, 5))
 	fs, book := vfs.NewCrashableMem(), newLedger()
 	for n := range *rounds {

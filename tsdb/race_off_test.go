@@ -1,5 +1,0 @@
-//go:build !race
-
-package tsdb_test
-
-const raced = false

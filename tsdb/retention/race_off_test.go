@@ -1,5 +1,0 @@
-//go:build !race
-
-package retention_test
-
-const raced = false

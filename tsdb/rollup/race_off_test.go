@@ -1,5 +1,0 @@
-//go:build !race
-
-package rollup_test
-
-const raced = false
