@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// nextHeads is next over heads: a row an entity, and nothing to skip.
+// nextHeads is next over heads: one row an entity, so nothing is skipped.
 func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	limit := points.HeadPage
 	if s.few > 0 {

@@ -1,21 +1,19 @@
 package skipscan
 
-// How many rows the pages of a skip scan hold. A page ends within the history of one entity, and the next one begins with
-// the next entity, so a small page skips much and costs a request for every entity, and a large page takes many short
-// histories in one request and reads far into a long one.
+// A page of a skip scan ends within the history of one entity, and the next page begins with the next entity. A small page
+// costs a request for every entity. A large page takes many short histories in one request, but reads far into a long one.
 const (
 	firstPage     = 32
 	largestPage   = 1024
-	rowsPerEntity = 16 // that may be seen, over all
-	probe         = 32 // rows of a page that looks whether histories have become short again
+	rowsPerEntity = 16 // that a scan may read on average
+	probe         = 32 // rows of a page that tests whether histories have become short
 	firstPause    = 2 * probe
 	longestPause  = 1 << 14
 )
 
-// pager decides how many rows the next page of a skip scan asks for. Pages grow while most of a page is needed and shrink to
-// the part of it that was. Where they have shrunk to one entity a page, a probe is made now and then, at growing distances
-// for as long as probes find long histories. Whatever comes, the rows that are seen stay below rowsPerEntity for each
-// entity that is found, and firstPage: pages spend a credit that entities earn.
+// pager decides how many rows the next page asks for. Pages grow while most of a page is needed, and shrink to the part that
+// was. Once they have shrunk to one entity a page, a probe is made now and then, less and less often while probes find long
+// histories. Pages spend a credit that entities earn, so a scan reads at most firstPage rows and rowsPerEntity for each entity.
 type pager struct {
 	largest int
 	credit  int

@@ -14,13 +14,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// A skip scan knows where its next request starts only when it has seen the answer to the last, so one scan of a big
-// prefix waits for the network once an entity. Several scans, each of a part of the range, wait at the same time.
+// A skip scan knows where its next request starts only when it has seen the answer to the last one. So one scan of a big
+// prefix waits for the network once for each entity. Several scans, each of a part of the range, wait at the same time.
 const (
-	bigAfter   = 32 // requests after which a prefix is big enough to be cut
-	againAfter = 64 // requests after which the part that is waited for is cut again
+	bigAfter   = 32 // requests after which a range is cut into parts
+	againAfter = 64 // requests after which the part that the consumer waits for is cut again
 	parts      = 8  // that a range is cut into
-	deepest    = 3  // cuts within cuts: what all of them have read ahead waits in memory
+	deepest    = 3  // cuts within cuts; each holds in memory what it has read ahead
 	partAhead  = 128
 	saltsAhead = 4096 // of all salts together
 )
@@ -28,8 +28,8 @@ const (
 // Query says which entities Scan reads.
 type Query struct {
 	Prefix  string // the path of the prefix; "" is all entities
-	After   string // the path of an entity: those up to and including it are left out; "" is none
-	Few     int    // how many the caller takes at most; 0 is all of them
+	After   string // the path of an entity: the scan starts behind it; "" is the first
+	Few     int    // how many entities the caller takes at most; 0 is all
 	Values  bool   // with their payloads
 	Options points.Options
 }
@@ -86,14 +86,14 @@ type merger struct {
 type worker struct {
 	scan  scan
 	ahead int
-	out   chan []dataset.Hit // closed at the end; err, and scan.rest where it is to be cut, are then set
-	front atomic.Bool        // the consumer waits for this lane, and would rather have its rest cut
+	out   chan []dataset.Hit // closed at the end, when err and the rest of the scan are set
+	front atomic.Bool        // the consumer waits for this worker, so that a long rest is cut
 	err   error
 
-	hits []dataset.Hit // of the consumer: received and not taken yet
+	hits []dataset.Hit // received by the consumer, and not yielded yet
 }
 
-// start runs a lane that reads at most a page more than so many hits ahead.
+// start runs a worker that holds at most a page more than ahead hits.
 func (f *merger) start(scan scan, ahead int) *worker {
 	l := &worker{scan: scan, ahead: ahead, out: make(chan []dataset.Hit, 1)}
 	f.wg.Go(func() {
@@ -103,7 +103,7 @@ func (f *merger) start(scan scan, ahead int) *worker {
 	return l
 }
 
-// run scans to the end, or until the lane has been in front for long.
+// run scans to the end, or until the consumer has waited for the worker during againAfter requests.
 func (l *worker) run(f *merger) error {
 	var batch []dataset.Hit
 	size, since := 0, -1
@@ -135,7 +135,7 @@ func (l *worker) run(f *merger) error {
 	return err
 }
 
-// next makes the requests of one page while there is room for them.
+// next reads a page, when fewer requests are under way than allowed.
 func (l *worker) next(f *merger) ([]dataset.Hit, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (l *worker) next(f *merger) ([]dataset.Hit, error) {
 	return l.scan.next(f.ctx)
 }
 
-// enter waits until there is room for a request, and leave makes room for another.
+// enter waits until another request may be made. leave ends one.
 func (f *merger) enter() error {
 	select {
 	case f.slots <- struct{}{}:
@@ -156,7 +156,7 @@ func (f *merger) enter() error {
 
 func (f *merger) leave() { <-f.slots }
 
-// send passes hits to the consumer, and reports whether it did: where it need not wait, only if the consumer is ready.
+// send passes hits to the consumer, and reports whether it did. Without wait it does so only if the consumer is ready.
 func (l *worker) send(f *merger, batch []dataset.Hit, wait bool) (bool, error) {
 	if len(batch) == 0 {
 		return true, nil
@@ -190,11 +190,11 @@ func (f *merger) take(hits []dataset.Hit) (bool, error) {
 	return true, nil
 }
 
-// over is the error of a sequence whose time is over.
+// over returns the error of a sequence whose context has ended.
 func (f *merger) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
 
-// single runs one scan, in the goroutine of the consumer until it proves big, and then in parts: unless few entities are wanted,
-// as most of what parts read ahead would then be wasted.
+// single runs one scan in the goroutine of the consumer, and in parts once it has proved big. A scan for few entities is never
+// cut: most of what its parts read ahead would be wasted.
 func (f *merger) single(scan scan) error {
 	for !scan.rest.Empty() {
 		if scan.few == 0 && scan.requests >= bigAfter {
@@ -215,7 +215,7 @@ func (f *merger) single(scan scan) error {
 	return nil
 }
 
-// cut runs what is left of a scan in parts, side by side, and yields what they find in order.
+// cut runs the rest of a scan in parallel parts, and yields what they find in order.
 func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 	last, err := f.last(&scan)
 	if err != nil || last == "" {
@@ -226,12 +226,12 @@ func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 		depth = deepest
 	}
 	scan.pager, scan.requests = scan.pager.share(len(ranges)), 0
-	lanes := make([]*worker, len(ranges))
+	workers := make([]*worker, len(ranges))
 	for i, rng := range ranges {
 		scan.rest = rng
-		lanes[i] = f.start(scan, partAhead)
+		workers[i] = f.start(scan, partAhead)
 	}
-	for _, l := range lanes {
+	for _, l := range workers {
 		l.front.Store(depth < deepest)
 		for hits := range l.out {
 			for i := range hits {
@@ -253,8 +253,8 @@ func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 	return true, nil
 }
 
-// last is lastKey while there is room for a request: other parts are read meanwhile. The limit of the range may lie far
-// behind the last key, and so tell little of where to cut.
+// last is lastKey, when fewer requests are under way than allowed. The parts are cut below the last key and not below the limit
+// of the range, which may be far behind it.
 func (f *merger) last(scan *scan) (string, error) {
 	if err := f.enter(); err != nil {
 		return "", err
@@ -263,7 +263,7 @@ func (f *merger) last(scan *scan) (string, error) {
 	return scan.lastKey(f.ctx)
 }
 
-// lastKey returns the last key of what is left of a scan, "" where nothing is.
+// lastKey returns the last key of the rest of a scan, "" if there is none.
 func (s *scan) lastKey(ctx context.Context) (string, error) {
 	type answer struct {
 		key     string
@@ -281,7 +281,7 @@ func (s *scan) lastKey(ctx context.Context) (string, error) {
 	return got.key, err
 }
 
-// salted runs one scan a salt and merges what they find.
+// salted runs one scan for each salt and merges what they find.
 func (f *merger) salted(scans []scan) error {
 	var m workerHeap
 	ahead := max(16, min(partAhead, saltsAhead/len(scans)))
@@ -320,7 +320,7 @@ func (f *merger) salted(scans []scan) error {
 	return nil
 }
 
-// fill receives the next hits of a lane where there are none left, and reports whether there are any now.
+// fill receives the next hits of a worker if none are left, and reports whether there are any.
 func (l *worker) fill() (bool, error) {
 	if len(l.hits) == 0 {
 		l.hits = <-l.out
@@ -331,7 +331,7 @@ func (l *worker) fill() (bool, error) {
 	return true, nil
 }
 
-// workerHeap is a heap of lanes, the one whose next hit is the first on top.
+// workerHeap is a heap of workers by the order of their next hits.
 type workerHeap []*worker
 
 func (m workerHeap) order() {

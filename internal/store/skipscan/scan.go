@@ -18,8 +18,8 @@ const pageBytes = 4 << 20
 // scan finds the newest visible point of each entity in a range of entities, in order, page by page. The next page
 // starts behind the last entity of the one before, however long its history is.
 //
-// Pages are read without regard to expiry: the first row of an entity tells that all of it has expired, and the scan skips
-// to the next. A filter that hides what has expired would have the service look through all of it for a row to return.
+// Pages show expired rows too: the first row of an entity shows that all of it has expired, and the scan skips to the next
+// entity. With a filter that hides expired rows, the service would read through all of them for a row to return.
 type scan struct {
 	table   *points.Table
 	rows    *bt.Table
@@ -28,8 +28,8 @@ type scan struct {
 	horizon dataset.Visibility
 	oldest  int64
 	values  bool
-	heads   bool // what is scanned are heads
-	few     int  // of how many entities the points are wanted; 0 is all
+	heads   bool // rows are heads
+	few     int  // how many entities are wanted; 0 is all
 	options points.Options
 
 	rest     rowkey.Range // not read yet
@@ -51,10 +51,10 @@ type page struct {
 
 	path    string // of the last entity
 	prefix  string // of its row keys
-	settled bool   // its newest visible point is known
+	done    bool   // its newest visible point is known
 }
 
-// next reads a page. Where it returns no error, the scan goes on until rest is empty.
+// next reads a page. The scan is over when rest is empty.
 func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 	if s.heads {
 		return s.nextHeads(ctx)
@@ -74,17 +74,17 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 		return pg.hits, nil
 	}
 	s.rest = s.space.Past(s.rest, pg.path)
-	if pg.settled {
+	if pg.done {
 		return pg.hits, nil
 	}
-	more, found, err := s.settle(ctx, pg.path, pg.last)
+	more, found, err := s.behind(ctx, pg.path, pg.last)
 	if found {
 		pg.hits = append(pg.hits, more)
 	}
 	return pg.hits, err
 }
 
-// request makes one request of a scan, hedged where that is asked for.
+// request makes one request of a scan, hedged if the options say so.
 func request[R any](ctx context.Context, s *scan, read func(context.Context) (R, error)) (R, error) {
 	s.requests++
 	if s.options.Hedge.On() {
@@ -117,17 +117,17 @@ func (s *scan) row(pg *page, row bigtable.Row) bool {
 	pg.cut = pg.bytes >= pageBytes
 	units, id, ok := s.space.PointTime(key, pg.prefix)
 	if !ok {
-		pg.entities++ // a row of another program is one, so that many of them do not make the pages small
+		pg.entities++ // a row of another program counts as one, so that such rows do not make pages small
 		pg.needed = pg.rows
 		var path string
 		if path, units, id, ok = s.space.SplitEvent(key); !ok {
 			return !pg.cut
 		}
-		pg.path, pg.prefix, pg.settled = path, s.space.EntityPrefix(key, path), false
+		pg.path, pg.prefix, pg.done = path, s.space.EntityPrefix(key, path), false
 	}
-	if !pg.settled {
+	if !pg.done {
 		var h dataset.Hit
-		if h, pg.settled = s.hit(pg.path, units, id, row); pg.settled {
+		if h, pg.done = s.hit(pg.path, units, id, row); pg.done {
 			pg.hits = append(pg.hits, h)
 		}
 	}
@@ -147,10 +147,9 @@ func (s *scan) hit(path string, units int64, id string, row bigtable.Row) (datas
 	return dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
 }
 
-// settle looks for the newest visible point of an entity behind a row, where all rows of it in a page were hidden. Nothing
-// is left to look at where they were too old. Otherwise they have expired in the class that they were written in, and older
-// ones in another class may not have.
-func (s *scan) settle(ctx context.Context, path, last string) (dataset.Hit, bool, error) {
+// behind finds the newest visible point of an entity behind a row, after a page has shown none. If its rows were too old for all
+// classes there is none. Otherwise they have expired in their class, and older ones in another class may be visible.
+func (s *scan) behind(ctx context.Context, path, last string) (dataset.Hit, bool, error) {
 	rng := s.space.Entity(path, s.oldest, s.d.Precision.Max()).After(last)
 	for limit := int64(1); !rng.Empty(); limit = points.MakeUp {
 		type answer struct {
@@ -183,7 +182,7 @@ func (s *scan) settle(ctx context.Context, path, last string) (dataset.Hit, bool
 	return dataset.Hit{}, false, nil
 }
 
-// strip takes the values out of what a filter passes, where the scan does not need them.
+// strip removes the values from what a filter passes, unless the scan needs them.
 func (s *scan) strip(f bigtable.Filter) bigtable.Filter {
 	if s.values {
 		return f
