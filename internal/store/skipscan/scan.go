@@ -49,9 +49,9 @@ type page struct {
 	foreign  bool
 	hits     []dataset.Hit
 
-	path    string // of the last entity
-	prefix  string // of its row keys
-	done    bool   // its newest visible point is known
+	path   string // of the last entity
+	prefix string // of its row keys
+	done   bool   // its newest visible point is known
 }
 
 // next reads a page. The scan is over when rest is empty.
