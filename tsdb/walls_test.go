@@ -86,7 +86,7 @@ func TestHostileTenants(t *testing.T) {
 			t.Logf("seed %d", seed)
 			h := newWalls(t, seed, mode.opts, mode.views, mode.keys)
 			rounds := 20
-			if testing.Short() || overTCP() {
+			if testing.Short() || sampling() {
 				rounds = 4
 			}
 			for range rounds {
