@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine/pebblelog"
 )
 
 // Errors that Open returns, to be told apart with errors.Is.
@@ -16,7 +18,7 @@ var (
 	// ErrLocked says that another process, or another engine of this one, has the folder open.
 	ErrLocked = errors.New("the folder is in use by another store or process")
 	// ErrDamaged says that what is on disk is not what was written. Nothing is served of it.
-	ErrDamaged = errors.New("the data on disk is damaged")
+	ErrDamaged = pebblelog.ErrDamaged
 	// ErrVersion says that a newer version of the engine wrote the folder.
 	ErrVersion = errors.New("a newer version wrote the folder")
 	// ErrForeign says that the folder holds a Pebble database that is not an engine's.

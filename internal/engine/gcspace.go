@@ -69,7 +69,7 @@ func (c *collection) beside(from, to []byte) (int64, error) {
 
 // cleaner removes the files that Pebble has no more use for. Pebble keeps old logs to write over them, as many as it ever had
 // at once, except where its cleaner says that it needs what they hold, as the one that archives does. Here each log begins in
-// a new file (see logFS), so those that are kept would only take up the disk.
+// a new file (see pebblelog.FS), so those that are kept would only take up the disk.
 type cleaner struct {
 	pebble.DeleteCleaner // cleans, as it is the nearer of the two
 	keepsNoLogs

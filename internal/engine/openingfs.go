@@ -7,14 +7,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tidemark-go/tidemark/internal/engine/pebblelog"
 )
 
 // openingFS is the file system while Pebble opens a folder. Pebble answers a failed write of that time by trying for ever:
 // a full disk would hang Open. So the first one raises the fault and is hidden, and with it all that would be written or
 // removed from then on. What is on disk stays as it was at that moment, which is what a crash would have left; Pebble comes
-// to an end, and what it opened is thrown away. Once a folder is open, openingFS changes nothing.
+// to an end, and what it opened is thrown away. Once a folder is open, openingFS only slows down new table files after a fault.
 type openingFS struct {
 	vfs.FS
 	fault *fault
@@ -99,22 +102,28 @@ func (fs *openingFS) file(name string, open func() (vfs.File, error)) (file vfs.
 		return nil, err
 	}
 	if file == nil {
-		return lostFile{}, nil
+		return pebblelog.LostFile{}, nil
 	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.state == opening && isTable(name) {
 		fs.fresh = append(fs.fresh, name)
 	}
-	return &openingFile{File: file, fs: fs, manifest: isManifest(fs.PathBase(name))}, nil
+	return &openingFile{File: file, fs: fs, manifest: pebblelog.IsManifest(fs.PathBase(name))}, nil
 }
 
 func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
 }
 
-// Create makes a file.
+// retryPause is how long a new table file takes once there is a fault.
+const retryPause = 50 * time.Millisecond
+
+// Create makes a file. With a fault, table files come slowly: Pebble tries a failed flush again without a pause.
 func (fs *openingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if !pebblelog.IsLog(name) && fs.fault.err() != nil && !fs.failed() {
+		time.Sleep(retryPause)
+	}
 	return fs.file(name, func() (vfs.File, error) { return fs.FS.Create(name, category) })
 }
 

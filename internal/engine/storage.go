@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/tidemark-go/tidemark/internal/engine/pebblelog"
 	"github.com/tidemark-go/tidemark/internal/private"
 )
 
@@ -64,13 +65,13 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 			return nil, err
 		}
 	}
-	logs, err := openLogList(fs, dir, desc.ManifestFilename)
+	logs, err := pebblelog.OpenList(fs, dir, desc.ManifestFilename)
 	if err != nil {
 		return nil, err
 	}
 	var unclosed []string
 	if desc.Exists {
-		if unclosed, err = checkLogs(logs, desc.ManifestFilename); err != nil {
+		if unclosed, err = logs.Check(desc.ManifestFilename); err != nil {
 			return nil, err
 		}
 	}
@@ -152,7 +153,7 @@ func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool) error {
 		if err := db.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, storageVersion), pebble.Sync); err != nil {
 			return storageError(err)
 		}
-		// The first log of a database is of Pebble's oldest format, whose chunks do not say what was synced (see checkLogs).
+		// The first log of a database is of Pebble's oldest format, whose chunks do not say what was synced.
 		if err := db.Flush(); err != nil {
 			return storageError(err)
 		}
@@ -190,8 +191,8 @@ func refuseLeftovers(fs vfs.FS, dir string) error {
 		return fmt.Errorf("listing the folder: %w", err)
 	}
 	for _, name := range names {
-		manifest := isManifest(name) && name != firstManifest
-		if manifest || isLog(name) || strings.HasSuffix(name, ".sst") {
+		manifest := pebblelog.IsManifest(name) && name != firstManifest
+		if manifest || pebblelog.IsLog(name) || strings.HasSuffix(name, ".sst") {
 			return fmt.Errorf("%w: %s holds %s but no database", ErrDamaged, dir, name)
 		}
 	}
@@ -237,22 +238,13 @@ func writeMarker(fs vfs.FS, dir string) (err error) {
 	if err := fs.Rename(temporary, fs.PathJoin(dir, markerName)); err != nil {
 		return err
 	}
-	return syncFolder(fs, dir)
-}
-
-// syncFolder makes the files of a folder durable: that they are there, not what they hold.
-func syncFolder(fs vfs.FS, dir string) error {
-	folder, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return pebblelog.SyncFolder(fs, dir)
 }
 
 func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pressure) *pebble.Options {
 	log := o.logger()
 	return &pebble.Options{
-		FS:                          logFS{openingFS: fs, fault: f},
+		FS:                          pebblelog.FS{FS: fs, Failed: f.err, Fail: func(err error) { f.raise(storageError(err)) }},
 		Lock:                        lock,
 		Cleaner:                     cleaner{},
 		FormatMajorVersion:          pebble.FormatNewest,                         // checks the middle of the log

@@ -2,10 +2,12 @@ package limit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,46 +31,38 @@ import (
 // come twice, and limits that New would refuse.
 func Parse(data []byte) (Table, error) {
 	var t Table
-	if err := syntax(data); err != nil {
-		return Table{}, err
-	}
-	var overrides []field
-	err := object(data, "", func(f field) (err error) {
-		switch f.name {
-		case "share":
-			if t.Share, err = strconv.ParseFloat(string(f.value), 64); err != nil || !(t.Share > 0 && t.Share <= 1) {
-				return invalid.New(ErrInvalid, f.at, invalid.Quote(string(f.value)), "a number above 0 and up to 1")
-			}
+	err := object(data, "", func(name, at string, value json.RawMessage) (err error) {
+		switch name { // in the order of their names: the defaults come before the overrides
 		case "defaults":
-			return t.Defaults.parse(f)
-		case "overrides": // once the defaults are known, wherever they stand
-			return object(f.value, f.at, func(f field) error {
-				overrides = append(overrides, f)
+			return t.Defaults.parse(value, at)
+		case "overrides":
+			return object(value, at, func(name, at string, value json.RawMessage) error {
+				id, err := tenant.Parse(name)
+				if err != nil {
+					return fmt.Errorf("%w: overrides: %w", ErrInvalid, err)
+				}
+				l := t.Defaults
+				if err := l.parse(value, at); err != nil {
+					return err
+				}
+				if t.Overrides == nil {
+					t.Overrides = map[tenant.ID]Limits{}
+				}
+				t.Overrides[id] = l
 				return nil
 			})
-		default:
-			return f.unknown("share, defaults or overrides")
+		case "share":
+			if t.Share, err = strconv.ParseFloat(string(value), 64); err != nil || !(t.Share > 0 && t.Share <= 1) {
+				return invalid.New(ErrInvalid, at, invalid.Quote(string(value)), "a number above 0 and up to 1")
+			}
+			return nil
 		}
-		return nil
+		return invalid.New(ErrInvalid, at, "not known", "share, defaults or overrides")
 	})
+	if err == nil {
+		err = t.check()
+	}
 	if err != nil {
-		return Table{}, err
-	}
-	for _, f := range overrides {
-		id, err := tenant.Parse(f.name)
-		if err != nil {
-			return Table{}, fmt.Errorf("%w: overrides: %w", ErrInvalid, err)
-		}
-		l := t.Defaults
-		if err := l.parse(f); err != nil {
-			return Table{}, err
-		}
-		if t.Overrides == nil {
-			t.Overrides = map[tenant.ID]Limits{}
-		}
-		t.Overrides[id] = l
-	}
-	if err := t.check(); err != nil {
 		return Table{}, err
 	}
 	return t, nil
@@ -99,16 +93,13 @@ func (t *Table) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON returns the limits as an object of those that there are.
+// MarshalJSON returns the limits that are not zero as an object.
 func (l Limits) MarshalJSON() ([]byte, error) { return l.append(nil, false), nil }
 
 // UnmarshalJSON reads limits as Parse reads the defaults of a table.
 func (l *Limits) UnmarshalJSON(data []byte) error {
 	var parsed Limits
-	if err := syntax(data); err != nil {
-		return err
-	}
-	if err := parsed.parse(field{value: data, at: "limits"}); err != nil {
+	if err := parsed.parse(data, "limits"); err != nil {
 		return err
 	}
 	if err := parsed.check("limits."); err != nil {
@@ -118,7 +109,7 @@ func (l *Limits) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// append appends the limits as JSON, with all those that are none too.
+// append appends the limits as JSON; all of them, or those that are not zero.
 func (l Limits) append(b []byte, all bool) []byte {
 	b = append(b, '{')
 	for _, m := range members {
@@ -139,17 +130,16 @@ func (l Limits) append(b []byte, all bool) []byte {
 	return append(b, '}')
 }
 
-// parse puts what an object names in the place of what is there.
-func (l *Limits) parse(limits field) error {
+// parse sets the limits that an object names. A rate without its burst resets the burst.
+func (l *Limits) parse(data []byte, at string) error {
 	named := map[string]bool{}
-	err := object(limits.value, limits.at, func(f field) error {
-		for _, m := range members {
-			if m.name == f.name {
-				named[f.name] = true
-				return m.parse(m.at(l), f)
-			}
+	err := object(data, at, func(name, at string, value json.RawMessage) error {
+		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
+		if i < 0 {
+			return invalid.New(ErrInvalid, at, "not known", "a limit, such as "+string(PointsPerSecond))
 		}
-		return f.unknown("a limit, such as " + string(PointsPerSecond))
+		named[name] = true
+		return members[i].parse(members[i].at(l), at, value)
 	})
 	for _, m := range members {
 		if named[m.rate] && !named[m.name] {
@@ -159,89 +149,64 @@ func (l *Limits) parse(limits field) error {
 	return err
 }
 
-func (m member) parse(to *int64, f field) error {
-	text := string(f.value)
+func (m member) parse(to *int64, at string, value json.RawMessage) error {
+	want := "a whole number, 0 for no limit, or up to " + m.text(m.most)
+	n, err := strconv.ParseInt(string(value), 10, 64)
 	if m.name == string(RangeLength) {
-		var s string
-		d, err := time.Duration(0), json.Unmarshal(f.value, &s)
-		if err == nil {
-			d, err = time.ParseDuration(s)
+		want = `a duration in quotes, such as "744h"`
+		var text string
+		if err = json.Unmarshal(value, &text); err == nil {
+			var d time.Duration
+			d, err = time.ParseDuration(text)
+			n = int64(d)
 		}
-		if err != nil {
-			return invalid.New(ErrInvalid, f.at, invalid.Quote(text), `a duration in quotes, such as "744h"`)
-		}
-		*to = int64(d)
-		return nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return invalid.New(ErrInvalid, f.at, invalid.Quote(text), "a whole number, 0 for no limit, or up to "+m.text(m.most))
+		return invalid.New(ErrInvalid, at, invalid.Quote(string(value)), want)
 	}
 	*to = n
 	return nil
 }
 
-// field is a member of an object, and where it stands.
-type field struct {
-	name  string
-	value json.RawMessage
-	at    string
-}
-
-func (f field) unknown(want string) error {
-	return invalid.New(ErrInvalid, f.at, "not known", want)
-}
-
-// object calls each for the members of an object, which is JSON for sure. A name that comes twice is refused.
-func object(data []byte, at string, each func(field) error) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		if at == "" {
-			at = "the whole"
-		}
-		return invalid.New(ErrInvalid, at, invalid.Quote(string(data)), "an object")
+// object calls each for the members of a JSON object, in the order of their names, with the place of each for errors. It
+// refuses a name that comes twice, which encoding/json accepts; and it compares names exactly, which encoding/json does not.
+func object(data []byte, at string, each func(name, at string, value json.RawMessage) error) error {
+	var members map[string]json.RawMessage
+	err := json.Unmarshal(data, &members)
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("%w: no JSON at line %d: %w", ErrInvalid, 1+bytes.Count(data[:min(len(data), int(bad.Offset))], []byte("\n")), err)
 	}
+	if err != nil || members == nil {
+		return invalid.New(ErrInvalid, cmp.Or(at, "the whole"), invalid.Quote(string(data)), "an object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	_, _ = dec.Token() // {
 	seen := map[string]bool{}
 	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
+		t, _ := dec.Token()
 		name, _ := t.(string)
-		f := field{name: name, at: name}
-		if _, err := tenant.Parse(name); err != nil {
-			f.at = invalid.Quote(name)
-		}
-		if at != "" {
-			f.at = at + "." + f.at
-		}
 		if seen[name] {
-			return invalid.New(ErrInvalid, f.at, "there twice", "each name once")
+			return invalid.New(ErrInvalid, place(at, name), "there twice", "each name once")
 		}
 		seen[name] = true
-		if err := dec.Decode(&f.value); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
-		if err := each(f); err != nil {
+		var skipped json.RawMessage
+		_ = dec.Decode(&skipped)
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if err := each(name, place(at, name), members[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// syntax refuses what is not one JSON value, and says at which line.
-func syntax(data []byte) error {
-	var v json.RawMessage
-	err := json.Unmarshal(data, &v)
-	if err == nil {
-		return nil
+// place returns how errors name a member.
+func place(at, name string) string {
+	if _, err := tenant.Parse(name); err != nil {
+		name = invalid.Quote(name)
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		err = io.ErrUnexpectedEOF
+	if at == "" {
+		return name
 	}
-	at := len(data)
-	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = min(at, int(bad.Offset))
-	}
-	return fmt.Errorf("%w: no JSON at line %d: %w", ErrInvalid, 1+bytes.Count(data[:at], []byte("\n")), err)
+	return at + "." + name
 }

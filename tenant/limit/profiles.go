@@ -57,7 +57,7 @@ func (p *profile) parse(doc []byte) error {
 	for _, m := range members {
 		*m.at(&high) = -1
 	}
-	if err := high.parse(field{value: doc, at: "limits"}); err != nil {
+	if err := high.parse(doc, "limits"); err != nil {
 		return err
 	}
 	for i, m := range members {

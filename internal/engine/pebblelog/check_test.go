@@ -1,4 +1,4 @@
-package engine
+package pebblelog
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package engine
+package pebblelog
 
 import (
 	"errors"
@@ -15,19 +15,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// logListName is the file that names the write-ahead logs of a folder. Pebble does not keep count of them: without this
-// file, one that is lost would take its writes along unnoticed.
+// logListName is the file that names the write-ahead logs of a folder. Pebble does not record which logs there are: without
+// this file, nobody would notice that a log and its writes are lost.
 //
-// A log is listed after it is durably there, and struck off before it is removed. So what is listed must be there, at
-// whatever moment a crash comes. The file is one line, words and a checksum of them, and is replaced as a whole.
+// A log is added to the list after its file is durable, and taken off before the file is removed. So every log on the list must
+// exist, whenever a crash comes. The file is one line of words and their checksum, and is replaced as a whole.
 //
-// Beside the logs it names the newest manifests, each with the length that was on disk by then. What was in a log that has
-// been removed is in table files, and of them the manifest alone knows: one that is shorter has lost them.
+// The list also names the newest manifests, each with its length on disk at that time. The writes of a removed log are in table
+// files that only the manifest knows: a manifest that got shorter has lost them.
 const logListName = "LOGS"
 
-// logList is the file system of a folder that keeps the list of its logs. It also makes a manifest durable before Pebble
-// points to it: Pebble leaves both to one sync of the folder, and a crash in between may keep the pointer alone.
-type logList struct {
+// List is the file system of a folder, and keeps the list of its logs. It also makes a manifest durable before Pebble points to
+// it: Pebble makes both durable by one sync of the folder, and a crash in between may keep the pointer alone.
+type List struct {
 	vfs.FS
 	dir string
 
@@ -36,8 +36,8 @@ type logList struct {
 	manifests []*manifestFile
 }
 
-// keptManifests is how many are on the list: the one in use, and the one that Pebble is about to use.
-const keptManifests = 2
+// maxManifests is how many are on the list: the one in use, and the one that Pebble is about to use.
+const maxManifests = 2
 
 // manifestFile is a manifest, which counts how much of it is on disk.
 type manifestFile struct {
@@ -67,7 +67,7 @@ func (f *manifestFile) word() string { return f.name + "=" + strconv.FormatInt(f
 func parseManifest(word string) (*manifestFile, bool) {
 	name, digits, ok := strings.Cut(word, "=")
 	size, err := strconv.ParseInt(digits, 10, 64)
-	if !ok || err != nil || !isManifest(name) {
+	if !ok || err != nil || !IsManifest(name) {
 		return nil, false
 	}
 	f := &manifestFile{name: name}
@@ -75,20 +75,20 @@ func parseManifest(word string) (*manifestFile, bool) {
 	return f, true
 }
 
-// openLogList reads the list and checks that the logs on it are there, and the manifest in use as long as it was. A folder
+// OpenList reads the list and checks that the logs on it are there, and the manifest in use as long as it was. A folder
 // without a list has no logs on it.
-func openLogList(fs vfs.FS, dir, manifest string) (*logList, error) {
-	l := &logList{FS: fs, dir: dir}
+func OpenList(fs vfs.FS, dir, manifest string) (*List, error) {
+	l := &List{FS: fs, dir: dir}
 	file, err := fs.Open(fs.PathJoin(dir, logListName))
 	if errors.Is(err, os.ErrNotExist) {
 		return l, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the list of logs: %w", err)
+		return nil, fmt.Errorf("read the list of logs: %w", err)
 	}
 	text, err := io.ReadAll(file)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("reading the list of logs: %w", err)
+		return nil, fmt.Errorf("read the list of logs: %w", err)
 	}
 	words := strings.Fields(string(text))
 	if len(words) == 0 || string(text) != logListText(words[:len(words)-1]) {
@@ -104,7 +104,7 @@ func openLogList(fs vfs.FS, dir, manifest string) (*logList, error) {
 				return nil, fmt.Errorf("%w: %s is missing", ErrDamaged, f.name)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("looking at the manifest: %w", err)
+				return nil, fmt.Errorf("stat the manifest: %w", err)
 			}
 			if info.Size() < f.durable.Load() {
 				return nil, fmt.Errorf("%w: %s has %d bytes, and had %d", ErrDamaged, f.name, info.Size(), f.durable.Load())
@@ -116,14 +116,14 @@ func openLogList(fs vfs.FS, dir, manifest string) (*logList, error) {
 		if _, err := fs.Stat(fs.PathJoin(dir, name)); errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%w: the log %s is missing", ErrDamaged, name)
 		} else if err != nil {
-			return nil, fmt.Errorf("looking at a log: %w", err)
+			return nil, fmt.Errorf("stat a log: %w", err)
 		}
 	}
 	return l, nil
 }
 
 // durable is how much of a manifest was on disk when the list was written, in bytes.
-func (l *logList) durable(manifest string) int64 {
+func (l *List) durable(manifest string) int64 {
 	for _, f := range l.manifests {
 		if f.name == manifest {
 			return f.durable.Load()
@@ -138,19 +138,20 @@ func logListText(words []string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %08x", joined, crc32.ChecksumIEEE([]byte(joined)))) + "\n"
 }
 
-func isManifest(name string) bool { return strings.HasPrefix(name, "MANIFEST-") }
+// IsManifest reports whether a file is a manifest, by its name.
+func IsManifest(name string) bool { return strings.HasPrefix(name, "MANIFEST-") }
 
-// Create makes a file, and lists it if it is a log.
-func (l *logList) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+// Create makes a file, and adds it to the list if it is a log.
+func (l *List) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := l.FS.Create(name, category)
 	if err != nil {
 		return nil, err
 	}
 	switch base := l.PathBase(name); {
-	case isLog(base):
+	case IsLog(base):
 		err = l.change(func(names []string) []string { return append(names, base) })
-	case isManifest(base):
-		if err = syncFolder(l.FS, l.dir); err == nil {
+	case IsManifest(base):
+		if err = SyncFolder(l.FS, l.dir); err == nil {
 			file = l.follow(file, base)
 		}
 	}
@@ -160,19 +161,19 @@ func (l *logList) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	return file, nil
 }
 
-// follow puts a new manifest on the list, from the next change of it on.
-func (l *logList) follow(file vfs.File, name string) vfs.File {
+// follow adds a new manifest to the list. The next change writes it.
+func (l *List) follow(file vfs.File, name string) vfs.File {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := &manifestFile{File: file, name: name}
 	l.manifests = append(l.manifests, f)
-	l.manifests = slices.Clone(l.manifests[max(0, len(l.manifests)-keptManifests):])
+	l.manifests = slices.Clone(l.manifests[max(0, len(l.manifests)-maxManifests):])
 	return f
 }
 
-// Remove removes a file, and strikes it off first if it is a log.
-func (l *logList) Remove(name string) error {
-	if isLog(name) {
+// Remove removes a file. It takes a log off the list first.
+func (l *List) Remove(name string) error {
+	if IsLog(name) {
 		base := l.PathBase(name)
 		err := l.change(func(names []string) []string {
 			return slices.DeleteFunc(names, func(n string) bool { return n == base })
@@ -185,18 +186,18 @@ func (l *logList) Remove(name string) error {
 }
 
 // Unwrap lets Pebble find the file system below.
-func (l *logList) Unwrap() vfs.FS { return l.FS }
+func (l *List) Unwrap() vfs.FS { return l.FS }
 
-// change replaces the list. The folder is synced before, so that nothing is listed that a crash undoes.
-func (l *logList) change(edit func([]string) []string) (err error) {
+// change replaces the list. It syncs the folder first, so that a crash cannot undo what is on the list.
+func (l *List) change(edit func([]string) []string) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("writing the list of logs: %w", err)
+			err = fmt.Errorf("write the list of logs: %w", err)
 		}
 	}()
-	if err := syncFolder(l.FS, l.dir); err != nil {
+	if err := SyncFolder(l.FS, l.dir); err != nil {
 		return err
 	}
 	next := slices.Compact(slices.Sorted(slices.Values(edit(slices.Clone(l.names)))))
@@ -217,5 +218,14 @@ func (l *logList) change(edit func([]string) []string) (err error) {
 		return err
 	}
 	l.names = next
-	return syncFolder(l.FS, l.dir)
+	return SyncFolder(l.FS, l.dir)
+}
+
+// SyncFolder makes the names of a folder's files durable, not their contents.
+func SyncFolder(fs vfs.FS, dir string) error {
+	folder, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }

@@ -1,4 +1,4 @@
-package engine
+package pebblelog
 
 import (
 	"encoding/binary"
@@ -14,30 +14,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble keeps two kinds of logs: the manifest, which says what files make up the database, and the write-ahead log. When
-// it reads one and comes to a chunk that does not hold together, it mostly takes that for the torn end that a crash leaves,
-// and goes on without what follows; a flipped bit in the middle silently loses all that was written after it. So the logs
-// are walked here first.
+// ErrDamaged says that a log is not what was written.
+var ErrDamaged = errors.New("the data on disk is damaged")
+
+// The layout of a log.
 //
-// A disk writes sectors of 512 bytes, in any order, until power fails. So a crash leaves a chunk that is cut short by the
-// end of the file, or one with sectors that were never written and read as zeros. A chunk whose sectors were all written,
-// with a wrong checksum, is damage.
-//
-// A hole of zeros may also be damage to what was synced. The chunks after it tell: each says how much of the log was on disk
-// when it was written (see stampLog), and a manifest is synced after each record. If a later chunk says that the hole was
-// on disk, the hole is damage. Otherwise none of what follows it was answered, and the log ends there.
-//
-// Some damage looks like a torn end and cannot be told from one: zeros over the last records of the newest log, with nothing
-// behind them that says that they were synced; a newest log that was cut short; a wrong bit in the last record where a
-// sector of that record holds only zeros; and a hole in a log of an older version, whose figures were too small.
-//
-// All this holds because the engine never writes a log over an older one (see logFS), where a torn chunk would end in old
-// bytes.
-//
-// A log is made of blocks of 32 KiB, and these of chunks: checksum of what follows the length (4), length of the payload
-// (2), encoding (1), in the write-ahead log also the log's number (4) and how many bytes of the log were synced (8), then
-// the payload. Integers are little-endian. A block's end that is too short for a header is zeros. A log that was closed
-// ends with a header without a checksum that has the next log's number.
+// A log consists of blocks of 32 KiB, and these of chunks: checksum of what follows the length (4 bytes), length of the payload
+// (2), encoding (1), in the write-ahead log also the log's number (4) and how many bytes of the log were synced (8), then the
+// payload. Integers are little-endian. If the rest of a block is too short for a header, it is zeros. A log that was closed ends
+// with a header without a checksum that has the next log's number.
 const (
 	logBlock       = 32 << 10
 	legacyHeader   = 7  // encodings 1 to 4
@@ -49,13 +34,13 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checkLogs checks the manifest and all write-ahead logs of a folder. It returns the logs, but for the newest, that were not
+// Check checks the manifest and all write-ahead logs of the folder. It returns the logs, except the newest, that were not
 // closed: nothing says where they end, so they are damaged if the manifest still needs them.
-func checkLogs(fs *logList, manifest string) (unclosed []string, err error) {
-	if _, err := checkLog(fs, manifest, nil, fs.durable(fs.PathBase(manifest))); err != nil {
+func (l *List) Check(manifest string) (unclosed []string, err error) {
+	if _, err := checkLog(l, manifest, nil, l.durable(l.PathBase(manifest))); err != nil {
 		return nil, err
 	}
-	names, err := fs.List(fs.dir)
+	names, err := l.List(l.dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing the folder: %w", err)
 	}
@@ -67,7 +52,7 @@ func checkLogs(fs *logList, manifest string) (unclosed []string, err error) {
 			continue
 		}
 		n := uint32(number)
-		closed, err := checkLog(fs, fs.PathJoin(fs.dir, name), &n, 0)
+		closed, err := checkLog(l, l.PathJoin(l.dir, name), &n, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -84,13 +69,14 @@ func checkLogs(fs *logList, manifest string) (unclosed []string, err error) {
 	return unclosed, nil
 }
 
-func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+// IsLog reports whether a file is a write-ahead log, by its name.
+func IsLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
 // logNumber reads the number in the name of a write-ahead log.
 func logNumber(name string) (uint64, bool) {
 	digits, _, _ := strings.Cut(strings.TrimSuffix(name, ".log"), "-")
 	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, err == nil && isLog(name)
+	return n, err == nil && IsLog(name)
 }
 
 // checkLog reports damage in a log, and whether it was closed. A write-ahead log has a number, the manifest has none. Of the
