@@ -20,35 +20,34 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// ApplyOptions are what applying a plan may decide. The zero value allows nothing to be deleted.
+// ApplyOptions configure Plan.Apply. The zero value allows nothing to be deleted.
 type ApplyOptions struct {
-	// Allow names the retention classes, or single families, whose data may be deleted: those of Plan.Destructive, once the plan
-	// was read. A name by which the plan deletes nothing is refused with ErrInvalid, unless it is of a class or family that is as
-	// declared already: so the same call can be made again, and by each replica. Nil allows none.
+	// Allow names the retention classes, or single families, whose data may be deleted. Read the plan, then pass what
+	// Plan.Destructive returns. ErrInvalid refuses a name of which the plan deletes nothing, unless that class or family already is
+	// as declared: so the same call can be repeated, and made by each replica. Nil allows none.
 	Allow []string
-	// IgnoreWarnings makes the service go past its own safety checks: it refuses to let a policy of a replicated table keep
-	// more, where a cluster may have deleted already what others still have.
+	// IgnoreWarnings tells the service to skip its own safety checks. Without it, the service refuses a policy that keeps more
+	// on a replicated table, because one cluster may already have deleted what others still have.
 	IgnoreWarnings bool
 }
 
-// Apply makes the changes of the plan, and no others. It reads the table and the catalogue again, and refuses with ErrStale
-// where a family or an entry is neither as the plan saw it nor as it wants it. All families are created and changed in one
-// admin call, together or not at all; then the datasets are recorded in the catalogue. Where the table is missing it is made.
-// Families are never deleted.
+// Apply makes the changes of the plan, and no others. It reads the table and the catalogue again, and fails with ErrStale if a
+// family or an entry is neither what the plan saw nor what the plan wants. One admin call creates and changes all families,
+// together or not at all; then Apply records the datasets in the catalogue. It creates a missing table, and never deletes a
+// family.
 //
-// Where the plan deletes data by steps that are not allowed by name, or holds what cannot be done, nothing is changed, and the
-// error matches ErrNotAllowed, or ErrImpossible.
+// If the plan has a step that deletes data and is not allowed by name, or an impossible step, Apply changes nothing, and the
+// error matches ErrNotAllowed or ErrImpossible.
 //
-// It may be repeated, and called from many replicas at once: whoever finds the plan done changes nothing, and reports so. Where
-// it ends in the middle, the same plan goes on. The service takes no condition with an admin call, so one race remains: of a
-// policy that somebody else changes between the look and the call, a few milliseconds, the change is overwritten. Of two different
-// plans that are applied at once at most one succeeds; the other fails with ErrStale, though it may have been the last to change
-// the table: then the next plan shows drift.
+// Apply can be repeated, and called by many replicas at once: if the plan is already done, it changes nothing and reports that.
+// After an interruption, applying the same plan continues it. One race remains, because an admin call takes no condition: if
+// somebody else changes a policy in the few milliseconds between the check and the call, Apply overwrites that change. If two
+// different plans are applied at once, at most one succeeds. The other fails with ErrStale, but may have been the last to change the
+// table: the next plan then shows drift.
 //
-// It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue; one admin call and two reads
-// more if it lengthens a policy. A call that fails and
-// may succeed later is tried again, within the timeout of scans; an answer that is lost is looked for. The service may take up
-// to a week to delete what has expired; readers that declare the policy do not see it from the start.
+// It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue; one admin call and two
+// reads more if it lengthens a policy. It retries calls within the timeout of scans, and checks the result of a call whose response
+// was lost. The service may take up to a week to delete what has expired; readers that declare the policy stop seeing it at once.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
 	defer func() { op.End(err) }()
@@ -81,13 +80,13 @@ type applier struct {
 	plan document
 	want map[string]dataset.Family
 
-	doubt   []Item // asked for, and not known to be done
+	doubt   []Item // requested, and maybe applied
 	done    []Item
 	checked bool            // conditional writes pass
 	noted   map[string]bool // datasets of which the catalogue says what is complete
 }
 
-// once looks, and makes what changes are left. It reports false where it has to look again.
+// once reads the table and makes the changes that are left. It reports false if the caller must try again.
 func (a *applier) once(ctx context.Context) (done bool, err error) {
 	have, err := a.look(ctx)
 	if err != nil {
@@ -120,8 +119,8 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 	return true, a.verify(ctx, items)
 }
 
-// verify looks at the families that were changed once more: who applied another plan at the same time may have changed them
-// since, and then found the catalogue taken.
+// verify reads the changed families again: another plan that was applied at the same time may have changed them before it
+// failed at the catalogue.
 func (a *applier) verify(ctx context.Context, items []Item) error {
 	if !slices.ContainsFunc(items, func(i Item) bool { return i.Kind.family() }) {
 		return nil
@@ -133,7 +132,7 @@ func (a *applier) verify(ctx context.Context, items []Item) error {
 	return a.holds(familiesOf(now), items)
 }
 
-// holds refuses families that do not have the policies that items gave them.
+// holds fails with ErrStale if a family does not have the policy that an item gave it.
 func (a *applier) holds(now map[string]family, items []Item) error {
 	for _, i := range items {
 		if !i.Kind.family() {
@@ -146,7 +145,7 @@ func (a *applier) holds(now map[string]family, items []Item) error {
 	return nil
 }
 
-// settle finds out what became of steps whose answer was lost.
+// settle finds out whether steps were applied whose response was lost.
 func (a *applier) settle(items []Item) {
 	left := map[[2]string]bool{}
 	for _, i := range items {
@@ -216,7 +215,7 @@ func (a *applier) asDeclared(name string, items []Item) bool {
 	return false
 }
 
-// fresh refuses a table of which something is neither as the plan saw it, nor as it wants it.
+// fresh fails with ErrStale if something in the table is neither what the plan saw nor what the plan wants.
 func (a *applier) fresh(have actual) error {
 	wanted := seen{Families: map[string]string{}, Datasets: map[string]string{}}
 	for name, f := range a.want {
@@ -236,7 +235,7 @@ func (a *applier) fresh(have actual) error {
 	for name := range union(a.plan.Seen.Datasets, now.Datasets) {
 		is, was := now.Datasets[name], a.plan.Seen.Datasets[name]
 		if is != was && is != wanted.Datasets[name] && is != a.plan.Seen.Halfway[name] {
-			stale = append(stale, "the entry of dataset "+name+" in the catalogue is another one")
+			stale = append(stale, "the catalogue's entry of dataset "+name+" has changed")
 		}
 	}
 	if len(stale) == 0 {
@@ -257,12 +256,12 @@ func union(a, b map[string]string) map[string]string {
 
 func orNone(text string) string {
 	if text == "" {
-		return "not there"
+		return "missing"
 	}
 	return fmt.Sprintf("%q", text)
 }
 
-// modify creates and changes all families in one call. It reports true where another was faster with one of them.
+// modify creates and changes all families in one call. It reports true if somebody else has just created one of them.
 func (a *applier) modify(ctx context.Context, items []Item) (again bool, err error) {
 	req := &adminpb.ModifyColumnFamiliesRequest{Name: a.path, IgnoreWarnings: a.opts.IgnoreWarnings}
 	var asked []Item
@@ -303,13 +302,13 @@ func (a *applier) modify(ctx context.Context, items []Item) (again bool, err err
 	return false, nil
 }
 
-// checkConditional finds out, before anything is changed, whether the catalogue can be written.
+// checkConditional tests, before Apply changes anything, whether it can write the catalogue.
 func (a *applier) checkConditional(ctx context.Context, have actual, items []Item) error {
 	_, ok := have.families[catalog.Family]
 	if a.checked || !ok || have.catalog.Format == 0 || !slices.ContainsFunc(items, func(i Item) bool { return i.Kind == Record }) {
 		return nil
 	}
-	if _, err := catalog.WriteFormat(ctx, a.Table); err != nil { // it is there, so nothing is written
+	if _, err := catalog.WriteFormat(ctx, a.Table); err != nil { // it exists, so this writes nothing
 		return a.catalogError(err)
 	}
 	a.checked = true
@@ -331,7 +330,7 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 		old, ok := have.catalog.Datasets[d.Name]
 		next := withPolicies(old.Dataset, d)
 		if !ok || !d.Same(next) {
-			ensure = true // which also tries out what new rollups need
+			ensure = true // which also tests what new rollups need
 		}
 		if !ok || next.Same(old.Dataset) {
 			continue

@@ -1,26 +1,25 @@
-// Package retention changes how long a store keeps its data, for those who operate it: as a plan that is read before anything
-// happens.
+// Package retention changes how long a store keeps its data. An operator first reads a plan, and then applies it.
 //
 //	plan, err := retention.NewPlan(ctx, store, readings, events) // changes nothing
 //	fmt.Print(plan)
 //	report, err := plan.Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}})
 //
-// A garbage collection policy acts on what is already stored, it acts for good, and it takes up to a week to do so. Store.Ensure
-// therefore never changes one: where a policy differs it fails. A plan compares three things: what the schemas declare, what
-// the catalogue of the table has recorded, and what the table really has. So it can tell a change of the schemas from a change
-// that somebody made elsewhere, in a console, and it says for each step what becomes invisible and is deleted. Apply makes the
-// changes of the plan and no others: it looks again, and refuses where the table is no longer what the plan saw. Steps that
-// delete anything have to be allowed by name. No family is ever deleted.
+// A garbage collection policy deletes data that is already stored, and this cannot be undone. Deleting takes up to a week.
+// Store.Ensure therefore never changes a policy: it fails if one differs. A plan compares what the schemas declare, what the
+// table's catalogue has recorded, and what the table has. So it can distinguish a change of the schemas from a change that
+// somebody made elsewhere, such as in a console. For each step it states what becomes invisible and is deleted. Apply makes the
+// changes of the plan and no others: it reads the table again, and refuses if the table has changed since the plan was made. Steps
+// that delete data must be allowed by name. No family is ever deleted.
 //
-// For a program that was not compiled with the schemas, such as an operator's tool, NewPlanFor plans by the catalogue, with
+// A program that was not compiled with the schemas, such as an operator's tool, uses NewPlanFor: it plans from the catalogue, with
 // other policies for some classes.
 //
-// Where the store works through authorized views, Store.EnsureView must follow for each tenant when families were created, as after
+// If the store works through authorized views and Apply created families, call Store.EnsureView for each tenant afterwards, as after
 // Store.Ensure.
 //
-// The calls are an operator's. They need the admin rights to read and to change the table, a store that was opened with
-// tsdb.Open, package embedded, or a client made with tsdb.ClientConfig and tsdb.DialOptions, and no tenant in the context: where
-// it carries one they fail with tsdb.ErrTenantMismatch.
+// The calls are an operator's. They need the admin rights to read and to change the table, and a store that was opened with
+// tsdb.Open, package embedded, or a client made with tsdb.ClientConfig and tsdb.DialOptions. They fail with
+// tsdb.ErrTenantMismatch if the context carries a tenant.
 package retention
 
 import (
@@ -28,14 +27,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// The errors to tell apart with errors.Is. Those of packages tsdb and gc pass through as well.
+// Errors for errors.Is. The calls also return errors of packages tsdb and gc.
 var (
-	// ErrInvalid: an argument that nothing can be made of; a *tsdb.InvalidError says which, and the limit.
+	// ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
 	ErrInvalid = rowkey.ErrInvalid
-	// ErrStale: the table or its catalogue is not what the plan saw, and not what it wants either. Make a new plan.
-	ErrStale = errtype.New("retention.ErrStale", "retention: the table is not what the plan saw")
-	// ErrNotAllowed: the plan deletes data by steps that ApplyOptions.Allow does not name. The error names all of them.
+	// ErrStale: the table or its catalogue changed after the plan was made. Make a new plan.
+	ErrStale = errtype.New("retention.ErrStale", "retention: the table changed after the plan was made")
+	// ErrNotAllowed: the plan has steps that delete data and that ApplyOptions.Allow does not name. The error names all of them.
 	ErrNotAllowed = errtype.New("retention.ErrNotAllowed", "retention: the plan has destructive steps that are not allowed")
-	// ErrImpossible: the plan holds what cannot be done, so none of it is. The error says why.
+	// ErrImpossible: the plan has an impossible step. Nothing was changed. The error states the reason.
 	ErrImpossible = errtype.New("retention.ErrImpossible", "retention: the plan cannot be applied")
 )

@@ -16,9 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Forecast says what the retention classes of a table hold, and what they will hold, as far as a sample of its rows shows.
-// Each figure says how wide it is. It marshals to JSON; String is the same as text, in short. A Forecast is not changed by
-// its methods, which may be called at once.
+// Forecast estimates what the retention classes of a table hold now and will hold, from a sample of its rows. Each figure has
+// its standard error. A Forecast marshals to JSON; String is a shorter form as text. It is immutable and safe for concurrent use.
 type Forecast struct {
 	Version int       `json:"version"` // of this shape in JSON: 1
 	Table   string    `json:"table"`
@@ -26,22 +25,22 @@ type Forecast struct {
 	Basis   Basis     `json:"basis"`
 	Cost    Cost      `json:"cost"`
 	Whole   Figures   `json:"whole"`
-	// Classes are in the order of their names. Column families that are of no dataset in the catalogue stand among them under
-	// their own names, without a policy.
+	// Classes are sorted by name. They include column families that belong to no dataset in the catalogue, under their own
+	// names and without a policy.
 	Classes []ClassFigures `json:"classes"`
-	// Holdings are what each tenant that the sample met has of each dataset, kind of row and class, in that order. In a large table
-	// small tenants may be missing; Unmet is about what they have together. Classes and Whole count it.
+	// Holdings has an element for each tenant in the sample and each of its datasets, kinds of row and classes, in that order. In
+	// a large table small tenants may be missing; Unmet estimates what they have together. Classes and Whole include it.
 	Holdings []Holding `json:"holdings"`
 	Unmet    Estimate  `json:"unmet"` // bytes
-	// Kept says of each dataset with rollups, a line for each class in which points are written, how long points and rollups are
-	// kept. The figures go by the policies of families alone: what workers delete earlier, by SchemaOptions.RollupAges, counts as
-	// kept.
+	// Kept has a line for each dataset with rollups and each class in which its points are written: how long points and rollups
+	// are kept. The figures use the policies of families alone: what workers delete earlier, by SchemaOptions.RollupAges, counts
+	// as kept.
 	Kept []string `json:"kept,omitempty"`
 
 	sample *sample // nil for one that was read from JSON
 }
 
-// Basis is what the figures of a Forecast rest on.
+// Basis is how a Forecast got its figures.
 type Basis string
 
 const (
@@ -49,25 +48,25 @@ const (
 	Counted Basis = "counted"
 	// Sampled: some rows were read, and the service's sizes of the table's parts gave them their weight.
 	Sampled Basis = "sampled"
-	// Assumed: as Sampled, but no part was small enough to be read to its end, so it was taken that the sizes which the service
-	// tells are the bytes of keys, columns and values. Where it compresses, there is more: give ForecastOptions.Rows more.
+	// Assumed: as Sampled, but no part was small enough to be read to its end. The forecast then assumes that the service's sizes
+	// are the bytes of keys, columns and values. If the service compresses, there is more: increase ForecastOptions.Rows.
 	Assumed Basis = "assumed"
 )
 
-// Cost is what a forecast has taken.
+// Cost is what a forecast read.
 type Cost struct {
 	Requests int   `json:"requests"`
 	Rows     int   `json:"rows"`  // that were read
 	Bytes    int64 `json:"bytes"` // of their keys, columns and values
-	// Parts is how many parts the service's samples cut the table into, Read of how many rows were read, and Finished how many of
-	// them were read to their end.
+	// Parts is how many parts the service's samples divide the table into, Read how many of them were read at least in part, and
+	// Finished how many were read to their end.
 	Parts    int `json:"parts"`
 	Read     int `json:"read"`
 	Finished int `json:"finished"`
 }
 
-// Estimate is a figure, and its standard error: about two times in three the truth is within Error of Value, and nearly
-// always within three times that.
+// Estimate is a figure with its standard error: the true value is within Error of Value about two times in three, and nearly
+// always within three times Error.
 type Estimate struct {
 	Value float64 `json:"value"`
 	Error float64 `json:"error"`
@@ -78,23 +77,22 @@ type Estimate struct {
 type Figures struct {
 	Bytes Estimate `json:"bytes"`
 	Cells Estimate `json:"cells"`
-	// ExpiredBytes and ExpiredCells are the part of them that has expired, by the catalogue's policy, and waits to be collected.
+	// ExpiredBytes and ExpiredCells are the part that has expired by the catalogue's policy but is not yet collected.
 	ExpiredBytes Estimate `json:"expired_bytes"`
 	ExpiredCells Estimate `json:"expired_cells"`
-	// DayBytes and DayCells are what a day adds, by how many cells have timestamps within ForecastOptions.Window; those in the
-	// future do not count. They are 0 for heads and marks, which replace what they hold.
+	// DayBytes and DayCells are what a day adds, from the cells with timestamps within ForecastOptions.Window, without those in
+	// the future. They are 0 for heads and marks, whose cells are replaced.
 	DayBytes Estimate `json:"day_bytes"`
 	DayCells Estimate `json:"day_cells"`
-	// Weeks are the bytes after one week, two weeks, and so on, if writes go on as they did, under the catalogue's policy, and
-	// with all that has expired collected.
+	// Weeks are the bytes after one week, two weeks, and so on, if writes continue at the same rate, under the catalogue's
+	// policy, and if everything expired is collected.
 	Weeks []Estimate `json:"weeks"`
-	// Steady are the bytes at which they no longer grow. Nil is never.
+	// Steady is the size at which the bytes stop growing. Nil is never.
 	Steady *Estimate `json:"steady,omitempty"`
 	Ages   []Band    `json:"ages"`
 }
 
-// Band is what is of an age of at least From, and less than To; a To of zero has no end. What lies in the future is in
-// the first.
+// Band is what is at least From and less than To old. A zero To has no end. Points in the future are in the first band.
 type Band struct {
 	From  time.Duration `json:"from"` // nanoseconds, in JSON
 	To    time.Duration `json:"to,omitempty"`
@@ -102,15 +100,15 @@ type Band struct {
 	Cells Estimate      `json:"cells"`
 }
 
-// ClassFigures are what a retention class holds: its family, and those of the heads and rollups that are kept in it.
+// ClassFigures are what a retention class holds: its family, and the families of its heads and rollups.
 type ClassFigures struct {
 	Class  string `json:"class"`
 	Policy string `json:"policy,omitempty"` // the catalogue's, in the syntax of package gc
 	Figures
 }
 
-// Holding is what a tenant has in the rows of one kind of one dataset, in one class. Rows that are of no dataset in the catalogue stand
-// under the zero tenant.
+// Holding is what a tenant has in the rows of one kind of one dataset, in one class. Rows that belong to no dataset in the
+// catalogue have the zero tenant.
 type Holding struct {
 	Tenant  tenant.ID `json:"tenant,omitzero"`
 	Dataset string    `json:"dataset"`
@@ -120,7 +118,7 @@ type Holding struct {
 	Figures
 }
 
-// ForecastOptions are what a forecast may take. The zero value is good.
+// ForecastOptions bound what a forecast reads. The zero value has the documented defaults.
 type ForecastOptions struct {
 	// Rows, Bytes and Requests bound what is read; a request may go over Bytes by one row. 0 is 200,000 rows, 256 MiB and 2,000
 	// requests. Rows is at least 100. In memory it holds about 50 bytes a cell that was read, of which it reads at most 10 a row on average.
@@ -129,10 +127,10 @@ type ForecastOptions struct {
 	Requests int
 	// Weeks is how far it looks ahead, up to 520. 0 is 12.
 	Weeks int
-	// Window is the time before now by which the rate of writes is judged; at least an hour. 0 is 7 days. Where data is kept for
-	// less, or is not that old yet, it is as long as that.
+	// Window is the time before now from which the rate of writes is computed; at least an hour. 0 is 7 days. It is shorter if
+	// data is kept for less, or is not that old yet.
 	Window time.Duration
-	// Seed chooses which rows are read. With the same seed, rows, clock and samples of the service a forecast comes out the same.
+	// Seed chooses which rows are read. The same seed, rows, clock and samples of the service give the same forecast.
 	Seed uint64
 }
 
@@ -157,24 +155,22 @@ func (o ForecastOptions) resolve() (_ ForecastOptions, err error) {
 
 const day = 24 * time.Hour
 
-// NewForecast reads a sample of a table's rows and says what its retention classes hold, how much of it has expired, and how
-// it grows. It goes by the catalogue, so it needs no admin rights, and works on datasets that the program was not compiled
-// with.
+// NewForecast reads a sample of a table's rows and estimates what its retention classes hold, how much of that has expired, and
+// how it grows. It uses the catalogue, so it needs no admin rights, and works on datasets that the program was not compiled with.
 //
-// The service cuts the table into parts and tells how many bytes each has, give or take 5%. Up to ForecastOptions.Rows rows are
-// read, of parts that are spread over the table by chance; a table with fewer is read whole, and nothing is left to chance. Parts
-// that are small enough are read to their ends, and larger ones here and there: of some entities, from some times on. How
-// much a class or a large tenant has comes out within a few percent, how old it is less exactly, the more so the more alike
-// the rows of a part are; what a small tenant has may be off by much. Each figure's Error says so. What the service holds
-// in memory alone, written within the last minutes, may be missing in the sizes.
+// The service divides the table into parts and reports the size of each, to within 5%. NewForecast reads up to
+// ForecastOptions.Rows rows from randomly chosen parts; it reads a smaller table whole, and the figures are then exact. It reads
+// small parts to their end, and larger ones at random entities and times. The size of a class or of a large tenant is accurate
+// to a few percent. Ages are less accurate, and the size of a small tenant may be far off: see each figure's Error. What
+// was written within the last minutes may be missing in the sizes, while the service has it in memory only.
 //
-// The call is an operator's: it reads the rows of all tenants, past their authorized views and their limits, also of those that
-// are erased, and fails with tsdb.ErrTenantMismatch where ctx carries one. It decodes no payload, and keeps no key of an entity.
-// Where Rows, Bytes or Requests are spent before anything is read, or before all is of a table of which the service tells no
-// sizes, as of one that is small, its error wraps tsdb.ErrInvalid.
+// The call is an operator's. It reads the rows of all tenants, erased ones too, and ignores their authorized views and limits. It
+// fails with tsdb.ErrTenantMismatch if ctx carries a tenant. It decodes no payload, and stores no key of an entity. Its error
+// wraps tsdb.ErrInvalid if Rows, Bytes or Requests do not suffice to read anything, or to read the whole of a table for which
+// the service reports no sizes, such as a small one.
 //
 // It is bounded by ctx, and each of its requests by the timeout of scans. On a store over a client without the store's
-// interceptors it fails with tsdb.ErrUnguardedClient, as the sizes cannot be seen.
+// interceptors it fails with tsdb.ErrUnguardedClient, because it cannot see the sizes.
 func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (_ *Forecast, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
 	defer func() { op.End(err) }()
@@ -205,10 +201,10 @@ func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (
 	return f, nil
 }
 
-// Drop is what a change of a class's policy would remove that the policy of now keeps.
+// Drop is what another policy of a class would remove and the current policy keeps.
 type Drop struct {
 	Class  string   `json:"class"`
-	Policy string   `json:"policy"` // the one that was asked about
+	Policy string   `json:"policy"` // the other policy
 	Bytes  Estimate `json:"bytes"`
 	Cells  Estimate `json:"cells"`
 	// From are the holdings that would lose something.
@@ -224,11 +220,11 @@ type DropFrom struct {
 	Cells   Estimate  `json:"cells"`
 }
 
-// Drops returns what another policy of a class would remove at the time of the forecast, beside what has expired already: of
-// its points, and of the heads and rollups that are kept in it. A policy that keeps longer removes nothing. It reads nothing.
+// Drops returns what another policy of a class would remove at the time of the forecast, without what has already expired: of
+// the class's points, heads and rollups. A policy that keeps longer removes nothing. Drops does no I/O.
 //
-// Its error wraps tsdb.ErrInvalid for a class that the catalogue does not have, and on a forecast that was read from JSON,
-// gc.ErrInvalid for a policy that is none, and gc.ErrVersions for one that counts versions.
+// Its error wraps tsdb.ErrInvalid for a class that the catalogue does not have, and on a forecast that was read from JSON;
+// gc.ErrInvalid for an invalid policy; and gc.ErrVersions for one that counts versions.
 func (f *Forecast) Drops(class string, policy gc.Policy) (Drop, error) {
 	if _, _, err := policy.PointAge(); err != nil {
 		return Drop{}, err

@@ -8,7 +8,7 @@ import (
 // Kind is what an Item of a plan is about.
 type Kind string
 
-// The kinds, in the order in which a plan lists them. The zero Kind is none of them.
+// The kinds, in the order in which a plan lists them. The zero Kind is invalid.
 const (
 	// Create: a family that the table lacks is created.
 	Create Kind = "create"
@@ -20,12 +20,12 @@ const (
 	ChangeAndDrift Kind = "change+drift"
 	// Record: a dataset's entry in the catalogue is written.
 	Record Kind = "record"
-	// Unlisted: a family of datasets that are in the catalogue but not in the plan has another policy than is recorded, or is
-	// missing. It is left alone: plan with those datasets, or with NewPlanFor.
+	// Unlisted: a family of datasets that are in the catalogue but not in the plan is missing, or has another policy than
+	// recorded. Apply leaves it alone. To change it, plan with those datasets, or with NewPlanFor.
 	Unlisted Kind = "unlisted"
-	// Foreign: nobody declares the family. It is left alone.
+	// Foreign: no dataset declares the family. Apply leaves it alone.
 	Foreign Kind = "foreign"
-	// Impossible: what is declared cannot be had. A plan with such an item is not applied.
+	// Impossible: the declared change cannot be made. Apply refuses a plan with such an item.
 	Impossible Kind = "impossible"
 )
 
@@ -36,14 +36,14 @@ func (k Kind) steps() bool { return k.family() || k == Record }
 func (k Kind) family() bool { return k == Create || k == Change || k == Drift || k == ChangeAndDrift }
 
 // Item is one line of a plan: a step that Apply makes, or something that it leaves alone. Policies are in the syntax of
-// gc.Parse, but for what a table has that is no policy of package gc: "maxage=500ms". Empty is none. The zero Item is nothing.
+// gc.Parse, except for policies of a table that package gc cannot express, such as "maxage=500ms". Empty is none.
 type Item struct {
 	Kind Kind `json:"kind"`
 	// Family is the column family; empty for what is about a dataset.
 	Family string `json:"family,omitempty"`
-	// Class is the retention class that the family belongs to; empty for families of the store's own, and others'.
+	// Class is the retention class that the family belongs to; empty for the store's own families and for foreign ones.
 	Class string `json:"class,omitempty"`
-	// Dataset is the dataset of a Record, and of an Impossible that is about one.
+	// Dataset is the dataset of a Record, and of an Impossible that concerns one.
 	Dataset string `json:"dataset,omitempty"`
 	// Declared is the policy that the schemas declare, Recorded what the catalogue has (of several that differ, all of them),
 	// and Actual what the table has.

@@ -2,5 +2,5 @@ package rollup
 
 import "github.com/tidemark-go/tidemark/tsdb"
 
-// ErrInvalid is tsdb.ErrInvalid: an argument that nothing can be made of. An InvalidError says which, and the limit.
+// ErrInvalid is tsdb.ErrInvalid: invalid argument. A tsdb.InvalidError names the field, the value and what is allowed.
 var ErrInvalid = tsdb.ErrInvalid

@@ -1,24 +1,24 @@
-// Package transfer moves a tenant's points out of a store and into one: Export writes them to a file, Import stores those of
-// a file, of the same tenant or another, in the same store or another. Recover finds out where an interrupted Export can go on, and
-// Check whether a file is whole.
+// Package transfer moves a tenant's points between stores. Export writes them to a file. Import stores the points of a file, for
+// the same tenant or another, in the same store or another. Recover finds where to continue an interrupted Export, and Check verifies
+// that a file is complete.
 //
-// It goes by the store's catalogue, so it works on datasets that the program was not compiled with, and it never decodes a
-// payload: what was stored comes back byte for byte.
+// It uses the store's catalogue, so it works on datasets that the program was not compiled with. It never decodes a payload: Import
+// stores the same bytes that Export read.
 //
 // # The file
 //
 // A file is lines of JSON, each one object that ends with the member crc: a header, points, after at most 1,000 points or 4 MiB
-// a sum over the block that they make, and an end. docs/format.md specifies it. A line that was cut, changed, doubled, moved
-// or left out is refused with ErrDamaged and its number, and nothing of its block is stored. Without a key that finds damage, not
-// forgery: whoever can write the file can make its sums anew. With ExportOptions.Key only those can who have the key; whether
-// an older export was put in the place of a newer one shows in neither. A file is not encrypted. Compressing is the caller's:
-// give Export a gzip or zstd writer.
+// a sum over the block that they make, and an end. docs/format.md specifies it. If a line was cut, changed,
+// repeated, moved or left out, Import fails with ErrDamaged and the line's number, and stores nothing of its block. Without a key
+// this detects damage, not forgery: whoever can write the file can compute its sums again. With ExportOptions.Key only holders
+// of the key can. Neither detects that an older export replaced a newer one. A file is neither encrypted nor compressed: to
+// compress it, give Export a gzip or zstd writer.
 //
-// A file holds points and no rollups. Those that a store derives from points it computes of what is imported, whatever rollups
-// the points had where they come from; sums of events that are not kept are in no file.
+// A file has points and no rollups. The importing store computes the rollups that it derives from points. Sums of events that are
+// not stored cannot be exported.
 //
-// An export is no snapshot. It reads one row after another; points that are written or deleted meanwhile may be in it or not.
-// Points that have expired when they are read are not.
+// An export is not a snapshot. It reads row by row; points that are written or deleted meanwhile may be included or not. Points
+// that have expired when they are read are not included.
 //
 // The calls are an operator's: they take the tenant as an argument. Where the context carries another one
 // (tenant.NewContext) they fail with tsdb.ErrTenantMismatch, and where it carries none, on a store with RequireTenant, with
@@ -32,18 +32,17 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// The errors to tell apart with errors.Is. Those of package tsdb pass through as well.
+// Errors for errors.Is. The calls also return errors of package tsdb.
 var (
-	// ErrInvalid: an argument that nothing can be made of; a *tsdb.InvalidError says which, and the limit.
+	// ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
 	ErrInvalid = rowkey.ErrInvalid
 	// ErrDamaged: a line is not what Export wrote, or the file ends before its last line. A *LineError says which line.
 	ErrDamaged = errtype.New("transfer.ErrDamaged", "transfer: the file is damaged")
-	// ErrVersion: the file is no export, or one in a version of the format that this program does not know.
+	// ErrVersion: the file is not an export, or has a version of the format that this program does not know.
 	ErrVersion = errtype.New("transfer.ErrVersion", "transfer: not an export that this program can read")
-	// ErrTenant: the file holds the points of another tenant than the one to import into.
+	// ErrTenant: the file has the points of another tenant than the one given.
 	ErrTenant = errtype.New("transfer.ErrTenant", "transfer: the file is of another tenant")
-	// ErrKey: the file's sums were made with another key than the one given, or with a key where none was given, or the other
-	// way round.
+	// ErrKey: the file was written with another key than the one given, with a key if none was given, or without one.
 	ErrKey = errtype.New("transfer.ErrKey", "transfer: not the key of the file")
 	// ErrContinue: the checkpoint does not belong to this file.
 	ErrContinue = errtype.New("transfer.ErrContinue", "transfer: the checkpoint is of another file")

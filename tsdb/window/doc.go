@@ -10,19 +10,19 @@
 //
 // # What is in a bucket
 //
-// A [Grid] divides all of time into buckets, each from its start up to, not including, that of the next one. It does not
-// depend on the data or on the interval that is read: where that starts or ends within a bucket, the bucket holds what the
-// interval does of it, and says so (Partial). Each bucket has one [Summary] for each [Measure]. A value that has no number
-// for a measure, or one that is not finite, is a point of the bucket that the measure does not count.
+// A [Grid] divides all of time into buckets, each from its start up to, not including, the start of the next one. It does not
+// depend on the data or on the interval that is read. If the interval starts or ends within a bucket, the bucket has only the
+// points in the interval, and is marked as Partial. Each bucket has one [Summary] for each [Measure]. If a value has no number for
+// a measure, or one that is not finite, it counts as a point of the bucket but not for the measure.
 //
 // # Gaps
 //
-// By default, buckets without a point are not in the sequence. With [Null], [Previous] or [Linear] all buckets of the
-// interval are, and what was put there is marked. A measure of which a bucket has points but no number is a gap of this
-// measure, and filled likewise.
+// By default, the sequence leaves out buckets without a point. With [Null], [Previous] or [Linear] it has all buckets of the
+// interval, and filled ones are marked. If a bucket has points but no number for a measure, that is a gap of this measure, and
+// filled in the same way.
 //
 // # Cost
 //
-// Points are read once and not kept. A sequence does no more than its loop asks for, and starts no goroutine. [Fill] says what
-// is held back for gaps.
+// Points are read once and not kept. A sequence reads only as far as its loop goes, and starts no goroutine. [Fill] documents what
+// it holds back for gaps.
 package window

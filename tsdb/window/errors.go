@@ -3,10 +3,10 @@ package window
 import "errors"
 
 var (
-	// ErrInvalid: an argument that nothing can be made of, or an element of a sequence that does not fit what was said of
-	// it; a tsdb.InvalidError says which, and the limit.
+	// ErrInvalid: invalid argument, or an element of a sequence that contradicts the arguments. A tsdb.InvalidError names the
+	// field, the value and what is allowed.
 	ErrInvalid = errors.New("window: invalid input")
-	// ErrOrder: the sequence does not run in the order that it was said to have.
+	// ErrOrder: the sequence is not in the order that the caller stated.
 	ErrOrder = errors.New("window: out of order")
 	// ErrTooManyFilled: gaps hold more buckets than Options.MaxFilled.
 	ErrTooManyFilled = errors.New("window: gaps hold too many buckets")

@@ -26,8 +26,13 @@ const (
 	maxRun = 256 << 20
 )
 
-// walker reads a bbolt file page by page, without bbolt, which panics at damage and maps pages that may not be there. It
-// checks whatever bbolt relies on: what refers to what, bounds, order, and that no page is used twice or used and free.
+// walker reads a bbolt file page by page, without bbolt. It checks everything that bbolt relies on: references, bounds, order, and
+// that no page is used twice, or used and free.
+//
+// bbolt's own code cannot do this check. On a branch page that refers to itself, Cursor.First does not end and Cursor.Seek and
+// Tx.Check recurse until the stack is full, which ends the process. Tx.Check also runs in a goroutine of its own, in which an access
+// to a page behind the end of the file cannot be recovered from. And a page that is both used and free reads well, until the
+// next commit overwrites it.
 type walker struct {
 	file  io.ReaderAt
 	pages uint64 // in use or free
