@@ -256,7 +256,7 @@ func union(a, b map[string]string) map[string]string {
 
 func orNone(text string) string {
 	if text == "" {
-		return "missing"
+		return "not there"
 	}
 	return fmt.Sprintf("%q", text)
 }
