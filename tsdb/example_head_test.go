@@ -74,7 +74,7 @@ func ExampleHead_besidePoints() {
 	}
 	fmt.Println(err)
 	// Output:
-	// 12:08 8  12:07 7  12:06 6  berlin#roof-7
-	// 12:09 19  12:08 18  12:07 17  paris#cellar-1
+	// 12:08 8  12:07 7  12:06 6  berlin/roof-7
+	// 12:09 19  12:08 18  12:07 17  paris/cellar-1
 	// <nil>
 }

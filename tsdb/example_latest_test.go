@@ -152,7 +152,7 @@ func ExampleReadError() {
 			fmt.Println(f.Index, f.Entity, errors.Is(f.Err, context.Canceled), f.Err == answers[f.Index].Err)
 		}
 	}
-	// Output: 0 berlin#roof-7 true true
+	// Output: 0 berlin/roof-7 true true
 }
 
 // Options are given where a call needs them.

@@ -155,9 +155,9 @@ func ExampleRepository_PageUnder() {
 	page, err = repo.PageUnder(ctx, berlin, 2, page.Next)
 	fmt.Printf("%v %q %v\n", page.Points[0].Entity, page.Next, err)
 	// Output:
-	// berlin#cellar-1 20
-	// berlin#roof-7 21
-	// berlin#roof-8 "" <nil>
+	// berlin/cellar-1 20
+	// berlin/roof-7 21
+	// berlin/roof-8 "" <nil>
 }
 
 // Only the names, without the points.
@@ -177,7 +177,7 @@ func ExampleEntityPage() {
 	}
 	page, err := repo.PageEntities(ctx, tsdb.AllEntities(), 100, "")
 	fmt.Println(page.Entities, page.Next == "", err)
-	// Output: [berlin#roof-7] true <nil>
+	// Output: [berlin/roof-7] true <nil>
 }
 
 // All events of a user on a day, none lost: two of one instant have their own IDs, and one that is stored twice is there once.

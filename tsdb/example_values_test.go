@@ -18,7 +18,7 @@ func ExampleEntity() {
 	fmt.Printf("%q\n", e.Parts())
 	fmt.Println(e == tsdb.NewEntity("berlin", "roof #7"))
 	// Output:
-	// berlin#roof%20%237
+	// berlin/roof%20%237
 	// ["berlin" "roof #7"]
 	// true
 }
@@ -55,7 +55,7 @@ func ExampleKeyFields_Int() {
 	_, err = s.Entity("U8", 123456, -1)
 	fmt.Println(err)
 	// Output:
-	// U8#00042#n98
+	// U8/00042/n98
 	// U8 42 -1
 	// tsdb: invalid input: key field stop is 123456; want a number from 0 to 99999
 }
@@ -135,7 +135,7 @@ func ExamplePoint() {
 		Value:  Reading{TempC: 21.5},
 	}
 	fmt.Println(p.Entity, p.Time.Format(time.RFC3339), p.Value.TempC)
-	// Output: berlin#roof-7 2026-06-01T12:00:00Z 21.5
+	// Output: berlin/roof-7 2026-06-01T12:00:00Z 21.5
 }
 
 // badPoint is what a read gives for a payload that does not decode.
@@ -150,7 +150,7 @@ func ExamplePointError() {
 	if errors.As(err, &bad) {
 		fmt.Println(bad.Entity, bad.Time.Format(time.RFC3339), errors.Is(err, codec.ErrCorrupt))
 	}
-	// Output: berlin#roof-7 2026-06-01T12:00:00Z true
+	// Output: berlin/roof-7 2026-06-01T12:00:00Z true
 }
 
 func ExamplePointErrors() {

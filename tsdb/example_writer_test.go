@@ -137,7 +137,7 @@ func ExampleUndelivered() {
 		Outcome: tsdb.Outcome{State: tsdb.Rejected, Attempts: 1, Err: grpcstatus.Error(codes.InvalidArgument, "too large")},
 	}
 	fmt.Println(u.Tenant, u.Dataset, u.Entity, u.Outcome.State, u.Outcome.Err)
-	// Output: acme weather berlin#roof-7 rejected rpc error: code = InvalidArgument desc = too large
+	// Output: acme weather berlin/roof-7 rejected rpc error: code = InvalidArgument desc = too large
 }
 
 func ExampleUndeliveredError() {

@@ -13,14 +13,15 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-func headKey(e tsdb.Entity) string { return fmt.Sprintf("acme#readings!head#%s#", e) }
+func headKey(e tsdb.Entity) string { return fmt.Sprintf("acme#readings!head#%s#", inside.PathOf(e)) }
 
 func milliKey(e tsdb.Entity, at time.Time) string {
-	return fmt.Sprintf("acme#readings#%s#%019d", e, (1<<63-1)-at.UnixMilli())
+	return fmt.Sprintf("acme#readings#%s#%019d", inside.PathOf(e), (1<<63-1)-at.UnixMilli())
 }
 
 // inHead reports whether a head row holds a version of that time.

@@ -46,6 +46,12 @@ func init() {
 		return store.(*Store).sizes(ctx, dataset, id)
 	}
 	inside.EntityAt = func(path string) any { return Entity{path: path} }
+	inside.PathOf = func(e any) string {
+		if p, ok := e.(Prefix); ok {
+			return p.path
+		}
+		return e.(Entity).path
+	}
 	inside.SetUnlimited(func(repo any, single bool) any { return repo.(insider).asUnlimited(single) })
 }
 

@@ -124,7 +124,7 @@ func scanEntity(d *dataset.Dataset, e Entity, into []any) error {
 	}
 	parts := e.Parts()
 	if len(parts) != len(d.Fields) {
-		return invalid.New(ErrInvalid, "entity", invalid.Quote(e.path), fmt.Sprintf("one of dataset %s, with a part for each key field (%s)", d.Name, strings.Join(d.Fields, ", ")))
+		return invalid.New(ErrInvalid, "entity", invalid.Quote(e.String()), fmt.Sprintf("one of dataset %s, with a part for each key field (%s)", d.Name, strings.Join(d.Fields, ", ")))
 	}
 	for i, part := range parts {
 		if err := d.Kinds[i].Scan(d.Fields[i], part, into[i]); err != nil {

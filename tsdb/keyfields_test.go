@@ -283,7 +283,7 @@ func TestKindsOfTools(t *testing.T) {
 	}
 	e := must[tsdb.Entity](t)(d.Entity("1041", "-1"))
 	var user, level string
-	if err := d.Scan(e, &user, &level); err != nil || user != "1041" || level != "-1" || e.String() != "14010000000000000000#n98" {
+	if err := d.Scan(e, &user, &level); err != nil || user != "1041" || level != "-1" || e.String() != "14010000000000000000/n98" {
 		t.Errorf("%v reads as %s, %s, %v", e, user, level, err)
 	}
 

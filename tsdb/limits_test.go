@@ -66,7 +66,7 @@ func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 		{"too many parts", func() error {
 			_, err := ns.For(store, acme).LatestN(ctx, tsdb.NewEntity("a", "b", "c"), 1)
 			return err
-		}, []string{`entity is "a#b#c" with 3 parts`}},
+		}, []string{`entity is "a/b/c" with 3 parts`}},
 		{"the zero entity", func() error {
 			_, err := ns.For(store, acme).DeleteEntity(ctx, tsdb.Entity{})
 			return err
@@ -87,7 +87,7 @@ func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 		{"prefix that is an entity", func() error {
 			_, err := ns.For(store, acme).DeletePrefix(ctx, tsdb.NewPrefix("berlin", "roof-7"))
 			return err
-		}, []string{`prefix is "berlin#roof-7" with 2 parts`, "fewer than the 2 key fields"}},
+		}, []string{`prefix is "berlin/roof-7" with 2 parts`, "fewer than the 2 key fields"}},
 		{"prefix with an empty part", func() error {
 			_, err := ns.For(store, acme).DeletePrefix(ctx, tsdb.NewPrefix(""))
 			return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -178,10 +179,10 @@ func fillAtRandom(t *testing.T, rnd *rand.Rand, c *clock, one, two *tsdb.Reposit
 			salt := ""
 			if salts > 0 {
 				h := fnv.New64a()
-				h.Write([]byte(e.String()))
+				h.Write([]byte(inside.PathOf(e)))
 				salt = fmt.Sprintf("%02d#", h.Sum64()%uint64(salts))
 			}
-			prefix, family := "acme#readings#"+salt+e.String(), classes[rnd.IntN(len(classes))].Name
+			prefix, family := "acme#readings#"+salt+inside.PathOf(e), classes[rnd.IntN(len(classes))].Name
 			when := at()
 			reverse := fmt.Sprintf("#%019d", (1<<63-1)-when.UnixNano())
 			switch rnd.IntN(7) {
@@ -200,9 +201,9 @@ func fillAtRandom(t *testing.T, rnd *rand.Rand, c *clock, one, two *tsdb.Reposit
 				foreign(prefix+reverse, family, "p:str", "another time", at())
 			case 5:
 				foreign("acme#readings#"+strings.TrimPrefix(prefix, "acme#readings#"+salt)+"a#"+reverse, family, "p:str", "foreign", when)
-				foreign("acme#readings#99#"+e.String()+reverse, family, "p:str", "foreign", when)
-				foreign("acme#readings!head#"+salt+e.String(), family, "p:str", "foreign", when)
-				foreign("acme2#readings#"+salt+e.String()+reverse, family, "p:str", "foreign", when)
+				foreign("acme#readings#99#"+inside.PathOf(e)+reverse, family, "p:str", "foreign", when)
+				foreign("acme#readings!head#"+salt+inside.PathOf(e), family, "p:str", "foreign", when)
+				foreign("acme2#readings#"+salt+inside.PathOf(e)+reverse, family, "p:str", "foreign", when)
 			}
 		}
 	}
@@ -230,7 +231,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			}
 		}
 		for point, err := range repo.LatestUnder(ctx, p) {
-			seen = append(seen, point.Entity.String()+" "+said(point, err))
+			seen = append(seen, inside.PathOf(point.Entity)+" "+said(point, err))
 		}
 		if !slices.Equal(seen, newest) {
 			t.Errorf("%s: LatestUnder(%q)\n%q, want\n%q", what, prefix, seen, newest)
@@ -239,7 +240,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			if err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
-			entities = append(entities, e.String())
+			entities = append(entities, inside.PathOf(e))
 		}
 		if !slices.Equal(entities, wantEntities) {
 			t.Errorf("%s: Entities(%q)\n%q, want\n%q", what, prefix, entities, wantEntities)
@@ -249,7 +250,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 	var asked []tsdb.Entity
 	for _, site := range sites {
 		p := tsdb.NewPrefix(site)
-		under(p.String()+"#", p)
+		under(inside.PathOf(p)+"#", p)
 		for n := range 26 {
 			asked = append(asked, tsdb.NewEntity(site, fmt.Sprint("d", n)))
 		}
@@ -257,7 +258,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 	answers, _ := repo.LatestMany(ctx, asked)
 	histories, _ := repo.LatestManyN(ctx, asked, 7, tsdb.Concurrency(5))
 	for i, e := range asked {
-		all := want[e.String()]
+		all := want[inside.PathOf(e)]
 		if a := answers[i]; len(all) == 0 && !errors.Is(a.Err, tsdb.ErrNotFound) || len(all) > 0 && said(a.Point, a.Err) != all[0] {
 			t.Errorf("%s: LatestMany of %v: %+v, want %.1q", what, e, a, all)
 		}

@@ -22,10 +22,10 @@ type Query struct {
 // points.
 type Page[T any] struct {
 	// Points are as many as were asked for, or fewer where the query ends or the payloads are large.
-	Points []Point[T]
+	Points []Point[T] `json:"points"`
 	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty where the query has
 	// no more points.
-	Next string
+	Next string `json:"next,omitempty"`
 }
 
 // A page ends early, and another one follows, where its payloads would be more bytes than maxPageBytes together.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -39,7 +40,7 @@ func last(precision tsdb.Precision) int64 {
 // cursor can be forged with.
 func known(q tsdb.Query, precision tsdb.Precision) cursor.Scope {
 	return cursor.Scope{
-		Kind: cursor.Points, Tenant: "acme", Dataset: "readings", Precision: byte(precision), Path: q.Entity.String(),
+		Kind: cursor.Points, Tenant: "acme", Dataset: "readings", Precision: byte(precision), Path: inside.PathOf(q.Entity),
 		Newest: last(precision), Reverse: q.Order == tsdb.OldestFirst,
 	}
 }

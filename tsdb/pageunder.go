@@ -17,9 +17,9 @@ import (
 // EntityPage is that of a prefix without entities.
 type EntityPage struct {
 	// Entities are as many as were asked for, or fewer where there are no more.
-	Entities []Entity
+	Entities []Entity `json:"entities"`
 	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty on the last page.
-	Next string
+	Next string `json:"next,omitempty"`
 }
 
 // PageUnder returns the points of LatestUnder page by page: those of the first entities below a prefix, or with the cursor of
@@ -45,7 +45,7 @@ func (r *Repository[T]) PageUnder(ctx context.Context, p Prefix, size int, curso
 		op.Returned(len(page.Points))
 		op.End(err)
 	}()
-	var points []Point[T]
+	points := []Point[T]{} // not null in JSON
 	var bad PointErrors
 	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Newest, opts, func(h dataset.Hit) {
 		point, err := r.decode(h)
@@ -72,7 +72,7 @@ func (r *Repository[T]) PageEntities(ctx context.Context, p Prefix, size int, cu
 		op.Returned(len(page.Entities))
 		op.End(err)
 	}()
-	var entities []Entity
+	entities := []Entity{}
 	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Entities, opts, func(h dataset.Hit) {
 		entities = append(entities, Entity{path: h.Path})
 	})

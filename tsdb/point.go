@@ -6,11 +6,14 @@ import (
 )
 
 // Point is one value of one entity at one time. Reads give Time in UTC, cut off to the schema's precision.
+//
+// In JSON it is {"entity":"berlin/roof-7","time":"2026-07-01T12:00:00Z","value":…}, with an "id" if it has one. The value's JSON is
+// that of T. What is missing in JSON is left as it is; calls refuse the zero Entity.
 type Point[T any] struct {
-	Entity Entity
-	Time   time.Time
-	ID     string // in a schema with Identity; else empty
-	Value  T
+	Entity Entity    `json:"entity"`
+	Time   time.Time `json:"time"`
+	ID     string    `json:"id,omitempty"` // in a schema with Identity; else empty
+	Value  T         `json:"value"`
 }
 
 // PointError is about one stored point that could not be turned into a value: its payload does not decode

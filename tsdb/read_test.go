@@ -14,13 +14,14 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 // key returns the row key of a point of acme's readings, unsalted, in nanoseconds.
 func key(e tsdb.Entity, at time.Time) string {
-	return fmt.Sprintf("acme#readings#%s#%019d", e, (1<<63-1)-at.UnixNano())
+	return fmt.Sprintf("acme#readings#%s#%019d", inside.PathOf(e), (1<<63-1)-at.UnixNano())
 }
 
 // TestOneCorruptCell: the bad one is an error in its place, its neighbours are returned.

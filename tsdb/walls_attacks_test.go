@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
@@ -159,7 +160,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 				}
 			}
 		}
-		mine := cursor.Scope{Kind: cursor.Points, Tenant: "acme2", Dataset: a.dataset, Path: a.entity.String(), Newest: last(tsdb.Nanoseconds)}
+		mine := cursor.Scope{Kind: cursor.Points, Tenant: "acme2", Dataset: a.dataset, Path: inside.PathOf(a.entity), Newest: last(tsdb.Nanoseconds)}
 		if _, err := a.repo.Page(a.ctx, q, 5, cursor.Box{}.WriteTime(mine, start.UnixNano())); err != nil && !errors.Is(err, tsdb.ErrCursor) {
 			return err
 		} else if err == nil && a.id.String() != "acme2" {

@@ -30,6 +30,8 @@ var (
 	Sizes func(ctx context.Context, store any, dataset string, id tenant.ID) (Stored, error)
 	// EntityAt returns the tsdb.Entity at a path of package rowkey.
 	EntityAt func(path string) any
+	// PathOf returns the path of a tsdb.Entity or a tsdb.Prefix.
+	PathOf func(entity any) string
 
 	unlimited func(repo any, single bool) any
 )

@@ -84,7 +84,7 @@ func ExampleSample() {
 	}
 	// Output:
 	// warning hot-entity
-	// 1 hot entity among 200: "berlin#roof-42" of tenant acme writes 3000 points a second, 94% of all.
+	// 1 hot entity among 200: "berlin/roof-42" of tenant acme writes 3000 points a second, 94% of all.
 }
 
 // A program that checks its keys in a test passes over what it has decided on.

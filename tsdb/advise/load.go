@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // hotEntities finds entities that write so much that their server has little left for others.
@@ -35,7 +37,7 @@ func (a *analysis) hotEntities() {
 	a.add(Advice{
 		Cause: HotEntity, Severity: severity,
 		Found: fmt.Sprintf("%s among %d: %s of tenant %s writes %s, %s of all.", counted(n, "hot entity", "hot entities"), len(a.Entities),
-			shown(strings.Join(busiest.Parts, "#")), busiest.Tenant, rate(busiest.Rate), percent(busiest.Rate, a.real(a.total))),
+			shown(rowkey.Text(rowkey.Path(busiest.Parts...))), busiest.Tenant, rate(busiest.Rate), percent(busiest.Rate, a.real(a.total))),
 		Why: fmt.Sprintf("The newest points of an entity lie together, so one server takes all its writes: about %d a second in all, of rows of 1 KB. Neither splits nor salts part an entity.",
 			serverWrites),
 		Remedy: "Part it: a further key field, such as a channel or a shard, that is written round by round and read with LatestUnder. Or write less: several readings as one point.",
@@ -62,7 +64,7 @@ func (a *analysis) hotHeads() {
 	}
 	severity := Warning
 	found := fmt.Sprintf("%s with %d or more writes a second to a head row; the busiest is %s of tenant %s with %s.",
-		counted(n, "entity", "entities"), headWrites, shown(strings.Join(busiest.Parts, "#")), busiest.Tenant, rate(busiest.Rate))
+		counted(n, "entity", "entities"), headWrites, shown(rowkey.Text(rowkey.Path(busiest.Parts...))), busiest.Tenant, rate(busiest.Rate))
 	if row := busiest.Rate * float64(busiest.Payload) * daySeconds; row >= maxRow {
 		found += fmt.Sprintf(" In a day without a compaction its row grows to %s; Bigtable advises against more than %s.", bytes(row), bytes(maxRow))
 		severity = Critical

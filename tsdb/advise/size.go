@@ -3,6 +3,8 @@ package advise
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // keys finds long row keys.
@@ -93,7 +95,7 @@ func (a *analysis) payloads() {
 	f := Advice{
 		Cause: LargePayload, Severity: Warning,
 		Found: fmt.Sprintf("Payloads are up to %s large, those of entity %s of tenant %s; the limit of this dataset is %s.", bytes(largest.Payload),
-			shown(strings.Join(largest.Parts, "#")), largest.Tenant, bytes(a.MaxPayload)),
+			shown(rowkey.Text(rowkey.Path(largest.Parts...))), largest.Tenant, bytes(a.MaxPayload)),
 		Why:    "Bigtable wants cells of up to 10 MiB, the points of a head share that, and payloads that are merged are limited to 8 KiB. What is larger is refused.",
 		Remedy: "Compress payloads (package codec/zstd), part them into several points or datasets, or keep them in object storage and store where they are.",
 	}

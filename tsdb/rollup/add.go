@@ -114,7 +114,7 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 
 // place checks an event against every limit and says where it belongs.
 func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, t time.Time, v T) (placed, error) {
-	path := e.String()
+	path := inside.PathOf(e)
 	if err := in.Space.CheckPath(path); err != nil {
 		return placed{}, err
 	}

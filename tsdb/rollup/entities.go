@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -36,13 +37,13 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 				if err == nil && after != "" && e.Compare(last) <= 0 {
 					continue
 				}
-				if !yield(Rebuilt{Entity: e, Resume: resumePoints + e.String()}, err) || err != nil {
+				if !yield(Rebuilt{Entity: e, Resume: resumePoints + inside.PathOf(e)}, err) || err != nil {
 					return
 				}
 			}
 			after = ""
 		}
-		under := l.at.Rows.Under(p.String())
+		under := l.at.Rows.Under(inside.PathOf(p))
 		for path, err := range l.paths(ctx, under, after) {
 			e := entityAt(path)
 			if err == nil {

@@ -156,8 +156,8 @@ func ExampleEntityBuckets() {
 	}
 	fmt.Println(err)
 	// Output:
-	// berlin#roof-7 1 <nil>
-	// berlin#cellar-1 0 <nil>
+	// berlin/roof-7 1 <nil>
+	// berlin/cellar-1 0 <nil>
 	// <nil>
 }
 
@@ -252,8 +252,8 @@ func ExampleReader_Rebuild() {
 	fmt.Println(newest[0].Points, err)
 	// Output:
 	// 0 <nil>
-	// berlin#roof-7 1
-	// berlin#roof-8 2
+	// berlin/roof-7 1
+	// berlin/roof-8 2
 	// 3 <nil>
 	// 24 <nil>
 }

@@ -67,7 +67,8 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 
 // path returns the path of an entity of the dataset.
 func (l *level[T]) path(e tsdb.Entity) (string, error) {
-	return e.String(), l.in.Space.CheckPath(e.String())
+	path := inside.PathOf(e)
+	return path, l.in.Space.CheckPath(path)
 }
 
 func entityAt(path string) tsdb.Entity { return inside.EntityAt(path).(tsdb.Entity) }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
 )
 
 // checkRows looks at every row of the table, past all of the SDK: its key is that of a tenant, dataset and entity that there
@@ -19,11 +21,11 @@ func (w *world) checkRows(ctx context.Context) (kinds map[string]int) {
 		known[name] = map[string]bool{}
 	}
 	for _, d := range w.devices {
-		known["plain"][d.tenant.id.String()+"#"+d.entity.String()] = true
-		known["short"][d.tenant.id.String()+"#"+d.entity.String()] = true
+		known["plain"][d.tenant.id.String()+"#"+inside.PathOf(d.entity)] = true
+		known["short"][d.tenant.id.String()+"#"+inside.PathOf(d.entity)] = true
 	}
 	for _, th := range w.added.things {
-		known["events"][th.tenant.id.String()+"#"+th.entity.String()] = true
+		known["events"][th.tenant.id.String()+"#"+inside.PathOf(th.entity)] = true
 	}
 	err := w.table.ReadRows(ctx, bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
 		key := row.Key()
@@ -68,9 +70,9 @@ func (w *world) checkCells(row bigtable.Row, tenant, dataset, kind string) {
 			}
 			d := w.devices[v.Device]
 			at := d.time(w.base, v.Slot)
-			want := fmt.Sprintf("%s#%s#%s#%019d", d.tenant.id, dataset, d.entity, math.MaxInt64-at.UnixMilli())
+			want := fmt.Sprintf("%s#%s#%s#%019d", d.tenant.id, dataset, inside.PathOf(d.entity), math.MaxInt64-at.UnixMilli())
 			if kind == "head" {
-				want = fmt.Sprintf("%s#%s!head#%s#", d.tenant.id, dataset, d.entity)
+				want = fmt.Sprintf("%s#%s!head#%s#", d.tenant.id, dataset, inside.PathOf(d.entity))
 			}
 			if v.Tenant != tenant || row.Key() != want || v != d.value(v.Slot, v.Version) || item.Timestamp.Time().UnixMilli() != at.UnixMilli() {
 				w.fail("crossing: row %q of %v holds %+v, which belongs into %q", row.Key(), item.Timestamp.Time().UTC(), v, want)

@@ -123,14 +123,14 @@ func (s Space) split(key string) (path string, units int64, ok bool) {
 // UTF-8, or a length whose keys are over MaxKey. It allocates nothing where nothing is wrong.
 func (s Space) CheckPath(path string) error {
 	if got := countParts(path); got != len(s.fields) {
-		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %s", invalid.Quote(path), plural(got)),
+		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %s", invalid.Quote(Text(path)), plural(got)),
 			fmt.Sprintf("exactly %d, one for each key field (%s)", len(s.fields), strings.Join(s.fields, ", ")))
 	}
 	if err := s.checkParts(path); err != nil {
 		return err
 	}
 	if n := s.KeyLen(path); n > MaxKey {
-		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for entity %s", n, invalid.Quote(path)),
+		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for entity %s", n, invalid.Quote(Text(path))),
 			fmt.Sprintf("at most %d bytes", MaxKey))
 	}
 	return nil
@@ -158,7 +158,7 @@ func plural(parts int) string {
 // CheckPrefix is CheckPath for a prefix: fewer parts than the dataset has key fields.
 func (s Space) CheckPrefix(path string) error {
 	if got := countParts(path); got >= len(s.fields) {
-		return invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%s with %s", invalid.Quote(path), plural(got)),
+		return invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%s with %s", invalid.Quote(Text(path)), plural(got)),
 			fmt.Sprintf("fewer than the %d key fields (%s)", len(s.fields), strings.Join(s.fields, ", ")))
 	}
 	if path == "" {
@@ -172,7 +172,7 @@ func (s Space) CheckPrefix(path string) error {
 		n += saltLen
 	}
 	if n > MaxKey {
-		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for prefix %s", n, invalid.Quote(path)),
+		return invalid.New(ErrInvalid, "row key", fmt.Sprintf("%d bytes for prefix %s", n, invalid.Quote(Text(path))),
 			fmt.Sprintf("at most %d bytes", MaxKey))
 	}
 	return nil

@@ -173,7 +173,7 @@ func TestChecksNameFieldValueAndLimit(t *testing.T) {
 	for _, tt := range []struct{ path, want string }{
 		{"", "entity is empty with 0 parts; want exactly 2, one for each key field (k1, k2)"},
 		{rowkey.Path("a"), `entity is "a" with 1 part; want exactly 2, one for each key field (k1, k2)`},
-		{rowkey.Path("a", "b", "c"), `entity is "a#b#c" with 3 parts; want exactly 2, one for each key field (k1, k2)`},
+		{rowkey.Path("a", "b", "c"), `entity is "a/b/c" with 3 parts; want exactly 2, one for each key field (k1, k2)`},
 		{rowkey.Path("a", ""), "key field k2 is empty; want at least 1 byte"},
 		{rowkey.Path("", "b"), "key field k1 is empty; want at least 1 byte"},
 		{rowkey.Path("a", "b\xff"), `key field k2 is "b\xff"; want valid UTF-8`},
