@@ -1,6 +1,7 @@
 package tsdb
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -38,7 +39,7 @@ func (e Entity) MarshalText() ([]byte, error) { return e.AppendText(nil) }
 // Empty text is the zero Entity. A '%' without two hexadecimal digits is refused with ErrInvalid. Whether the entity fits a schema
 // is checked by the call that uses it.
 func (e *Entity) UnmarshalText(text []byte) error {
-	path, ok := rowkey.FromText(string(text))
+	path, ok := pathOf(string(text))
 	switch {
 	case e == nil:
 		return invalid.New(ErrInvalid, "entity", "nil", "a pointer to an Entity")
@@ -47,6 +48,21 @@ func (e *Entity) UnmarshalText(text []byte) error {
 	}
 	e.path = path
 	return nil
+}
+
+// pathOf returns the path of an entity or a prefix with that text; ok is false if a '%' begins no escape.
+func pathOf(text string) (path string, ok bool) {
+	if text == "" {
+		return "", true
+	}
+	parts := strings.Split(text, "/")
+	for i, part := range parts {
+		var err error
+		if parts[i], err = url.PathUnescape(part); err != nil {
+			return "", false
+		}
+	}
+	return rowkey.Path(parts...), true
 }
 
 // entityText is what the text of an entity or a prefix has to be.
@@ -100,7 +116,7 @@ func (p Prefix) MarshalText() ([]byte, error) { return p.AppendText(nil) }
 // UnmarshalText implements encoding.TextUnmarshaler: it reads what String returns, as Entity.UnmarshalText does. Empty text is the
 // zero Prefix.
 func (p *Prefix) UnmarshalText(text []byte) error {
-	path, ok := rowkey.FromText(string(text))
+	path, ok := pathOf(string(text))
 	switch {
 	case p == nil:
 		return invalid.New(ErrInvalid, "prefix", "nil", "a pointer to a Prefix")

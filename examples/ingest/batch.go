@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 )
 
 // batch gathers points, and merges those of one series and time before they are sent.
@@ -115,7 +117,7 @@ func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *repo
 					rep.journaled += len(g.lines[i])
 				}
 				rep.merged += len(g.lines[i]) - 1
-			case out.State == tsdb.Rejected && isFinal(out.Err), isOverForGood(out.Err):
+			case out.State == tsdb.Rejected && isFinal(out.Err):
 				for _, l := range g.lines[i] {
 					rep.refuse(l, refusal(out.Err))
 				}
@@ -138,22 +140,17 @@ const (
 	reasonLimit  = "it is over a limit of the tenant"
 )
 
-// isFinal reports whether a refused point would be refused again.
+// isFinal reports whether a refused point would be refused again: the fault is the client's, and if it is over a limit, waiting does
+// not help, as with the number of entities.
 func isFinal(err error) bool {
-	for _, sentinel := range []error{
-		tsdb.ErrExists, tsdb.ErrNoMerge, tsdb.ErrInvalid, tsdb.ErrExpired, tsdb.ErrLate, tsdb.ErrTooFarAhead, codec.ErrEncode,
-	} {
-		if errors.Is(err, sentinel) {
-			return true
-		}
+	r := errstatus.HTTP(err)
+	switch r.Status {
+	case http.StatusTooManyRequests:
+		return r.RetryAfter == 0
+	case errstatus.StatusClientClosedRequest:
+		return false
 	}
-	return false
-}
-
-// isOverForGood reports whether a point is over a limit that waiting does not help with, such as the number of entities.
-func isOverForGood(err error) bool {
-	over, ok := errors.AsType[*limit.Error](err)
-	return ok && over.RetryAfter == 0
+	return r.Status < http.StatusInternalServerError
 }
 
 func refusal(err error) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 )
 
 // limits bound what requests can ask of this program.
@@ -130,8 +131,9 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 	case isOver && outgrows(rep, over):
 		v.fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than the burst of %d that the tenant's %s allows; send smaller requests", over.Burst, over.ID), 0)
 	case isOver:
-		edge.RetryAfter(w, over.RetryAfter)
-		v.fail(w, http.StatusTooManyRequests, fmt.Sprintf("over the tenant's limit %s; send all lines again", over.ID), 0)
+		r := errstatus.HTTP(over)
+		edge.RetryAfter(w, r.RetryAfter)
+		v.fail(w, r.Status, fmt.Sprintf("over the tenant's limit %s; send all lines again", over.ID), 0)
 	case errors.Is(err, errUndelivered):
 		s.log.Error("lines not stored", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
 		s.busy(w, v, "not all points could be stored; send them again")

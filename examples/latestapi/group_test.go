@@ -53,11 +53,11 @@ func TestGroupBreaksOff(t *testing.T) {
 	for i := range 400 {
 		a.put(tsdb.NewEntity("berlin", fmt.Sprintf("d%03d", i)), 1)
 	}
-	a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(1))
+	a.conn.Inject(tsdbtest.Fail(codes.ResourceExhausted).On(tsdbtest.ReadRows).Skip(1))
 	a.get("/v1/weather/group?site=berlin").wantProblem(t, unavailable)
 	a.conn.Clear()
 
-	a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(1))
+	a.conn.Inject(tsdbtest.Fail(codes.ResourceExhausted).On(tsdbtest.ReadRows).Skip(1))
 	got := a.get("/v1/weather/group?site=berlin", "Accept: application/x-ndjson")
 	lines := strings.Split(strings.TrimSpace(got.body), "\n")
 	if last := lines[len(lines)-1]; got.StatusCode != 200 || len(lines) < 2 || !strings.HasPrefix(last, `{"problem":`) || strings.Contains(last, "fault") {

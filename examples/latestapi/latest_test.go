@@ -151,6 +151,9 @@ func TestStoreFails(t *testing.T) {
 		"/v1/weather/windows?site=berlin&device=roof-7&every=1h&from=2026-06-01T00:00:00Z&to=2026-06-02T00:00:00Z",
 	}
 	a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows))
+	a.get(paths[0]).wantProblem(t, internal)
+	a.conn.Clear()
+	a.conn.Inject(tsdbtest.Fail(codes.ResourceExhausted).On(tsdbtest.ReadRows))
 	for _, path := range paths {
 		got := a.get(path)
 		p := got.wantProblem(t, unavailable)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
-	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -102,28 +102,36 @@ func problemOf(err error) *problem {
 		p.Field, p.Limit = "body", fmt.Sprintf("at most %d bytes", large.Limit)
 		return p
 	}
-	switch {
-	case errors.Is(err, edge.ErrNoRoom):
+	if errors.Is(err, edge.ErrNoRoom) {
 		return busy.problem()
-	case errors.Is(err, tenant.ErrUnauthenticated):
+	}
+	switch errstatus.HTTP(err).Status {
+	case http.StatusBadRequest:
+		return badRequest(err)
+	case http.StatusUnauthorized:
 		return unauthorized.problem()
-	case errors.Is(err, tsdb.ErrNotFound):
+	case http.StatusNotFound:
 		return noPoint.problem()
+	case http.StatusServiceUnavailable:
+		return unavailable.problem()
+	case http.StatusGatewayTimeout:
+		return timedOut.problem()
+	}
+	return internal.problem()
+}
+
+// badRequest is the problem of a request that cannot be answered as it is. All arguments of this program's reads come from the client,
+// so that it may see which one was refused.
+func badRequest(err error) *problem {
+	switch e, ok := errors.AsType[*tsdb.InvalidError](err); {
 	case errors.Is(err, tsdb.ErrCursor):
 		return badCursor.problem().with("ask for the first page again, without a cursor")
 	case errors.Is(err, window.ErrTooManyFilled):
 		return tooManyBuckets.problem().with("take a shorter interval, or longer windows")
-	case errors.Is(err, tsdb.ErrInvalid), errors.Is(err, window.ErrInvalid):
-		if e, ok := errors.AsType[*tsdb.InvalidError](err); ok {
-			return refused(e.Field, e.Value, e.Limit)
-		}
-		return invalidInput.problem()
-	case errors.Is(err, context.DeadlineExceeded):
-		return timedOut.problem()
-	case errors.Is(err, tsdb.ErrForeignRow), errors.Is(err, tsdb.ErrTenantMismatch), errors.Is(err, tsdb.ErrNoTenant), errors.Is(err, tenant.ErrForbidden):
-		return internal.problem()
+	case ok:
+		return refused(e.Field, e.Value, e.Limit)
 	}
-	return unavailable.problem()
+	return invalidInput.problem()
 }
 
 // overLimitOf is the problem of a limit. One that waiting does not help with, as with an interval that is too long, is a refused

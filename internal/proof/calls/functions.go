@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -102,6 +103,8 @@ var Functions = []any{
 	tsdb.Until,
 	tsdb.ViewID,
 	embedded.NewServer,
+	errstatus.GRPC,
+	errstatus.HTTP,
 	privacy.Check,
 	privacy.NewHasher,
 	retention.ReadPlan,

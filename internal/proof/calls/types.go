@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -106,6 +107,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.WriterStats](),
 	reflect.TypeFor[embedded.Options](),
 	reflect.TypeFor[embedded.Server](),
+	reflect.TypeFor[errstatus.Response](),
 	reflect.TypeFor[privacy.Hasher](),
 	reflect.TypeFor[retention.ApplyOptions](),
 	reflect.TypeFor[retention.Band](),

@@ -1,10 +1,6 @@
 package rowkey
 
-import (
-	"net/url"
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 const slash = '/'
 
@@ -31,19 +27,3 @@ func AppendText(dst []byte, path string) []byte {
 
 // Text returns what AppendText appends.
 func Text(path string) string { return string(AppendText(nil, path)) }
-
-// FromText returns the path of a text. It takes any byte as %XX, with letters of either case, and all others but '/' as they
-// are. ok is false if a '%' begins no escape.
-func FromText(text string) (path string, ok bool) {
-	if text == "" {
-		return "", true
-	}
-	parts := strings.Split(text, "/")
-	for i, part := range parts {
-		var err error
-		if parts[i], err = url.PathUnescape(part); err != nil {
-			return "", false
-		}
-	}
-	return Path(parts...), true
-}

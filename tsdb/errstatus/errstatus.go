@@ -1,0 +1,120 @@
+// Package errstatus decides how a server responds to the errors of this module, over HTTP and over gRPC:
+//
+//	p, err := repo.Latest(r.Context(), device)
+//	if err != nil {
+//		log.Error("latest", "error", err)
+//		errstatus.HTTP(err).Write(w)
+//		return
+//	}
+//
+// Responses have fixed texts. An error itself may name tables, row keys, or fields of other tenants: log it, and do not send it.
+// To tell a caller which argument was refused, read a *tsdb.InvalidError yourself where you know that its value came from the caller.
+//
+// It is a package below tsdb because it knows the errors of all packages; those of tenant import no store. For requests that are
+// turned away before they reach the store, see tenant/httptenant and tenant/grpctenant, which respond by themselves.
+package errstatus
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// StatusClientClosedRequest is the HTTP status of a request whose client has gone. No client sees it; it is for logs and metrics,
+// where 499 is what proxies use.
+const StatusClientClosedRequest = 499
+
+// Response is how an HTTP server responds to an error. The zero Response is written as 500.
+type Response struct {
+	// Status is the HTTP status; 200 for a nil error.
+	Status int
+	// Detail is a sentence that is safe to show to any caller. Empty for a nil error.
+	Detail string
+	// RetryAfter is when the same request may succeed. Zero is unknown or never.
+	RetryAfter time.Duration
+}
+
+// HTTP returns the response to an error:
+//
+//   - 400 for arguments that are refused, cursors, and points that are too late, too far ahead or expired
+//   - 403 for a tenant other than the caller's, 401 for missing credentials
+//   - 404 where there is no point
+//   - 409 where something else is stored or changed at the same time, 410 for what is erased
+//   - 413 for a payload over the tenant's limit
+//   - 429 over any other limit of the tenant, with RetryAfter where waiting helps
+//   - 499 if the request was cancelled
+//   - 500 for mistakes of the program and damaged data, and for errors that it does not know
+//   - 503 if the store cannot be reached, is closed, or the outcome of a write is unknown
+//   - 504 if a deadline or a timeout was exceeded
+//
+// If an error holds several, as that of a bulk call, the server's faults win over the caller's, so that a caller that drops what is
+// below 500 drops nothing that it should send again. It does no I/O and is safe for concurrent use.
+func HTTP(err error) Response {
+	a := answerTo(err)
+	return Response{Status: a.http, Detail: a.detail, RetryAfter: a.retry}
+}
+
+// Write writes the response as problem details (RFC 9457) of type about:blank, with a header Retry-After in whole seconds, rounded up,
+// where RetryAfter is set.
+func (r Response) Write(w http.ResponseWriter) {
+	if w == nil {
+		return
+	}
+	if r.Status == 0 {
+		a := unknown()
+		r.Status, r.Detail = a.http, a.detail
+	}
+	title := http.StatusText(r.Status)
+	if r.Status == StatusClientClosedRequest {
+		title = "Client Closed Request"
+	}
+	h := w.Header()
+	if r.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((r.RetryAfter+time.Second-1)/time.Second), 10))
+	}
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(r.Status)
+	_ = json.NewEncoder(w).Encode(struct { // the client may have gone
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail,omitempty"`
+	}{"about:blank", title, r.Status, r.Detail})
+}
+
+// GRPC returns the error that a gRPC handler returns for an error of this module: a status with the code that belongs to the status
+// of HTTP, with the same fixed text, and with a google.rpc.RetryInfo where HTTP has a RetryAfter. It is nil for a nil error. A
+// handler must not return the store's own error: it may carry Bigtable's status, with the names of tables and rows.
+func GRPC(err error) error {
+	if err == nil {
+		return nil
+	}
+	a := answerTo(err)
+	s := status.New(a.grpc, a.detail)
+	if a.retry > 0 {
+		if with, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(a.retry)}); err == nil {
+			s = with
+		}
+	}
+	return s.Err()
+}
+
+// answer is a response in both protocols.
+type answer struct {
+	http   int
+	grpc   codes.Code
+	detail string
+	retry  time.Duration
+}
+
+func unknown() answer {
+	return answer{http: http.StatusInternalServerError, grpc: codes.Internal, detail: "The server failed."}
+}

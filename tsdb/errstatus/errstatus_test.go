@@ -1,0 +1,283 @@
+package errstatus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/grpctenant"
+	"github.com/tidemark-go/tidemark/tenant/httptenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/errstatus"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// want is the expected response to a sentinel.
+type want struct {
+	err  error
+	http int
+	grpc codes.Code
+}
+
+// sentinels are all exported ones of this module.
+var sentinels = map[string]want{
+	"codec.ErrCorrupt":                {codec.ErrCorrupt, 500, codes.Internal},
+	"codec.ErrEncode":                 {codec.ErrEncode, 400, codes.InvalidArgument},
+	"codec.ErrInvalid":                {codec.ErrInvalid, 500, codes.Internal},
+	"codec.ErrReadOnly":               {codec.ErrReadOnly, 500, codes.Internal},
+	"codec.ErrUnknownTag":             {codec.ErrUnknownTag, 500, codes.Internal},
+	"embedded.ErrDamaged":             {embedded.ErrDamaged, 500, codes.Internal},
+	"embedded.ErrLocked":              {embedded.ErrLocked, 500, codes.Internal},
+	"embedded.ErrStorage":             {embedded.ErrStorage, 500, codes.Internal},
+	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
+	"gc.ErrVersions":                  {gc.ErrVersions, 500, codes.Internal},
+	"grpctenant.ErrInvalid":           {grpctenant.ErrInvalid, 500, codes.Internal},
+	"httptenant.ErrInvalid":           {httptenant.ErrInvalid, 500, codes.Internal},
+	"inspect.ErrInvalid":              {inspect.ErrInvalid, 400, codes.InvalidArgument},
+	"limit.ErrExceeded":               {limit.ErrExceeded, 429, codes.ResourceExhausted},
+	"limit.ErrInvalid":                {limit.ErrInvalid, 500, codes.Internal},
+	"privacy.ErrInvalid":              {privacy.ErrInvalid, 500, codes.Internal},
+	"privacy.ErrPersonal":             {privacy.ErrPersonal, 400, codes.InvalidArgument},
+	"retention.ErrImpossible":         {retention.ErrImpossible, 409, codes.FailedPrecondition},
+	"retention.ErrInvalid":            {retention.ErrInvalid, 400, codes.InvalidArgument},
+	"retention.ErrNotAllowed":         {retention.ErrNotAllowed, 403, codes.PermissionDenied},
+	"retention.ErrStale":              {retention.ErrStale, 409, codes.Aborted},
+	"rollup.ErrAdded":                 {rollup.ErrAdded, 409, codes.FailedPrecondition},
+	"rollup.ErrInvalid":               {rollup.ErrInvalid, 400, codes.InvalidArgument},
+	"rollup.ErrMode":                  {rollup.ErrMode, 500, codes.Internal},
+	"rollup.ErrTooManyMessages":       {rollup.ErrTooManyMessages, 503, codes.Unavailable},
+	"rollup.ErrTooManyStreams":        {rollup.ErrTooManyStreams, 503, codes.Unavailable},
+	"tenant.ErrBound":                 {tenant.ErrBound, 403, codes.PermissionDenied},
+	"tenant.ErrForbidden":             {tenant.ErrForbidden, 403, codes.PermissionDenied},
+	"tenant.ErrInvalid":               {tenant.ErrInvalid, 400, codes.InvalidArgument},
+	"tenant.ErrNoCredentials":         {tenant.ErrNoCredentials, 401, codes.Unauthenticated},
+	"tenant.ErrUnauthenticated":       {tenant.ErrUnauthenticated, 401, codes.Unauthenticated},
+	"tenants.ErrConflict":             {tenants.ErrConflict, 409, codes.Aborted},
+	"tenants.ErrErased":               {tenants.ErrErased, 410, codes.FailedPrecondition},
+	"tenants.ErrErasing":              {tenants.ErrErasing, 409, codes.Aborted},
+	"tenants.ErrImpossible":           {tenants.ErrImpossible, 409, codes.FailedPrecondition},
+	"tenants.ErrInvalid":              {tenants.ErrInvalid, 400, codes.InvalidArgument},
+	"tenants.ErrRemains":              {tenants.ErrRemains, 500, codes.Internal},
+	"tenants.ErrTakenOver":            {tenants.ErrTakenOver, 409, codes.Aborted},
+	"transfer.ErrContinue":            {transfer.ErrContinue, 400, codes.InvalidArgument},
+	"transfer.ErrDamaged":             {transfer.ErrDamaged, 400, codes.InvalidArgument},
+	"transfer.ErrInvalid":             {transfer.ErrInvalid, 400, codes.InvalidArgument},
+	"transfer.ErrKey":                 {transfer.ErrKey, 400, codes.InvalidArgument},
+	"transfer.ErrTenant":              {transfer.ErrTenant, 400, codes.InvalidArgument},
+	"transfer.ErrVersion":             {transfer.ErrVersion, 400, codes.InvalidArgument},
+	"tsdb.ErrBufferFull":              {tsdb.ErrBufferFull, 503, codes.Unavailable},
+	"tsdb.ErrClock":                   {tsdb.ErrClock, 500, codes.Internal},
+	"tsdb.ErrClosed":                  {tsdb.ErrClosed, 503, codes.Unavailable},
+	"tsdb.ErrCursor":                  {tsdb.ErrCursor, 400, codes.InvalidArgument},
+	"tsdb.ErrDatasetDeleted":          {tsdb.ErrDatasetDeleted, 410, codes.FailedPrecondition},
+	"tsdb.ErrDeliveryTimeout":         {tsdb.ErrDeliveryTimeout, 504, codes.DeadlineExceeded},
+	"tsdb.ErrErased":                  {tsdb.ErrErased, 410, codes.FailedPrecondition},
+	"tsdb.ErrExists":                  {tsdb.ErrExists, 409, codes.AlreadyExists},
+	"tsdb.ErrExpired":                 {tsdb.ErrExpired, 400, codes.OutOfRange},
+	"tsdb.ErrForeignRow":              {tsdb.ErrForeignRow, 500, codes.Internal},
+	"tsdb.ErrInvalid":                 {tsdb.ErrInvalid, 400, codes.InvalidArgument},
+	"tsdb.ErrJournalDamaged":          {tsdb.ErrJournalDamaged, 500, codes.Internal},
+	"tsdb.ErrJournalLocked":           {tsdb.ErrJournalLocked, 500, codes.Internal},
+	"tsdb.ErrLate":                    {tsdb.ErrLate, 400, codes.OutOfRange},
+	"tsdb.ErrNoAdmin":                 {tsdb.ErrNoAdmin, 500, codes.Internal},
+	"tsdb.ErrNoConditionalAggregates": {tsdb.ErrNoConditionalAggregates, 500, codes.Internal},
+	"tsdb.ErrNoMerge":                 {tsdb.ErrNoMerge, 409, codes.FailedPrecondition},
+	"tsdb.ErrNoTable":                 {tsdb.ErrNoTable, 500, codes.Internal},
+	"tsdb.ErrNoTenant":                {tsdb.ErrNoTenant, 500, codes.Internal},
+	"tsdb.ErrNoView":                  {tsdb.ErrNoView, 500, codes.Internal},
+	"tsdb.ErrNotFound":                {tsdb.ErrNotFound, 404, codes.NotFound},
+	"tsdb.ErrRejected":                {tsdb.ErrRejected, 503, codes.Unavailable},
+	"tsdb.ErrSchemaConflict":          {tsdb.ErrSchemaConflict, 500, codes.Internal},
+	"tsdb.ErrTenantMismatch":          {tsdb.ErrTenantMismatch, 403, codes.PermissionDenied},
+	"tsdb.ErrTooFarAhead":             {tsdb.ErrTooFarAhead, 400, codes.OutOfRange},
+	"tsdb.ErrUndelivered":             {tsdb.ErrUndelivered, 503, codes.Unavailable},
+	"tsdb.ErrUnguardedClient":         {tsdb.ErrUnguardedClient, 500, codes.Internal},
+	"tsdb.ErrUnknown":                 {tsdb.ErrUnknown, 503, codes.Unavailable},
+	"tsdb.ErrWriterClosed":            {tsdb.ErrWriterClosed, 503, codes.Unavailable},
+	"window.ErrInvalid":               {window.ErrInvalid, 400, codes.InvalidArgument},
+	"window.ErrOrder":                 {window.ErrOrder, 500, codes.Internal},
+	"window.ErrTooManyFilled":         {window.ErrTooManyFilled, 400, codes.InvalidArgument},
+}
+
+// exported returns the exported sentinels that this module's source declares, as "package.ErrName".
+func exported(t *testing.T) (names []string) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	for _, top := range []string{"codec", "gc", "tenant", "tsdb"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, decl := range file.Decls {
+				vars, ok := decl.(*ast.GenDecl)
+				if !ok || vars.Tok != token.VAR {
+					continue
+				}
+				for _, spec := range vars.Specs {
+					for _, name := range spec.(*ast.ValueSpec).Names {
+						if strings.HasPrefix(name.Name, "Err") {
+							names = append(names, file.Name.Name+"."+name.Name)
+						}
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("no sentinels are found")
+	}
+	return names
+}
+
+// A new sentinel must get a response of its own, and not fall to 500 unnoticed.
+func TestEachSentinelHasAResponse(t *testing.T) {
+	names := exported(t)
+	for _, name := range names {
+		if _, ok := sentinels[name]; !ok {
+			t.Errorf("%s has no expected response in this test: decide which, and add a rule", name)
+		}
+	}
+	for name, w := range sentinels {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not exported", name)
+		}
+		for how, err := range map[string]error{"alone": w.err, "wrapped": fmt.Errorf("tsdb: table secret: %w", w.err)} {
+			check(t, name+" "+how, err, w.http, w.grpc)
+		}
+	}
+}
+
+// check compares both responses with what is expected, and looks for the error's text in them.
+func check(t *testing.T, name string, err error, wantHTTP int, wantGRPC codes.Code) {
+	t.Helper()
+	r := errstatus.HTTP(err)
+	w := httptest.NewRecorder()
+	r.Write(w)
+	s := status.Convert(errstatus.GRPC(err))
+	if r.Status != wantHTTP || w.Code != wantHTTP || s.Code() != wantGRPC {
+		t.Errorf("%s: HTTP %d, written as %d, and gRPC %v; want %d and %v", name, r.Status, w.Code, s.Code(), wantHTTP, wantGRPC)
+	}
+	if r.Detail == "" || s.Message() != r.Detail || !strings.Contains(w.Body.String(), r.Detail) {
+		t.Errorf("%s: the details are %q, %q and %s", name, r.Detail, s.Message(), w.Body)
+	}
+	if strings.Contains(w.Body.String()+s.String(), "secret") {
+		t.Errorf("%s: the response shows the error: %s, %s", name, w.Body, s)
+	}
+}
+
+func TestErrorsWithCauses(t *testing.T) {
+	rejected := func(err error) error {
+		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Rejected, Attempts: 1, Err: err}}
+	}
+	lost := func(err error) error {
+		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Unknown, Attempts: 3, Err: err}}
+	}
+	batch := func(states ...tsdb.Outcome) error {
+		b := &tsdb.BatchError{Total: 10}
+		for i, o := range states {
+			b.Failed = append(b.Failed, tsdb.Failure{Index: i, Outcome: o})
+		}
+		return b
+	}
+	late := tsdb.Outcome{State: tsdb.Rejected, Err: fmt.Errorf("%w: secret", tsdb.ErrLate)}
+	over := func(id limit.ID, retry time.Duration) error {
+		return &limit.Error{ID: id, Tenant: tenant.MustParse("secret"), RetryAfter: retry}
+	}
+	for name, c := range map[string]struct {
+		err   error
+		http  int
+		grpc  codes.Code
+		retry time.Duration
+	}{
+		"a write that was refused":               {rejected(tsdb.ErrLate), 400, codes.OutOfRange, 0},
+		"a write that Bigtable refused":          {rejected(status.Error(codes.InvalidArgument, "secret")), 500, codes.Internal, 0},
+		"a write in an outage":                   {rejected(status.Error(codes.Unavailable, "secret")), 503, codes.Unavailable, time.Second},
+		"a write whose answer was lost":          {lost(status.Error(codes.Unavailable, "secret")), 503, codes.Unavailable, time.Second},
+		"a write past its deadline":              {lost(context.DeadlineExceeded), 504, codes.DeadlineExceeded, 0},
+		"a lost write without interceptors":      {lost(tsdb.ErrUnguardedClient), 503, codes.Unavailable, time.Second},
+		"points that are late":                   {batch(late, late), 400, codes.OutOfRange, 0},
+		"one late, one whose answer was lost":    {batch(late, tsdb.Outcome{State: tsdb.Unknown, Err: errors.New("secret")}), 503, codes.Unavailable, time.Second},
+		"one late, one in an outage":             {batch(late, tsdb.Outcome{State: tsdb.Rejected, Err: status.Error(codes.Unavailable, "secret")}), 503, codes.Unavailable, time.Second},
+		"one late, one over a rate":              {batch(late, tsdb.Outcome{State: tsdb.Rejected, Err: over(limit.PointsPerSecond, time.Minute)}), 429, codes.ResourceExhausted, time.Minute},
+		"a table that does not exist":            {fmt.Errorf("%w: %w", tsdb.ErrNoTable, status.Error(codes.NotFound, "secret")), 500, codes.Internal, 0},
+		"a right that the program does not have": {status.Error(codes.PermissionDenied, "secret"), 500, codes.Internal, 0},
+		"a deadline of the service":              {status.Error(codes.DeadlineExceeded, "secret"), 504, codes.DeadlineExceeded, 0},
+		"a request that was cancelled":           {fmt.Errorf("secret: %w", context.Canceled), 499, codes.Canceled, 0},
+		"too many points":                        {over(limit.PointsPerSecond, 1500*time.Millisecond), 429, codes.ResourceExhausted, 1500 * time.Millisecond},
+		"too many entities":                      {over(limit.Entities, 0), 429, codes.ResourceExhausted, 0},
+		"a payload that is too large":            {over(limit.PointBytes, 0), 413, codes.InvalidArgument, 0},
+		"a range that is too long":               {over(limit.RangeLength, 0), 400, codes.InvalidArgument, 0},
+		"a schema of another tenant":             {&tsdb.ConflictError{Differences: []string{"dataset secret"}}, 500, codes.Internal, 0},
+		"a point that does not decode":           {&tsdb.PointError{Entity: tsdb.NewEntity("secret"), Err: codec.ErrCorrupt}, 500, codes.Internal, 0},
+		"an error of somebody else":              {errors.New("secret"), 500, codes.Internal, 0},
+	} {
+		check(t, name, c.err, c.http, c.grpc)
+		if got := errstatus.HTTP(c.err).RetryAfter; got != c.retry {
+			t.Errorf("%s: retry after %v, want %v", name, got, c.retry)
+		}
+		var asked time.Duration
+		for _, d := range status.Convert(errstatus.GRPC(c.err)).Details() {
+			asked = d.(*errdetails.RetryInfo).GetRetryDelay().AsDuration()
+		}
+		if asked != c.retry {
+			t.Errorf("%s: gRPC says to retry after %v, want %v", name, asked, c.retry)
+		}
+	}
+}
+
+func TestRetryAfterIsRoundedUp(t *testing.T) {
+	for after, want := range map[time.Duration]string{0: "", 1: "1", time.Second: "1", 1001 * time.Millisecond: "2"} {
+		w := httptest.NewRecorder()
+		errstatus.Response{Status: 429, RetryAfter: after}.Write(w)
+		if got := w.Header().Get("Retry-After"); got != want {
+			t.Errorf("after %v: Retry-After is %q, want %q", after, got, want)
+		}
+	}
+}
+
+func TestNoError(t *testing.T) {
+	if r := errstatus.HTTP(nil); r != (errstatus.Response{Status: 200}) {
+		t.Errorf("HTTP(nil) = %+v", r)
+	}
+	if err := errstatus.GRPC(nil); err != nil {
+		t.Errorf("GRPC(nil) = %v", err)
+	}
+	w := httptest.NewRecorder()
+	errstatus.Response{}.Write(w)
+	if w.Code != 500 {
+		t.Errorf("the zero Response is written as %d, want 500", w.Code)
+	}
+}

@@ -1,0 +1,193 @@
+package errstatus
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// retrySoon is when a request that the store could not answer may be sent again.
+const retrySoon = time.Second
+
+// rule says how a server responds to errors that match one of some sentinels.
+type rule struct {
+	errs []error
+	answer
+}
+
+func (r rule) matches(err error) bool {
+	for _, target := range r.errs {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// faults are the server's, and are looked for first. Errors that no rule has are faults, too.
+var faults = []rule{
+	{
+		[]error{
+			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tsdb.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tsdb.ErrNoAdmin,
+			tsdb.ErrNoConditionalAggregates, tsdb.ErrJournalLocked, tsdb.ErrJournalDamaged,
+			codec.ErrCorrupt, codec.ErrUnknownTag, codec.ErrReadOnly, limit.ErrInvalid, rollup.ErrMode, window.ErrOrder, tenants.ErrRemains,
+			tsdb.ErrClock, codec.ErrInvalid, gc.ErrInvalid, gc.ErrVersions,
+		},
+		unknown(),
+	},
+	{
+		[]error{context.Canceled},
+		answer{http: StatusClientClosedRequest, grpc: codes.Canceled, detail: "The request was cancelled."},
+	},
+	{
+		[]error{context.DeadlineExceeded, tsdb.ErrDeliveryTimeout},
+		answer{http: http.StatusGatewayTimeout, grpc: codes.DeadlineExceeded, detail: "The time for the request was over."},
+	},
+	{
+		[]error{
+			tsdb.ErrUnknown, tsdb.ErrClosed, tsdb.ErrWriterClosed, tsdb.ErrUndelivered, tsdb.ErrBufferFull,
+			rollup.ErrTooManyMessages, rollup.ErrTooManyStreams,
+		},
+		unavailable(),
+	},
+	{[]error{tsdb.ErrUnguardedClient}, unknown()},
+}
+
+func unavailable() answer {
+	return answer{
+		http: http.StatusServiceUnavailable, grpc: codes.Unavailable, retry: retrySoon,
+		detail: "The store is not available now. The same request may be sent again.",
+	}
+}
+
+// refusals are about what the caller asked.
+var refusals = []rule{
+	{
+		[]error{tenant.ErrUnauthenticated},
+		answer{http: http.StatusUnauthorized, grpc: codes.Unauthenticated, detail: "The request has no credentials, or they are not valid."},
+	},
+	{
+		[]error{tenant.ErrForbidden, tsdb.ErrTenantMismatch, retention.ErrNotAllowed},
+		answer{http: http.StatusForbidden, grpc: codes.PermissionDenied, detail: "The request is not allowed."},
+	},
+	{
+		[]error{tsdb.ErrErased},
+		answer{http: http.StatusGone, grpc: codes.FailedPrecondition, detail: "The data is deleted."},
+	},
+	{
+		[]error{tenants.ErrConflict, tenants.ErrErasing, tenants.ErrTakenOver, retention.ErrStale},
+		answer{http: http.StatusConflict, grpc: codes.Aborted, detail: "Something else has changed the same thing meanwhile."},
+	},
+	{
+		[]error{tsdb.ErrNoMerge, tenants.ErrImpossible, retention.ErrImpossible, rollup.ErrAdded},
+		answer{http: http.StatusConflict, grpc: codes.FailedPrecondition, detail: "The stored data does not allow the change."},
+	},
+	{
+		[]error{tsdb.ErrExists},
+		answer{http: http.StatusConflict, grpc: codes.AlreadyExists, detail: "It is stored already."},
+	},
+	{
+		[]error{tsdb.ErrCursor},
+		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The cursor does not belong to this query. Ask for the first page again."},
+	},
+	{
+		[]error{tsdb.ErrLate, tsdb.ErrExpired},
+		answer{http: http.StatusBadRequest, grpc: codes.OutOfRange, detail: "The point is too old."},
+	},
+	{
+		[]error{tsdb.ErrTooFarAhead},
+		answer{http: http.StatusBadRequest, grpc: codes.OutOfRange, detail: "The point is too far in the future."},
+	},
+	{
+		[]error{window.ErrTooManyFilled},
+		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The answer would have too many buckets."},
+	},
+	{
+		[]error{transfer.ErrDamaged, transfer.ErrVersion, transfer.ErrTenant, transfer.ErrKey, transfer.ErrContinue},
+		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The file cannot be imported."},
+	},
+	{
+		[]error{tsdb.ErrInvalid, tenant.ErrInvalid, window.ErrInvalid, codec.ErrEncode, privacy.ErrPersonal},
+		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "An argument is not valid."},
+	},
+	{
+		[]error{tsdb.ErrNotFound},
+		answer{http: http.StatusNotFound, grpc: codes.NotFound, detail: "There is no such point."},
+	},
+}
+
+// answerTo returns the response to an error.
+func answerTo(err error) answer {
+	if err == nil {
+		return answer{http: http.StatusOK, grpc: codes.OK}
+	}
+	for _, r := range faults {
+		if r.matches(err) {
+			return r.answer
+		}
+	}
+	if of, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err); ok {
+		return ofStore(of.GRPCStatus().Code())
+	}
+	if over, ok := errors.AsType[*limit.Error](err); ok {
+		return overLimit(over)
+	}
+	if errors.Is(err, limit.ErrExceeded) {
+		return overLimit(&limit.Error{})
+	}
+	for _, r := range refusals {
+		if r.matches(err) {
+			return r.answer
+		}
+	}
+	if errors.Is(err, tsdb.ErrRejected) {
+		return unavailable()
+	}
+	return unknown()
+}
+
+// ofStore is the response where Bigtable answered with that code. What the program asked wrongly, or may not do, is not the fault of
+// the program's own caller.
+func ofStore(c codes.Code) answer {
+	switch c {
+	case codes.DeadlineExceeded:
+		return answer{http: http.StatusGatewayTimeout, grpc: codes.DeadlineExceeded, detail: "The time for the request was over."}
+	case codes.Unavailable, codes.Aborted, codes.ResourceExhausted, codes.Canceled, codes.Internal, codes.Unknown:
+		return unavailable()
+	}
+	return unknown()
+}
+
+// overLimit is the response to a call over one of its tenant's limits. The names of limits are documented, and safe to show.
+func overLimit(over *limit.Error) answer {
+	detail := "The tenant is over one of its limits."
+	if over.ID != "" {
+		detail = "The tenant is over its limit " + string(over.ID) + "."
+	}
+	switch over.ID {
+	case limit.RangeLength:
+		return answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: detail}
+	case limit.PointBytes:
+		return answer{http: http.StatusRequestEntityTooLarge, grpc: codes.InvalidArgument, detail: detail}
+	}
+	return answer{http: http.StatusTooManyRequests, grpc: codes.ResourceExhausted, detail: detail, retry: over.RetryAfter}
+}
