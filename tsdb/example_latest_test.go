@@ -60,9 +60,9 @@ func ExampleRepository_LatestMany() {
 		fmt.Println(a.Point.Entity, a.Point.Time.Format(time.TimeOnly), a.Point.Value)
 	}
 	// Output:
-	// vbb#M41#bus-4 12:01:00 {55 14}
-	// bvg#M41#bus-9 has not been seen
-	// bvg#M41#bus-1 12:01:00 {52 14}
+	// vbb/M41/bus-4 12:01:00 {55 14}
+	// bvg/M41/bus-9 has not been seen
+	// bvg/M41/bus-1 12:01:00 {52 14}
 }
 
 // The last two positions of each of several buses.
@@ -83,10 +83,10 @@ func ExampleRepository_LatestManyN() {
 		}
 	}
 	// Output:
-	// bvg#M41#bus-2 12:01:00 {53 14}
-	// bvg#M41#bus-2 12:00:00 {53 13}
-	// bvg#M41#bus-1 12:01:00 {52 14}
-	// bvg#M41#bus-1 12:00:00 {52 13}
+	// bvg/M41/bus-2 12:01:00 {53 14}
+	// bvg/M41/bus-2 12:00:00 {53 13}
+	// bvg/M41/bus-1 12:01:00 {52 14}
+	// bvg/M41/bus-1 12:00:00 {52 13}
 }
 
 // The most recent location of a mobile device.

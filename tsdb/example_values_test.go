@@ -18,7 +18,7 @@ func ExampleEntity() {
 	fmt.Printf("%q\n", e.Parts())
 	fmt.Println(e == tsdb.NewEntity("berlin", "roof #7"))
 	// Output:
-	// berlin/roof%20%237
+	// berlin/roof #7
 	// ["berlin" "roof #7"]
 	// true
 }
