@@ -13,6 +13,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
@@ -350,7 +351,7 @@ func own(id, dataset string, parts []string, group bool, salts int) func(key str
 		if salts > 0 {
 			rest = rest[3:]
 		}
-		return strings.HasPrefix(rest, tsdb.NewEntity(parts...).String()+"#")
+		return strings.HasPrefix(rest, inside.PathOf(tsdb.NewEntity(parts...))+"#")
 	}
 }
 

@@ -219,5 +219,5 @@ func ExampleOpen() {
 	for p, err := range v.Points(ctx, e, tsdb.AllTime()) {
 		fmt.Printf("%s %s %s %v\n", p.Entity, p.Tag, p.Payload, err)
 	}
-	// Output: berlin#roof-7 json {"temp_c":21.5} <nil>
+	// Output: berlin/roof-7 json {"temp_c":21.5} <nil>
 }
