@@ -26,7 +26,7 @@ func (d delivery) classed(ctx context.Context, items []*buffer.Item, r *buffer.R
 	}
 	for _, it := range items {
 		if chooses(it) {
-			w := &it.Work.(*pending).write
+			w := &of(it).write
 			w.D = a.DatasetFor(it.Tenant, w.D)
 		}
 	}
@@ -35,6 +35,6 @@ func (d delivery) classed(ctx context.Context, items []*buffer.Item, r *buffer.R
 
 // chooses reports whether an item is a point of a dataset with classes to choose from.
 func chooses(it *buffer.Item) bool {
-	p := it.Work.(*pending)
+	p := of(it)
 	return p.event == nil && p.write.D.Choices != nil
 }

@@ -40,14 +40,15 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 			yield(DeadLetter{}, err)
 			return
 		}
-		for d, err := range w.journal.spool.Dead(ctx) {
+		for d, err := range w.journal.DeadLetters(ctx) {
 			if err != nil {
 				yield(DeadLetter{}, err)
 				return
 			}
 			l := DeadLetter{ID: d.ID, Payload: d.Data, FailedAt: d.Time, Reason: d.Reason, Attempts: d.Attempts}
-			if p, err := w.journal.parse(d.Data); err == nil {
-				u := p.undelivered(p.item.Track.Outcome())
+			if d.Entry != nil {
+				p := of(&d.Entry.Item)
+				u := p.undelivered(p.Item.Track.Outcome())
 				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.PointID, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, u.ID, p.write.Payload
 			}
 			if !yield(l, nil) {
@@ -66,16 +67,7 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 	if err := w.admitJournal(); err != nil {
 		return 0, err
 	}
-	left, back, err := w.journal.letterShares(ctx, ids)
-	if err != nil {
-		return 0, err
-	}
-	n, err := w.journal.spool.Revive(ctx, ids...)
-	if n > 0 {
-		w.journal.moved(left, back)
-	}
-	poke(w.journal.wakeFeed)
-	return n, err
+	return w.journal.Retry(ctx, ids...)
 }
 
 // ScrubJournal writes the journal's file anew, so that it holds nothing of points that were delivered, or dropped, before the
@@ -92,7 +84,7 @@ func (w *Writer) ScrubJournal(ctx context.Context) error {
 	if err := w.admitJournal(); err != nil {
 		return err
 	}
-	return w.journal.spool.Scrub(ctx)
+	return w.journal.Scrub(ctx)
 }
 
 // DropDeadLetters removes dead letters for good, and returns how many of the IDs there were.
@@ -103,15 +95,7 @@ func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error
 	if err := w.admitJournal(); err != nil {
 		return 0, err
 	}
-	left, _, err := w.journal.letterShares(ctx, ids)
-	if err != nil {
-		return 0, err
-	}
-	n, err := w.journal.spool.Drop(ctx, ids...)
-	if n > 0 {
-		w.journal.moved(left, nil)
-	}
-	return n, err
+	return w.journal.Drop(ctx, ids...)
 }
 
 func (w *Writer) admitJournal() error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -21,7 +22,7 @@ type delivery struct {
 	store *Store
 	// keep says that points outlive the process, so that all is waited for that is not the fault of a point (bt.OfRow).
 	keep    bool
-	journal *journal // nil for none
+	journal *journal.Journal // nil for none
 }
 
 // Send implements buffer.Sender.
@@ -55,7 +56,7 @@ func (d delivery) send(ctx context.Context, items []*buffer.Item) buffer.Report 
 	n := d.store.core.NewCacheWrite()
 	writes := make([]*points.Write, len(items))
 	for i, it := range items {
-		writes[i] = &it.Work.(*pending).write
+		writes[i] = &of(it).write
 		n.Begin(writes[i])
 	}
 	b := points.NewBatch(writes, d.store.core.Clock)
@@ -97,7 +98,7 @@ func (d delivery) waits(err error, doubt bool) bool {
 // alone makes an attempt at each of several writes that depend on what their rows hold: points and events side by side.
 func (d delivery) alone(ctx context.Context, rows *bt.Table, items []*buffer.Item) []bt.Outcome {
 	events := func(it *buffer.Item) int {
-		if it.Work.(*pending).event != nil {
+		if of(it).event != nil {
 			return 1
 		}
 		return 0
@@ -125,7 +126,7 @@ func (d delivery) sendPoints(ctx context.Context, rows *bt.Table, items []*buffe
 	}
 	writes := make([]*points.Write, len(items))
 	for i, it := range items {
-		writes[i] = &it.Work.(*pending).write
+		writes[i] = &of(it).write
 		writes[i].MaybeApplied = it.Track.Outcome().State == bt.Unknown
 	}
 	outs := d.store.core.SendAlone(ctx, rows, writes, true)
@@ -169,8 +170,8 @@ func (d delivery) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer
 	}
 	for _, it := range items {
 		out := it.Track.Outcome()
-		if it.Work.(*pending).event != nil && !it.Again && out.State == bt.Rejected && !errors.Is(out.Err, ErrWriterClosed) {
-			it.Again = !d.lay(it, out)
+		if of(it).event != nil && !it.Again && out.State == bt.Rejected && !errors.Is(out.Err, ErrWriterClosed) {
+			it.Again = !d.rejectEvent(it, out)
 		}
 	}
 	return r

@@ -25,8 +25,8 @@ func (d delivery) unerased(ctx context.Context, items []*buffer.Item) (rest []*b
 	}
 	now := d.store.core.Erased.Clock()
 	for _, it := range items {
-		if m.CoversWrite(it.Work.(*pending), it.Work.(*pending).generation, now) {
-			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: m.Refusal(it.Work.(*pending), now)})
+		if p := of(it); m.CoversWrite(p, p.generation, now) {
+			it.Track.Add(bt.Outcome{State: bt.Rejected, Err: m.Refusal(p, now)})
 			continue
 		}
 		rest = append(rest, it)

@@ -12,7 +12,7 @@ import (
 func (d delivery) unexpired(items []*buffer.Item) []*buffer.Item {
 	now := d.store.core.Time.Earliest() // what is told to be expired is not delivered any more
 	expired := func(it *buffer.Item) error {
-		p := it.Work.(*pending)
+		p := of(it)
 		if p.event != nil {
 			return nil
 		}

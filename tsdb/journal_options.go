@@ -3,6 +3,7 @@ package tsdb
 import (
 	"fmt"
 
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -41,7 +42,7 @@ var (
 	ErrJournalDamaged = spool.ErrDamaged
 	// ErrUndelivered: points that are acknowledged are not delivered yet. They are in the journal, and the next writer that opens it
 	// delivers them.
-	ErrUndelivered = fmt.Errorf("tsdb: points are kept in the journal")
+	ErrUndelivered = journal.ErrUndelivered
 )
 
 const leastJournal = 16 << 20

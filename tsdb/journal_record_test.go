@@ -79,7 +79,7 @@ func TestDescribedRefuses(t *testing.T) {
 // FuzzJournalRecord: whatever is on disk becomes a point within its tenant, whose record is the same bytes, or an error. Records
 // of the number 0 are as programs wrote them that knew no generations.
 func FuzzJournalRecord(f *testing.F) {
-	j := &journal{datasets: map[uint64]*dataset.Dataset{}, plain: map[uint64]bool{0: true}}
+	j := &records{datasets: map[uint64]*dataset.Dataset{}, plain: map[uint64]bool{0: true}}
 	acme := tenant.MustParse("acme")
 	for n, d := range describedSchemas(f) {
 		j.datasets[uint64(n)] = d
@@ -98,8 +98,8 @@ func FuzzJournalRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !bytes.HasPrefix([]byte(p.write.Key), []byte(p.item.Tenant+"#readings#")) {
-			t.Fatalf("the row %q is outside of tenant %s", p.write.Key, p.item.Tenant)
+		if !bytes.HasPrefix([]byte(p.write.Key), []byte(p.Item.Tenant+"#readings#")) {
+			t.Fatalf("the row %q is outside of tenant %s", p.write.Key, p.Item.Tenant)
 		}
 		path, units, id, ok := p.place()
 		if !ok {
@@ -117,8 +117,8 @@ func FuzzJournalRecord(f *testing.F) {
 			}
 			j.datasets[9], number = j.datasets[0], 9
 		}
-		again, err := j.parse(appendRecord(nil, number, p.generation, p.item.Tenant, path, units, id, p.write.Payload))
-		if err != nil || again.item.Tenant != p.item.Tenant || again.generation != p.generation || again.write.Key != p.write.Key ||
+		again, err := j.parse(appendRecord(nil, number, p.generation, p.Item.Tenant, path, units, id, p.write.Payload))
+		if err != nil || again.Item.Tenant != p.Item.Tenant || again.generation != p.generation || again.write.Key != p.write.Key ||
 			again.write.Cell != p.write.Cell || !bytes.Equal(again.write.Payload, p.write.Payload) {
 			t.Fatalf("%q becomes %+v, %v", src, again, err)
 		}

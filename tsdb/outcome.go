@@ -18,23 +18,11 @@ const (
 	// Unknown: the write may be applied or not, as an answer was lost. Writing a point again is harmless.
 	Unknown State = State(bt.Unknown)
 	// Journaled: the write is in a writer's journal, synced to disk, and will be delivered.
-	Journaled State = Unknown + 1
+	Journaled State = State(bt.Journaled)
 )
 
 // String returns "stored", "rejected", "unknown" or "journaled".
-func (s State) String() string {
-	switch s {
-	case Stored:
-		return "stored"
-	case Rejected:
-		return "rejected"
-	case Unknown:
-		return "unknown"
-	case Journaled:
-		return "journaled"
-	}
-	return fmt.Sprintf("State(%d)", uint8(s))
-}
+func (s State) String() string { return bt.State(s).String() }
 
 // Outcome is what became of one write.
 type Outcome struct {

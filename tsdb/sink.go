@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -57,7 +59,7 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, t
 	if told == nil {
 		return rejected(invalid.New(ErrInvalid, "told", "nil", "a function")).err()
 	}
-	p, err := s.prepare(ctx, s.point(e, t, v), told)
+	p, err := s.prepare(ctx, s.point(e, t, v), caller(told))
 	if err == nil {
 		err = s.writer.offer(ctx, p)
 	}
@@ -81,18 +83,32 @@ func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome
 		return g.outcomes, nil
 	}
 	for i, pt := range points {
-		told := func(o Outcome) { g.tell(i, o) }
-		p, err := s.prepare(ctx, pt, told)
+		c := caller(func(o Outcome) { g.tell(i, o) })
+		p, err := s.prepare(ctx, pt, c)
 		if err == nil {
 			err = s.writer.offer(ctx, p)
 		}
 		if err != nil {
-			told(rejected(err))
+			c(rejected(err))
 		}
 	}
 	outcomes := g.wait(ctx)
 	return outcomes, batchError(outcomes)
 }
+
+// caller is a function that is told how a write ended.
+type caller func(Outcome)
+
+// callerOf returns told as a caller; none where it is nil.
+func callerOf(told func(Outcome)) journal.Caller {
+	if told == nil {
+		return nil
+	}
+	return caller(told)
+}
+
+// Ended implements journal.Caller.
+func (c caller) Ended(o bt.Outcome) { c(outcomeOf(o)) }
 
 // gathering collects the outcomes of one call.
 type gathering struct {
@@ -141,7 +157,7 @@ func (s *Sink[T]) point(e Entity, t time.Time, v T) Point[T] {
 }
 
 // prepare checks a point and makes it ready for the writer.
-func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome)) (*pending, error) {
+func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller) (*pending, error) {
 	if s == nil {
 		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
 	}
@@ -163,9 +179,9 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], told func(Outcome
 		return nil, err
 	}
 	w.D = d // the class is that of when it is sent
-	p := newPending(s.repo.rows.Tenant, w, told)
+	p := newPending(s.repo.rows.Tenant, w, c)
 	if admit := s.writer.opts.Admit; admit != nil {
-		if err := admit(ctx, s.repo.rows.Tenant, p.item.Bytes); err != nil {
+		if err := admit(ctx, s.repo.rows.Tenant, p.Item.Bytes); err != nil {
 			return nil, err
 		}
 	}

@@ -11,11 +11,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/internal/store/points"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -37,7 +35,8 @@ type Writer struct {
 	opts   WriterOptions
 	buffer *buffer.Buffer
 
-	journal *journal          // nil for none
+	journal *journal.Journal  // nil for none
+	records *records          // of the journal
 	watch   *telemetry.Writer // nil where nobody watches
 
 	mu   sync.Mutex
@@ -75,18 +74,26 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 		w.watch.Open(w.figures(o))
 		return w, nil
 	}
-	j, err := openJournal(opts.Journal)
+	w.records = new(records)
+	j, err := journal.Open(journal.Options{
+		Dir: opts.Journal.Dir, MaxBytes: opts.Journal.MaxBytes,
+		Codec: w.records, Erasures: journalErasures{s.core.Erased},
+		ReadRecords: min(maxRead, 16+o.BufferEntries/8), // few where the buffer takes few at a time
+		Failed:      w.failed, Broken: w.watch.Journal,
+	})
 	if err != nil {
 		return nil, err
 	}
-	o.Delivery, o.Freed = 0, j.freed
-	j.failed, j.atOnce = w.failed, min(feedRecords, 16+o.BufferEntries/8) // little where little is let in at a time
+	o.Delivery, o.Freed = 0, j.Freed()
 	w.buffer = buffer.New(delivery{store: s, keep: true, journal: j}, o)
-	w.journal, j.watch = j, w.watch
-	j.start(w.buffer, s.core.Erased)
+	w.journal = j
+	j.Start(w.buffer)
 	w.watch.Open(w.figures(o))
 	return w, nil
 }
+
+// maxRead is how many records of a journal are read from the disk at once, at most.
+const maxRead = 1000
 
 // Flush sends without delay what has been put before, and returns when all of it has ended and everybody was told. Its
 // error is ctx's. What became of the points is told by EnqueueFunc, PutMany, OnFailure and Stats. It must not be called from a
@@ -100,7 +107,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 		return ctxerr.Of(ctx)
 	}
 	if w.journal != nil {
-		return w.journal.flush(ctx)
+		return w.journal.Flush(ctx)
 	}
 	return w.buffer.Flush(ctx)
 }
@@ -121,7 +128,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	}
 	defer w.watch.Close()
 	if w.journal != nil {
-		return w.journal.close(ctx)
+		return w.journal.Close(ctx)
 	}
 	err := w.buffer.Close(ctx)
 	w.mu.Lock()
@@ -178,9 +185,9 @@ func (w *Writer) Stats() WriterStats {
 	oldest := s.Oldest
 	var j JournalStats
 	if w.journal != nil {
-		st := w.journal.spool.Stats()
-		j = JournalStats{Stream: w.journal.spool.Stream(), Points: st.Records, DeadLetters: st.Dead, Bytes: st.Bytes, Limit: st.Limit, Erased: w.journal.erased.Load()}
-		oldest = max(oldest, w.journal.age(st))
+		st := w.journal.Stats()
+		j = JournalStats{Stream: w.journal.Stream(), Points: st.Records, DeadLetters: st.DeadLetters, Bytes: st.Bytes, Limit: st.Limit, Erased: st.Erased}
+		oldest = max(oldest, st.OldestAge)
 	}
 	return WriterStats{
 		Journal:        j,
@@ -197,84 +204,6 @@ func (w *Writer) admit() error {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
 	}
 	return w.store.admit()
-}
-
-// pending is a point on its way through a writer.
-type pending struct {
-	item  buffer.Item
-	write points.Write
-	told  func(Outcome) // nil where nobody waits for it
-	event *event        // in the place of write, where it is no point but an event for a rollup
-
-	generation tenancy.Generation // what was known of erasures when it was taken
-
-	// With a journal:
-	record []byte // what is to be synced, until it is
-	seq    uint64 // its number among those that were offered, and once it is synced that in the journal
-	bytes  int64  // of record, which count towards the tenant's share
-	try    bool   // its caller does not wait for room
-}
-
-// Tenant returns the name of the tenant.
-func (p *pending) Tenant() string { return p.item.Tenant }
-
-// Path returns the path of the entity.
-func (p *pending) Path() (string, bool) {
-	if p.event != nil {
-		return p.event.path, true
-	}
-	id, _, ok := rowkey.PointID(p.write.Key, p.write.D.Salts, p.write.D.Identity)
-	return id.Path(), ok
-}
-
-// Dataset returns the name of the dataset of a point or an event.
-func (p *pending) Dataset() string {
-	if p.event != nil {
-		return p.event.to.Dataset
-	}
-	return p.write.D.Name
-}
-
-// place returns the path, the time and the ID of a point.
-func (p *pending) place() (path string, units int64, id string, ok bool) {
-	of, err := tenant.Parse(p.item.Tenant)
-	if err != nil {
-		return "", 0, "", false
-	}
-	space, err := p.write.D.Space(of)
-	if err != nil {
-		return "", 0, "", false
-	}
-	return space.SplitEvent(p.write.Key)
-}
-
-// overhead is about what a writer keeps for a point beside its key and payload.
-const overhead = 384
-
-func newPending(id tenant.ID, w points.Write, told func(Outcome)) *pending {
-	p := &pending{write: w, told: told}
-	p.item = buffer.Item{
-		Tenant:    id.String(),
-		Key:       w.Key,
-		Bytes:     w.Size() + overhead,
-		Mutations: int32(w.Mutations()),
-		Alone:     w.Conditional(),
-		Work:      p,
-	}
-	if told != nil {
-		p.item.Done = tell
-	}
-	return p
-}
-
-// tell tells whoever waits for a point how it ended.
-func tell(it *buffer.Item, out bt.Outcome) {
-	p := it.Work.(*pending)
-	p.told(p.outcome(out))
-}
-
-func (p *pending) outcome(out bt.Outcome) Outcome {
-	return Outcome{State: State(out.State), Attempts: out.Attempts, Err: out.Err}
 }
 
 // Undelivered is a point that a writer took and did not store, or of which it does not know whether it is stored.
@@ -321,10 +250,10 @@ func (e *UndeliveredError) Unwrap() []error {
 
 // failed notes a point that ended without being stored.
 func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
-	p := it.Work.(*pending)
+	p := of(it)
 	u := p.undelivered(out)
 	w.watch.Lost(u.Dataset, u.Tenant.String(), out.Err)
-	if p.told == nil && w.journal == nil {
+	if p.Caller == nil && w.journal == nil {
 		w.mu.Lock()
 		if w.lost.Total++; len(w.lost.Points) < mostListed {
 			w.lost.Points = append(w.lost.Points, u)
@@ -337,8 +266,8 @@ func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 }
 
 func (p *pending) undelivered(out bt.Outcome) Undelivered {
-	u := Undelivered{Outcome: p.outcome(out)}
-	u.Tenant, _ = tenant.Parse(p.item.Tenant)
+	u := Undelivered{Outcome: outcomeOf(out)}
+	u.Tenant, _ = tenant.Parse(p.Item.Tenant)
 	if ev := p.event; ev != nil {
 		u.Dataset, u.Rollup, u.Entity, u.Time = ev.to.Dataset, ev.to.Rollup.Name, Entity{path: ev.path}, time.UnixMilli(ev.event.Bucket).UTC()
 		return u
@@ -356,12 +285,12 @@ func (w *Writer) offer(ctx context.Context, p *pending) error {
 		return ctxerr.Of(ctx)
 	}
 	p.generation = w.store.core.Erased.Generation(p)
-	tenant, bytes := p.weight()
+	tenant, bytes := p.Item.Tenant, p.size() // the point is given away
 	var err error
 	if w.journal != nil {
-		err = w.journal.offer(ctx, p, false)
+		err = w.journal.Enqueue(ctx, &p.Entry, false)
 	} else {
-		err = w.buffer.Put(ctx, &p.item)
+		err = w.buffer.Put(ctx, &p.Item)
 	}
 	if err == nil {
 		w.watch.Took(tenant, bytes)
@@ -375,15 +304,15 @@ func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
 		return rejected(ctxerr.Of(ctx)).err()
 	}
 	p.generation = w.store.core.Erased.Generation(p)
-	tenant, bytes := p.weight()
+	tenant, bytes := p.Item.Tenant, p.size() // the point is given away
 	var err error
 	switch {
 	case w.journal != nil:
-		err = w.journal.put(ctx, p, try).err()
+		err = outcomeOf(w.journal.Put(ctx, &p.Entry, try)).err()
 	case try:
-		err = w.buffer.TryEnqueue(&p.item)
+		err = w.buffer.TryEnqueue(&p.Item)
 	default:
-		err = w.buffer.Put(ctx, &p.item)
+		err = w.buffer.Put(ctx, &p.Item)
 	}
 	switch {
 	case err == nil:
@@ -393,6 +322,3 @@ func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
 	}
 	return err
 }
-
-// weight returns whose a point is, and the bytes of its key and payload. It is asked before the point is given away.
-func (p *pending) weight() (tenant string, bytes int) { return p.item.Tenant, p.item.Bytes - overhead }

@@ -36,19 +36,11 @@ func subjectOf(items []*buffer.Item) telemetry.Subject {
 	first, last := items[0], items[len(items)-1]
 	if first.Tenant == last.Tenant {
 		s.Tenant = first.Tenant
-		if d := datasetOf(first); d == datasetOf(last) {
+		if d := of(first).Dataset(); d == of(last).Dataset() {
 			s.Dataset = d
 		}
 	}
 	return s
-}
-
-func datasetOf(it *buffer.Item) string {
-	p := it.Work.(*pending)
-	if p.event != nil {
-		return p.event.to.Dataset
-	}
-	return p.write.D.Name
 }
 
 // endDelivery ends what a writer has sent, with the first error of its writes.

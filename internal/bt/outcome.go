@@ -22,7 +22,24 @@ const (
 	Rejected
 	// Unknown: the write may be applied or not; an answer was lost.
 	Unknown
+	// Journaled: the write is in a writer's journal, synced to disk, and will be delivered.
+	Journaled
 )
+
+// String returns "stored", "rejected", "unknown" or "journaled".
+func (s State) String() string {
+	switch s {
+	case Stored:
+		return "stored"
+	case Rejected:
+		return "rejected"
+	case Unknown:
+		return "unknown"
+	case Journaled:
+		return "journaled"
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
 
 // Outcome is what became of one write, after how many attempts; Err is the last cause where it was not stored.
 type Outcome struct {

@@ -1,4 +1,4 @@
-package tsdb
+package journal
 
 import (
 	"testing"
@@ -7,44 +7,44 @@ import (
 
 // TestAgeOfTheOldestRecord says that the age of a record is never less than it is, and little more.
 func TestAgeOfTheOldestRecord(t *testing.T) {
-	var a ages
+	var a arrivals
 	begin := time.Unix(1_700_000_000, 0)
 	const records = 100_000 // one each 100 ms: far more than moments are kept for
 	came := func(seq uint64) time.Time { return begin.Add(time.Duration(seq) * 100 * time.Millisecond) }
 	for seq := range uint64(records) {
-		a.note(seq, came(seq))
-		if len(a.marks) > ageMarks {
-			t.Fatalf("%d moments", len(a.marks))
+		a.add(seq, came(seq), 0)
+		if len(a) > 4096 {
+			t.Fatalf("%d moments", len(a))
 		}
 	}
 	now := came(records)
 	for seq := uint64(0); seq < records; seq += 777 {
-		true, got := now.Sub(came(seq)), a.of(seq, now)
+		true, got := now.Sub(came(seq)), a.age(seq, now)
 		if got < true || got > true+40*time.Second {
 			t.Fatalf("record %d: %v, it is %v old", seq, got, true)
 		}
 	}
-	if got := a.of(records, now); got > 40*time.Second {
+	if got := a.age(records, now); got > 40*time.Second {
 		t.Errorf("the newest: %v", got)
 	}
-	a.note(records, now)
-	a.note(records+1, now.Add(time.Hour))
-	if got := a.of(records+1, now.Add(time.Hour)); got != 0 {
+	a.add(records, now, records)
+	a.add(records+1, now.Add(time.Hour), records+1)
+	if got := a.age(records+1, now.Add(time.Hour)); got != 0 {
 		t.Errorf("one that came now: %v", got)
 	}
-	if got := (&ages{}).of(7, now); got != 0 {
+	if got := (&arrivals{}).age(7, now); got != 0 {
 		t.Errorf("nothing is known: %v", got)
 	}
 }
 
 // TestAgeAfterAnIdleStart: the first record of a journal that was opened long ago, and empty, is as old as itself.
 func TestAgeAfterAnIdleStart(t *testing.T) {
-	var a ages
+	var a arrivals
 	opened := time.Unix(1_700_000_000, 0)
-	a.note(7, opened) // the number that the first record will have
+	a.add(7, opened, 7) // the number that the first record will have
 	came := opened.Add(time.Hour)
-	a.note(7, came)
-	if got := a.of(7, came.Add(time.Second)); got != time.Second {
+	a.add(7, came, 7)
+	if got := a.age(7, came.Add(time.Second)); got != time.Second {
 		t.Errorf("%v, it came a second ago", got)
 	}
 }

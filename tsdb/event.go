@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -16,15 +17,15 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// added is a rollup to which events are added through a journal, without its Go type.
-type added struct {
-	addedEntry
+// eventRollup is a rollup to which events are added through a journal, without its Go type.
+type eventRollup struct {
+	eventRollupEntry
 	shape *rollupadd.Shape
 	text  string // the entry as a journal holds it
 }
 
-// addedEntry is what a journal says of it.
-type addedEntry struct {
+// eventRollupEntry is the description of such a rollup in a journal.
+type eventRollupEntry struct {
 	Dataset string         `json:"dataset"`
 	Key     []string       `json:"key"`
 	Salts   int            `json:"salts"`
@@ -33,24 +34,23 @@ type addedEntry struct {
 
 // event is one event on its way to a row of a rollup.
 type event struct {
-	to    *added
+	to    *eventRollup
 	path  string
 	event rollupadd.Event
-	done  bool // it is in its row, though others that went with it were refused
-	// refused is how it ended, and those that it brought with it, before that was on disk.
-	refused *bt.Outcome
+	// rejected is how it ended, and those that were sent with it, until that is on disk.
+	rejected *bt.Outcome
 }
 
-// readAdded reads the description of a rollup, which comes from a file.
-func readAdded(text []byte) (*added, error) {
-	var e addedEntry
+// parseEventRollup reads a description from a journal.
+func parseEventRollup(text []byte) (*eventRollup, error) {
+	var e eventRollupEntry
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, err
 	}
-	return describedAdded(e)
+	return newEventRollup(e)
 }
 
-func describedAdded(e addedEntry) (*added, error) {
+func newEventRollup(e eventRollupEntry) (*eventRollup, error) {
 	if err := errors.Join(rowkey.CheckDataset(e.Dataset), rowkey.CheckFields(e.Key, e.Salts), rowkey.CheckDataset(e.Rollup.Name)); err != nil {
 		return nil, err
 	}
@@ -65,11 +65,11 @@ func describedAdded(e addedEntry) (*added, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &added{addedEntry: e, shape: shape, text: string(text)}, nil
+	return &eventRollup{eventRollupEntry: e, shape: shape, text: string(text)}, nil
 }
 
-// newEvent returns an event for the writer's buffer.
-func newEvent(id tenant.ID, to *added, path string, e rollupadd.Event, told func(Outcome)) (*pending, error) {
+// newEvent returns an event on its way through a writer.
+func newEvent(id tenant.ID, to *eventRollup, path string, e rollupadd.Event, caller journal.Caller) (*pending, error) {
 	if err := to.shape.Check(e); err != nil {
 		return nil, err
 	}
@@ -86,24 +86,20 @@ func newEvent(id tenant.ID, to *added, path string, e rollupadd.Event, told func
 	if _, _, ok := space.Split(key); !ok {
 		return nil, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
 	}
-	p := &pending{told: told, event: &event{to: to, path: path, event: e}}
-	p.item = buffer.Item{
+	p := &pending{event: &event{to: to, path: path, event: e}}
+	p.enter(caller, buffer.Item{
 		Tenant:    id.String(),
 		Key:       key,
 		Bytes:     len(key) + len(path) + 16*len(e.Numbers) + overhead,
 		Mutations: int32(to.shape.Cells() + 1),
 		Alone:     true,
 		Merge:     true,
-		Work:      p,
-	}
-	if told != nil {
-		p.item.Done = tell
-	}
+	})
 	return p, nil
 }
 
 // The record of an event is that of a point up to the path: the number of the rollup's description in the place of the
-// dataset's. The event follows, as package addition writes it.
+// dataset's. The event follows, as package rollupadd writes it.
 
 func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant string, ev *event) []byte {
 	dst = binary.AppendUvarint(dst, number)
@@ -116,7 +112,7 @@ func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant s
 }
 
 // parseEventRecord reads the record of an event of a rollup, behind the generation.
-func parseEventRecord(r recordReader, to *added) (*pending, error) {
+func parseEventRecord(r recordReader, to *eventRollup) (*pending, error) {
 	name, path := r.text(), r.text()
 	if r.bad {
 		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(r.src)), "an event, which this is not")
@@ -130,31 +126,4 @@ func parseEventRecord(r recordReader, to *added) (*pending, error) {
 		return nil, err
 	}
 	return newEvent(id, to, path, e, nil)
-}
-
-// parse reads a record of the journal.
-func (j *journal) parse(src []byte) (p *pending, err error) {
-	r := recordReader{src: src}
-	number := r.number()
-	j.mu.Lock()
-	d, to, plain := j.datasets[number], j.rollups[number], j.plain[number]
-	j.mu.Unlock()
-	g := tenancy.FirstGeneration
-	if !plain {
-		g = tenancy.Generation(r.number())
-	}
-	switch {
-	case r.bad:
-		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(src)), "a point or an event, which this is not")
-	case to != nil:
-		p, err = parseEventRecord(r, to)
-	case d != nil:
-		p, err = parseRecord(r, d)
-	default:
-		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("dataset number %d", number), "a number that the journal describes")
-	}
-	if err == nil {
-		p.generation = g
-	}
-	return p, err
 }

@@ -1,0 +1,214 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+)
+
+// maxRejected bounds the writes that wait to become dead letters. While there are more, the buffer reports no more outcomes.
+const maxRejected = 1000
+
+// rejectPause is how long the journal waits before it writes dead letters again, if the disk has no room for them.
+const rejectPause = time.Second
+
+// rejected are the writes that are to become dead letters.
+type rejected struct {
+	queue        []rejection
+	total, ended uint64 // since Open; ended are those that are dead letters, or could not become one
+}
+
+// rejection is one of them.
+type rejection struct {
+	letter spool.Dead
+	item   *buffer.Item // nil where the record cannot be read
+	out    bt.Outcome
+}
+
+func deadLetter(seq uint64, out bt.Outcome) spool.Dead {
+	return spool.Dead{Seq: seq, Reason: reason(out), Attempts: out.Attempts}
+}
+
+// reason is why a write is a dead letter, in the words of its outcome.
+func reason(out bt.Outcome) string {
+	const most = 4 << 10
+	text := out.State.String()
+	if out.Err != nil {
+		text += ": " + out.Err.Error()
+	}
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// delivered takes a write out of the journal when the buffer reports how it ended. A write that ended because the writer is
+// closed stays for the next writer.
+func (j *Journal) delivered(it *buffer.Item, out bt.Outcome) {
+	e := entryOf(it)
+	switch {
+	case out.State == bt.Stored, e.Applied:
+		j.remove(e)
+	case errors.Is(out.Err, buffer.ErrClosed):
+	case j.opts.Erasures.Refused(out.Err):
+		j.erased.Add(1)
+		j.remove(e)
+		wake(j.wakeScrub)
+	default:
+		j.reject(e.seq, it, out)
+	}
+}
+
+// remove removes the record of a write, and gives back its share.
+func (j *Journal) remove(e *Entry) {
+	j.spool.Done(e.seq)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.addToShare(e.Item.Tenant, -e.bytes)
+}
+
+// reject has a write made a dead letter. It waits while there are many.
+func (j *Journal) reject(seq uint64, it *buffer.Item, out bt.Outcome) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.rejected.total-j.rejected.ended >= maxRejected && j.ctx.Err() == nil {
+		changed := j.changed
+		j.mu.Unlock()
+		select {
+		case <-changed:
+		case <-j.ctx.Done():
+		}
+		j.mu.Lock()
+	}
+	j.rejected.total++
+	j.rejected.queue = append(j.rejected.queue, rejection{deadLetter(seq, out), it, out})
+	wake(j.wakeReject)
+}
+
+// rejectLoop makes dead letters of the writes that were rejected.
+func (j *Journal) rejectLoop() {
+	for {
+		j.mu.Lock()
+		queue := j.rejected.queue
+		j.rejected.queue = nil
+		j.mu.Unlock()
+		if len(queue) == 0 {
+			select {
+			case <-j.wakeReject:
+				continue
+			case <-j.ctx.Done():
+				return
+			}
+		}
+		if j.writeDeadLetters(queue) {
+			for _, r := range queue {
+				if r.item != nil {
+					j.opts.Failed(r.item, r.out)
+				}
+			}
+		}
+		j.mu.Lock()
+		for _, r := range queue {
+			if r.item != nil { // else its tenant is not known
+				j.addToShare(r.item.Tenant, int64(len(r.letter.Reason)))
+			}
+		}
+		j.rejected.ended += uint64(len(queue))
+		j.change()
+		j.mu.Unlock()
+	}
+}
+
+// writeDeadLetters writes dead letters, and repeats that while the disk has no room. Where it reports false the records stay
+// in the journal, and the next writer sends them again.
+func (j *Journal) writeDeadLetters(queue []rejection) bool {
+	letters := make([]spool.Dead, len(queue))
+	for i, r := range queue {
+		letters[i] = r.letter
+	}
+	for {
+		err := j.spool.Bury(j.ctx, letters...)
+		switch {
+		case err == nil:
+			return true
+		case j.ctx.Err() != nil, errors.Is(err, spool.ErrInvalid):
+			return false
+		}
+		if _, err := j.spool.Read(j.ctx, j.spool.Stats().Next, 1, 1); err != nil {
+			j.fail(err)
+			return false
+		}
+		j.pause(rejectPause)
+	}
+}
+
+// Reject makes dead letters of writes at once, for a Sender that must not free their row before. Those that are Applied
+// leave the journal instead. It reports whether all of that is on disk. Where it is not, it may be all the same.
+func (j *Journal) Reject(out bt.Outcome, entries ...*Entry) bool {
+	var letters []spool.Dead
+	for _, e := range entries {
+		if e.Applied {
+			j.Done(e)
+			continue
+		}
+		letters = append(letters, deadLetter(e.seq, out))
+	}
+	return len(letters) == 0 || j.spool.Bury(j.ctx, letters...) == nil
+}
+
+// DeadLetter is a write that was rejected.
+type DeadLetter struct {
+	spool.DeadLetter
+	Entry *Entry // nil where the record cannot be read
+}
+
+// bytes is how much of its tenant's share the letter takes.
+func (l DeadLetter) bytes() int64 { return int64(len(l.Data) + len(l.Reason)) }
+
+// DeadLetters returns the dead letters, oldest first. Those that are retried or dropped while it runs may or may not show.
+// An error is the last pair.
+func (j *Journal) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		for d, err := range j.spool.Dead(ctx) {
+			if err != nil {
+				yield(DeadLetter{}, err)
+				return
+			}
+			l := DeadLetter{DeadLetter: d}
+			if e, err := j.opts.Codec.Decode(d.Data); err == nil {
+				l.Entry = e
+			}
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Retry appends the records of dead letters to the journal, whether it has room or not, and returns how many of the IDs there
+// were.
+func (j *Journal) Retry(ctx context.Context, ids ...uint64) (int, error) {
+	return j.take(ctx, ids, j.spool.Revive, func(l DeadLetter) int64 { return int64(len(l.Reason)) })
+}
+
+// Drop removes dead letters, and returns how many of the IDs there were.
+func (j *Journal) Drop(ctx context.Context, ids ...uint64) (int, error) {
+	return j.take(ctx, ids, j.spool.Drop, DeadLetter.bytes)
+}
+
+// take takes dead letters away, and gives back of their tenants' shares what each frees.
+func (j *Journal) take(ctx context.Context, ids []uint64, away func(context.Context, ...uint64) (int, error), frees func(DeadLetter) int64) (int, error) {
+	freed, err := j.freedBy(ctx, ids, frees)
+	if err != nil {
+		return 0, err
+	}
+	n, err := away(ctx, ids...)
+	if n > 0 {
+		j.giveBack(freed)
+	}
+	wake(j.wakeFeed)
+	return n, err
+}

@@ -1,0 +1,56 @@
+package journal
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+)
+
+// Descriptions are texts that a journal keeps beside its records, each with a kind and a number. A record refers to one by
+// its number, so that it can be read by a program that knows neither its kind nor its text. They are never removed. It is
+// safe for concurrent use.
+type Descriptions struct {
+	spool   *spool.Spool
+	writing sync.Mutex // held while one is written
+}
+
+// Description is one of them. The kinds of a journal share their numbers.
+type Description struct {
+	Kind   string
+	Number uint64
+	Text   []byte
+}
+
+// Name is how the journal stores the description.
+func (d Description) Name() string { return d.Kind + "/" + strconv.FormatUint(d.Number, 10) }
+
+// All returns the descriptions, in no order.
+func (d *Descriptions) All() iter.Seq[Description] {
+	return func(yield func(Description) bool) {
+		for name, text := range d.spool.Metas() {
+			kind, digits, _ := strings.Cut(name, "/")
+			n, err := strconv.ParseUint(digits, 10, 64)
+			if err == nil && !yield(Description{kind, n, text}) {
+				return
+			}
+		}
+	}
+}
+
+// Number returns the number of a description, and writes the description where there is none.
+func (d *Descriptions) Number(ctx context.Context, kind string, text []byte) (uint64, error) {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	next := Description{Kind: kind}
+	for have := range d.All() {
+		if have.Kind == kind && string(have.Text) == string(text) {
+			return have.Number, nil
+		}
+		next.Number = max(next.Number, have.Number+1)
+	}
+	return next.Number, d.spool.SetMeta(ctx, next.Name(), text)
+}

@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+)
+
+// Enqueue takes a write for the next sync, and waits for room until ctx ends. With noWait it returns buffer.ErrFull instead.
+// The write's Caller is told Journaled when its record is on disk, or why it is not. Where Enqueue returns an error, the
+// write is not taken and its Caller is not told.
+func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
+	record, err := j.opts.Codec.Encode(ctx, e)
+	if err != nil {
+		return err
+	}
+	e.record, e.noWait, e.bytes = record, noWait, int64(len(record))
+	j.mu.Lock()
+	for {
+		switch {
+		case j.closed:
+			j.mu.Unlock()
+			return buffer.ErrClosed
+		case noWait && (j.full || !j.hasRoom(e.Item.Tenant, e.bytes)):
+			j.mu.Unlock()
+			return buffer.ErrFull
+		case !j.hasRoom(e.Item.Tenant, e.bytes):
+			j.awaitShare(ctx)
+			if err := ctxerr.Of(ctx); err != nil {
+				j.mu.Unlock()
+				return err
+			}
+			continue
+		case j.queued == 0 || j.queued+len(record) <= maxQueued:
+			j.push(e)
+			j.mu.Unlock()
+			wake(j.wakeSync)
+			return nil
+		case noWait:
+			j.mu.Unlock()
+			return buffer.ErrFull
+		}
+		changed := j.changed
+		j.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctxerr.Of(ctx)
+		}
+		j.mu.Lock()
+	}
+}
+
+// push puts a write into the queue. The journal is locked.
+func (j *Journal) push(e *Entry) {
+	j.queued += len(e.record)
+	j.addToShare(e.Item.Tenant, e.bytes)
+	j.shares.unsynced += e.bytes
+	j.enqueued++
+	e.seq = j.enqueued
+	j.queue = append(j.queue, e)
+}
+
+// outcomes is the Caller of a Put.
+type outcomes chan bt.Outcome
+
+func (c outcomes) Ended(o bt.Outcome) { c <- o }
+
+// Put is Enqueue for a caller that waits until the record is on disk. It sets the write's Caller.
+func (j *Journal) Put(ctx context.Context, e *Entry, noWait bool) bt.Outcome {
+	ended := make(outcomes, 1)
+	e.Caller = ended
+	if err := j.Enqueue(ctx, e, noWait); err != nil {
+		return bt.Outcome{State: bt.Rejected, Err: err}
+	}
+	select {
+	case o := <-ended:
+		return o
+	case <-ctx.Done():
+	}
+	if j.withdraw(e) {
+		return bt.Outcome{State: bt.Rejected, Err: ctxerr.Of(ctx)}
+	}
+	select {
+	case o := <-ended:
+		return o
+	default:
+		return bt.Outcome{State: bt.Unknown, Err: ctxerr.Of(ctx)} // it is being synced right now
+	}
+}
+
+// withdraw takes a write back that is not being synced yet.
+func (j *Journal) withdraw(e *Entry) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i := slices.Index(j.queue, e)
+	if i < 0 {
+		return false
+	}
+	j.queue = slices.Delete(j.queue, i, i+1)
+	if e == j.oversize {
+		j.giveUp()
+	}
+	j.shares.unsynced -= e.bytes
+	j.addToShare(e.Item.Tenant, -e.bytes)
+	j.queued -= len(e.record)
+	e.record = nil
+	j.change()
+	return true
+}

@@ -1,0 +1,201 @@
+package tsdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+)
+
+// The kinds of descriptions. Records refer to them by their numbers.
+const (
+	pointKind = "point"
+	eventKind = "event"
+	// Of descriptions from before records had a generation:
+	plainPointKind = "dataset"
+	plainEventKind = "rollup"
+)
+
+// maxNumbers is for how many schemas the records of a program remember the numbers of their descriptions.
+const maxNumbers = 1000
+
+// records turn points and events into records of a journal, and back. The zero value is ready for journal.Open.
+type records struct {
+	descriptions *journal.Descriptions
+
+	mu            sync.Mutex
+	datasets      map[uint64]*dataset.Dataset      // by number
+	rollups       map[uint64]*eventRollup          // by number
+	plain         map[uint64]bool                  // numbers whose records have no generation
+	pointNumbers  map[*dataset.Dataset]uint64      // of the program's datasets
+	eventNumbers  map[string]uint64                // by the text of the description
+	programRollup map[*catalog.Rollup]*eventRollup // of the program's rollups
+}
+
+// Load implements journal.Codec.
+func (r *records) Load(d *journal.Descriptions) error {
+	r.descriptions = d
+	r.datasets, r.rollups, r.plain = map[uint64]*dataset.Dataset{}, map[uint64]*eventRollup{}, map[uint64]bool{}
+	r.pointNumbers, r.eventNumbers = map[*dataset.Dataset]uint64{}, map[string]uint64{}
+	r.programRollup = map[*catalog.Rollup]*eventRollup{}
+	for one := range d.All() {
+		var err error
+		switch one.Kind {
+		case pointKind, plainPointKind:
+			r.datasets[one.Number], err = parseDataset(one.Text)
+		case eventKind, plainEventKind:
+			r.rollups[one.Number], err = parseEventRollup(one.Text)
+		}
+		if err != nil {
+			return fmt.Errorf("tsdb: the journal's %s: %w", one.Name(), err)
+		}
+		r.plain[one.Number] = one.Kind == plainPointKind || one.Kind == plainEventKind
+	}
+	return nil
+}
+
+// Encode implements journal.Codec.
+func (r *records) Encode(ctx context.Context, e *journal.Entry) ([]byte, error) {
+	p := of(&e.Item)
+	if p.event != nil {
+		number, err := r.numberOfRollup(ctx, p.event.to)
+		if err != nil {
+			return nil, err
+		}
+		return appendEventRecord(make([]byte, 0, len(p.Item.Key)+42), number, p.generation, p.Item.Tenant, p.event), nil
+	}
+	number, err := r.numberOfDataset(ctx, p.write.D)
+	if err != nil {
+		return nil, err
+	}
+	path, units, id, ok := p.place()
+	if !ok {
+		return nil, fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.Key, p.write.D.Name)
+	}
+	return appendRecord(make([]byte, 0, len(p.write.Key)+len(p.write.Payload)+42), number, p.generation, p.Item.Tenant, path, units, id, p.write.Payload), nil
+}
+
+// Decode implements journal.Codec.
+func (r *records) Decode(record []byte) (*journal.Entry, error) {
+	p, err := r.parse(record)
+	if err != nil {
+		return nil, err
+	}
+	return &p.Entry, nil
+}
+
+func (r *records) parse(src []byte) (p *pending, err error) {
+	in := recordReader{src: src}
+	number := in.number()
+	r.mu.Lock()
+	d, to, plain := r.datasets[number], r.rollups[number], r.plain[number]
+	r.mu.Unlock()
+	g := tenancy.FirstGeneration
+	if !plain {
+		g = tenancy.Generation(in.number())
+	}
+	switch {
+	case in.bad:
+		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(src)), "a point or an event, which this is not")
+	case to != nil:
+		p, err = parseEventRecord(in, to)
+	case d != nil:
+		p, err = parseRecord(in, d)
+	default:
+		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("dataset number %d", number), "a number that the journal describes")
+	}
+	if err == nil {
+		p.generation = g
+	}
+	return p, err
+}
+
+// numberOfDataset returns the number of a dataset's description, and writes the description where there is none. One that could
+// not be read again is refused: nobody could open a journal that holds it.
+func (r *records) numberOfDataset(ctx context.Context, d *dataset.Dataset) (uint64, error) {
+	r.mu.Lock()
+	number, ok := r.pointNumbers[d]
+	r.mu.Unlock()
+	if ok {
+		return number, nil
+	}
+	text, err := json.Marshal(d.ToCatalog())
+	if err != nil {
+		return 0, err
+	}
+	if _, err := parseDataset(text); err != nil {
+		return 0, err
+	}
+	if number, err = r.descriptions.Number(ctx, pointKind, text); err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	remember(r.pointNumbers, d, number)
+	if r.datasets[number] == nil {
+		r.datasets[number] = d
+	}
+	return number, nil
+}
+
+// numberOfRollup is numberOfDataset for a rollup to which events are added.
+func (r *records) numberOfRollup(ctx context.Context, to *eventRollup) (uint64, error) {
+	r.mu.Lock()
+	number, ok := r.eventNumbers[to.text]
+	r.mu.Unlock()
+	if ok {
+		return number, nil
+	}
+	number, err := r.descriptions.Number(ctx, eventKind, []byte(to.text))
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	remember(r.eventNumbers, to.text, number)
+	if r.rollups[number] == nil {
+		r.rollups[number] = to
+	}
+	return number, nil
+}
+
+// rollup returns a rollup to which events are added. It is made once for each that a program describes.
+func (r *records) rollup(e eventRollupEntry, rollup *catalog.Rollup) (*eventRollup, error) {
+	r.mu.Lock()
+	to := r.programRollup[rollup]
+	r.mu.Unlock()
+	if to != nil && to.Dataset == e.Dataset && to.Salts == e.Salts {
+		return to, nil
+	}
+	e.Rollup = *rollup
+	to, err := newEventRollup(e)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	remember(r.programRollup, rollup, to)
+	return to, nil
+}
+
+// remember sets a value in a map that is bounded: a program may define its schemas again and again.
+func remember[K comparable, V any](m map[K]V, key K, value V) {
+	if len(m) >= maxNumbers {
+		clear(m)
+	}
+	m[key] = value
+}
+
+func parseDataset(text []byte) (*dataset.Dataset, error) {
+	var e catalog.Dataset
+	if err := json.Unmarshal(text, &e); err != nil {
+		return nil, err
+	}
+	return dataset.FromCatalog(e)
+}

@@ -1,0 +1,52 @@
+package tsdb
+
+import (
+	"context"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// add puts an event into the writer's journal, for package rollup. If told is nil it waits for that. Otherwise it calls told
+// with the outcome of the event.
+func (w *Writer) add(ctx context.Context, ev inside.Event, told func(Outcome)) error {
+	p, err := w.prepareEvent(ctx, ev, told)
+	switch {
+	case err != nil:
+	case told == nil:
+		return w.take(ctx, p, ev.Try)
+	default:
+		err = w.offer(ctx, p)
+	}
+	if err == nil {
+		return nil
+	}
+	out := rejected(err)
+	if told != nil {
+		told(out)
+	}
+	return out.err()
+}
+
+func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, told func(Outcome)) (*pending, error) {
+	if err := w.admitJournal(); err != nil {
+		return nil, err
+	}
+	if w.store.core.Whole != ev.Table {
+		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
+	}
+	to, err := w.records.rollup(eventRollupEntry{Dataset: ev.Dataset, Key: ev.Fields, Salts: ev.Salts}, ev.Rollup)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newEvent(ev.Tenant, to, ev.Path, ev.Event, callerOf(told))
+	if err != nil {
+		return nil, err
+	}
+	if admit := w.opts.Admit; admit != nil {
+		if err := admit(ctx, ev.Tenant, p.Item.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
