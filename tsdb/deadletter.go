@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/delivery"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -47,9 +48,10 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 			}
 			l := DeadLetter{ID: d.ID, Payload: d.Data, FailedAt: d.Time, Reason: d.Reason, Attempts: d.Attempts}
 			if d.Entry != nil {
-				p := of(&d.Entry.Item)
-				u := p.undelivered(p.Item.Track.Outcome())
-				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.PointID, l.Payload = u.Tenant, u.Dataset, u.Rollup, u.Entity, u.Time, u.ID, p.write.Payload
+				p := delivery.Of(&d.Entry.Item)
+				t := p.Target()
+				l.Tenant, l.Dataset, l.Rollup, l.Entity, l.Time, l.PointID = t.Tenant, t.Dataset, t.Rollup, Entity{path: t.Path}, t.Time, t.ID
+				l.Payload = p.Write.Payload
 			}
 			if !yield(l, nil) {
 				return

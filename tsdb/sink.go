@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/delivery"
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -157,7 +158,7 @@ func (s *Sink[T]) point(e Entity, t time.Time, v T) Point[T] {
 }
 
 // prepare checks a point and makes it ready for the writer.
-func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller) (*pending, error) {
+func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller) (*delivery.Pending, error) {
 	if s == nil {
 		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
 	}
@@ -179,13 +180,13 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 		return nil, err
 	}
 	w.D = d // the class is that of when it is sent
-	p := newPending(s.repo.rows.Tenant, w, c)
+	p := delivery.NewPoint(s.repo.rows.Tenant, w, c)
 	if admit := s.writer.opts.Admit; admit != nil {
 		if err := admit(ctx, s.repo.rows.Tenant, p.Item.Bytes); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.repo.rows.CountWrite(point.Entity.path, &p.write); err != nil {
+	if err := s.repo.rows.CountWrite(point.Entity.path, &p.Write); err != nil {
 		return nil, err
 	}
 	return p, nil

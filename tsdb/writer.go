@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/delivery"
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -36,7 +37,7 @@ type Writer struct {
 	buffer *buffer.Buffer
 
 	journal *journal.Journal  // nil for none
-	records *records          // of the journal
+	records *delivery.Records // of the journal
 	watch   *telemetry.Writer // nil where nobody watches
 
 	mu   sync.Mutex
@@ -70,14 +71,14 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	if opts.Journal.Dir == "" {
 		o.Failed = w.failed
-		w.buffer = buffer.New(delivery{store: s}, o)
+		w.buffer = buffer.New(delivery.Sender{Table: s.core}, o)
 		w.watch.Open(w.figures(o))
 		return w, nil
 	}
-	w.records = new(records)
+	w.records = new(delivery.Records)
 	j, err := journal.Open(journal.Options{
 		Dir: opts.Journal.Dir, MaxBytes: opts.Journal.MaxBytes,
-		Codec: w.records, Erasures: journalErasures{s.core.Erased},
+		Codec: w.records, Erasures: delivery.Erasures{Marks: s.core.Erased},
 		ReadRecords: min(maxRead, 16+o.BufferEntries/8), // few where the buffer takes few at a time
 		Failed:      w.failed, Broken: w.watch.Journal,
 	})
@@ -85,7 +86,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	o.Delivery, o.Freed = 0, j.Freed()
-	w.buffer = buffer.New(delivery{store: s, keep: true, journal: j}, o)
+	w.buffer = buffer.New(delivery.Sender{Table: s.core, Journal: j}, o)
 	w.journal = j
 	j.Start(w.buffer)
 	w.watch.Open(w.figures(o))
@@ -250,8 +251,8 @@ func (e *UndeliveredError) Unwrap() []error {
 
 // failed notes a point that ended without being stored.
 func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
-	p := of(it)
-	u := p.undelivered(out)
+	p := delivery.Of(it)
+	u := undelivered(p, out)
 	w.watch.Lost(u.Dataset, u.Tenant.String(), out.Err)
 	if p.Caller == nil && w.journal == nil {
 		w.mu.Lock()
@@ -265,27 +266,21 @@ func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 	}
 }
 
-func (p *pending) undelivered(out bt.Outcome) Undelivered {
-	u := Undelivered{Outcome: outcomeOf(out)}
-	u.Tenant, _ = tenant.Parse(p.Item.Tenant)
-	if ev := p.event; ev != nil {
-		u.Dataset, u.Rollup, u.Entity, u.Time = ev.to.Dataset, ev.to.Rollup.Name, Entity{path: ev.path}, time.UnixMilli(ev.event.Bucket).UTC()
-		return u
+func undelivered(p *delivery.Pending, out bt.Outcome) Undelivered {
+	t := p.Target()
+	return Undelivered{
+		Tenant: t.Tenant, Dataset: t.Dataset, Entity: Entity{path: t.Path}, Time: t.Time, ID: t.ID, Rollup: t.Rollup,
+		Outcome: outcomeOf(out),
 	}
-	u.Dataset = p.write.D.Name
-	if path, units, id, ok := p.place(); ok {
-		u.Entity, u.Time, u.ID = Entity{path: path}, p.write.D.Precision.Time(units), id
-	}
-	return u
 }
 
-// offer takes a point whose told is called when it has ended.
-func (w *Writer) offer(ctx context.Context, p *pending) error {
+// offer takes a point whose caller is told when it has ended.
+func (w *Writer) offer(ctx context.Context, p *delivery.Pending) error {
 	if ctx == nil {
 		return ctxerr.Of(ctx)
 	}
-	p.generation = w.store.core.Erased.Generation(p)
-	tenant, bytes := p.Item.Tenant, p.size() // the point is given away
+	p.Taken = w.store.core.Erased.Generation(p)
+	tenant, bytes := p.Item.Tenant, p.Size() // the point is given away
 	var err error
 	if w.journal != nil {
 		err = w.journal.Enqueue(ctx, &p.Entry, false)
@@ -299,12 +294,12 @@ func (w *Writer) offer(ctx context.Context, p *pending) error {
 }
 
 // take takes a point that nobody waits for; with try it does not wait for room.
-func (w *Writer) take(ctx context.Context, p *pending, try bool) error {
+func (w *Writer) take(ctx context.Context, p *delivery.Pending, try bool) error {
 	if ctx == nil {
 		return rejected(ctxerr.Of(ctx)).err()
 	}
-	p.generation = w.store.core.Erased.Generation(p)
-	tenant, bytes := p.Item.Tenant, p.size() // the point is given away
+	p.Taken = w.store.core.Erased.Generation(p)
+	tenant, bytes := p.Item.Tenant, p.Size() // the point is given away
 	var err error
 	switch {
 	case w.journal != nil:

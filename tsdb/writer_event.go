@@ -3,6 +3,7 @@ package tsdb
 import (
 	"context"
 
+	"github.com/tidemark-go/tidemark/internal/ingest/delivery"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -28,18 +29,18 @@ func (w *Writer) add(ctx context.Context, ev inside.Event, told func(Outcome)) e
 	return out.err()
 }
 
-func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, told func(Outcome)) (*pending, error) {
+func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, told func(Outcome)) (*delivery.Pending, error) {
 	if err := w.admitJournal(); err != nil {
 		return nil, err
 	}
 	if w.store.core.Whole != ev.Table {
 		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
 	}
-	to, err := w.records.rollup(eventRollupEntry{Dataset: ev.Dataset, Key: ev.Fields, Salts: ev.Salts}, ev.Rollup)
+	to, err := w.records.Rollup(delivery.RollupDescription{Dataset: ev.Dataset, Key: ev.Fields, Salts: ev.Salts}, ev.Rollup)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newEvent(ev.Tenant, to, ev.Path, ev.Event, callerOf(told))
+	p, err := delivery.NewEvent(ev.Tenant, to, ev.Path, ev.Event, callerOf(told))
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ func (g Generation) before(lifted uint64) bool { return g != unknownGeneration &
 type Write interface {
 	Tenant() string
 	Dataset() string
-	// Path returns the path of its entity, and false if its key has none.
-	Path() (string, bool)
+	// Path returns the path of its entity.
+	Path() string
 }
 
 // Generation returns the generation of a write that is being taken.
@@ -82,8 +82,7 @@ func (t *tenantMarks) entityOf(w Write) (dataset, path string, ok bool) {
 	if len(t.entities) == 0 && len(t.liftedEntities) == 0 {
 		return "", "", false
 	}
-	path, ok = w.Path()
-	return w.Dataset(), path, ok
+	return w.Dataset(), w.Path(), true
 }
 
 // liftOf returns the last generation of an entity's writes that is refused; 0 for none.

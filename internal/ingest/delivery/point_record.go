@@ -1,4 +1,4 @@
-package tsdb
+package delivery
 
 import (
 	"encoding/binary"
@@ -34,10 +34,10 @@ func appendRecord(dst []byte, number uint64, g tenancy.Generation, tenant, path 
 }
 
 // parseRecord reads the record of a point of a dataset, behind the generation. The payload stays a part of it.
-func parseRecord(r recordReader, d *dataset.Dataset) (*pending, error) {
+func parseRecord(r recordReader, d *dataset.Dataset) (*Pending, error) {
 	name, path, units := r.text(), r.text(), r.number()
 	if r.bad {
-		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(r.src)), "a point, which this is not")
+		return nil, invalid.New(dataset.ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(r.src)), "a point, which this is not")
 	}
 	id, err := tenant.Parse(name)
 	if err != nil {
@@ -59,16 +59,16 @@ func parseRecord(r recordReader, d *dataset.Dataset) (*pending, error) {
 		return nil, err
 	}
 	if units > uint64(d.Precision.Max()) {
-		return nil, invalid.New(ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.Precision.Max(), d.Precision))
+		return nil, invalid.New(dataset.ErrInvalid, "time", fmt.Sprint(units), fmt.Sprintf("at most %d %s", d.Precision.Max(), d.Precision))
 	}
 	w := points.NewWrite(d, space, space.Heads(), path, int64(units), identity, r.src)
 	if len(r.src) > dataset.MaxPayload {
-		return nil, invalid.New(ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", dataset.MaxPayload))
+		return nil, invalid.New(dataset.ErrInvalid, "payload", fmt.Sprintf("%d bytes", len(r.src)), fmt.Sprintf("at most %d bytes", dataset.MaxPayload))
 	}
 	if _, _, ok := space.Split(w.Key); !ok {
-		return nil, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
+		return nil, invalid.New(dataset.ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
 	}
-	return newPending(id, w, nil), nil
+	return NewPoint(id, w, nil), nil
 }
 
 type recordReader struct {

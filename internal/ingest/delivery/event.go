@@ -1,4 +1,4 @@
-package tsdb
+package delivery
 
 import (
 	"encoding/binary"
@@ -12,20 +12,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// eventRollup is a rollup to which events are added through a journal, without its Go type.
-type eventRollup struct {
-	eventRollupEntry
+// Rollup is a rollup to which events are added through a journal, without its Go type.
+type Rollup struct {
+	RollupDescription
 	shape *rollupadd.Shape
 	text  string // the entry as a journal holds it
 }
 
-// eventRollupEntry is the description of such a rollup in a journal.
-type eventRollupEntry struct {
+// RollupDescription is the description of such a rollup in a journal.
+type RollupDescription struct {
 	Dataset string         `json:"dataset"`
 	Key     []string       `json:"key"`
 	Salts   int            `json:"salts"`
@@ -34,28 +35,28 @@ type eventRollupEntry struct {
 
 // event is one event on its way to a row of a rollup.
 type event struct {
-	to    *eventRollup
+	to    *Rollup
 	path  string
 	event rollupadd.Event
 	// rejected is how it ended, and those that were sent with it, until that is on disk.
 	rejected *bt.Outcome
 }
 
-// parseEventRollup reads a description from a journal.
-func parseEventRollup(text []byte) (*eventRollup, error) {
-	var e eventRollupEntry
+// parseRollup reads a description from a journal.
+func parseRollup(text []byte) (*Rollup, error) {
+	var e RollupDescription
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, err
 	}
-	return newEventRollup(e)
+	return newRollup(e)
 }
 
-func newEventRollup(e eventRollupEntry) (*eventRollup, error) {
+func newRollup(e RollupDescription) (*Rollup, error) {
 	if err := errors.Join(rowkey.CheckDataset(e.Dataset), rowkey.CheckFields(e.Key, e.Salts), rowkey.CheckDataset(e.Rollup.Name)); err != nil {
 		return nil, err
 	}
 	if e.Rollup.Kind != catalog.ByStream {
-		return nil, invalid.New(ErrInvalid, "kind", invalid.Quote(e.Rollup.Kind), catalog.ByStream)
+		return nil, invalid.New(dataset.ErrInvalid, "kind", invalid.Quote(e.Rollup.Kind), catalog.ByStream)
 	}
 	shape, err := rollupadd.NewShape(&e.Rollup)
 	if err != nil {
@@ -65,28 +66,28 @@ func newEventRollup(e eventRollupEntry) (*eventRollup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &eventRollup{eventRollupEntry: e, shape: shape, text: string(text)}, nil
+	return &Rollup{RollupDescription: e, shape: shape, text: string(text)}, nil
 }
 
-// newEvent returns an event on its way through a writer.
-func newEvent(id tenant.ID, to *eventRollup, path string, e rollupadd.Event, caller journal.Caller) (*pending, error) {
+// NewEvent returns an event on its way through a writer.
+func NewEvent(id tenant.ID, to *Rollup, path string, e rollupadd.Event, caller journal.Caller) (*Pending, error) {
 	if err := to.shape.Check(e); err != nil {
 		return nil, err
 	}
-	points, err := rowkey.NewSpace(id, to.Dataset, to.Key, to.Salts)
+	rows, err := rowkey.NewSpace(id, to.Dataset, to.Key, to.Salts)
 	if err != nil {
 		return nil, err
 	}
 	kind := rowkey.RollupKind + to.Rollup.Name
-	if err := points.Beside(kind).CheckPath(path); err != nil {
+	if err := rows.Beside(kind).CheckPath(path); err != nil {
 		return nil, err
 	}
-	space := points.Kind(kind)
+	space := rows.Kind(kind)
 	key := string(space.AppendPoint(nil, path, to.shape.Row(e.Bucket)))
 	if _, _, ok := space.Split(key); !ok {
-		return nil, invalid.New(ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
+		return nil, invalid.New(dataset.ErrInvalid, "entity", invalid.Quote(path), "an escaped path")
 	}
-	p := &pending{event: &event{to: to, path: path, event: e}}
+	p := &Pending{event: &event{to: to, path: path, event: e}}
 	p.enter(caller, buffer.Item{
 		Tenant:    id.String(),
 		Key:       key,
@@ -112,10 +113,10 @@ func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant s
 }
 
 // parseEventRecord reads the record of an event of a rollup, behind the generation.
-func parseEventRecord(r recordReader, to *eventRollup) (*pending, error) {
+func parseEventRecord(r recordReader, to *Rollup) (*Pending, error) {
 	name, path := r.text(), r.text()
 	if r.bad {
-		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(r.src)), "an event, which this is not")
+		return nil, invalid.New(dataset.ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(r.src)), "an event, which this is not")
 	}
 	id, err := tenant.Parse(name)
 	if err != nil {
@@ -125,5 +126,5 @@ func parseEventRecord(r recordReader, to *eventRollup) (*pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEvent(id, to, path, e, nil)
+	return NewEvent(id, to, path, e, nil)
 }

@@ -1,7 +1,6 @@
 package tsdb
 
 import (
-	"bytes"
 	"reflect"
 	"testing"
 	"time"
@@ -9,8 +8,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/internal/store/tenancy"
-	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // describedSchemas are schemas of every shape that a journal may have to deliver without them.
@@ -74,53 +71,4 @@ func TestDescribedRefuses(t *testing.T) {
 	if _, err := dataset.FromCatalog(bad); err == nil {
 		t.Error("precision: a bad entry is taken")
 	}
-}
-
-// FuzzJournalRecord: whatever is on disk becomes a point within its tenant, whose record is the same bytes, or an error. Records
-// of the number 0 are as programs wrote them that knew no generations.
-func FuzzJournalRecord(f *testing.F) {
-	j := &records{datasets: map[uint64]*dataset.Dataset{}, plain: map[uint64]bool{0: true}}
-	acme := tenant.MustParse("acme")
-	for n, d := range describedSchemas(f) {
-		j.datasets[uint64(n)] = d
-		id := ""
-		if d.Identity {
-			id = "e-1"
-		}
-		f.Add(appendRecord(nil, uint64(n), 300, acme.String(), NewEntity("a#b", "%").path, 1234567, id, []byte("payload")))
-	}
-	f.Add([]byte("\x00\x04acme\x05a#b%c\x07payload"))
-	f.Add([]byte("\x00\x04acme\x03a#b\x07payload"))
-	f.Add([]byte{})
-	f.Add([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
-	f.Fuzz(func(t *testing.T, src []byte) {
-		p, err := j.parse(src)
-		if err != nil {
-			return
-		}
-		if !bytes.HasPrefix([]byte(p.write.Key), []byte(p.Item.Tenant+"#readings#")) {
-			t.Fatalf("the row %q is outside of tenant %s", p.write.Key, p.Item.Tenant)
-		}
-		path, units, id, ok := p.place()
-		if !ok {
-			t.Fatalf("the row %q is no point's", p.write.Key)
-		}
-		number := uint64(1)
-		for i, d := range j.datasets {
-			if d == p.write.D {
-				number = i
-			}
-		}
-		if number == 0 {
-			if p.generation != tenancy.FirstGeneration {
-				t.Fatalf("a record without a generation has %d", p.generation)
-			}
-			j.datasets[9], number = j.datasets[0], 9
-		}
-		again, err := j.parse(appendRecord(nil, number, p.generation, p.Item.Tenant, path, units, id, p.write.Payload))
-		if err != nil || again.Item.Tenant != p.Item.Tenant || again.generation != p.generation || again.write.Key != p.write.Key ||
-			again.write.Cell != p.write.Cell || !bytes.Equal(again.write.Payload, p.write.Payload) {
-			t.Fatalf("%q becomes %+v, %v", src, again, err)
-		}
-	})
 }

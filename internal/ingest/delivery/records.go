@@ -1,4 +1,4 @@
-package tsdb
+package delivery
 
 import (
 	"context"
@@ -25,32 +25,32 @@ const (
 // maxNumbers is for how many schemas the records of a program remember the numbers of their descriptions.
 const maxNumbers = 1000
 
-// records turn points and events into records of a journal, and back. The zero value is ready for journal.Open.
-type records struct {
+// Records turn points and events into records of a journal, and back. The zero value is ready for journal.Open.
+type Records struct {
 	descriptions *journal.Descriptions
 
 	mu            sync.Mutex
-	datasets      map[uint64]*dataset.Dataset      // by number
-	rollups       map[uint64]*eventRollup          // by number
-	plain         map[uint64]bool                  // numbers whose records have no generation
-	pointNumbers  map[*dataset.Dataset]uint64      // of the program's datasets
-	eventNumbers  map[string]uint64                // by the text of the description
-	programRollup map[*catalog.Rollup]*eventRollup // of the program's rollups
+	datasets      map[uint64]*dataset.Dataset // by number
+	rollups       map[uint64]*Rollup          // by number
+	plain         map[uint64]bool             // numbers whose records have no generation
+	pointNumbers  map[*dataset.Dataset]uint64 // of the program's datasets
+	eventNumbers  map[string]uint64           // by the text of the description
+	programRollup map[*catalog.Rollup]*Rollup // of the program's rollups
 }
 
 // Load implements journal.Codec.
-func (r *records) Load(d *journal.Descriptions) error {
+func (r *Records) Load(d *journal.Descriptions) error {
 	r.descriptions = d
-	r.datasets, r.rollups, r.plain = map[uint64]*dataset.Dataset{}, map[uint64]*eventRollup{}, map[uint64]bool{}
+	r.datasets, r.rollups, r.plain = map[uint64]*dataset.Dataset{}, map[uint64]*Rollup{}, map[uint64]bool{}
 	r.pointNumbers, r.eventNumbers = map[*dataset.Dataset]uint64{}, map[string]uint64{}
-	r.programRollup = map[*catalog.Rollup]*eventRollup{}
+	r.programRollup = map[*catalog.Rollup]*Rollup{}
 	for one := range d.All() {
 		var err error
 		switch one.Kind {
 		case pointKind, plainPointKind:
 			r.datasets[one.Number], err = parseDataset(one.Text)
 		case eventKind, plainEventKind:
-			r.rollups[one.Number], err = parseEventRollup(one.Text)
+			r.rollups[one.Number], err = parseRollup(one.Text)
 		}
 		if err != nil {
 			return fmt.Errorf("tsdb: the journal's %s: %w", one.Name(), err)
@@ -61,28 +61,25 @@ func (r *records) Load(d *journal.Descriptions) error {
 }
 
 // Encode implements journal.Codec.
-func (r *records) Encode(ctx context.Context, e *journal.Entry) ([]byte, error) {
-	p := of(&e.Item)
+func (r *Records) Encode(ctx context.Context, e *journal.Entry) ([]byte, error) {
+	p := Of(&e.Item)
 	if p.event != nil {
 		number, err := r.numberOfRollup(ctx, p.event.to)
 		if err != nil {
 			return nil, err
 		}
-		return appendEventRecord(make([]byte, 0, len(p.Item.Key)+42), number, p.generation, p.Item.Tenant, p.event), nil
+		return appendEventRecord(make([]byte, 0, len(p.Item.Key)+42), number, p.Taken, p.Item.Tenant, p.event), nil
 	}
-	number, err := r.numberOfDataset(ctx, p.write.D)
+	number, err := r.numberOfDataset(ctx, p.Write.D)
 	if err != nil {
 		return nil, err
 	}
-	path, units, id, ok := p.place()
-	if !ok {
-		return nil, fmt.Errorf("tsdb: the row key %q is none of dataset %s", p.write.Key, p.write.D.Name)
-	}
-	return appendRecord(make([]byte, 0, len(p.write.Key)+len(p.write.Payload)+42), number, p.generation, p.Item.Tenant, path, units, id, p.write.Payload), nil
+	w := &p.Write
+	return appendRecord(make([]byte, 0, len(w.Key)+len(w.Payload)+42), number, p.Taken, p.Item.Tenant, w.Path, w.Units, w.ID, w.Payload), nil
 }
 
 // Decode implements journal.Codec.
-func (r *records) Decode(record []byte) (*journal.Entry, error) {
+func (r *Records) Decode(record []byte) (*journal.Entry, error) {
 	p, err := r.parse(record)
 	if err != nil {
 		return nil, err
@@ -90,7 +87,7 @@ func (r *records) Decode(record []byte) (*journal.Entry, error) {
 	return &p.Entry, nil
 }
 
-func (r *records) parse(src []byte) (p *pending, err error) {
+func (r *Records) parse(src []byte) (p *Pending, err error) {
 	in := recordReader{src: src}
 	number := in.number()
 	r.mu.Lock()
@@ -102,23 +99,23 @@ func (r *records) parse(src []byte) (p *pending, err error) {
 	}
 	switch {
 	case in.bad:
-		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(src)), "a point or an event, which this is not")
+		return nil, invalid.New(dataset.ErrInvalid, "journal record", fmt.Sprintf("%d bytes", len(src)), "a point or an event, which this is not")
 	case to != nil:
 		p, err = parseEventRecord(in, to)
 	case d != nil:
 		p, err = parseRecord(in, d)
 	default:
-		return nil, invalid.New(ErrInvalid, "journal record", fmt.Sprintf("dataset number %d", number), "a number that the journal describes")
+		return nil, invalid.New(dataset.ErrInvalid, "journal record", fmt.Sprintf("dataset number %d", number), "a number that the journal describes")
 	}
 	if err == nil {
-		p.generation = g
+		p.Taken = g
 	}
 	return p, err
 }
 
 // numberOfDataset returns the number of a dataset's description, and writes the description where there is none. One that could
 // not be read again is refused: nobody could open a journal that holds it.
-func (r *records) numberOfDataset(ctx context.Context, d *dataset.Dataset) (uint64, error) {
+func (r *Records) numberOfDataset(ctx context.Context, d *dataset.Dataset) (uint64, error) {
 	r.mu.Lock()
 	number, ok := r.pointNumbers[d]
 	r.mu.Unlock()
@@ -145,7 +142,7 @@ func (r *records) numberOfDataset(ctx context.Context, d *dataset.Dataset) (uint
 }
 
 // numberOfRollup is numberOfDataset for a rollup to which events are added.
-func (r *records) numberOfRollup(ctx context.Context, to *eventRollup) (uint64, error) {
+func (r *Records) numberOfRollup(ctx context.Context, to *Rollup) (uint64, error) {
 	r.mu.Lock()
 	number, ok := r.eventNumbers[to.text]
 	r.mu.Unlock()
@@ -165,8 +162,8 @@ func (r *records) numberOfRollup(ctx context.Context, to *eventRollup) (uint64, 
 	return number, nil
 }
 
-// rollup returns a rollup to which events are added. It is made once for each that a program describes.
-func (r *records) rollup(e eventRollupEntry, rollup *catalog.Rollup) (*eventRollup, error) {
+// Rollup returns a rollup to which events are added. It is made once for each that a program describes.
+func (r *Records) Rollup(e RollupDescription, rollup *catalog.Rollup) (*Rollup, error) {
 	r.mu.Lock()
 	to := r.programRollup[rollup]
 	r.mu.Unlock()
@@ -174,7 +171,7 @@ func (r *records) rollup(e eventRollupEntry, rollup *catalog.Rollup) (*eventRoll
 		return to, nil
 	}
 	e.Rollup = *rollup
-	to, err := newEventRollup(e)
+	to, err := newRollup(e)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,95 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Pending is a point or an event on its way through a writer.
+type Pending struct {
+	journal.Entry
+	Write points.Write
+	event *event             // instead of Write, for an event that is added to a rollup
+	Taken tenancy.Generation // what was known of erasures when the writer took it
+}
+
+// overhead is about how many bytes of memory a writer takes for a point, without its key and payload.
+const overhead = 384
+
+// NewPoint returns a point for a writer. Caller may be nil.
+func NewPoint(id tenant.ID, w points.Write, caller journal.Caller) *Pending {
+	p := &Pending{Write: w}
+	p.enter(caller, buffer.Item{
+		Tenant:    id.String(),
+		Key:       w.Key,
+		Bytes:     w.Size() + overhead,
+		Mutations: int32(w.Mutations()),
+		Alone:     w.Conditional(),
+	})
+	return p
+}
+
+// enter sets what the buffer knows of a write.
+func (p *Pending) enter(caller journal.Caller, it buffer.Item) {
+	p.Item, p.Caller = it, caller
+	p.Item.Work = p
+	if caller != nil {
+		p.Item.Done = ended
+	}
+}
+
+// ended tells the caller of a write how it ended.
+func ended(it *buffer.Item, out bt.Outcome) { Of(it).Caller.Ended(out) }
+
+// Of returns the write of an item.
+func Of(it *buffer.Item) *Pending { return it.Work.(*Pending) }
+
+// Tenant implements tenancy.Write.
+func (p *Pending) Tenant() string { return p.Item.Tenant }
+
+// Path implements tenancy.Write.
+func (p *Pending) Path() string {
+	if p.event != nil {
+		return p.event.path
+	}
+	return p.Write.Path
+}
+
+// Dataset implements tenancy.Write.
+func (p *Pending) Dataset() string {
+	if p.event != nil {
+		return p.event.to.Dataset
+	}
+	return p.Write.D.Name
+}
+
+// Size returns the bytes of a write's key and payload.
+func (p *Pending) Size() int { return p.Item.Bytes - overhead }
+
+// Target is what a write writes.
+type Target struct {
+	Tenant  tenant.ID
+	Dataset string
+	Path    string
+	ID      string // in a dataset with Identity
+	Time    time.Time
+	Rollup  string // the rollup of an event, of which Time is the start of the bucket; empty for a point
+}
+
+// Target returns what the write writes.
+func (p *Pending) Target() Target {
+	t := Target{Dataset: p.Dataset()}
+	t.Tenant, _ = tenant.Parse(p.Item.Tenant)
+	if ev := p.event; ev != nil {
+		t.Rollup, t.Path, t.Time = ev.to.Rollup.Name, ev.path, time.UnixMilli(ev.event.Bucket).UTC()
+		return t
+	}
+	t.Path, t.ID, t.Time = p.Write.Path, p.Write.ID, p.Write.D.Precision.Time(p.Write.Units)
+	return t
+}

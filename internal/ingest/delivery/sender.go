@@ -1,0 +1,155 @@
+// Package delivery turns the batches of a writer into requests. It defines what a point and an event are on their way through
+// the buffer and the journal, and their records.
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
+)
+
+// Sender sends a writer's batches.
+type Sender struct {
+	Table *points.Table
+	// Journal holds what is sent; nil for none. Its writes outlive the process, so that they wait for whatever is not the fault
+	// of a write (bt.OfRow).
+	Journal *journal.Journal
+}
+
+func (d Sender) durable() bool { return d.Journal != nil }
+
+// Send implements buffer.Sender.
+func (d Sender) Send(ctx context.Context, items []*buffer.Item) buffer.Report {
+	ctx, op := d.Table.Watch.Begin(ctx, telemetry.Deliver, subjectOf(items))
+	r := d.send(ctx, items)
+	if op != nil {
+		endDelivery(op, items)
+	}
+	return r
+}
+
+func (d Sender) send(ctx context.Context, items []*buffer.Item) buffer.Report {
+	if err := d.Table.AdmitOpen(); err != nil { // closed before its writer
+		return reject(items, fmt.Errorf("%w: %w", buffer.ErrClosed, err))
+	}
+	items, r, ok := d.dropErased(ctx, items)
+	if !ok || !d.setClasses(ctx, items, &r) {
+		return r
+	}
+	if items = d.dropExpired(items); len(items) == 0 {
+		return r
+	}
+	id, err := tenant.Parse(items[0].Tenant)
+	if err != nil {
+		return reject(items, err)
+	}
+	rows := d.Table.Rows(id)
+	if items[0].Alone {
+		return d.sendAlone(ctx, rows, items)
+	}
+	n := d.Table.NewCacheWrite()
+	writes := make([]*points.Write, len(items))
+	for i, it := range items {
+		writes[i] = &Of(it).Write
+		n.Begin(writes[i])
+	}
+	b := points.NewBatch(writes, d.Table.Clock)
+	answers := rows.Attempt(ctx, b.Entries)
+	served := false
+	for i := range answers {
+		a := &answers[i]
+		if a.Whole {
+			readLoad(&r, a.Err)
+		}
+		served = served || !a.Whole
+	}
+	again := !served && d.judge(&r, answers[0].Err, len(items))
+	for i, it := range items {
+		a := b.Answer(i, answers)
+		n.End(writes[i], points.Attempted(a))
+		it.Track.Note(d.Table.Explain(a.Err), a.Doubt)
+		it.Again = a.Again || again || d.waits(a.Err, a.Doubt)
+		if a.Err != nil && !a.Whole {
+			it.Wait = bt.Delay(a.Err)
+		}
+	}
+	return r
+}
+
+func reject(items []*buffer.Item, err error) buffer.Report {
+	for _, it := range items {
+		it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
+	}
+	return buffer.Report{}
+}
+
+// waits reports whether a point that outlives the process is sent again after an attempt that ended so. What a client without
+// the interceptors reports may be in doubt for ever, so a rejection by it counts.
+func (d Sender) waits(err error, doubt bool) bool {
+	return d.durable() && err != nil && (!bt.OfRow(err) || doubt && !errors.Is(err, bt.ErrUnguarded))
+}
+
+// readLoad takes from how a request ended what the service says of its load.
+func readLoad(r *buffer.Report, err error) {
+	r.Wait = max(r.Wait, bt.Delay(err))
+	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
+}
+
+// judge decides what it means that a request of n items was not served at all, and reports whether to send them again for
+// that.
+func (d Sender) judge(r *buffer.Report, err error, n int) (again bool) {
+	switch {
+	case status.Code(err) == codes.ResourceExhausted:
+		return false
+	case d.Table.Views != nil && d.durable() && tenancy.OfView(err): // the other tenants go on
+		return true
+	case bt.Retryable(err), d.durable() && !bt.OfRow(err):
+		r.Down, r.Err = true, err
+		return true
+	case n > 1 && bt.OfRow(err):
+		r.Suspect = true
+		return true
+	}
+	return false
+}
+
+// subjectOf returns what a batch is about: its tenant and its dataset where there is one of each. The items are in the order
+// of their rows, and so of both.
+func subjectOf(items []*buffer.Item) telemetry.Subject {
+	s := telemetry.Subject{Batch: len(items), Batched: true}
+	first, last := items[0], items[len(items)-1]
+	if first.Tenant == last.Tenant {
+		s.Tenant = first.Tenant
+		if d := Of(first).Dataset(); d == Of(last).Dataset() {
+			s.Dataset = d
+		}
+	}
+	return s
+}
+
+// endDelivery ends what a writer has sent, with the first error of its writes.
+func endDelivery(op *telemetry.Op, items []*buffer.Item) {
+	var first error
+	failed := 0
+	for _, it := range items {
+		if out := it.Track.Outcome(); out.State != bt.Stored {
+			failed++
+			if first == nil {
+				first = out.Err
+			}
+		}
+	}
+	op.Unstored(failed)
+	op.End(first)
+}
