@@ -58,7 +58,7 @@ func (p *Pending) Path() string {
 	if p.event != nil {
 		return p.event.path
 	}
-	return p.Write.Path
+	return p.Write.Entity.Path()
 }
 
 // Dataset implements tenancy.Write.
@@ -90,6 +90,6 @@ func (p *Pending) Target() Target {
 		t.Rollup, t.Path, t.Time = ev.to.Rollup.Name, ev.path, time.UnixMilli(ev.event.Bucket).UTC()
 		return t
 	}
-	t.Path, t.ID, t.Time = p.Write.Path, p.Write.ID, p.Write.D.Precision.Time(p.Write.Units)
+	t.Path, t.ID, t.Time = p.Write.Entity.Path(), p.Write.ID, p.Write.D.Precision.Time(p.Write.Units)
 	return t
 }

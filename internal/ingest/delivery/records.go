@@ -75,7 +75,7 @@ func (r *Records) Encode(ctx context.Context, e *journal.Entry) ([]byte, error) 
 		return nil, err
 	}
 	w := &p.Write
-	return appendRecord(make([]byte, 0, len(w.Key)+len(w.Payload)+42), number, p.Taken, p.Item.Tenant, w.Path, w.Units, w.ID, w.Payload), nil
+	return appendRecord(make([]byte, 0, len(w.Key)+len(w.Payload)+42), number, p.Taken, p.Item.Tenant, w.Entity.Path(), w.Units, w.ID, w.Payload), nil
 }
 
 // Decode implements journal.Codec.

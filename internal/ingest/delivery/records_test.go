@@ -63,8 +63,8 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path, units, id, ok := space.SplitEvent(w.Key); !ok || path != w.Path || units != w.Units || id != w.ID {
-			t.Fatalf("the row %q is of the point %q at %d with ID %q (%v), want %q at %d with ID %q", w.Key, path, units, id, ok, w.Path, w.Units, w.ID)
+		if path, units, id, ok := space.SplitEvent(w.Key); !ok || path != w.Entity.Path() || units != w.Units || id != w.ID {
+			t.Fatalf("the row %q is of the point %q at %d with ID %q (%v), want %q at %d with ID %q", w.Key, path, units, id, ok, w.Entity.Path(), w.Units, w.ID)
 		}
 		number := uint64(1)
 		for i, d := range r.datasets {
@@ -78,7 +78,7 @@ func FuzzRecord(f *testing.F) {
 			}
 			r.datasets[9], number = r.datasets[0], 9
 		}
-		again, err := r.parse(appendRecord(nil, number, p.Taken, p.Item.Tenant, w.Path, w.Units, w.ID, w.Payload))
+		again, err := r.parse(appendRecord(nil, number, p.Taken, p.Item.Tenant, w.Entity.Path(), w.Units, w.ID, w.Payload))
 		if err != nil || again.Item.Tenant != p.Item.Tenant || again.Taken != p.Taken || again.Write.Key != w.Key ||
 			again.Write.Cell != w.Cell || !bytes.Equal(again.Write.Payload, w.Payload) {
 			t.Fatalf("%q becomes %+v, %v", src, again, err)

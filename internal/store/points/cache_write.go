@@ -3,7 +3,6 @@ package points
 import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // CacheWrite keeps the last-value cache up to date for one call that writes points. The call reports each point before its
@@ -26,9 +25,7 @@ func (n CacheWrite) Begin(w *Write) {
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}
-	if id, _, ok := rowkey.PointID(w.Key, w.D.Salts, false); ok {
-		n.cache.Begin(n.mark, id)
-	}
+	n.cache.Begin(n.mark, w.Entity)
 }
 
 // End reports how a write ended, or one attempt at it.
@@ -36,14 +33,11 @@ func (n CacheWrite) End(w *Write, state bt.State) {
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}
-	id, units, ok := rowkey.PointID(w.Key, w.D.Salts, false)
-	switch {
-	case !ok:
-	case w.Conditional(): // the row may hold another writer's point
-		n.cache.Changed(id, w.D.Layout, units)
-	default:
-		n.endAs(w, id, units, state)
+	if w.Conditional() { // the row may hold another writer's point
+		n.cache.Changed(w.Entity, w.D.Layout, w.Units)
+		return
 	}
+	n.endAs(w, state)
 }
 
 // Inserted reports how a write of PutIfAbsent ended.
@@ -51,23 +45,20 @@ func (n CacheWrite) Inserted(w *Write, found bt.Inserted, state bt.State) {
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}
-	id, units, ok := rowkey.PointID(w.Key, w.D.Salts, false)
-	switch {
-	case !ok:
-	case state == bt.Stored && found != bt.Fresh:
-		n.cache.Changed(id, w.D.Layout, units)
-	default:
-		n.endAs(w, id, units, state)
+	if state == bt.Stored && found != bt.Fresh {
+		n.cache.Changed(w.Entity, w.D.Layout, w.Units)
+		return
 	}
+	n.endAs(w, state)
 }
 
-func (n CacheWrite) endAs(w *Write, id rowkey.ID, units int64, state bt.State) {
+func (n CacheWrite) endAs(w *Write, state bt.State) {
 	switch state {
 	case bt.Rejected:
 	case bt.Stored:
-		n.cache.Stored(n.mark, id, lastvalue.Written{Layout: w.D.Layout, Units: units, Cell: w.Cell, Column: w.D.FirstColumn, Payload: w.Payload})
+		n.cache.Stored(n.mark, w.Entity, lastvalue.Written{Layout: w.D.Layout, Units: w.Units, Cell: w.Cell, Column: w.D.FirstColumn, Payload: w.Payload})
 	default:
-		n.cache.Changed(id, w.D.Layout, units)
+		n.cache.Changed(w.Entity, w.D.Layout, w.Units)
 	}
 }
 

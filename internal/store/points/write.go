@@ -18,8 +18,9 @@ import (
 // Write is a point that is ready to be sent. It is untyped, so that one batch can hold writes of all schemas and tenants.
 type Write struct {
 	D            *dataset.Dataset
-	Path, ID     string // of the entity, and of the point in a dataset with Identity
-	Units        int64
+	Entity       rowkey.ID
+	Units        int64  // the time
+	ID           string // in a dataset with Identity
 	Key          string // of the point's row
 	Head         string // of the head's row; "" where there are none
 	HeadOnly     bool   // write the head alone: the dataset has no other rows, or the point's row is written already
@@ -33,9 +34,9 @@ func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units
 	var buf [256]byte
 	w := Write{
 		D:       d,
-		Path:    path,
-		ID:      id,
+		Entity:  points.ID(path),
 		Units:   units,
+		ID:      id,
 		Key:     string(points.AppendEvent(buf[:0], path, units, id)),
 		Cell:    bigtable.Timestamp(d.Precision.CellMicros(units)),
 		Payload: payload,

@@ -13,34 +13,6 @@ type ID struct {
 // ID returns the ID of the entity at path, which must have passed CheckPath.
 func (s Space) ID(path string) ID { return ID{prefix: s.prefix, salts: s.salts, path: path} }
 
-// PointID returns the ID of the entity, and the time in units, of the point whose key AppendEvent has made in a space with
-// that number of salts and with points that have an identity, or have none. It reports false for a key that is too short or has other delimiters. The ID holds on to key.
-func PointID(key string, salts int, identity bool) (id ID, units int64, ok bool) {
-	if key, _, ok = cutID(key, identity); !ok {
-		return ID{}, 0, false
-	}
-	cut := len(key) - ReverseLen - 1
-	if cut < 0 || key[cut] != delim {
-		return ID{}, 0, false
-	}
-	if units, ok = parseReverse(key[cut+1:]); !ok {
-		return ID{}, 0, false
-	}
-	tenant := strings.IndexByte(key[:cut], delim)
-	dataset := strings.IndexByte(key[tenant+1:cut], delim)
-	if tenant < 1 || dataset < 1 {
-		return ID{}, 0, false
-	}
-	id = ID{prefix: key[:tenant+dataset+2], salts: salts, path: key[tenant+dataset+2 : cut]}
-	if salts > 0 {
-		var salt int
-		if salt, id.path, ok = cutSalt(id.path, salts); !ok || salt != Salt(id.path, salts) {
-			return ID{}, 0, false
-		}
-	}
-	return id, units, id.path != ""
-}
-
 // Clone returns an ID of its own memory, for one that outlives the key or the path that it was made of.
 func (id ID) Clone() ID {
 	both := id.prefix + id.path
