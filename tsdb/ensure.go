@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
@@ -26,6 +27,11 @@ import (
 //
 // Before it notes rollups that depend on it, it tries on a row of its own whether the service takes additions in conditional
 // writes and adds them up; otherwise its error is ErrNoConditionalAggregates.
+//
+// If ctx carries a tenant, datasets that are new to the catalogue are created for that tenant, and count towards its
+// limit.Limits.Datasets. One that would exceed the limit is a *limit.Error; datasets that the same call has created before stay.
+// Without a tenant, as in the call of a program for its own schemas, there is no limit. So a program in which tenants name datasets
+// calls Ensure with the tenant's context. Processes that create datasets for one tenant at once may exceed its limit by one each.
 //
 // It needs the admin rights to read the table and, only where something is missing, to change it, and a profile for
 // conditional writes. What fails and may succeed later is tried again, within the timeout of scans.
@@ -50,10 +56,10 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 		return err
 	}
 	defer end()
-	e := ensure.Ensurer{Table: s.core, Admin: admin}
+	e := ensure.Ensurer{Table: s.core, Admin: admin, Creating: s.creating}
 	err = s.core.Whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return e.Once(ctx, shapes) })
 	if err != nil {
-		return conflictOf(err)
+		return conflictOf(ctx, err)
 	}
 	s.core.Erased.LoadSoon(ctx)
 	return nil
@@ -73,16 +79,17 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 		return err
 	}
 	if err := ensure.Verify(ctx, s.core, shapes); err != nil {
-		return conflictOf(err)
+		return conflictOf(ctx, err)
 	}
 	s.core.Erased.LoadSoon(ctx)
 	return nil
 }
 
 // conflictOf returns the error of a call that compares schemas with the table.
-func conflictOf(err error) error {
+func conflictOf(ctx context.Context, err error) error {
 	if c, ok := errors.AsType[*ensure.Conflict](err); ok {
-		return &ConflictError{Differences: c.Differences}
+		_, outside := tenant.FromContext(ctx)
+		return &ConflictError{Differences: c.Differences, outside: outside}
 	}
 	return err
 }

@@ -56,5 +56,5 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 	}
 	defer end()
 	e := ensure.Ensurer{Table: s.core, Admin: admin}
-	return conflictOf(e.View(ctx, id, space.TenantPrefix(), shapes))
+	return conflictOf(ctx, e.View(ctx, id, space.TenantPrefix(), shapes))
 }

@@ -84,12 +84,18 @@ type InvalidError = invalid.Error
 // asked of the store, nothing was changed. Where it is policies that differ, package retention shows what changing them would
 // do, and changes them.
 type ConflictError struct {
-	// Differences are sentences that name the dataset or family and both sides.
+	// Differences are sentences that name the dataset or family and both sides. They are for the log and for operators: what is
+	// stored may have been declared for another tenant.
 	Differences []string
+
+	outside bool // the call was made for a tenant
 }
 
-// Error implements error and lists all differences.
+// Error implements error and lists all differences. Of a call whose context carries a tenant it tells their number only.
 func (e *ConflictError) Error() string {
+	if e.outside {
+		return fmt.Sprintf("%v: %d differences", ErrSchemaConflict, len(e.Differences))
+	}
 	return fmt.Sprintf("%v: %s", ErrSchemaConflict, strings.Join(e.Differences, "; "))
 }
 

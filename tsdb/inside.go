@@ -151,14 +151,13 @@ func insideDataset(d Dataset) (inside.Dataset, error) {
 
 // sizes implements inside.Sizes.
 func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.Stored, error) {
-	entries, err := catalog.All(ctx, s.core.Whole)
-	if err != nil {
-		return inside.Stored{}, fmt.Errorf("tsdb: read the catalogue: %w", s.core.Explain(err))
-	}
 	var found *dataset.Dataset
 	var out inside.Stored
-	for _, e := range entries {
-		d, err := dataset.FromCatalog(e)
+	for e, err := range catalog.Each(ctx, s.core.Whole) {
+		if err != nil {
+			return inside.Stored{}, fmt.Errorf("tsdb: read the catalogue: %w", s.core.Explain(err))
+		}
+		d, err := dataset.FromCatalog(e.Dataset)
 		switch {
 		case e.Name == name && err != nil:
 			return inside.Stored{}, err

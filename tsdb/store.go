@@ -32,6 +32,8 @@ type Store struct {
 	keep    bool                                                 // the admin client is the caller's
 	closers closers
 	alone   bool // no other store can have the table open
+
+	creating chan struct{} // held while a dataset is created for a tenant
 }
 
 // Options are what a program that brings its own client may decide.
@@ -57,7 +59,8 @@ type Options struct {
 	// journal a point counts when it is put, and not again when it is delivered. Each call that reads points is one read,
 	// also where the cache answers. Range and Page are held to RangeLength: an interval without a start counts from where
 	// retention ends, or from 1970, and one without an end until now. LatestMany, LatestManyN, LatestUnder and Entities have
-	// at most FanOut requests under way. Deletions, Ensure, Verify and Ping are not limited.
+	// at most FanOut requests under way. Ensure is held to Datasets where its
+	// context carries a tenant. Deletions, Verify and Ping are not limited.
 	Limits *limit.Limiter
 	// ProfileLimits makes the store take each tenant's limits from its profile, too (tenants.Profile.Limits), and put them into Limits,
 	// or into a limiter of its own where that is nil. An override of the limiter's table is stronger than the profile; what a profile
@@ -105,7 +108,8 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 			Limits:        opts.Limits,
 			RequireTenant: opts.RequireTenant,
 		}, opts.Cache.open()),
-		cursors: cursors,
+		cursors:  cursors,
+		creating: make(chan struct{}, 1),
 	}
 	if s.core.Clock == nil {
 		s.core.Clock = time.Now

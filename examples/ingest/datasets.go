@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -130,9 +131,16 @@ func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dat
 	if len(ds.known) >= maxDatasets {
 		return nil, &lineError{"too many measurements", fmt.Errorf("%.64q would be measurement %d, and %d is the most", name, maxDatasets+1, maxDatasets)}
 	}
-	if err := ds.store.Ensure(ctx, d.schema); errors.Is(err, tsdb.ErrSchemaConflict) {
+	// With the tenant, so that the dataset counts against the tenant's limit of datasets, if the limits file names one.
+	if err := ds.store.Ensure(tenant.NewContext(ctx, id), d.schema); errors.Is(err, limit.ErrExceeded) {
+		return nil, &lineError{"too many measurements", err}
+	} else if errors.Is(err, tsdb.ErrSchemaConflict) {
 		// The error shows how the dataset is stored, and another tenant may have brought it about.
-		ds.log.Warn("a measurement conflicts with a dataset that is stored", "tenant", id.String(), "dataset", name, "error", err)
+		var differences []string
+		if conflict, ok := errors.AsType[*tsdb.ConflictError](err); ok {
+			differences = conflict.Differences
+		}
+		ds.log.Warn("a measurement conflicts with a dataset that is stored", "tenant", id.String(), "dataset", name, "differences", differences)
 		return nil, &lineError{"the measurement cannot be a dataset", fmt.Errorf("the measurement %.64q cannot be stored under its tags; give it another name", name)}
 	} else if err != nil {
 		return nil, fmt.Errorf("prepare the table for %s: %w", name, err)

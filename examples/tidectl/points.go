@@ -119,7 +119,7 @@ func (a *app) watch() *cli.Command {
 			if every < 100*time.Millisecond {
 				return usageError{fmt.Errorf("--every is %v, and has to be 100ms or more", every)}
 			}
-			from := seen{from: c.Timestamp("from"), ids: map[string]bool{}}
+			from := seen{from: c.Timestamp("from"), ids: map[string]bool{}, most: watchedIDs}
 			if !c.IsSet("from") {
 				newest, err := v.Latest(ctx, e)
 				if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
@@ -154,21 +154,45 @@ func (a *app) watch() *cli.Command {
 // watchedPoints is how many new points watch prints at once; it goes on with the rest.
 const watchedPoints = 10_000
 
+// watchedIDs is how many points of one instant watch remembers by their IDs. It goes on behind an instant that has more.
+const watchedIDs = 100_000
+
 // seen is up to where points were printed: those from a time on are new, but for the ones at that time with these IDs. Points
 // without an identity have the empty one.
 type seen struct {
 	from time.Time
 	ids  map[string]bool
+	most int // of ids
+}
+
+// note takes a point for printed. It reports false where the instant has more points than are remembered: from then on points of
+// that instant are no longer new.
+func (s *seen) note(p inspect.Point) bool {
+	if p.Time.Before(s.from) {
+		return true
+	}
+	if !p.Time.Equal(s.from) {
+		clear(s.ids)
+		s.from = p.Time
+	}
+	if s.ids[p.ID] = true; len(s.ids) <= s.most {
+		return true
+	}
+	clear(s.ids)
+	s.from = p.Time.Add(1)
+	return false
 }
 
 // seenUntil takes a point and all others of its time for printed.
 func seenUntil(ctx context.Context, v *inspect.View, newest inspect.Point) (seen, error) {
-	s := seen{from: newest.Time, ids: map[string]bool{}}
+	s := seen{from: newest.Time, ids: map[string]bool{}, most: watchedIDs}
 	for p, err := range v.Points(ctx, newest.Entity, tsdb.Between(newest.Time, newest.Time).ClosedEnd()) {
 		if err != nil {
 			return s, err
 		}
-		s.ids[p.ID] = true
+		if !s.note(p) {
+			break
+		}
 	}
 	return s, nil
 }
@@ -192,11 +216,9 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s 
 		if err := a.printPoint(v, p); err != nil {
 			return err
 		}
-		if !p.Time.Equal(s.from) {
-			clear(s.ids)
-			s.from = p.Time
+		if !s.note(p) {
+			a.say("There are more than %d points at %s: those that come later are not shown", s.most, p.Time.UTC().Format(time.RFC3339Nano))
 		}
-		s.ids[p.ID] = true
 	}
 	return nil
 }

@@ -32,7 +32,9 @@ func TestInspectEvents(t *testing.T) {
 		return out
 	}
 	for _, id := range []string{"b", "a"} {
-		run(0, "put", "--time", "2026-05-30", "--id", id, "--json", `"x"`, "events", "acme", "user=ada")
+		if out := run(0, "put", "--time", "2026-05-30", "--id", id, "--json", `"x"`, "events", "acme", "user=ada"); !strings.HasSuffix(out, "ID "+id+"\n") {
+			t.Errorf("put prints %q, without the ID", out)
+		}
 	}
 	run(exitFailed, "put", "--time", "2026-05-30", "--json", `"x"`, "events", "acme", "user=ada")
 	if out, want := run(0, "get", "events", "acme", "user=ada"), "2026-05-30T00:00:00Z  a  ada  json  \"x\"\n2026-05-30T00:00:00Z  b  ada  json  \"x\"\n"; out != want {
@@ -71,6 +73,26 @@ func TestInspectEvents(t *testing.T) {
 	}
 	if want := "2026-05-30T00:00:00Z  c  ada  json  \"y\"\n2026-05-30T00:00:00Z  d  ada  json  \"y\"\n"; out.String() != want {
 		t.Errorf("watch prints %q, want %q", &out, want)
+	}
+	// An instant with more points than watch remembers is left behind, and each point is printed once at most.
+	s.most, a.std.err = 4, new(strings.Builder)
+	out.Reset()
+	for _, id := range []string{"e", "f", "g"} {
+		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, newest.Time, "y"); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.printSince(t.Context(), v, ada, &s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.ids) > s.most || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("watch remembers %d IDs, and prints %q; want 4 at most, and one point", len(s.ids), &out)
+	}
+	if err := events.For(store, tenant.MustParse("acme")).WithID("h").Put(t.Context(), ada, newest.Time.Add(1), "later"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.printSince(t.Context(), v, ada, &s); err != nil || !strings.Contains(out.String(), "later") {
+		t.Errorf("a point of a later instant: %v, printed %q", err, &out)
 	}
 	var table strings.Builder
 	w := newCSV(memoryFile{&table}, v)

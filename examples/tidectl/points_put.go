@@ -55,9 +55,12 @@ func (a *app) put() *cli.Command {
 				return err
 			}
 			stored := map[string]any{"stored": e.String(), "time": p.Time.UTC(), "class": p.Class, "tag": p.Tag}
-			return a.print(stored, func(w *tabwriter.Writer) {
-				fmt.Fprintf(w, "Stored  %s at %s\n", e, p.Time.UTC().Format(time.RFC3339Nano))
-			})
+			text := fmt.Sprintf("%s at %s", e, p.Time.UTC().Format(time.RFC3339Nano))
+			if p.ID != "" {
+				stored["id"] = p.ID
+				text += ", ID " + p.ID
+			}
+			return a.print(stored, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Stored  %s\n", text) })
 		}),
 	}
 }

@@ -1,5 +1,5 @@
-// Package limit holds each tenant of a store to limits of its own: points and bytes a second, entities, the size of a
-// point, the length of a range, the width of a fan-out, and reads at once.
+// Package limit holds each tenant of a store to limits of its own: points and bytes a second, entities, datasets, the
+// size of a point, the length of a range, the width of a fan-out, and reads at once.
 //
 //	limiter, err := limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: 1000}}, limit.Options{})
 //	store, err := tsdb.Open(ctx, tsdb.Config{…, Limits: limiter})
@@ -12,6 +12,6 @@
 // stronger than the profile, and the profile is stronger than the defaults, member by member. In each of them 0 is no limit, and
 // what a profile does not name is that of the defaults. So give the table Defaults: they hold tenants without a profile.
 //
-// Limits hold in one process, in its memory: they begin anew when it starts, and a fleet of processes that all apply the
+// All limits but Datasets hold in one process, in its memory: they begin anew when it starts, and a fleet of processes that all apply the
 // same table lets a tenant have as much in each of them. Table.Share gives each process of a fleet its part.
 package limit

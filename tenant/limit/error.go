@@ -24,6 +24,7 @@ const (
 	PointsPerSecond ID = "points_per_second" // a point came too soon: wait RetryAfter
 	BytesPerSecond  ID = "bytes_per_second"  // a payload came too soon: wait RetryAfter
 	Entities        ID = "entities"          // a point of an entity that does not count yet, where no other may be added
+	Datasets        ID = "datasets"          // a dataset that would be created, where the tenant has as many as it may
 	PointBytes      ID = "point_bytes"       // a payload that is too large at any time
 	RangeLength     ID = "range_length"      // a range or a page over too much time
 	ConcurrentReads ID = "concurrent_reads"  // a read beside too many others: a guess is RetryAfter
@@ -33,8 +34,8 @@ const (
 type Error struct {
 	ID     ID
 	Tenant tenant.ID
-	// Limit is the tenant's limit in this process, after its share: points or bytes a second, entities, bytes, nanoseconds
-	// or reads.
+	// Limit is the tenant's limit in this process, after its share: points or bytes a second, entities, datasets, bytes,
+	// nanoseconds or reads.
 	Limit int64
 	// Burst is how many points or bytes may come at once, for the two rates; 0 for the others.
 	Burst int64

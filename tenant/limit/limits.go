@@ -23,6 +23,10 @@ type Limits struct {
 	// entity counts from when it is written until it has not been for one to two windows (Options.Window). Those that count
 	// may go on beyond the limit, new ones are refused. Up to 10 million.
 	Entities int64
+	// Datasets is how many datasets of the table may have been created for the tenant: by Store.Ensure, with a context that carries
+	// the tenant. The catalogue of the table counts them, so they count in all processes and after a restart, until they are
+	// deleted. Further calls of Ensure that would create one are refused. Up to 10 thousand.
+	Datasets int64
 	// PointBytes is how large the payload of a point may be. Up to 4 GiB; a schema refuses it far below.
 	PointBytes int64
 	// RangeLength is how much time a range or a page may be asked for.
@@ -43,7 +47,7 @@ type Table struct {
 	Overrides map[tenant.ID]Limits
 	// Share is the part of each limit that this process lets through, for a fleet among which the calls of a tenant are
 	// spread: 0.25 for each of four. It applies to the rates and their bursts, to Entities and to ConcurrentReads, which are
-	// rounded up, so that a small limit is still one. Those on a single call are whole in each process. Entities are
+	// rounded up, so that a small limit is still one. Those on a single call and Datasets are whole in each process. Entities are
 	// shared truly only where each entity comes to the same process. Zero is 1, all of it.
 	Share float64
 }
@@ -51,6 +55,7 @@ type Table struct {
 const (
 	maxRate     = 1 << 32 // so that a billion times two of them fit into 63 bits
 	maxEntities = 10_000_000
+	maxDatasets = 10_000
 	maxAtOnce   = 1_000_000
 )
 
@@ -68,6 +73,7 @@ var members = []member{
 	{name: string(BytesPerSecond), at: func(l *Limits) *int64 { return &l.BytesPerSecond }, most: maxRate},
 	{name: "bytes_burst", at: func(l *Limits) *int64 { return &l.BytesBurst }, most: maxRate, rate: string(BytesPerSecond)},
 	{name: string(Entities), at: func(l *Limits) *int64 { return &l.Entities }, most: maxEntities},
+	{name: string(Datasets), at: func(l *Limits) *int64 { return &l.Datasets }, most: maxDatasets},
 	{name: string(PointBytes), at: func(l *Limits) *int64 { return &l.PointBytes }, most: maxRate},
 	{name: string(RangeLength), at: func(l *Limits) *int64 { return (*int64)(&l.RangeLength) }, most: math.MaxInt64},
 	{name: "fan_out", at: func(l *Limits) *int64 { return &l.FanOut }, most: maxAtOnce},

@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 	got, err := limit.Parse([]byte(`{
 		"overrides": {
 			"acme": {"points_per_second": 10000, "range_length": "0s"},
-			"free": {"points_per_second": 1, "points_burst": 2, "bytes_per_second": 0, "entities": 9, "point_bytes": 8, "fan_out": 7, "concurrent_reads": 6},
+			"free": {"points_per_second": 1, "points_burst": 2, "bytes_per_second": 0, "entities": 9, "datasets": 5, "point_bytes": 8, "fan_out": 7, "concurrent_reads": 6},
 			"same": {}
 		},
 		"defaults": {"points_per_second": 1000, "points_burst": 5000, "bytes_per_second": 10, "bytes_burst": 20, "range_length": "744h"},
@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 	defaults := limit.Limits{PointsPerSecond: 1000, PointsBurst: 5000, BytesPerSecond: 10, BytesBurst: 20, RangeLength: 744 * time.Hour}
 	want := limit.Table{Share: 0.25, Defaults: defaults, Overrides: map[tenant.ID]limit.Limits{
 		acme:                     {PointsPerSecond: 10000, BytesPerSecond: 10, BytesBurst: 20},
-		tenant.MustParse("free"): {PointsPerSecond: 1, PointsBurst: 2, RangeLength: 744 * time.Hour, Entities: 9, PointBytes: 8, FanOut: 7, ConcurrentReads: 6},
+		tenant.MustParse("free"): {PointsPerSecond: 1, PointsBurst: 2, RangeLength: 744 * time.Hour, Entities: 9, Datasets: 5, PointBytes: 8, FanOut: 7, ConcurrentReads: 6},
 		tenant.MustParse("same"): defaults,
 	}}
 	if !equal(got, want) {

@@ -45,7 +45,8 @@ type View struct {
 }
 
 // Open returns a tenant's points of a dataset. Its error matches ErrInvalid for a dataset that the catalogue does not have,
-// tsdb.ErrTenantMismatch where ctx carries another tenant, and tsdb.ErrErased where the tenant is erased. It reads the catalogue.
+// tsdb.ErrTenantMismatch where ctx carries another tenant, and tsdb.ErrErased where the tenant is erased. It reads the dataset's entry of
+// the catalogue.
 func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) (*View, error) {
 	if store == nil {
 		return nil, invalid.New(ErrInvalid, "store", "nil", "an open store")
@@ -57,15 +58,18 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	if err != nil {
 		return nil, err
 	}
-	all, err := catalog.All(ctx, in.Table)
+	if err := rowkey.CheckDataset(dataset); err != nil {
+		return nil, err
+	}
+	st, err := catalog.Load(ctx, in.Table, []string{dataset})
 	if err != nil {
 		return nil, in.Explain(err)
 	}
-	i := slices.IndexFunc(all, func(d catalog.Dataset) bool { return d.Name == dataset })
-	if i < 0 {
+	entry, ok := st.Datasets[dataset]
+	if !ok {
 		return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "one of the catalogue")
 	}
-	v := &View{store: in, tenant: id, dataset: all[i]}
+	v := &View{store: in, tenant: id, dataset: entry.Dataset}
 	if v.kinds, err = v.dataset.FieldKinds(); err != nil {
 		return nil, fmt.Errorf("inspect: dataset %s of the catalogue: %w", dataset, err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // agesOf says for each class of datasets with rollups how long points and rollups are kept, a line each.
-func agesOf(datasets []catalog.Dataset) (lines []string) {
+func agesOf(datasets ...catalog.Dataset) (lines []string) {
 	for i := range datasets {
 		d := &datasets[i]
 		if len(d.Rollups) == 0 {

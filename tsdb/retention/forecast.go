@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -184,20 +185,25 @@ func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (
 	if err != nil {
 		return nil, err
 	}
-	known, err := catalog.All(ctx, in.Table)
-	if err != nil {
-		return nil, in.Explain(err)
+	kept, identity, ages := kept{"": {}}, map[string]bool{}, []string(nil)
+	for d, err := range catalog.Each(ctx, in.Table) {
+		if err != nil {
+			return nil, in.Explain(err)
+		}
+		if err := kept.addDataset(d.Dataset); err != nil {
+			return nil, err
+		}
+		if _, with, err := rowkey.ParseTimeName(d.Precision); err == nil && with {
+			identity[d.Name] = true
+		}
+		ages = append(ages, agesOf(d.Dataset)...)
 	}
-	kept, err := keepings(known)
-	if err != nil {
-		return nil, err
-	}
-	s := &sample{store: in, opts: opts, kept: kept, now: in.Clock().UTC().Truncate(time.Millisecond)}
+	s := &sample{store: in, opts: opts, kept: kept, identity: identity, now: in.Clock().UTC().Truncate(time.Millisecond)}
 	if err := s.read(ctx); err != nil {
 		return nil, err
 	}
 	f := s.forecast()
-	f.Kept = agesOf(known)
+	f.Kept = ages
 	return f, nil
 }
 

@@ -24,34 +24,31 @@ type keeping struct {
 	declared bool // by a dataset
 }
 
-// keepings returns the families of datasets, with the policies that the catalogue says they have.
-func keepings(datasets []catalog.Dataset) (kept, error) {
-	k := kept{"": {}}
-	for _, d := range datasets {
-		k[d.Name] = map[string]*keeping{}
-		for _, c := range d.Classes {
-			if err := k.add(d.Name, c, c.Name, 0); err != nil {
-				return nil, err
-			}
-			if d.Head == nil {
-				continue
-			}
-			if err := k.add(d.Name, c, fmt.Sprintf("%s.h%d", c.Name, d.Head.Points), d.Head.Points); err != nil {
-				return nil, err
-			}
+// addDataset adds the families of a dataset, with the policies that the catalogue says they have.
+func (k kept) addDataset(d catalog.Dataset) error {
+	k[d.Name] = map[string]*keeping{}
+	for _, c := range d.Classes {
+		if err := k.add(d.Name, c, c.Name, 0); err != nil {
+			return err
 		}
-		for _, r := range d.Rollups {
-			for suffix, versions := range map[string]int{".s": 0, ".n": 0, ".x": 0, ".c": 1} {
-				if err := k.add(d.Name, r.Class, r.Class.Name+suffix, versions); err != nil {
-					return nil, err
-				}
-			}
-			if r.Kind == catalog.Derived {
-				k[d.Name][dataset.MarkFamily] = &keeping{class: dataset.MarkFamily, versions: 1, policy: gc.MaxVersions(1)}
-			}
+		if d.Head == nil {
+			continue
+		}
+		if err := k.add(d.Name, c, fmt.Sprintf("%s.h%d", c.Name, d.Head.Points), d.Head.Points); err != nil {
+			return err
 		}
 	}
-	return k, nil
+	for _, r := range d.Rollups {
+		for suffix, versions := range map[string]int{".s": 0, ".n": 0, ".x": 0, ".c": 1} {
+			if err := k.add(d.Name, r.Class, r.Class.Name+suffix, versions); err != nil {
+				return err
+			}
+		}
+		if r.Kind == catalog.Derived {
+			k[d.Name][dataset.MarkFamily] = &keeping{class: dataset.MarkFamily, versions: 1, policy: gc.MaxVersions(1)}
+		}
+	}
+	return nil
 }
 
 func (k kept) add(dataset string, c catalog.Class, name string, versions int) error {

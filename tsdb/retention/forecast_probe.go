@@ -24,7 +24,7 @@ func (s *sample) probe(ctx context.Context, c *piece) error {
 	rows := max(leastRows/turns, s.opts.Rows/spreadOver/turns)
 	into := func(string) *piece { return c }
 	seen := len(c.seen)
-	entity, _, ok := rowkey.EntityOf(key)
+	entity, _, ok := s.entityOf(key)
 	if !ok { // a head, or a row of another program
 		_, err = s.block(ctx, rowkey.Range{Start: max(key, from), Limit: c.all.Limit}, rows, into)
 		c.stand(seen, 1)
@@ -48,18 +48,24 @@ func (s *sample) probe(ctx context.Context, c *piece) error {
 		newer, err = s.block(ctx, rowkey.Range{Start: entity.Start, Limit: at}, rows-older.rows, into)
 	}
 	stands := 1.0
-	if read := older.span() + newer.span(); read > 0 && (!older.ended || !newer.ended && at > newest) {
-		stands = max(1, block{first: newest, last: oldest}.span()/read)
+	if read := s.span(older) + s.span(newer); read > 0 && (!older.ended || !newer.ended && at > newest) {
+		stands = max(1, s.span(block{first: newest, last: oldest})/read)
 	}
 	c.stand(seen, stands)
 	return err
 }
 
 // span is how much time lies between the first row and the last, of one entity.
-func (b block) span() float64 {
-	_, from, _ := rowkey.EntityOf(b.first)
-	_, to, _ := rowkey.EntityOf(b.last)
+func (s *sample) span(b block) float64 {
+	_, from, _ := s.entityOf(b.first)
+	_, to, _ := s.entityOf(b.last)
 	return to - from
+}
+
+// entityOf is rowkey.EntityOf by what the catalogue says of the key's dataset. Only points have an ID behind their time.
+func (s *sample) entityOf(key string) (all rowkey.Range, reverse float64, ok bool) {
+	group, _, _ := rowkey.GroupOf(key)
+	return rowkey.EntityOf(key, group.Kind == "" && s.identity[group.Dataset])
 }
 
 // one returns the first key of a range, or the last; empty where there is none.

@@ -23,6 +23,8 @@ type sample struct {
 	kept  kept
 	now   time.Time
 
+	identity map[string]bool // datasets whose points have an ID behind their time
+
 	random *rand.Rand
 	parts  []*part
 	cost   Cost

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // assignment is what stores go by of a profile.
@@ -16,25 +17,55 @@ func (p Profile) assignment() catalog.Assignment {
 	return catalog.Assignment{Retention: p.Retention, Classes: p.Classes}
 }
 
-// offered refuses retention classes that the catalogue's datasets do not offer.
+// offered refuses retention classes that the catalogue's datasets do not offer. It holds a few entries of the catalogue in memory. Its
+// error lists datasets for operators only: a context that carries a tenant is not told of others' datasets.
 func (r room) offered(ctx context.Context, p Profile) error {
 	if p.Retention == "" && len(p.Classes) == 0 {
 		return nil
 	}
-	known, err := catalog.All(ctx, r.Table)
-	if err != nil {
-		return r.Explain(err)
+	found := p.Retention == ""
+	named := map[string]string{} // by dataset of p.Classes, what it offers
+	refused := map[string]bool{}
+	var shown []string
+	n := 0
+	for e, err := range catalog.Each(ctx, r.Table) {
+		if err != nil {
+			return r.Explain(err)
+		}
+		offers := e.Offers()
+		text := e.Name + " (" + strings.Join(offers, ", ") + ")"
+		found = found || slices.Contains(offers, p.Retention)
+		if class, ok := p.Classes[e.Name]; ok {
+			named[e.Name], refused[e.Name] = text, !slices.Contains(offers, class)
+		}
+		if n++; n <= mostOffers {
+			shown = append(shown, text)
+		}
 	}
-	if p.Retention != "" && !slices.ContainsFunc(known, func(d catalog.Dataset) bool { return slices.Contains(d.Offers(), p.Retention) }) {
-		return invalid.New(ErrInvalid, "Retention", invalid.Quote(p.Retention), "a class that a dataset of the table offers: "+offers(known))
+	all := ": it has none yet"
+	if more := n - mostOffers; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	if n > 0 {
+		all = ": " + strings.Join(shown, ", ")
+	}
+	_, outside := tenant.FromContext(ctx)
+	if outside {
+		all = ""
+	}
+	if !found {
+		return invalid.New(ErrInvalid, "Retention", invalid.Quote(p.Retention), "a class that a dataset of the table offers"+all)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Classes)) {
-		i := slices.IndexFunc(known, func(d catalog.Dataset) bool { return d.Name == name })
-		if i < 0 {
-			return invalid.New(ErrInvalid, "dataset in Classes", invalid.Quote(name), "one of the table: "+offers(known))
+		own := ": " + named[name]
+		if outside {
+			own = ""
 		}
-		if class := p.Classes[name]; !slices.Contains(known[i].Offers(), class) {
-			return invalid.New(ErrInvalid, "class for dataset "+name, invalid.Quote(class), "one that it offers: "+offers(known[i:i+1]))
+		switch _, ok := named[name]; {
+		case !ok:
+			return invalid.New(ErrInvalid, "dataset in Classes", invalid.Quote(name), "one of the table"+all)
+		case refused[name]:
+			return invalid.New(ErrInvalid, "class for dataset "+name, invalid.Quote(p.Classes[name]), "one that it offers"+own)
 		}
 	}
 	return nil
@@ -42,18 +73,3 @@ func (r room) offered(ctx context.Context, p Profile) error {
 
 // mostOffers is how many datasets a message lists.
 const mostOffers = 20
-
-// offers says what datasets offer.
-func offers(known []catalog.Dataset) string {
-	if len(known) == 0 {
-		return "it has none yet"
-	}
-	var all []string
-	for _, d := range known[:min(len(known), mostOffers)] {
-		all = append(all, d.Name+" ("+strings.Join(d.Offers(), ", ")+")")
-	}
-	if more := len(known) - mostOffers; more > 0 {
-		all = append(all, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(all, ", ")
-}

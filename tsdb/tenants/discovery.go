@@ -22,8 +22,9 @@ import (
 type discovery struct {
 	room
 	only         string          // the dataset whose tenants are looked for; empty for all of the catalogue
-	mu           sync.Mutex      // of known
+	mu           sync.Mutex      // of known and names
 	known        map[string]bool // whether the catalogue has a dataset
+	names        []string        // of all datasets, once they were needed
 	parts        []part          // in order
 	found, empty int             // parts that were looked at and had a tenant, or none
 }
@@ -194,22 +195,37 @@ func (d *discovery) isTenant(ctx context.Context, id tenant.ID, first string) (b
 	if d.only != "" {
 		return d.any(ctx, id, []string{d.only})
 	}
-	var names []string
-	for e, err := range catalog.Each(ctx, d.Table) {
-		if err != nil {
-			return false, d.Explain(err)
-		}
-		if _, _, err := spaceOf(id, e.Dataset); err != nil {
-			return false, err
-		}
-		if names = append(names, e.Name); len(names) == anyOf {
-			if found, err := d.any(ctx, id, names); found || err != nil {
-				return found, err
-			}
-			names = names[:0]
+	names, err := d.datasets(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	for some := range slices.Chunk(names, anyOf) {
+		if found, err := d.any(ctx, id, some); found || err != nil {
+			return found, err
 		}
 	}
-	return d.any(ctx, id, names)
+	return false, nil
+}
+
+// datasets returns the names of all datasets, which it reads once.
+func (d *discovery) datasets(ctx context.Context, id tenant.ID) ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.names != nil {
+		return d.names, nil
+	}
+	names := []string{}
+	for e, err := range catalog.Each(ctx, d.Table) {
+		if err != nil {
+			return nil, d.Explain(err)
+		}
+		if _, _, err := spaceOf(id, e.Dataset); err != nil {
+			return nil, err
+		}
+		names = append(names, e.Name)
+	}
+	d.names = names
+	return names, nil
 }
 
 // mostKnown bounds how many names of datasets are remembered.

@@ -30,12 +30,20 @@ type fitting struct {
 // fitting returns the datasets whose key fields are those that are given.
 func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields map[string]string) ([]fitting, error) {
 	var fit []fitting
+	var keys []string // of the datasets that were asked for, as an error shows them
+	n := 0
 	for e, err := range catalog.Each(ctx, r.Table) {
 		if err != nil {
 			return nil, r.Explain(err)
 		}
 		d := e.Dataset
-		if dataset != "" && d.Name != dataset || len(d.Key) != len(fields) {
+		if dataset != "" && d.Name != dataset {
+			continue
+		}
+		if n++; n <= shownDatasets {
+			keys = append(keys, d.Name+": "+strings.Join(d.Key, ", "))
+		}
+		if len(d.Key) != len(fields) {
 			continue
 		}
 		if slices.ContainsFunc(d.Key, func(name string) bool { _, ok := fields[name]; return !ok }) {
@@ -58,11 +66,7 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 		fit = append(fit, fitting{dataset: d.Name, entity: tsdb.NewEntity(parts...), space: space, path: path})
 	}
 	if len(fit) == 0 {
-		known, err := catalog.All(ctx, r.Table)
-		if err != nil {
-			return nil, r.Explain(err)
-		}
-		return nil, unfit(ctx, known, dataset, fields)
+		return nil, unfit(ctx, keys, n, dataset, fields)
 	}
 	return fit, nil
 }
@@ -70,24 +74,18 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 // shownDatasets is how many datasets an error lists.
 const shownDatasets = 10
 
-// unfit is the error for fields that are not the key fields of a dataset. It tells an operator which those are; a call that was made
-// for a tenant is not told of datasets, which may be others'.
-func unfit(ctx context.Context, known []catalog.Dataset, dataset string, fields map[string]string) error {
+// unfit is the error for fields that are not the key fields of a dataset. It tells an operator the first of the n datasets' keys; a call
+// that was made for a tenant is not told of datasets, which may be others'.
+func unfit(ctx context.Context, keys []string, n int, dataset string, fields map[string]string) error {
 	given := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 	if _, ok := tenant.FromContext(ctx); ok {
 		return invalid.New(ErrInvalid, "fields", given, "the key fields of a dataset in the catalogue, by name")
 	}
-	var keys []string
-	for _, d := range known {
-		if dataset == "" || d.Name == dataset {
-			keys = append(keys, d.Name+": "+strings.Join(d.Key, ", "))
-		}
-	}
 	if len(keys) == 0 && dataset != "" {
 		return invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "one of the catalogue")
 	}
-	if more := len(keys) - shownDatasets; more > 0 {
-		keys = append(keys[:shownDatasets], fmt.Sprintf("and %d more datasets", more))
+	if more := n - len(keys); more > 0 {
+		keys = append(keys, fmt.Sprintf("and %d more datasets", more))
 	}
 	return invalid.New(ErrInvalid, "fields", given,
 		"the key fields of a dataset, each with a value ("+strings.Join(keys, "; ")+")")

@@ -31,7 +31,8 @@ type KeptRollup struct {
 
 // KeptFor returns how long a tenant's data is kept in each dataset of the table, in the order of their names, also where the
 // tenant has none. It is an operator's call: as it tells what datasets there are, it is refused with tsdb.ErrTenantMismatch where ctx
-// carries a tenant. A tenant without a profile is in each dataset's default class. It costs two reads.
+// carries a tenant. A tenant without a profile is in each dataset's default class. It reads the profile,
+// and the catalogue in pages of 1,000 datasets.
 func KeptFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (kept []Kept, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -46,14 +47,13 @@ func KeptFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (kept []Kept,
 	if err != nil {
 		return nil, err
 	}
-	known, err := catalog.All(ctx, r.Table)
-	if err != nil {
-		return nil, r.Explain(err)
-	}
 	assigned := p.assignment()
-	for i := range known {
-		k := known[i].Keeping(assigned.Of(known[i].Name))
-		one := Kept{Dataset: known[i].Name, Class: k.Class, Points: k.Points}
+	for d, err := range catalog.Each(ctx, r.Table) {
+		if err != nil {
+			return nil, r.Explain(err)
+		}
+		k := d.Keeping(assigned.Of(d.Name))
+		one := Kept{Dataset: d.Name, Class: k.Class, Points: k.Points}
 		for _, u := range k.Rollups {
 			one.Rollups = append(one.Rollups, KeptRollup{Name: u.Name, Policy: u.Policy})
 		}

@@ -179,18 +179,21 @@ func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks in
 	slices.SortFunc(gone, func(a, b catalog.Mark) int { return cmp.Compare(a.Lifted, b.Lifted) })
 	var names []string
 	for _, g := range gone[:min(len(gone), most)] {
-		id, err := tenant.Parse(g.Tenant)
+		name := g.Row()
+		m, doc, err := catalog.LoadMark(ctx, e.Table, name)
 		if err != nil {
-			continue
+			return e.Explain(err)
 		}
-		m, err := e.room.mark(ctx, id, g.Name)
-		if err != nil || m.rec.State != Readmitted {
-			continue // it has begun anew
+		if !doc.Exists() || !m.Gone || m.Lifted != g.Lifted {
+			continue // it was made again, or lifted again
 		}
-		if err := e.save(ctx, &m, catalog.ForgetLift); err != nil && !errors.Is(err, ErrTakenOver) {
-			return err
+		_, ok, err := catalog.SaveDocument(ctx, e.Table, rowkey.MarkRows+name, struct{}{}, doc, catalog.ForgetLift)
+		if err != nil {
+			return e.Explain(err)
 		}
-		names = append(names, g.Row())
+		if ok {
+			names = append(names, name)
+		}
 	}
 	if len(names) == 0 {
 		return nil

@@ -3,6 +3,7 @@ package tenants
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,7 +82,7 @@ func (p Part) key() string {
 	case p.Dataset != "" && p.whole():
 		return rowkey.MarkRows + catalog.DeletedDataset(p.Dataset)
 	case p.Class != "":
-		return rowkey.RemovalRows + p.Dataset + "#class." + p.Class
+		return rowkey.RemovalRows + p.Dataset + catalog.ClassRemoval(p.Class)
 	case p.Tag != "":
 		return rowkey.RemovalRows + p.Dataset + "#tag." + p.Tag
 	}
@@ -184,20 +185,25 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	if err := rm.impossible(ctx, entry); err != nil {
 		return err
 	}
-	return rm.rewrite(ctx, func(d *catalog.Dataset) bool {
+	return rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
 		if d.IsRetired(part.entry()) || !d.Has(part.entry()) {
-			return false
+			return false, nil
 		}
 		d.SetRetired(part.entry(), true)
-		return true
+		return true, nil
 	})
 }
 
 // Release lets the name of a dataset that was deleted, or of a class, a tag or a rollup that was retired or removed, be used again:
 // Ensure then makes it anew. What was written to a dataset before its deletion does not come back: journals drop what they still hold
 // of that.
-// Its error matches ErrErasing while the removal has not ended, and tsdb.ErrNotFound where there is nothing to release. It may be
-// repeated.
+//
+// A removal of a class, a tag or a rollup that has not ended is given up, such as one that ends with ErrRemains again and again because
+// programs go on writing: what it has deleted stays deleted, and the part stays in use. A call of Remove that is under way ends with
+// ErrTakenOver, but for the page that it is deleting; with RemoveOptions.Unexpired let it end before the part is used again.
+//
+// Its error matches ErrErasing while the deletion of a dataset has not ended, and tsdb.ErrNotFound where there is nothing to release.
+// It may be repeated.
 func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	ctx, rm, end, err := enterForPart(ctx, store, part)
 	defer func() { end(err) }()
@@ -208,10 +214,10 @@ func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 		return err
 	}
 	switch {
-	case rm.rec.State != "" && rm.rec.State != Erased && rm.rec.State != Readmitted:
-		return fmt.Errorf("%w: %s", ErrErasing, part)
 	case !part.whole():
 		return rm.releasePart(ctx)
+	case rm.rec.State != "" && rm.rec.State != Erased && rm.rec.State != Readmitted:
+		return fmt.Errorf("%w: %s", ErrErasing, part)
 	case rm.rec.State == "":
 		return fmt.Errorf("%w: deletion of %s", tsdb.ErrNotFound, part)
 	case rm.rec.State == Erased:
@@ -227,20 +233,42 @@ func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	return rm.announce(ctx, mark{key: part.key()})
 }
 
+// releasePart lets the name of a part be used again, and gives up its removal where that has not ended.
 func (rm *removal) releasePart(ctx context.Context) error {
+	gaveUp := rm.doc.Exists()
+	if gaveUp { // first: a call of Remove must not go on with a part that is in use again
+		rm.rec.Run = rand.Text()
+		if err := rm.save(ctx, nil); err != nil {
+			return err
+		}
+	}
 	entry, err := rm.entryOf(ctx)
 	if err != nil {
 		return err
 	}
-	if !entry.IsRetired(rm.part.entry()) {
+	retired := entry.IsRetired(rm.part.entry())
+	if !retired && !gaveUp {
 		return fmt.Errorf("%w: %s is not retired", tsdb.ErrNotFound, rm.part)
 	}
-	return rm.rewrite(ctx, func(d *catalog.Dataset) bool {
+	if retired {
+		if err := rm.unretire(ctx); err != nil {
+			return err
+		}
+	}
+	if gaveUp {
+		return rm.forget(ctx)
+	}
+	return nil
+}
+
+// unretire takes back that the part is retired.
+func (rm *removal) unretire(ctx context.Context) error {
+	return rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
 		if !d.IsRetired(rm.part.entry()) {
-			return false
+			return false, nil
 		}
 		d.SetRetired(rm.part.entry(), false)
-		return true
+		return true, nil
 	})
 }
 

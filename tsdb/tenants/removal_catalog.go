@@ -37,16 +37,16 @@ func (rm *removal) known(entry *catalog.Entry) bool {
 }
 
 // rewrite changes the entry of the part's dataset, until no other process is faster. Change returns false where nothing is left
-// to change.
-func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) bool) error {
+// to change. It is called after the entry was read, and before it is written.
+func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) (bool, error)) error {
 	err := rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
 		entry, err := rm.entryOf(ctx)
 		if err != nil || entry.Name == "" {
 			return err == nil, err
 		}
 		d := entry.Dataset
-		if !change(&d) {
-			return true, nil
+		if changed, err := change(&d); err != nil || !changed {
+			return err == nil, err
 		}
 		return catalog.Rewrite(ctx, rm.Table, *entry, func(stored *catalog.Dataset) { *stored = d })
 	})
@@ -59,6 +59,9 @@ func (rm *removal) dropEntry(ctx context.Context) error {
 		entry, err := rm.entryOf(ctx)
 		if err != nil || entry.Name == "" {
 			return err == nil, err
+		}
+		if err := rm.save(ctx, nil); err != nil {
+			return false, err // it was taken over, and the entry that was read may be of the dataset's next life
 		}
 		return false, catalog.DeleteEntry(ctx, rm.Table, *entry)
 	})

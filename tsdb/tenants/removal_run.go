@@ -1,10 +1,10 @@
 package tenants
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -175,12 +175,12 @@ func (rm *removal) retire(ctx context.Context) error {
 	if rm.part.Dataset == "" {
 		return nil
 	}
-	return rm.rewrite(ctx, func(d *catalog.Dataset) bool {
+	return rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
 		if d.IsRetired(rm.part.entry()) {
-			return false
+			return false, nil
 		}
 		d.SetRetired(rm.part.entry(), true)
-		return true
+		return true, nil
 	})
 }
 
@@ -201,7 +201,7 @@ func (rm *removal) stillPossible(ctx context.Context, entry *catalog.Entry) (err
 		return err
 	}
 	if rm.rec.Retires {
-		if err := rm.releasePart(ctx); err != nil && !errors.Is(err, tsdb.ErrNotFound) {
+		if err := rm.unretire(ctx); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,14 @@ func (rm *removal) forget(ctx context.Context) error {
 	if err := rm.save(ctx, nil); err != nil {
 		return err // it was taken over
 	}
-	return rm.Explain(catalog.DeleteDocument(ctx, rm.Table, rm.part.key()))
+	ok, err := catalog.DeleteDocumentIf(ctx, rm.Table, rm.part.key(), rm.doc)
+	if err == nil && !ok {
+		doc, err := catalog.LoadDocument(ctx, rm.Table, rm.part.key())
+		if err != nil || doc.Exists() {
+			return rm.Explain(cmp.Or(err, ErrTakenOver))
+		} // an answer was lost
+	}
+	return rm.Explain(err)
 }
 
 // settle waits until every store honours the mark, and what was under way before has ended.
@@ -283,7 +290,8 @@ func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
 	}
 	switch {
 	case rm.part.Dataset == "":
-		// A dataset may have come to use the class during the walks. Nothing keeps an Ensure out from here on.
+		// A dataset may have come to use the class during the walks. Ensure reads this removal's record before and after it writes
+		// an entry: where it has read it before the removal began, the entry is seen here.
 		if err := rm.stillPossible(ctx, entry); err != nil {
 			return err
 		}
@@ -295,12 +303,15 @@ func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
 			return err
 		}
 	default:
-		err := rm.rewrite(ctx, func(d *catalog.Dataset) bool {
+		err := rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
 			if !d.Has(rm.part.entry()) {
-				return false
+				return false, nil
+			}
+			if err := rm.save(ctx, nil); err != nil {
+				return false, err // it was taken over, and the part may be in use again
 			}
 			d.Remove(rm.part.entry())
-			return true
+			return true, nil
 		})
 		if err != nil {
 			return err

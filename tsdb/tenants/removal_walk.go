@@ -56,7 +56,11 @@ func (rm *removal) walk(ctx context.Context, from string, most int, visit func(p
 	}
 	if begun, ok := rowkey.TenantOf(from); ok {
 		id = begun
-		for _, rng := range rm.ranges(id) {
+		ranges, err := rm.ranges(id)
+		if err != nil {
+			return err
+		}
+		for _, rng := range ranges {
 			rng.Start = max(rng.Start, from)
 			if err := add(rng); err != nil {
 				return err
@@ -72,7 +76,11 @@ func (rm *removal) walk(ctx context.Context, from string, most int, visit func(p
 		if id.IsZero() {
 			return rm.last(page, visit)
 		}
-		for _, rng := range rm.ranges(id) {
+		ranges, err := rm.ranges(id)
+		if err != nil {
+			return err
+		}
+		for _, rng := range ranges {
 			if err := add(rng); err != nil {
 				return err
 			}
@@ -88,16 +96,16 @@ func (rm *removal) last(page []removable, visit func([]removable, string) error)
 }
 
 // ranges returns where a tenant's rows of what is removed are, in order.
-func (rm *removal) ranges(id tenant.ID) []rowkey.Range {
+func (rm *removal) ranges(id tenant.ID) ([]rowkey.Range, error) {
 	space, err := rowkey.NewSpace(id, rm.part.Dataset, nil, 0)
-	if err != nil || rm.part.Dataset == "" {
-		return nil
+	if err != nil {
+		return nil, err
 	}
 	if name := rm.part.Rollup; name != "" {
-		return []rowkey.Range{space.Kind(rowkey.MarkKind + name).All(), space.Kind(rowkey.RollupKind + name).All()}
+		return []rowkey.Range{space.Kind(rowkey.MarkKind + name).All(), space.Kind(rowkey.RollupKind + name).All()}, nil
 	}
 	starts := space.Starts()
-	return starts[:]
+	return starts[:], nil
 }
 
 // read adds to a page the first rows of a range that are removed, and returns their keys.

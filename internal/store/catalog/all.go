@@ -73,14 +73,3 @@ func LoadAll(ctx context.Context, t *bt.Table) (State, error) {
 	}
 	return st, nil
 }
-
-// All returns every dataset of the catalogue, in the order of their names.
-func All(ctx context.Context, t *bt.Table) (all []Dataset, err error) {
-	for e, err := range Each(ctx, t) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e.Dataset)
-	}
-	return all, nil
-}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Family holds the store's own rows. No retention class can have its name.
@@ -27,6 +30,7 @@ const (
 	columnVersion    = "v"    // of the format row: the version in decimal
 	columnDocument   = "json" // of a dataset's row: the Dataset
 	columnGeneration = "gen"  // of a dataset's row: how often it was written, in decimal
+	columnCreatedFor = "t"    // of a dataset's row: the tenant that it was created for; missing for none
 )
 
 // Dataset is what the catalogue knows of a dataset.
@@ -87,6 +91,7 @@ func (d *Dataset) Offers() []string {
 type Entry struct {
 	Dataset
 	generation uint64
+	first      uint64 // the generation of an entry that is not stored yet; 0 for 1
 	document   []byte
 	complete   complete
 }
@@ -96,13 +101,20 @@ type State struct {
 	Format   int // 0 where the table holds no store yet
 	Datasets map[string]Entry
 	Deleted  []string // of the datasets that Load was asked for, those that are deleted or being deleted
+	Removing []string // of the classes that Load was asked for, those whose families are being removed
+
+	released map[string]bool // the datasets that were deleted once, and may be made again
 }
 
-// Load reads the format's version, and the entries and the marks of deletion of the named datasets in one request.
-func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
+// Load reads the format's version, the entries and the marks of deletion of the named datasets, and whether the families of classes
+// are being removed, in one request.
+func Load(ctx context.Context, t *bt.Table, names []string, classes ...string) (State, error) {
 	keys := bigtable.RowList{rowkey.FormatRow}
 	for _, name := range names {
 		keys = append(keys, rowkey.DatasetRows+name, rowkey.MarkRows+DeletedDataset(name))
+	}
+	for _, class := range classes {
+		keys = append(keys, rowkey.RemovalRows+ClassRemoval(class))
 	}
 	st := State{Datasets: make(map[string]Entry, len(names))}
 	for row, err := range t.Rows(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)}) {
@@ -121,6 +133,14 @@ func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
 		if name, ok := strings.CutPrefix(row.Key(), rowkey.MarkRows+rowkey.DeletedMark); ok {
 			if m := parseMark(row); !m.Gone {
 				st.Deleted = append(st.Deleted, name)
+			} else {
+				st.setReleased(name)
+			}
+			continue
+		}
+		if class, ok := strings.CutPrefix(row.Key(), rowkey.RemovalRows+ClassRemoval("")); ok {
+			if isRemoving(row) {
+				st.Removing = append(st.Removing, class)
 			}
 			continue
 		}
@@ -131,6 +151,24 @@ func Load(ctx context.Context, t *bt.Table, names []string) (State, error) {
 		st.Datasets[e.Name] = e
 	}
 	return st, nil
+}
+
+func (st *State) setReleased(dataset string) {
+	if st.released == nil {
+		st.released = map[string]bool{}
+	}
+	st.released[dataset] = true
+}
+
+// ClassRemoval returns the name of the removal of the families of a class, behind rowkey.RemovalRows.
+func ClassRemoval(class string) string { return "#class." + class }
+
+// isRemoving reports whether a removal's row is of one that has not ended. One that cannot be read has not.
+func isRemoving(row bigtable.Row) bool {
+	var doc struct {
+		State string `json:"state"`
+	}
+	return json.Unmarshal(value(row, columnDocument), &doc) != nil || doc.State != "erased"
 }
 
 func value(row bigtable.Row, column string) []byte {
@@ -186,7 +224,43 @@ func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	return write(ctx, t, old, d.Name, doc)
+	return write(ctx, t, old, d.Name, doc, tenant.ID{})
+}
+
+// Create is Write of a dataset that the catalogue does not have by st. It records the tenant that the dataset is created for; the
+// zero ID is none. The generations of a dataset that was deleted once do not begin at 1: whoever has read the entry of before must
+// not take the new one for it.
+func Create(ctx context.Context, t *bt.Table, d Dataset, by tenant.ID, st State) (bool, error) {
+	doc, err := d.document(nil)
+	if err != nil {
+		return false, err
+	}
+	e := Entry{first: 1}
+	if st.released[d.Name] {
+		e.first = randomGeneration()
+	}
+	return write(ctx, t, e, d.Name, doc, by)
+}
+
+// randomGeneration returns the first generation of a row in whose place there may have been another one. Generations are compared for
+// equality alone, and only ever grow by 1, so two lives of a row do not meet.
+func randomGeneration() uint64 { return 1<<32 + rand.Uint64()>>2 }
+
+// CountCreatedFor returns how many datasets of the catalogue were created for a tenant, and at most most. It is one request.
+func CountCreatedFor(ctx context.Context, t *bt.Table, id tenant.ID, most int64) (n int64, err error) {
+	rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
+	filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(columnCreatedFor), bigtable.LatestNFilter(1),
+		bigtable.ValueFilter(regexp.QuoteMeta(id.String())))
+	for row, err := range t.Rows(ctx, bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: most, Long: true}) {
+		if err == nil && (row.Key() < rng.Start || row.Key() >= rng.Limit) {
+			err = bt.ErrForeignRow
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // Same reports whether the two say the same, order included, but for what is retired of o and d does not have.

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // A policy that is lengthened does not bring back what was collected under the shorter one. So the entry of a dataset says, by
@@ -69,14 +70,18 @@ func WriteComplete(ctx context.Context, t *bt.Table, old Entry, from map[string]
 	if err != nil {
 		return false, err
 	}
-	return write(ctx, t, old, old.Name, doc)
+	return write(ctx, t, old, old.Name, doc, tenant.ID{})
 }
 
-// write stores the document of a dataset where the catalogue still holds what old says.
-func write(ctx context.Context, t *bt.Table, old Entry, name string, doc []byte) (bool, error) {
+// write stores the document of a dataset where the catalogue still holds what old says. by is the tenant that a new dataset is
+// created for.
+func write(ctx context.Context, t *bt.Table, old Entry, name string, doc []byte, by tenant.ID) (bool, error) {
 	mut := bigtable.NewMutation()
 	mut.Set(Family, columnDocument, 0, doc)
-	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(old.generation+1, 10)))
+	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(max(old.generation+1, old.first), 10)))
+	if !by.IsZero() {
+		mut.Set(Family, columnCreatedFor, 0, []byte(by.String()))
+	}
 	key := rowkey.DatasetRows + name
 	if old.generation == 0 {
 		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)

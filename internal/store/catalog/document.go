@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // Document is a row of the store's own that holds a JSON object and how often it was written. The zero Document is a row
@@ -63,6 +65,9 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 		return old, false, err
 	}
 	next := Document{JSON: doc, generation: old.generation + 1}
+	if !old.Exists() && strings.HasPrefix(key, rowkey.RemovalRows) { // rows that come and go
+		next.generation = randomGeneration()
+	}
 	doubt := false
 	err = t.Retry(ctx, func(ctx context.Context) (bool, error) {
 		if doubt {
@@ -76,7 +81,7 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 			}
 		}
 		var out bt.Outcome
-		ok, out = writeDocument(ctx, t, key, next, also)
+		ok, out = writeDocument(ctx, t, key, old, next, also)
 		doubt = doubt || out.State == bt.Unknown
 		if out.Err == nil && !ok && doubt {
 			return false, status.Error(codes.Aborted, "tsdb: an answer was lost") // it may be this call that was faster
@@ -89,23 +94,36 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 	return next, true, nil
 }
 
-func writeDocument(ctx context.Context, t *bt.Table, key string, d Document, also func(*bigtable.Mutation)) (bool, bt.Outcome) {
+func writeDocument(ctx context.Context, t *bt.Table, key string, old, d Document, also func(*bigtable.Mutation)) (bool, bt.Outcome) {
 	mut := bigtable.NewMutation()
 	mut.Set(Family, columnDocument, 0, d.JSON)
 	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(d.generation, 10)))
 	if also != nil {
 		also(mut)
 	}
-	if d.generation == 1 {
+	if !old.Exists() {
 		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)
 		return !exists && out.Err == nil, out
 	}
 	same := bigtable.ChainFilters(
 		bigtable.ColumnFilter(columnGeneration),
-		bigtable.ValueFilter(strconv.FormatUint(d.generation-1, 10)),
+		bigtable.ValueFilter(strconv.FormatUint(old.generation, 10)),
 	)
 	matched, out := t.Conditional(ctx, key, same, mut, nil)
 	return matched && out.Err == nil, out
+}
+
+// DeleteDocumentIf deletes a row of the store's own where it still holds the document. It reports false where it does not.
+func DeleteDocumentIf(ctx context.Context, t *bt.Table, key string, d Document) (ok bool, err error) {
+	same := bigtable.ChainFilters(bigtable.ColumnFilter(columnGeneration), bigtable.ValueFilter(strconv.FormatUint(d.generation, 10)))
+	mut := bigtable.NewMutation()
+	mut.DeleteRow()
+	err = t.Retry(ctx, func(ctx context.Context) (bool, error) {
+		var out bt.Outcome
+		ok, out = t.Conditional(ctx, key, same, mut, nil)
+		return out.Err == nil, out.Err
+	})
+	return ok, err
 }
 
 // DeleteDocument deletes a row of the store's own.

@@ -144,6 +144,16 @@ func readMarks(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked fun
 	}
 }
 
+// LoadMark reads a mark and its document, by the name of its row. The document does not exist where there is no such row.
+func LoadMark(ctx context.Context, t *bt.Table, name string) (Mark, Document, error) {
+	row, err := t.RowAsJudged(ctx, rowkey.MarkRows+name, latest())
+	if err != nil || row == nil {
+		return Mark{}, Document{}, err
+	}
+	doc, err := ParseDocument(row)
+	return parseMark(row), doc, err
+}
+
 // MarkRow returns what the name of a mark's row says: Tenant and Name.
 func MarkRow(row string) Mark {
 	tenant, name, _ := strings.Cut(row, "#")

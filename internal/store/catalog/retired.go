@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Retired names what is retired of a dataset. What is also among its tags, classes or rollups may be declared or not: so programs
@@ -179,7 +180,7 @@ func Rewrite(ctx context.Context, t *bt.Table, old Entry, change func(*Dataset))
 			return false, err
 		}
 	}
-	return write(ctx, t, old, d.Name, doc)
+	return write(ctx, t, old, d.Name, doc, tenant.ID{})
 }
 
 // DeleteEntry deletes the entry of a dataset where the catalogue still holds it.

@@ -140,6 +140,17 @@ func (d *Dataset) allClasses() []Class {
 	return out
 }
 
+// ClassNames returns the names of all classes of datasets, each once.
+func ClassNames(shapes []*Dataset) (names []string) {
+	for _, d := range shapes {
+		for _, c := range d.allClasses() {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // entryRollups returns what the catalogue is to know of the dataset's rollups.
 func (d *Dataset) entryRollups() []catalog.Rollup {
 	var out []catalog.Rollup

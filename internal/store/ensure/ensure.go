@@ -22,6 +22,8 @@ import (
 type Ensurer struct {
 	Table *points.Table
 	Admin *bigtable.AdminClient
+	// Creating is held while a dataset is created for a tenant. It holds one value.
+	Creating chan struct{}
 }
 
 // Once compares everything, then creates what is missing. It reports false where another process got in between.
@@ -38,10 +40,10 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	if exists {
 		missing, diffs = dataset.CompareFamilies(families, info)
 		if _, none := missing[catalog.Family]; !none {
-			if st, err = catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
+			if st, err = catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes), dataset.ClassNames(shapes)...); err != nil {
 				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)
 			}
-			if err := deleted(st); err != nil {
+			if err := refused(st); err != nil {
 				return false, err
 			}
 		}
@@ -73,6 +75,9 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	if len(diffs) > 0 {
 		return false, &Conflict{Differences: diffs}
 	}
+	if _, err := e.checkLimit(ctx, len(shapes)-len(st.Datasets)); err != nil {
+		return false, err
+	}
 	if !exists {
 		err = e.Admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: e.Table.Name, ColumnFamilies: missing})
 		if status.Code(err) == codes.AlreadyExists {
@@ -84,7 +89,29 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	} else if again, err := e.createFamilies(ctx, missing); again || err != nil {
 		return false, err
 	}
-	return e.writeCatalog(ctx, shapes, st)
+	done, wrote, err := e.writeCatalog(ctx, shapes, st)
+	if err != nil || !done || !wrote {
+		return done, err
+	}
+	return e.stillThere(ctx, shapes)
+}
+
+// stillThere looks again, after entries were written, whether a dataset or the families of a class were removed meanwhile. A removal
+// that began later finds the entries. It reports false if families are missing.
+func (e *Ensurer) stillThere(ctx context.Context, shapes []*dataset.Dataset) (bool, error) {
+	st, err := catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes), dataset.ClassNames(shapes)...)
+	if err != nil {
+		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)
+	}
+	if err := refused(st); err != nil {
+		return false, err
+	}
+	info, err := e.Admin.TableInfo(ctx, e.Table.Name) // after the catalogue: what is removed by now is missing here
+	if err != nil {
+		return false, fmt.Errorf("tsdb: read table %s: %w", e.Table.Name, err)
+	}
+	missing, _ := dataset.CompareFamilies(dataset.FamiliesOf(shapes), info)
+	return len(missing) == 0, nil
 }
 
 // createFamilies creates the families; again says that another process was faster with one of them.
@@ -102,17 +129,17 @@ func (e *Ensurer) createFamilies(ctx context.Context, missing map[string]bigtabl
 	return again, nil
 }
 
-func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st catalog.State) (done bool, err error) {
+func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, st catalog.State) (done, wrote bool, err error) {
 	if st.Format == 0 {
 		written, err := catalog.WriteFormat(ctx, e.Table.Whole)
 		if err != nil {
-			return false, catalogError(e.Table.Name, err)
+			return false, false, catalogError(e.Table.Name, err)
 		}
 		if !written {
-			return false, nil // it may be of another version
+			return false, false, nil // it may be of another version
 		}
 	}
-	done, wrote := true, false
+	done = true
 	for _, d := range shapes {
 		old, ok := st.Datasets[d.Name]
 		if ok && d.ToCatalog().Same(old.Dataset) {
@@ -120,26 +147,28 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 		}
 		if u := d.DependsOnConditionalAdditions(); u != nil {
 			if seen, err := e.probe(ctx, u); err != nil || !seen {
-				return false, err
+				return false, false, err
 			}
 		}
-		written, err := catalog.Write(ctx, e.Table.Whole, d.ToCatalog(), old)
-		if err != nil {
-			return false, catalogError(e.Table.Name, err)
+		var written bool
+		if ok {
+			if written, err = catalog.Write(ctx, e.Table.Whole, d.ToCatalog(), old); err != nil {
+				return false, false, catalogError(e.Table.Name, err)
+			}
+		} else if written, err = e.createEntry(ctx, d, st); err != nil {
+			return false, false, err
 		}
 		done, wrote = done && written, true
 	}
-	if !done || !wrote {
-		return done, nil
-	}
-	if st, err = catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes)); err != nil {
-		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)
-	}
-	return true, deleted(st) // since the marks were read
+	return done, wrote, nil
 }
 
-// deleted refuses datasets that are deleted.
-func deleted(st catalog.State) error {
+// refused refuses datasets that are deleted, and those with classes whose families are being removed.
+func refused(st catalog.State) error {
+	if len(st.Removing) > 0 {
+		diff := "retention class %s: its column families are being removed (tenants.Remove); try again when the removal has ended, or give it up with tenants.Release"
+		return &Conflict{Differences: []string{fmt.Sprintf(diff, strings.Join(st.Removing, ", "))}}
+	}
 	if len(st.Deleted) == 0 {
 		return nil
 	}
@@ -161,11 +190,11 @@ func (c *Conflict) Error() string { return strings.Join(c.Differences, "; ") }
 
 // Verify compares datasets with the catalogue. Its error is a *conflict where they differ.
 func Verify(ctx context.Context, t *points.Table, shapes []*dataset.Dataset) error {
-	st, err := catalog.Load(ctx, t.Whole, dataset.Names(shapes))
+	st, err := catalog.Load(ctx, t.Whole, dataset.Names(shapes), dataset.ClassNames(shapes)...)
 	if err != nil {
 		return fmt.Errorf("tsdb: read the catalogue: %w", t.Explain(err))
 	}
-	if err := deleted(st); err != nil {
+	if err := refused(st); err != nil {
 		return err
 	}
 	diffs := compareFormat(st, true)

@@ -2,29 +2,16 @@ package points
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
 // KnowLimits refuses a call if the store takes limits from profiles and does not know those of the tenant.
 func (r *Rows) KnowLimits(ctx context.Context) error {
-	if r.ProfileLimits == nil || r.Unlimited {
+	if r.Unlimited {
 		return nil
 	}
-	p := r.ProfileLimits.Fresh()
-	if p == nil {
-		ctx, cancel := r.Whole.Bound(ctx, false)
-		defer cancel()
-		var err error
-		if p, err = r.ProfileLimits.Get(ctx); err != nil {
-			return fmt.Errorf("tsdb: read the limits of tenants: %w", err)
-		}
-	}
-	if err := p.Refused[r.Tenant.String()]; err != nil {
-		return fmt.Errorf("tsdb: the limits in the profile of tenant %s: %w", r.Tenant, err)
-	}
-	return nil
+	return r.Tenancy.KnowLimits(ctx, r.Tenant)
 }
 
 // Limiter returns the limits that hold for the calls; nil for none. Each public call that touches points asks it once: by

@@ -95,15 +95,12 @@ func digitAt(key string, i, first int) bool {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // EntityOf returns the range of the rows of the entity that a key is of, in the space of the key, and the digits of its reverse
-// time as a number. It reports false for a key that does not end with a time, or a time and an id. An id of 19 digits is taken
-// for a time: that is good enough for estimates, which it is for.
-func EntityOf(key string) (all Range, reverse float64, ok bool) {
-	if all, reverse, ok = timeOf(key); !ok {
-		if key, _, ok = cutID(key, true); ok {
-			all, reverse, ok = timeOf(key)
-		}
+// time as a number. It reports false for a key that does not end with a time, or with identity with a time and an id.
+func EntityOf(key string, identity bool) (all Range, reverse float64, ok bool) {
+	if key, _, ok = cutID(key, identity); !ok {
+		return Range{}, 0, false
 	}
-	return all, reverse, ok
+	return timeOf(key)
 }
 
 // timeOf is EntityOf for a key that ends with a time.

@@ -93,17 +93,20 @@ func TestEntityOf(t *testing.T) {
 	path := rowkey.Path("a", "b")
 	plain, ofPlain := string(s.AppendPoint(nil, path, 7)), 0.0
 	event := string(s.WithIdentity(true).AppendEvent(nil, path, 7, "e:1"))
+	digits := string(s.WithIdentity(true).AppendEvent(nil, path, 7, "1234567890123456789")) // as long as a time
 	want := s.Whole(path)
-	for _, key := range []string{plain, event} {
-		got, reverse, ok := rowkey.EntityOf(key)
+	for _, key := range []string{plain, event, digits} {
+		got, reverse, ok := rowkey.EntityOf(key, key != plain)
 		if !ok || got != want || ofPlain != 0 && reverse != ofPlain {
 			t.Errorf("EntityOf(%q) = %v, %v, %v, want %v", key, got, reverse, ok, want)
 		}
 		ofPlain = reverse
 	}
 	for _, key := range []string{"acme#events#a", "acme#events#a#", "acme!x"} {
-		if got, _, ok := rowkey.EntityOf(key); ok {
-			t.Errorf("EntityOf(%q) = %v", key, got)
+		for _, identity := range []bool{false, true} {
+			if got, _, ok := rowkey.EntityOf(key, identity); ok {
+				t.Errorf("EntityOf(%q, %v) = %v", key, identity, got)
+			}
 		}
 	}
 }

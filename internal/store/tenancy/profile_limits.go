@@ -2,8 +2,9 @@ package tenancy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -20,7 +21,6 @@ import (
 type profileLimits struct {
 	catalog.Changes                  // up to which they are known
 	readAll         time.Time        // when all of them were read last
-	valid           map[string]bool  // tenants whose document the limiter has
 	Refused         map[string]error // tenants whose document is not valid, and why, where the limiter has none
 }
 
@@ -32,13 +32,17 @@ func (s *Tenancy) withProfileLimits() error {
 			return err
 		}
 	}
-	s.ProfileLimits = &refresh.Value[profileLimits]{Load: s.readProfileLimits}
+	valid := map[string]bool{} // tenants whose document the limiter has; of the loads, of which there is one at a time
+	s.ProfileLimits = &refresh.Value[profileLimits]{Load: func(ctx context.Context, known *profileLimits) (*profileLimits, error) {
+		return s.readProfileLimits(ctx, known, valid)
+	}}
 	s.ProfileLimits.Open(s.Watch, refresh.Times{Due: classesDue, Within: ClassesWithin, Wait: classesWait, Pause: classesPause})
 	return nil
 }
 
-// readProfileLimits gives the limiter the documents of the profiles that have changed, or, as readAssigned, of all.
-func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits) (*profileLimits, error) {
+// readProfileLimits gives the limiter the documents of the profiles that have changed, or, as readAssigned, of all, one after the
+// other: none of them is held here. valid are the tenants whose document the limiter has. It is right after a read that fails, too.
+func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, valid map[string]bool) (*profileLimits, error) {
 	if known == nil {
 		known = new(profileLimits)
 	}
@@ -52,47 +56,62 @@ func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits) (
 	if !all && len(c.Names) == 0 {
 		return known, nil
 	}
-	docs := map[string]json.RawMessage{}
-	next := &profileLimits{Changes: c, readAll: known.readAll, valid: map[string]bool{}, Refused: map[string]error{}}
-	read := catalog.ProfileLimits(ctx, s.Whole)
-	if all {
-		next.readAll = time.Now()
-		for name := range known.valid {
-			docs[name] = nil // unless there is one
-		}
-	} else {
-		read = catalog.ProfileLimitsOf(ctx, s.Whole, c.Names)
-		for name := range known.valid {
-			next.valid[name] = true
-		}
-		for name, err := range known.Refused {
-			next.Refused[name] = err
-		}
+	next := &profileLimits{Changes: c, readAll: time.Now(), Refused: map[string]error{}}
+	read, without := catalog.ProfileLimits(ctx, s.Whole), maps.Clone(valid) // without a document, unless one is found
+	if !all {
+		next.readAll = known.readAll
+		maps.Copy(next.Refused, known.Refused)
+		read, without = catalog.ProfileLimitsOf(ctx, s.Whole, c.Names), map[string]bool{}
 		for _, name := range c.Names {
-			docs[name] = nil
+			without[name] = true
+		}
+	}
+	set := func(name string, doc []byte) {
+		id, err := tenant.Parse(name)
+		if err != nil {
+			return // nobody can be this tenant
+		}
+		delete(next.Refused, name)
+		switch err := s.Limits.SetProfile(id, doc); {
+		case err == nil && doc != nil:
+			valid[name] = true
+		case err == nil:
+			delete(valid, name)
+		case !valid[name]: // else the last valid one applies
+			next.Refused[name] = err
 		}
 	}
 	for one, err := range read {
 		if err != nil {
 			return nil, s.Explain(err)
 		}
-		docs[one.Tenant] = one.Limits
+		delete(without, one.Tenant)
+		set(one.Tenant, one.Limits)
 	}
-	for name, doc := range docs {
-		id, err := tenant.Parse(name)
-		if err != nil {
-			continue // nobody can be this tenant
-		}
-		delete(next.valid, name)
-		delete(next.Refused, name)
-		switch err := s.Limits.SetProfile(id, doc); {
-		case err == nil && doc != nil, err != nil && known.valid[name]: // the last valid one applies
-			next.valid[name] = true
-		case err != nil:
-			next.Refused[name] = err
-		}
+	for name := range without {
+		set(name, nil)
 	}
 	return next, nil
+}
+
+// KnowLimits refuses a call for a tenant whose limits are not known.
+func (s *Tenancy) KnowLimits(ctx context.Context, id tenant.ID) error {
+	if s.ProfileLimits == nil {
+		return nil
+	}
+	p := s.ProfileLimits.Fresh()
+	if p == nil {
+		ctx, cancel := s.Whole.Bound(ctx, false)
+		defer cancel()
+		var err error
+		if p, err = s.ProfileLimits.Get(ctx); err != nil {
+			return fmt.Errorf("tsdb: read the limits of tenants: %w", err)
+		}
+	}
+	if err := p.Refused[id.String()]; err != nil {
+		return fmt.Errorf("tsdb: the limits in the profile of tenant %s: %w", id, err)
+	}
+	return nil
 }
 
 // RenewProfiles reads what profiles say as it is now, where the store has read them before.

@@ -1,0 +1,131 @@
+package tsdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+func named(t testing.TB, name string) *tsdb.Schema[string] {
+	t.Helper()
+	return must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{}))
+}
+
+// TestOneTenantDoesNotFillTheCatalogue: a tenant that creates datasets without end gets as many as its limit says, however many
+// calls it makes at once and whichever process serves them, and all others go on creating theirs.
+func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
+	const most, attempts = 7, 1000
+	noisy, quiet := tenant.MustParse("noisy"), tenant.MustParse("quiet")
+	limits := func() *limit.Limiter {
+		return must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{Datasets: most}, Share: 0.5}, limit.Options{}))
+	}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{Limits: limits()}, named(t, "of-the-program"))
+	ensure := func(store *tsdb.Store, id tenant.ID, name string) error {
+		return store.Ensure(tenant.NewContext(t.Context(), id), named(t, name))
+	}
+	refused := func(err error) bool {
+		over, ok := errors.AsType[*limit.Error](err)
+		return ok && over.ID == limit.Datasets && over.Tenant == noisy && over.Limit == most && over.Used == most+1 && over.RetryAfter == 0
+	}
+	var wg sync.WaitGroup
+	var made atomic.Int64
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range attempts / 8 {
+				switch err := ensure(store, noisy, fmt.Sprintf("n%d-%d", worker, i)); {
+				case err == nil:
+					made.Add(1)
+				case !refused(err):
+					t.Errorf("dataset %d of worker %d: %v", i, worker, err)
+				}
+			}
+		})
+	}
+	for i := range most {
+		if err := ensure(store, quiet, fmt.Sprintf("q%d", i)); err != nil {
+			t.Errorf("dataset %d of another tenant: %v", i, err)
+		}
+	}
+	wg.Wait()
+	if made.Load() != most {
+		t.Errorf("the tenant created %d datasets, its limit is %d", made.Load(), most)
+	}
+	// A second process counts the same ones: the count is that of the catalogue.
+	client, admin := tsdbtest.Clients(t, conn)
+	other := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: admin, Limits: limits()}))
+	t.Cleanup(func() { _ = other.Close() })
+	if err := ensure(other, noisy, "one-more"); !refused(err) {
+		t.Errorf("in a new process: %v", err)
+	}
+	if err := ensure(other, noisy, "of-the-program"); err != nil {
+		t.Errorf("a dataset that exists: %v", err)
+	}
+	if err := other.Ensure(t.Context(), named(t, "of-an-operator")); err != nil {
+		t.Errorf("a call without a tenant: %v", err)
+	}
+	// Deletion makes room.
+	if err := ensure(other, quiet, "more"); !errors.Is(err, limit.ErrExceeded) {
+		t.Errorf("the other tenant, at its limit: %v", err)
+	}
+	must[tenants.Removal](t)(tenants.Remove(t.Context(), store, tenants.Part{Dataset: "q0"}, tenants.RemoveOptions{Settle: 1}))
+	if err := ensure(other, quiet, "more"); err != nil {
+		t.Errorf("after one of its datasets was deleted: %v", err)
+	}
+}
+
+// TestDatasetsOfProfilesAreLimited: a limit in a tenant's profile counts, too, and each of several datasets of one call.
+func TestDatasetsOfProfilesAreLimited(t *testing.T) {
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{ProfileLimits: true}, named(t, "first"))
+	must[tenants.Profile](t)(tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: []byte(`{"datasets":2}`)}, tenants.OnboardOptions{}))
+	ctx := tenant.NewContext(t.Context(), acme)
+	for _, tt := range []struct {
+		names []string
+		used  int64 // 0 where it is let through
+	}{{[]string{"a", "b", "c"}, 3}, {[]string{"a", "first"}, 0}, {[]string{"b", "a", "c"}, 3}, {[]string{"b"}, 0}, {[]string{"c"}, 3}} {
+		var all []tsdb.Dataset
+		for _, name := range tt.names {
+			all = append(all, named(t, name))
+		}
+		err := store.Ensure(ctx, all...)
+		over, _ := errors.AsType[*limit.Error](err)
+		switch {
+		case tt.used == 0 && err != nil:
+			t.Errorf("%v: %v", tt.names, err)
+		case tt.used > 0 && (over == nil || over.Used != tt.used):
+			t.Errorf("%v: %v, want a refusal of dataset %d", tt.names, err, tt.used)
+		}
+	}
+	if err := store.Verify(context.WithoutCancel(ctx), named(t, "c")); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		t.Errorf("a dataset that was refused: %v", err)
+	}
+}
+
+// TestAConflictTellsATenantNothing: the fields of a dataset that another tenant has brought about stand in the error's data, for the log,
+// and not in its text, which a program may hand on.
+func TestAConflictTellsATenantNothing(t *testing.T) {
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, must[*tsdb.Schema[string]](t)(tsdb.Define("m", tsdb.Key("secret_field"), codec.String(), tsdb.SchemaOptions{})))
+	for _, call := range []func(context.Context, ...tsdb.Dataset) error{store.Ensure, store.Verify} {
+		for _, ctx := range []context.Context{t.Context(), tenant.NewContext(t.Context(), acme)} {
+			err := call(ctx, named(t, "m"))
+			conflict, ok := errors.AsType[*tsdb.ConflictError](err)
+			if !ok || !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(strings.Join(conflict.Differences, " "), "secret_field") {
+				t.Errorf("the data of the error: %v", err)
+			}
+			_, outside := tenant.FromContext(ctx)
+			if strings.Contains(err.Error(), "secret_field") == outside {
+				t.Errorf("for a tenant (%v) the text is %q", outside, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package tenants_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// onCall calls hook before each unary call whose method has that name.
+func onCall(method string, hook func()) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if strings.HasSuffix(name, "/"+method) {
+			hook()
+		}
+		return invoker(ctx, name, req, reply, cc, opts...)
+	})
+}
+
+// TestEnsureWhileFamiliesAreDropped: a dataset begins to use a class while the class's families are dropped. Ensure either reports that,
+// or the families are there afterwards, whatever the order of the two.
+func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
+	part := tenants.Part{Class: "spare"}
+	late := tsdb.MustDefine("late", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{Retention: spare})
+	usable := func(t *testing.T, store *tsdb.Store, order string, err error) {
+		t.Helper()
+		if err == nil {
+			err = late.For(store, acme).Put(t.Context(), tsdb.NewEntity("d"), start, "x")
+		} else if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "spare") {
+			t.Errorf("%s: Ensure: %v", order, err)
+			err = nil
+		}
+		if err != nil && !errors.Is(err, tsdb.ErrSchemaConflict) {
+			t.Errorf("%s: Ensure succeeded, and a point is refused: %v", order, err)
+		}
+		if err := store.Ensure(t.Context(), late); err != nil {
+			t.Fatalf("%s: Ensure after the removal: %v", order, err)
+		}
+		if err := late.For(store, acme).Put(t.Context(), tsdb.NewEntity("d"), start.Add(1), "x"); err != nil {
+			t.Errorf("%s: a point after the removal: %v", order, err)
+		}
+	}
+	open := func(t *testing.T, opts ...grpc.DialOption) (*tsdb.Store, *tsdbtest.Conn) {
+		t.Helper()
+		first := tsdb.MustDefine("first", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{Retention: keep})
+		gone := tsdb.MustDefine("gone", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{Retention: spare})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: opts, Clock: func() time.Time { return start.Add(time.Hour) }}, first, gone)
+		if _, err := tenants.Remove(t.Context(), store, tenants.Part{Dataset: "gone"}, swift); err != nil {
+			t.Fatal(err)
+		}
+		return store, conn
+	}
+
+	// Ensure runs between the removal's last look at the catalogue and the drop.
+	t.Run("within", func(t *testing.T) {
+		var store *tsdb.Store
+		var done atomic.Bool
+		var ensured, verified error
+		store, _ = open(t, onCall("ModifyColumnFamilies", func() {
+			if store != nil && !done.Swap(true) {
+				ensured = store.Ensure(t.Context(), late)
+				verified = store.Verify(t.Context(), late)
+			}
+		}))
+		if rep, err := tenants.Remove(t.Context(), store, part, swift); err != nil || !slices.Equal(rep.Families, []string{"spare"}) {
+			t.Fatal(rep, err)
+		}
+		if verified == nil {
+			t.Error("Verify succeeds while the families are dropped")
+		}
+		usable(t, store, "within the removal", ensured)
+	})
+
+	// The whole removal runs before each of Ensure's requests in turn.
+	for cut, total := 1, 1; cut <= total; cut++ {
+		store, conn := open(t)
+		var calls atomic.Int64
+		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+			if calls.Add(1) == int64(cut) {
+				if _, err := tenants.Remove(context.WithoutCancel(t.Context()), store, part, swift); err != nil && !errors.Is(err, tenants.ErrImpossible) && !errors.Is(err, tsdb.ErrNotFound) {
+					t.Errorf("removal before request %d: %v", cut, err)
+				}
+			}
+			return 0
+		}))
+		err := store.Ensure(t.Context(), late)
+		conn.Clear()
+		if cut == 1 {
+			total = 12 // more than Ensure makes; the removal's own count, too
+		}
+		usable(t, store, fmt.Sprintf("removal before request %d", cut), err)
+	}
+}
+
+// TestGiveUpARemoval: programs that are not to be stopped go on writing in a class that is removed. The removal does not end; Release
+// gives it up, and the class and what it holds are as before. A call of Remove that is still under way ends.
+func TestGiveUpARemoval(t *testing.T) {
+	for _, part := range []tenants.Part{{Dataset: "temps", Class: "old"}, {Dataset: "temps", Tag: "str"}} {
+		a := newAttic(t)
+		n := 0
+		opts := swift
+		opts.Progress = func(p tenants.Progress) {
+			if p.State == tenants.Deleting || p.State == tenants.Verifying {
+				n++
+				a.leave(t, "acme", "temps", 20*day+day/1000*time.Duration(n), "old:p:str")
+			}
+		}
+		if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, tenants.ErrRemains) {
+			t.Fatalf("%s, into which a program writes: %v", part, err)
+		}
+		if err := tenants.Release(t.Context(), a.store, part); err != nil {
+			t.Fatalf("%s: give up the removal: %v", part, err)
+		}
+		if err := errors.Join(a.store.Ensure(t.Context(), a.full), a.store.Verify(t.Context(), a.full)); err != nil {
+			t.Errorf("%s: after its removal was given up: %v", part, err)
+		}
+		if rest := dump(t, a.table, func(key string) bool { return strings.HasPrefix(key, "!job") }); len(rest) > 0 {
+			t.Errorf("%s: left %v", part, rest)
+		}
+		if err := tenants.Release(t.Context(), a.store, part); !errors.Is(err, tsdb.ErrNotFound) {
+			t.Errorf("%s: released twice: %v", part, err)
+		}
+	}
+	// Release while Remove runs: that call ends with ErrTakenOver, and deletes nothing any more.
+	a := newAttic(t)
+	part := tenants.Part{Dataset: "temps", Class: "old"}
+	opts, before := swift, map[string]string(nil)
+	opts.Progress = func(p tenants.Progress) {
+		if p.State == tenants.Deleting && before == nil {
+			before = a.cells(t, func(string, string) bool { return true })
+			if err := tenants.Release(t.Context(), a.store, part); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, tenants.ErrTakenOver) {
+		t.Errorf("a removal that was given up: %v", err)
+	}
+	equal(t, "after a removal was given up", a.cells(t, func(string, string) bool { return true }), before)
+}
+
+// TestAStaleRemovalTakesNothingOfTheNextLife: a call of Remove stops before one of its requests. Another call ends the removal, the
+// name is released, and the dataset or the part is made anew. When the first call goes on, all of that stays.
+func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
+	for _, part := range []tenants.Part{{Dataset: "beside"}, {Dataset: "temps", Class: "old"}} {
+		for cut, total := 1, 1; cut <= total; cut++ {
+			a := newAttic(t)
+			var calls atomic.Int64
+			lived := false
+			a.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+				if calls.Add(1) != int64(cut) {
+					return 0
+				}
+				if _, err := tenants.Remove(t.Context(), a.store, part, swift); err != nil {
+					return 0 // it has ended already
+				}
+				if err := errors.Join(tenants.Release(t.Context(), a.store, part), a.store.Ensure(t.Context(), a.full, a.beside)); err != nil {
+					t.Errorf("%s, stopped at %d: %v", part, cut, err)
+				}
+				lived = true
+				return 0
+			}))
+			_, err := tenants.Remove(t.Context(), a.store, part, swift)
+			a.conn.Clear()
+			if cut == 1 {
+				total = 60
+			}
+			if !lived {
+				continue
+			}
+			if again := a.store.Verify(t.Context(), a.full, a.beside); again != nil && err != nil {
+				t.Errorf("%s, stopped at %d (%v): the next life: %v", part, cut, err, again)
+			}
+		}
+	}
+}
+
+// TestLiftsOfReleasedDatasetsAreForgotten: a table where datasets are deleted and released without end holds no more lifts than it may.
+func TestLiftsOfReleasedDatasetsAreForgotten(t *testing.T) {
+	const most = 6
+	tenants.LowerMarks(t, most, most)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, tsdb.MustDefine("r", tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{}))
+	for i := range 3 * most {
+		name := fmt.Sprintf("d%d", i)
+		if err := store.Ensure(t.Context(), tsdb.MustDefine(name, tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{})); err != nil {
+			t.Fatal(err)
+		}
+		part := tenants.Part{Dataset: name}
+		if _, err := tenants.Remove(t.Context(), store, part, swift); err != nil {
+			t.Fatal(err)
+		}
+		if err := tenants.Release(t.Context(), store, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tenants.Erase(t.Context(), store, tenant.MustParse("gone"), quick); err != nil {
+		t.Fatal(err)
+	}
+	lifts := 0
+	for _, cells := range dump(t, table, func(key string) bool { return strings.HasPrefix(key, "!erased#") }) {
+		if strings.Contains(cells, "_sys:l@") {
+			lifts++
+		}
+	}
+	if lifts > most {
+		t.Errorf("%d lifts are kept, and at most %d may be", lifts, most)
+	}
+}
