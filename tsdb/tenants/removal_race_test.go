@@ -157,30 +157,40 @@ func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 	for _, part := range []tenants.Part{{Dataset: "beside"}, {Dataset: "temps", Class: "old"}} {
 		for cut, total := 1, 1; cut <= total; cut++ {
 			a := newAttic(t)
+			client, admin := tsdbtest.Clients(t, a.conn)
+			other, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: admin, Clock: func() time.Time { return a.now }})
+			if err != nil {
+				t.Fatal(err)
+			}
 			var calls atomic.Int64
-			lived := false
+			marked, lived := false, false
+			opts := swift
+			opts.Progress = func(p tenants.Progress) { marked = marked || p.State == tenants.Marked }
 			a.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
 				if calls.Add(1) != int64(cut) {
 					return 0
 				}
-				if _, err := tenants.Remove(t.Context(), a.store, part, swift); err != nil {
+				if _, err := tenants.Remove(t.Context(), other, part, swift); err != nil {
 					return 0 // it has ended already
 				}
-				if err := errors.Join(tenants.Release(t.Context(), a.store, part), a.store.Ensure(t.Context(), a.full, a.beside)); err != nil {
+				if err := errors.Join(tenants.Release(t.Context(), other, part), other.Ensure(t.Context(), a.full, a.beside)); err != nil {
 					t.Errorf("%s, stopped at %d: %v", part, cut, err)
 				}
-				lived = true
+				lived = marked // before its mark a call begins a removal of its own
 				return 0
 			}))
-			_, err := tenants.Remove(t.Context(), a.store, part, swift)
+			_, err = tenants.Remove(t.Context(), a.store, part, opts)
 			a.conn.Clear()
+			if err := other.Close(); err != nil {
+				t.Error(err)
+			}
 			if cut == 1 {
 				total = 60
 			}
 			if !lived {
 				continue
 			}
-			if again := a.store.Verify(t.Context(), a.full, a.beside); again != nil && err != nil {
+			if again := a.store.Verify(t.Context(), a.full, a.beside); again != nil || err == nil {
 				t.Errorf("%s, stopped at %d (%v): the next life: %v", part, cut, err, again)
 			}
 		}
