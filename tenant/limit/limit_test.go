@@ -353,7 +353,7 @@ func TestShare(t *testing.T) {
 		{1e-9, limit.Limits{PointsPerSecond: 1, PointsBurst: 1, BytesPerSecond: 1, BytesBurst: 1, Entities: 1, ConcurrentReads: 1}},
 	} {
 		l, _ := open(t, limit.Table{Defaults: whole, Share: tt.share})
-		tt.want.Datasets = 4 // the table's, whose catalogue counts them
+		tt.want.Datasets = 4                                                         // the table's, whose catalogue counts them
 		tt.want.PointBytes, tt.want.RangeLength, tt.want.FanOut = 1000, time.Hour, 8 // on one call, so whole
 		if got := l.Limits(acme); got != tt.want {
 			t.Errorf("share %v: %+v, want %+v", tt.share, got, tt.want)

@@ -16,7 +16,7 @@ func view(w *world) *inspect.View {
 
 var inspections = group{title: "Inspecting by the catalogue", calls: []call{
 	{
-		covers: []string{"inspect.Open"}, requests: map[string]shape{"read": always(1)}, seen: always(1),
+		covers: []string{"inspect.Open"}, requests: map[string]shape{"read": always(1)}, seen: always(2),
 		run: func(w *world, _ int) func() { return func() { view(w) } },
 	},
 	{

@@ -28,7 +28,7 @@ var stores = group{title: "The store, and retention", calls: []call{
 	},
 	{
 		covers: []string{"Store.Ensure"}, name: "`Store.Ensure`, of a new table", of: "datasets", sizes: []int{1, 5}, empty: true,
-		requests: map[string]shape{"admin": always(2), "read": always(2), "conditional": each(1, 1)}, seen: each(1, 1), written: each(1, 1),
+		requests: map[string]shape{"admin": always(3), "read": always(2), "conditional": each(1, 1)}, seen: each(1, 1), written: each(1, 1),
 		run: func(w *world, n int) func() {
 			return func() { w.ok(w.store.Ensure(w.ctx, datasets(n)...)) }
 		},

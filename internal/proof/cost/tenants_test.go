@@ -155,9 +155,9 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Remove"}, of: "rows of the dataset", sizes: []int{100, 5_010, 10_000}, seen: each(3, 15), written: each(1, 9).and(groups(5000, 0)),
+		covers: []string{"tenants.Remove"}, of: "rows of the dataset", sizes: []int{100, 5_010, 10_000}, seen: each(3, 15), written: each(1, 10).and(groups(5000, 0)),
 		requests: map[string]shape{
-			"read": fullGroups(5000, 21).and(fullGroups(10_000, 0)).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 9),
+			"read": fullGroups(5000, 21).and(fullGroups(10_000, 0)).and(fullGroups(10_000, 0)), "bulk": groups(5000, 0), "conditional": groups(5000, 10),
 		},
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
