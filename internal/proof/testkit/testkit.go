@@ -1,21 +1,11 @@
-// Package testkit holds what the tests of many packages share: a clock that they move, the tenants that they write for, golden
-// files, the guard against leaks, and which tests the race detector leaves out.
+// Package testkit holds what the tests of many packages share: a clock that they move, golden files, and which tests the race
+// detector leaves out.
 package testkit
 
 import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
-
-	"github.com/tidemark-go/tidemark/tenant"
-)
-
-// Acme is the tenant of most tests. Acme2 is a neighbour whose name begins with it.
-var (
-	Acme  = tenant.MustParse("acme")
-	Acme2 = tenant.MustParse("acme2")
 )
 
 // Clock is a time that a test moves. The goroutines of a store may read it at any time.
@@ -41,9 +31,6 @@ func (c *Clock) Set(now time.Time) { c.now.Store(&now) }
 
 // Add moves the clock on.
 func (c *Clock) Add(by time.Duration) { c.Set(c.Now().Add(by)) }
-
-// Main runs the tests of a package, and fails where they leave a goroutine running.
-func Main(m *testing.M, ignored ...goleak.Option) { goleak.VerifyTestMain(m, ignored...) }
 
 // Plain leaves a test to the run without the race detector, which makes it ten times as long. It is for tests in which nothing runs
 // side by side: large requests, damage byte by byte, counted calls.
