@@ -71,7 +71,7 @@
 // A [Writer] takes points one by one and sends them in batches: one for each store, shared by all schemas and tenants.
 //
 //	w, err := store.NewWriter(tsdb.WriterOptions{})
-//	err = repo.Via(w).Put(ctx, roof, t, r) // waits while the buffer is full
+//	err = repo.Via(w).Enqueue(ctx, roof, t, r) // waits while the buffer is full
 //	err = w.Close(ctx)                     // nil: everything is stored
 //
 // [Sink.EnqueueFunc] tells what became of a point, for a consumer that has a message to acknowledge; [Sink.EnqueueMany] waits for

@@ -28,7 +28,7 @@ type JournalOptions struct {
 	// journal.
 	Dir string
 	// MaxBytes bounds points and dead letters in the journal, without the file's own overhead of about as much again. While
-	// it is full, or a tenant's share of it, Put waits and TryEnqueue returns ErrBufferFull. A tenant's points and dead letters take
+	// it is full, or a tenant's share of it, Enqueue waits and TryEnqueue returns ErrBufferFull. A tenant's points and dead letters take
 	// at most seven times the bytes that are free: 7/8 where they are all that there is. Zero is 1 GiB; at least 16 MiB, so that the largest point finds room.
 	MaxBytes int64
 }

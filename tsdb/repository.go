@@ -85,7 +85,7 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 	return r.rows.Space.CheckPath(e.path)
 }
 
-// WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Put, TryEnqueue
+// WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Enqueue, TryEnqueue
 // and EnqueueFunc of the Sink that its Via returns, are about the point of an entity and a time which has it. Without it they are
 // refused with ErrInvalid, and so is any ID in a schema without Identity. All other calls are about points whatever their IDs:
 // PutMany takes them from its points. It does no I/O and cannot fail: an ID that is not allowed is reported by the call that uses it.

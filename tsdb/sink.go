@@ -23,15 +23,16 @@ type Sink[T any] struct {
 // with the repository or the writer is reported by each call on the sink.
 func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, writer: w} }
 
-// Put hands a point to the writer, and waits while the buffer is full, until ctx ends. That it returns nil says that the
+// Enqueue hands a point to the writer, and waits while the buffer is full, until ctx ends. That it returns nil says that the
 // point was taken, not that it is stored: what becomes of it later is told by the writer's OnFailure, its Stats and the
 // error of its Close.
 //
 // With a journal it waits until the point is on disk, so that nil says that it will be delivered. That is a sync for each
-// Put of a loop, some hundred microseconds: a loop is many times faster with EnqueueFunc or PutMany, whose points share syncs. A read
+// Enqueue of a loop, some hundred microseconds: a loop is many times faster with EnqueueFunc or EnqueueMany, whose points share
+// syncs. A read
 // just afterwards may not find the point yet; Writer.Flush waits until all that the writer has taken is delivered.
 //
-// An error is a *WriteError that matches ErrRejected: the point was not taken, for one of Put's reasons, or ErrWriterClosed,
+// An error is a *WriteError that matches ErrRejected: the point was not taken, for one of the reasons of Repository.Put, or ErrWriterClosed,
 // or what the writer's Admit says, or ctx's error. With a journal it matches ErrUnknown where ctx ends during the sync.
 func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	p, err := s.prepare(ctx, s.point(e, t, v), nil)
@@ -41,7 +42,7 @@ func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error
 	return s.writer.take(ctx, p, false)
 }
 
-// TryEnqueue is Put without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
+// TryEnqueue is Enqueue without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
 func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {
@@ -50,11 +51,11 @@ func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) er
 	return s.writer.take(ctx, p, true)
 }
 
-// EnqueueFunc is Put, and calls told exactly once with what became of the point: stored, rejected or unknown, or with a
+// EnqueueFunc is Enqueue, and calls told exactly once with what became of the point: stored, rejected or unknown, or with a
 // journal, as soon as the point is on disk, Journaled. Go by the outcome's Err to acknowledge a message, as it is nil both
 // where the point is stored and where it will be. Where EnqueueFunc returns an error, told has been called with it, on the
 // caller's goroutine; otherwise told is called later, on one goroutine of the writer for all points, one after the other. A
-// slow told holds up the others and, once the buffer is full, those who put; it must not call Put, Flush or Close of the
+// slow told holds up the others and, once the buffer is full, those who put; it must not call Enqueue, Flush or Close of the
 // same writer.
 func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) error {
 	if told == nil {
@@ -72,7 +73,7 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, t
 	return nil
 }
 
-// PutMany hands points to the writer as Put does, waits until all of them have ended, and returns one outcome for each, in
+// EnqueueMany hands points to the writer as Enqueue does, waits until all of them have ended, and returns one outcome for each, in
 // order; the error is nil where all are stored, or in the writer's journal, and else a *BatchError. A point that cannot be
 // stored does not hinder the others. Where ctx ends before that, the points that have not ended are unknown, with ctx's error: the writer goes on with
 // those that it has taken.

@@ -30,7 +30,7 @@ import (
 // of a journal, its turn, and its budget for requests that are repeated, so that one that floods or is refused does not hold
 // up the others.
 //
-// What the writer holds is bounded. While the buffer is full, Put waits and TryEnqueue returns ErrBufferFull.
+// What the writer holds is bounded. While the buffer is full, Enqueue waits and TryEnqueue returns ErrBufferFull.
 type Writer struct {
 	store  *Store
 	opts   WriterOptions
@@ -97,7 +97,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 const maxRead = 1000
 
 // Flush sends without delay what has been put before, and returns when all of it has ended and everybody was told. Its
-// error is ctx's. What became of the points is told by EnqueueFunc, PutMany, OnFailure and Stats. It must not be called from a
+// error is ctx's. What became of the points is reported by EnqueueFunc, EnqueueMany, OnFailure and Stats. It must not be called from a
 // function that the writer calls.
 func (w *Writer) Flush(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
@@ -117,7 +117,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 // requests are broken off, and what is left ends as what is known of it: rejected if it was never sent, and else unknown,
 // with ErrWriterClosed. Whoever waits for such a point is still told, but Close does not wait for that.
 //
-// Its error is an *UndeliveredError where points that were put with Put or TryEnqueue, for which nobody waits, did not end
+// Its error is an *UndeliveredError where points of Enqueue or TryEnqueue, for which nobody waits, did not end
 // stored, whenever that was. A second Close does the same. It must not be called from a function that the writer calls.
 //
 // With a journal nothing is lost: where ctx ends before all is delivered, the error matches ErrUndelivered and says how many points

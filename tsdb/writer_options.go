@@ -26,7 +26,7 @@ type WriterOptions struct {
 	// may be made.
 	Linger time.Duration
 
-	// BufferPoints and BufferBytes bound what the writer holds, from Put until the point has ended and whoever waits for it
+	// BufferPoints and BufferBytes bound what the writer holds, from Enqueue until the point has ended and whoever waits for it
 	// was told. Zero is 100,000 points and 64 MiB (about 500 bytes a small point, with what the writer keeps for it); BufferBytes is
 	// at least 16 MiB, so that the largest point finds room. A tenant alone takes at most 7/8 of it, and several that flood leave room for the others.
 	BufferPoints int
@@ -34,7 +34,7 @@ type WriterOptions struct {
 	// InFlight is how many requests may be under way at most. Zero is 16. The writer begins with 4, adds while requests do not
 	// get slower, and takes back where the service is slow or asks for less.
 	InFlight int
-	// DeliveryTimeout is how long after Put a point may still be sent. Zero is two minutes. A point whose time is over is
+	// DeliveryTimeout is how long after Enqueue a point may still be sent. Zero is two minutes. A point whose time is over is
 	// rejected if it was never sent, and else unknown, with ErrDeliveryTimeout. With a journal points are kept instead,
 	// and it is not used.
 	DeliveryTimeout time.Duration
