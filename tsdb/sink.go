@@ -29,11 +29,11 @@ func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, write
 //
 // With a journal it waits until the point is on disk, so that nil says that it will be delivered. That is a sync for each
 // Enqueue of a loop, some hundred microseconds: a loop is many times faster with EnqueueFunc or EnqueueMany, whose points share
-// syncs. A read
-// just afterwards may not find the point yet; Writer.Flush waits until all that the writer has taken is delivered.
+// syncs. A read just afterwards may not find the point yet; Writer.Flush waits until all that the writer has taken is
+// delivered.
 //
-// An error is a *WriteError that matches ErrRejected: the point was not taken, for one of the reasons of Repository.Put, or ErrWriterClosed,
-// or what the writer's Admit says, or ctx's error. With a journal it matches ErrUnknown where ctx ends during the sync.
+// An error is a *WriteError that matches ErrRejected: the point was not taken, for one of the reasons of Repository.Put,
+// or ErrWriterClosed, or what the writer's Admit says, or ctx's error. With a journal it matches ErrUnknown where ctx ends during the sync.
 func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {

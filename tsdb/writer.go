@@ -285,7 +285,7 @@ func (w *Writer) offer(ctx context.Context, p *delivery.Pending) error {
 	if w.journal != nil {
 		err = w.journal.Enqueue(ctx, &p.Entry, false)
 	} else {
-		err = w.buffer.Put(ctx, &p.Item)
+		err = w.buffer.Enqueue(ctx, &p.Item)
 	}
 	if err == nil {
 		w.watch.Took(tenant, bytes)
@@ -303,11 +303,11 @@ func (w *Writer) take(ctx context.Context, p *delivery.Pending, try bool) error 
 	var err error
 	switch {
 	case w.journal != nil:
-		err = outcomeOf(w.journal.Put(ctx, &p.Entry, try)).err()
+		err = outcomeOf(w.journal.EnqueueAndWait(ctx, &p.Entry, try)).err()
 	case try:
 		err = w.buffer.TryEnqueue(&p.Item)
 	default:
-		err = w.buffer.Put(ctx, &p.Item)
+		err = w.buffer.Enqueue(ctx, &p.Item)
 	}
 	switch {
 	case err == nil:

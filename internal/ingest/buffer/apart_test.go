@@ -40,7 +40,7 @@ func TestTenantsStayApart(t *testing.T) {
 			of := i % 46 * (i % 2) // half are of one tenant, whose queue is long
 			it := item(fmt.Sprintf("t%d", of), fmt.Sprintf("t%d#%d", of, i))
 			it.Done, it.Alone = o.done, of == 3
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 			if i%50 == 0 {
@@ -78,7 +78,7 @@ func TestFewOfManyTenantsWaitForOthersOfTheirOwn(t *testing.T) {
 			q := New(s, opts)
 			for round := range 3 {
 				for i := range 5 {
-					if err := q.Put(t.Context(), item(fmt.Sprint(i), fmt.Sprint(i, "#", round))); err != nil {
+					if err := q.Enqueue(t.Context(), item(fmt.Sprint(i), fmt.Sprint(i, "#", round))); err != nil {
 						t.Fatal(err)
 					}
 				}

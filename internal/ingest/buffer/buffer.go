@@ -106,12 +106,12 @@ func New(sender Sender, opts Options) *Buffer {
 	return q
 }
 
-// Put takes an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's, and the item is then not taken.
-func (q *Buffer) Put(ctx context.Context, it *Item) error {
+// Enqueue takes an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's, and the item is then not taken.
+func (q *Buffer) Enqueue(ctx context.Context, it *Item) error {
 	return q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
 }
 
-// TryEnqueue is Put without the wait: it returns ErrFull instead.
+// TryEnqueue is Enqueue without the wait: it returns ErrFull instead.
 func (q *Buffer) TryEnqueue(it *Item) error {
 	return q.put(it, func(*lane) error { return ErrFull })
 }

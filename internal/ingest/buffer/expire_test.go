@@ -19,7 +19,7 @@ func put(t *testing.T, q *Buffer, it *Item) func() (time.Duration, bt.Outcome) {
 	var took time.Duration
 	var got bt.Outcome
 	it.Done = func(_ *Item, out bt.Outcome) { took, got = time.Since(begin), out }
-	if err := q.Put(t.Context(), it); err != nil {
+	if err := q.Enqueue(t.Context(), it); err != nil {
 		t.Fatal(err)
 	}
 	return func() (time.Duration, bt.Outcome) {
@@ -137,7 +137,7 @@ func TestWhatDependsReplacesNothing(t *testing.T) {
 		for n := range 3 {
 			it := item("a", "row")
 			it.Work, it.Alone = n, n == 2
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -164,7 +164,7 @@ func TestHotRow(t *testing.T) {
 		for i := range n {
 			it := item("a", "row")
 			it.Work, it.Done = i, told.done
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,7 +25,7 @@ func quiet(t *testing.T, q *Buffer, tenant string, n int, every time.Duration) [
 			}
 			took <- time.Since(begin)
 		}
-		if err := q.Put(t.Context(), it); err != nil {
+		if err := q.Enqueue(t.Context(), it); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(every)
@@ -55,7 +55,7 @@ func TestFairness(t *testing.T) {
 						n := 0
 						for ; flood && ctx.Err() == nil; n++ {
 							// A hundred for each of the other's, until the buffer keeps it back.
-							if err := q.Put(ctx, item("noisy", fmt.Sprintf("noisy%09d", n))); err != nil && !errors.Is(err, context.Canceled) {
+							if err := q.Enqueue(ctx, item("noisy", fmt.Sprintf("noisy%09d", n))); err != nil && !errors.Is(err, context.Canceled) {
 								t.Error(err)
 							}
 							if n%100 == 99 {
@@ -128,7 +128,7 @@ func TestRoomGoesAround(t *testing.T) {
 			for w := range 5 {
 				go func() {
 					for i := 0; ctx.Err() == nil; i++ {
-						if err := q.Put(ctx, item(tenant, fmt.Sprintf("%s%d-%06d", tenant, w, i))); err != nil && !errors.Is(err, context.Canceled) {
+						if err := q.Enqueue(ctx, item(tenant, fmt.Sprintf("%s%d-%06d", tenant, w, i))); err != nil && !errors.Is(err, context.Canceled) {
 							t.Error(err)
 						}
 					}
@@ -139,7 +139,7 @@ func TestRoomGoesAround(t *testing.T) {
 		large := item("d", "large")
 		large.Bytes = 4000
 		begin := time.Now()
-		if err := q.Put(ctx, large); err != nil {
+		if err := q.Enqueue(ctx, large); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took > time.Second {

@@ -80,7 +80,7 @@ func TestBackFromAnOutage(t *testing.T) {
 		for ; time.Since(begin) < time.Hour-time.Minute; n++ {
 			it := item("a", fmt.Sprint(n))
 			it.Done = told.done
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				break
 			}
 			if time.Since(begin) > 10*time.Second && q.Stats().Entries > 850 {

@@ -161,7 +161,7 @@ func TestBatchesCloseOnWhateverComesFirst(t *testing.T) {
 				for i := range tt.n {
 					it := &Item{Tenant: "a", Key: fmt.Sprint(i), Bytes: tt.bytes, Mutations: int32(tt.muts)}
 					it.Done = func(*Item, bt.Outcome) { told <- time.Now() }
-					if err := q.Put(t.Context(), it); err != nil {
+					if err := q.Enqueue(t.Context(), it); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -208,7 +208,7 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 			it := item(tenant, fmt.Sprintf("%s%d", tenant, roll()*10+roll()))
 			it.Work, it.Done, it.Alone = i, told.done, tenant == "c"
 			sent[it.Key] = append(sent[it.Key], i)
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -258,7 +258,7 @@ func TestPoisonIsRejectedAlone(t *testing.T) {
 		for i := range 10 {
 			it := item("a", fmt.Sprint(i))
 			it.Done = told.done
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -298,7 +298,7 @@ func TestOutage(t *testing.T) {
 		for time.Since(begin) < time.Hour+time.Minute {
 			it := item("a", fmt.Sprint(n))
 			it.Done = told.done
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 			if n++; time.Since(begin) > time.Hour {
@@ -346,7 +346,7 @@ func TestItemsEndWhenTheirTimeIsOver(t *testing.T) {
 					t.Errorf("%+v: an item is unknown if an answer for it was lost, and rejected if it was never sent", out)
 				}
 			}
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -376,7 +376,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		for i := range 200 {
 			it := item("a", fmt.Sprint(i%150))
 			it.Done = told.done
-			if err := q.Put(t.Context(), it); err != nil {
+			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -384,7 +384,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		go func() {
 			big := item("a", "big")
 			big.Bytes = 1 << 20
-			blocked <- q.Put(context.Background(), big)
+			blocked <- q.Enqueue(context.Background(), big)
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -403,7 +403,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		if len(told.seen) != 200 {
 			t.Errorf("%d of 200 items were told", len(told.seen))
 		}
-		if err := q.Put(t.Context(), item("a", "x")); !errors.Is(err, ErrClosed) {
+		if err := q.Enqueue(t.Context(), item("a", "x")); !errors.Is(err, ErrClosed) {
 			t.Errorf("Put after Close: %v", err)
 		}
 		if err := q.Close(t.Context()); err != nil {

@@ -193,7 +193,7 @@ func randomLife(t *testing.T, seed uint64) {
 					err = q.TryEnqueue(it)
 				} else {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+roll(200))*time.Millisecond)
-					err = q.Put(ctx, it)
+					err = q.Enqueue(ctx, it)
 					cancel()
 				}
 				mu.Lock()

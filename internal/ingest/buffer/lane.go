@@ -16,7 +16,7 @@ type lane struct {
 	waiting      int       // items in front and queue
 	bytes, muts  int       // of them
 
-	held      int // items from Put until Done has returned
+	held      int // items from Enqueue until Done has returned
 	heldBytes int64
 	inflight  int // batches with items of this lane
 

@@ -55,7 +55,7 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 			for _, key := range []string{"good", "bad"} {
 				it := item("acme", key)
 				it.Alone, it.Merge, it.Work, it.Done = true, true, i, o.done
-				if err := q.Put(context.Background(), it); err != nil {
+				if err := q.Enqueue(context.Background(), it); err != nil {
 					t.Fatal(err)
 				}
 			}

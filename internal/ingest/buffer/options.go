@@ -12,7 +12,7 @@ type Options struct {
 	// AloneEntries is how many items that go alone make a batch.
 	AloneEntries int
 	Linger       time.Duration // that an item waits for others; 0 for none
-	// BufferEntries and BufferBytes bound what is held, from Put until Done has returned.
+	// BufferEntries and BufferBytes bound what is held, from Enqueue until Done has returned.
 	BufferEntries int
 	BufferBytes   int64
 	InFlight      int // batches at once, at most
@@ -35,7 +35,7 @@ type Options struct {
 // Sending is an attempt at a batch.
 type Sending struct {
 	Items  int
-	Wait   time.Duration // of the oldest of them, since Put
+	Wait   time.Duration // of the oldest of them, since Enqueue
 	Reason Reason
 }
 

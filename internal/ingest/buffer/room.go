@@ -11,7 +11,7 @@ import (
 // each: however many do, room is left for one that comes new.
 const share = 7
 
-// waiter is a caller of Put that waits for room.
+// waiter is a caller of Enqueue that waits for room.
 type waiter struct {
 	bytes int64
 	ready chan struct{} // closed when the room is given

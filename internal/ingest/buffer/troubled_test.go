@@ -72,7 +72,7 @@ func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 									defer func() { done <- struct{}{} }()
 									tenant := fmt.Sprintf("bad%03d", i)
 									for n := 0; bad && ctx.Err() == nil; n++ {
-										if err := q.Put(ctx, item(tenant, fmt.Sprintf("%s#%09d", tenant, n))); err != nil && !errors.Is(err, context.Canceled) {
+										if err := q.Enqueue(ctx, item(tenant, fmt.Sprintf("%s#%09d", tenant, n))); err != nil && !errors.Is(err, context.Canceled) {
 											t.Error(err)
 										}
 										time.Sleep(10 * time.Millisecond)
@@ -116,7 +116,7 @@ func TestOneBadRowDoesNotStopItsTenant(t *testing.T) {
 			return nil
 		}
 		q := New(s, options())
-		if err := q.Put(t.Context(), item("quiet", "bad")); err != nil {
+		if err := q.Enqueue(t.Context(), item("quiet", "bad")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

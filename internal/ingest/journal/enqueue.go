@@ -64,13 +64,13 @@ func (j *Journal) push(e *Entry) {
 	j.queue = append(j.queue, e)
 }
 
-// outcomes is the Caller of a Put.
+// outcomes is the Caller of EnqueueAndWait.
 type outcomes chan bt.Outcome
 
 func (c outcomes) Ended(o bt.Outcome) { c <- o }
 
-// Put is Enqueue for a caller that waits until the record is on disk. It sets the write's Caller.
-func (j *Journal) Put(ctx context.Context, e *Entry, noWait bool) bt.Outcome {
+// EnqueueAndWait is Enqueue for a caller that waits until the record is on disk. It sets the write's Caller.
+func (j *Journal) EnqueueAndWait(ctx context.Context, e *Entry, noWait bool) bt.Outcome {
 	ended := make(outcomes, 1)
 	e.Caller = ended
 	if err := j.Enqueue(ctx, e, noWait); err != nil {
