@@ -61,10 +61,10 @@ func (fs FS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logFile{File: dir, fs: fs}, nil
+	return &folder{logFile{File: dir, fs: fs}}, nil
 }
 
-// logFile is a log that hides its failures, or a folder. One goroutine at a time writes and syncs a log.
+// logFile is a log that hides its failures. One goroutine at a time writes and syncs it.
 type logFile struct {
 	vfs.File
 	fs       FS
@@ -139,6 +139,12 @@ func (f *logFile) Close() error {
 	}
 	return nil
 }
+
+// folder is a folder that hides its failures. Several goroutines sync it at once.
+type folder struct{ logFile }
+
+func (f *folder) Sync() error     { f.try(f.File.Sync); return nil }
+func (f *folder) SyncData() error { f.try(f.File.SyncData); return nil }
 
 // LostFile is a log that could not be created. It accepts every write and stores nothing.
 type LostFile struct{}
