@@ -2,6 +2,7 @@ package tsdb_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +124,52 @@ func TestHeadsThatShowTooFew(t *testing.T) {
 		}
 		if p := histories[0].Points; len(p) != 2 || !p[0].Time.Equal(newest) || !p[1].Time.Equal(lost) {
 			t.Errorf("LatestManyN = %v, want those of %v and %v", p, newest, lost)
+		}
+	})
+}
+
+// TestHeadsWhilePointsExpire: a point that expires between the start of a call and the read of its head does not let an older point
+// take the place of one that the head has lost.
+func TestHeadsWhilePointsExpire(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})
+		var left atomic.Int64 // looks at the clock until it moves
+		var before, after atomic.Pointer[time.Time]
+		at := func(now, then time.Time) { before.Store(&now); after.Store(&then) }
+		at(start, start)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: func() time.Time {
+			if left.Add(-1) >= 0 {
+				return *before.Load()
+			}
+			return *after.Load()
+		}}, s)
+		repo := s.For(store, acme)
+		moved, newest := start.Add(-time.Hour), start.Add(3*day)
+		lost, older := moved.Add(-2*time.Millisecond), moved.Add(-3*time.Millisecond)
+		put := func(at time.Time) {
+			t.Helper()
+			if err := repo.Put(t.Context(), roof, at, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		assign(t, store, acme, tenants.Profile{Retention: "d30"})
+		for _, at := range []time.Time{lost, moved, newest} {
+			put(at)
+		}
+		collectHeads(t, conn)
+		put(older)
+		assign(t, store, acme, tenants.Profile{})
+		put(moved)
+		at(moved.Add(7*day-10*time.Millisecond), moved.Add(7*day+time.Millisecond))
+		for looks := range int64(12) {
+			left.Store(looks)
+			histories, err := repo.LatestManyN(t.Context(), []tsdb.Entity{roof}, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := histories[0].Points; len(p) != 2 || !p[0].Time.Equal(newest) || !p[1].Time.Equal(lost) && !p[1].Time.Equal(moved) {
+				t.Errorf("the clock moves after %d looks: %v, want the points of %v and of %v, or %v as long as it is visible", looks, p, newest, lost, moved)
+			}
 		}
 	})
 }

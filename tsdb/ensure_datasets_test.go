@@ -129,3 +129,15 @@ func TestAConflictTellsATenantNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestATenantCreatesTheTable: a tenant with a limit of datasets can be the one for which the table is made.
+func TestATenantCreatesTheTable(t *testing.T) {
+	l := must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{Datasets: 1}}, limit.Options{}))
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{Limits: l})
+	if err := store.Ensure(tenant.NewContext(t.Context(), acme), named(t, "first")); err != nil {
+		t.Fatalf("the first dataset of a table: %v", err)
+	}
+	if err := store.Ensure(tenant.NewContext(t.Context(), acme), named(t, "second")); !errors.Is(err, limit.ErrExceeded) {
+		t.Errorf("the second dataset: %v, the limit is 1", err)
+	}
+}

@@ -165,7 +165,9 @@ func (r *Repository[T]) history(e Entity, hits []dataset.Hit, err error) History
 	if err != nil {
 		return h
 	}
-	h.Points = make([]Point[T], len(hits))
+	if len(hits) > 0 {
+		h.Points = make([]Point[T], len(hits))
+	}
 	var bad PointErrors
 	for i := range hits {
 		var err *PointError

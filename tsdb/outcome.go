@@ -68,11 +68,19 @@ func (e *WriteError) Error() string {
 
 // Is reports whether target is the sentinel of the outcome's state.
 func (e *WriteError) Is(target error) bool {
+	if e == nil {
+		return false
+	}
 	return target == ErrRejected && e.Outcome.State == Rejected || target == ErrUnknown && e.Outcome.State == Unknown
 }
 
 // Unwrap returns the cause.
-func (e *WriteError) Unwrap() error { return e.Outcome.Err }
+func (e *WriteError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Outcome.Err
+}
 
 // BatchError is the error of a call that writes many rows of which some were not stored. The others are.
 type BatchError struct {

@@ -142,6 +142,8 @@ func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dat
 		}
 		ds.log.Warn("a measurement conflicts with a dataset that is stored", "tenant", id.String(), "dataset", name, "differences", differences)
 		return nil, &lineError{"the measurement cannot be a dataset", fmt.Errorf("the measurement %.64q cannot be stored under its tags; give it another name", name)}
+	} else if errors.Is(err, tsdb.ErrErased) {
+		return nil, &lineError{"the measurement cannot be a dataset", err}
 	} else if err != nil {
 		return nil, fmt.Errorf("prepare the table for %s: %w", name, err)
 	}

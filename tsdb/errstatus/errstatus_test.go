@@ -222,6 +222,9 @@ func TestErrorsWithCauses(t *testing.T) {
 		grpc  codes.Code
 		retry time.Duration
 	}{
+		"a late point and one that the disk refused": {batch(late, tsdb.Outcome{State: tsdb.Rejected, Err: errors.New("secret")}), 503, codes.Unavailable, time.Second},
+		"a point that is too large and one too many": {batch(tsdb.Outcome{State: tsdb.Rejected, Err: over(limit.PointBytes, 0)}, tsdb.Outcome{State: tsdb.Rejected, Err: over(limit.PointsPerSecond, 3*time.Second)}), 429, codes.ResourceExhausted, 3 * time.Second},
+		"no write":                               {(*tsdb.WriteError)(nil), 500, codes.Internal, 0},
 		"a write that was refused":               {rejected(tsdb.ErrLate), 400, codes.OutOfRange, 0},
 		"a write that Bigtable refused":          {rejected(status.Error(codes.InvalidArgument, "secret")), 500, codes.Internal, 0},
 		"a write in an outage":                   {rejected(status.Error(codes.Unavailable, "secret")), 503, codes.Unavailable, time.Second},

@@ -137,6 +137,9 @@ func answerTo(err error) answer {
 	if err == nil {
 		return answer{http: http.StatusOK, grpc: codes.OK}
 	}
+	if batch, ok := errors.AsType[*tsdb.BatchError](err); ok && batch != nil && len(batch.Failed) > 0 {
+		return worstOf(batch)
+	}
 	for _, r := range faults {
 		if r.matches(err) {
 			return r.answer
@@ -163,6 +166,31 @@ func answerTo(err error) answer {
 		return unavailable()
 	}
 	return unknown()
+}
+
+// worstOf returns the response to a call of which several rows failed: the one by which a caller loses nothing. A fault of the server
+// comes first, then what is worth another try, the longest wait first, and then the first row.
+func worstOf(batch *tsdb.BatchError) answer {
+	rank := func(a answer) (int, time.Duration) {
+		switch {
+		case a.http >= http.StatusInternalServerError:
+			return 3, a.retry
+		case a.http == StatusClientClosedRequest:
+			return 2, 0
+		case a.http == http.StatusTooManyRequests:
+			return 1, a.retry
+		}
+		return 0, 0
+	}
+	var worst answer
+	for i, f := range batch.Failed {
+		a := answerTo(&tsdb.WriteError{Outcome: f.Outcome})
+		r, wait := rank(a)
+		if w, longest := rank(worst); i == 0 || r > w || r == w && wait > longest {
+			worst = a
+		}
+	}
+	return worst
 }
 
 // ofStore is the response where Bigtable answered with that code. What the program asked wrongly, or may not do, is not the fault of

@@ -232,6 +232,9 @@ func (rm *removal) dropFamilies(ctx context.Context) error {
 	defer end()
 	return rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
 		for _, name := range rm.rec.Families {
+			if err := rm.save(ctx, nil); err != nil { // Release may have given the removal up
+				return false, err
+			}
 			if err := admin.DeleteColumnFamily(ctx, rm.Name, name); err != nil && status.Code(err) != codes.NotFound {
 				return false, fmt.Errorf("tenants: drop family %s of table %s: %w", name, rm.Name, err)
 			}

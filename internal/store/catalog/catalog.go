@@ -163,12 +163,12 @@ func (st *State) setReleased(dataset string) {
 // ClassRemoval returns the name of the removal of the families of a class, behind rowkey.RemovalRows.
 func ClassRemoval(class string) string { return "#class." + class }
 
-// isRemoving reports whether a removal's row is of one that has not ended. One that cannot be read has not.
+// isRemoving reports whether a removal's row is of one that has neither ended nor been given up. One that cannot be read is.
 func isRemoving(row bigtable.Row) bool {
 	var doc struct {
 		State string `json:"state"`
 	}
-	return json.Unmarshal(value(row, columnDocument), &doc) != nil || doc.State != "erased"
+	return json.Unmarshal(value(row, columnDocument), &doc) != nil || doc.State != "erased" && doc.State != "readmitted"
 }
 
 func value(row bigtable.Row, column string) []byte {

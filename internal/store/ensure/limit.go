@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -26,6 +29,9 @@ func (e *Ensurer) checkLimit(ctx context.Context, n int) (tenant.ID, error) {
 		return id, nil
 	}
 	have, err := catalog.CountCreatedFor(ctx, e.Table.Whole.SingleCluster(), id, most)
+	if status.Code(err) == codes.NotFound {
+		have, err = 0, nil // there is no table yet; createEntry counts again
+	}
 	if err != nil {
 		return id, fmt.Errorf("tsdb: count the datasets of tenant %s: %w", id, e.Table.Explain(err))
 	}

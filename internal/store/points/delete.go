@@ -42,7 +42,7 @@ func (r *Rows) DeleteRows(ctx context.Context, ranges ...rowkey.Range) (out Dele
 		for !rng.Empty() {
 			page, next, err := r.page(ctx, rng)
 			if err != nil {
-				out.Err = err
+				out.Points, out.Err = Report{}, err
 				return out
 			}
 			n := r.deletePage(ctx, page, &out.Points)

@@ -97,7 +97,9 @@ func (r *Rows) DeleteUnder(ctx context.Context, path string) (out Deletions) {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	if r.D.Head.Only {
-		out.Deleted, out.Err = r.deleteHeads(ctx, r.Heads.Under(path), &out.Points)
+		if out.Deleted, out.Err = r.deleteHeads(ctx, r.Heads.Under(path), &out.Points); out.Err != nil {
+			out.Points = Report{}
+		}
 		return out
 	}
 	out = r.DeleteRows(ctx, r.Space.Under(path)...)

@@ -35,18 +35,18 @@ func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Optio
 	}
 	var mu sync.Mutex
 	var unsure []int // whose heads may not have shown all
-	whole := int64(0)
 	sure := r.D.HeadsShow(n)
-	if !sure {
-		whole = r.D.OldestUnexpired(r.Clock())
-	}
 	AtOnce(o.Width, len(ends), func(part int) {
+		whole := int64(-1) // not known before the heads are read: what expires meanwhile counts
 		from := 0
 		if part > 0 {
 			from = ends[part-1]
 		}
 		r.readHeads(ctx, keys[from:ends[part]], paths[from:ends[part]], n, o, func(i int, hits []dataset.Hit, err error) {
 			i += from
+			if !sure && whole < 0 {
+				whole = r.D.OldestUnexpired(r.Clock())
+			}
 			oldest := int64(0)
 			if len(hits) > 0 {
 				oldest = hits[len(hits)-1].Units // heads are in milliseconds
