@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"go.uber.org/goleak"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -103,6 +106,46 @@ func TestVerdict(t *testing.T) {
 		if err, doubt := tt.rec.verdict(0); err != tt.err || err != nil && doubt != tt.doubt {
 			t.Errorf("%s: %v, in doubt %v; want %v, %v", tt.name, err, doubt, tt.err, tt.doubt)
 		}
+	}
+}
+
+// answering is a stream that answers a bulk write once.
+type answering struct {
+	grpc.ClientStream
+	entries []*btpb.MutateRowsResponse_Entry
+}
+
+func (s *answering) RecvMsg(m any) error {
+	m.(*btpb.MutateRowsResponse).Entries = s.entries
+	return nil
+}
+
+// TestGuardShowsTheClientWhatIsStored: the client makes an error for each entry that it is shown no answer of, and could
+// repeat one that failed.
+func TestGuardShowsTheClientWhatIsStored(t *testing.T) {
+	entry := func(i int64, c codes.Code) *btpb.MutateRowsResponse_Entry {
+		return &btpb.MutateRowsResponse_Entry{Index: i, Status: &statuspb.Status{Code: int32(c)}}
+	}
+	rec := record{answers: make([]entryState, 4)}
+	s := guardedStream{rec: &rec, ClientStream: &answering{entries: []*btpb.MutateRowsResponse_Entry{
+		entry(0, codes.OK), entry(1, codes.Unavailable), entry(2, codes.OK), entry(9, codes.OK), {Index: 3},
+	}}}
+	var res btpb.MutateRowsResponse
+	if err := s.RecvMsg(&res); err != nil {
+		t.Fatal(err)
+	}
+	var shown []int64
+	for _, e := range res.Entries {
+		shown = append(shown, e.Index)
+	}
+	if !slices.Equal(shown, []int64{0, 2}) {
+		t.Errorf("the client is shown the answers of entries %v, want those of 0 and 2, which are stored", shown)
+	}
+	if err, _ := rec.verdict(1); status.Code(err) != codes.Unavailable {
+		t.Errorf("entry 1: %v, want UNAVAILABLE", err)
+	}
+	if err, _ := rec.verdict(3); err != errNoAnswer {
+		t.Errorf("entry 3, answered without a status: %v, want %v", err, errNoAnswer)
 	}
 }
 

@@ -143,16 +143,21 @@ func (s *guardedStream) RecvMsg(m any) error {
 	if !ok {
 		return nil
 	}
+	stored := res.Entries[:0]
 	for _, e := range res.Entries {
 		if e.Index < 0 || e.Index >= int64(len(s.rec.answers)) || e.Status == nil {
 			continue
 		}
 		a := entryState{answered: true}
-		if e.Status.Code != int32(codes.OK) { // which ErrorProto would allocate for
+		if e.Status.Code == int32(codes.OK) {
+			stored = append(stored, e)
+		} else {
 			a.err = status.ErrorProto(e.Status)
 		}
 		s.rec.answers[e.Index] = a
 	}
-	res.Entries = nil
+	// The client makes an error for each entry without an answer, and repeats none of them. The stored ones stay in the
+	// response so that it makes no errors for them.
+	res.Entries = stored
 	return nil
 }
