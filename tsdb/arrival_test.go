@@ -29,7 +29,7 @@ func TestExpiredOnArrival(t *testing.T) {
 		opts.Retention, opts.FormerClasses = h1, []gc.Class{d90} // the class that is written counts, not one that keeps longer
 		s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Records(), opts)
 		c := testkit.NewClock(start)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		repo := s.For(store, acme)
 		value := rec("x", 1)
 		plain := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Linger: -1}))
@@ -91,7 +91,7 @@ func TestExpiredWhileItWaited(t *testing.T) {
 			s := readings(t, tsdb.SchemaOptions{Retention: h1})
 			var ahead atomic.Int64
 			now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: now}, s)
+			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: now}}, s)
 			opts := tsdb.WriterOptions{}
 			end := func() {}
 			if withJournal {

@@ -24,7 +24,7 @@ func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 	}
 	before, after := schema(week), schema(month, week)
 	c := testkit.NewClock(start)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, before)
 	if err := before.For(store, acme).Put(t.Context(), roof, start, "short"); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestHeadsThatShowTooFew(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})
 		c := testkit.NewClock(start)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		repo := s.For(store, acme)
 		lost, moved, newest := start.Add(-2*time.Hour), start.Add(-time.Hour), start.Add(3*day)
 		put := func(at time.Time) {
@@ -137,12 +137,14 @@ func TestHeadsWhilePointsExpire(t *testing.T) {
 		var before, after atomic.Pointer[time.Time]
 		at := func(now, then time.Time) { before.Store(&now); after.Store(&then) }
 		at(start, start)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: func() time.Time {
-			if left.Add(-1) >= 0 {
-				return *before.Load()
-			}
-			return *after.Load()
-		}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{
+			StoreOptions: tsdb.StoreOptions{Clock: func() time.Time {
+				if left.Add(-1) >= 0 {
+					return *before.Load()
+				}
+				return *after.Load()
+			}},
+		}, s)
 		repo := s.For(store, acme)
 		moved, newest := start.Add(-time.Hour), start.Add(3*day)
 		lost, older := moved.Add(-2*time.Millisecond), moved.Add(-3*time.Millisecond)

@@ -43,7 +43,7 @@ func TestMergesBelieveThePolicy(t *testing.T) {
 func (b *belief) merge() {
 	b.invent()
 	schema := define(b, b.schema(0), codec.Records())
-	store, conn := tsdbtest.Open(b, tsdbtest.Options{Clock: b.now}, schema)
+	store, conn := tsdbtest.Open(b, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: b.now}}, schema)
 	repo := schema.For(store, acme)
 	records := map[tsdb.Entity]map[time.Time]codec.Record{}
 	steps := 6 * *beliefSteps

@@ -98,7 +98,7 @@ func (b *belief) live() {
 		b.classes = b.classes[:1]
 	}
 	schema := define(b, b.schema(0), codec.String())
-	store, conn := tsdbtest.Open(b, tsdbtest.Options{Clock: b.now, Cache: tsdb.CacheOptions{Entries: 100}}, schema)
+	store, conn := tsdbtest.Open(b, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: b.now, Cache: tsdb.CacheOptions{Entries: 100}}}, schema)
 	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1})
 	if err != nil {
 		b.fail("%v", err)

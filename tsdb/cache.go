@@ -55,10 +55,10 @@ func (o CacheOptions) open() *lastvalue.Cache {
 }
 
 // MaxStale is a ReadOption: how old the answer of Latest or LatestMany may be, so that the store's last-value cache may
-// give it (Options.Cache). The answer holds whatever was stored that long before the call, and all that this store has
+// give it (StoreOptions.Cache). The answer holds whatever was stored that long before the call, and all that this store has
 // stored or deleted by the time of the call; of two writes of one entity at once, either. What is not known is read, once
 // for all who ask for it at the same time. Age is counted from when a read was started, by the monotonic clock, not by
-// Options.Clock. MaxStale(0) is the default: every call reads the table. Below 0 is refused with ErrInvalid.
+// StoreOptions.Clock. MaxStale(0) is the default: every call reads the table. Below 0 is refused with ErrInvalid.
 //
 // Without a cache, and in calls for more than one point of an entity or for entities that are not named, it changes nothing.
 type MaxStale time.Duration

@@ -353,7 +353,7 @@ func TestCacheEqualsAModel(t *testing.T) {
 				s := must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Salts: []int{0, 3}[seed%2], Retention: d90}))
 				schemas, datasets = append(schemas, s), append(datasets, s)
 			}
-			store, conn := tsdbtest.Open(t, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 12, MaxAge: time.Hour}}, datasets...)
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 12, MaxAge: time.Hour}}}, datasets...)
 			client, _ := tsdbtest.Clients(t, conn)
 			behind := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{}))
 			defer behind.Close()

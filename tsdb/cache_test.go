@@ -21,7 +21,7 @@ import (
 )
 
 // cached are options of a store with a cache.
-var cached = tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 1000, MaxAge: time.Hour}}
+var cached = tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 1000, MaxAge: time.Hour}}}
 
 // reads runs a call and returns how many reads of the table it made.
 func reads(conn *tsdbtest.Conn, call func()) int {
@@ -484,13 +484,13 @@ func TestCacheOptionsAreChecked(t *testing.T) {
 	for field, o := range map[string]tsdb.CacheOptions{
 		"Cache.Entries": {Entries: -1}, "Cache.Bytes": {Entries: 1, Bytes: -1}, "Cache.MaxAge": {Entries: 1, MaxAge: -1},
 	} {
-		_, err := tsdb.Open(t.Context(), tsdb.Config{Project: "p", Instance: "i", Table: "t", Cache: o})
+		_, err := tsdb.Open(t.Context(), tsdb.Config{StoreOptions: tsdb.StoreOptions{Cache: o}, Project: "p", Instance: "i", Table: "t"})
 		var invalid *tsdb.InvalidError
 		if !errors.Is(err, tsdb.ErrInvalid) || !errors.As(err, &invalid) || invalid.Field != field {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Cache: tsdb.CacheOptions{MaxAge: time.Second}}, s) // none
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{MaxAge: time.Second}}}, s) // none
 	if _, err := s.For(store, acme).Latest(t.Context(), roof, tsdb.MaxStale(-1)); !errors.Is(err, tsdb.ErrInvalid) || len(conn.Counts().Calls) > 0 {
 		t.Errorf("MaxStale(-1): %v", err)
 	}

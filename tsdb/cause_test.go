@@ -104,7 +104,7 @@ func TestContextsThatEndForAReason(t *testing.T) {
 		for _, when := range []string{"before", "during"} {
 			t.Run(name+", "+when, func(t *testing.T) {
 				longBubble(t, func(t *testing.T) {
-					store, conn := tsdbtest.Open(t, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 10}, Timeouts: tsdb.Timeouts{Read: time.Hour, Write: time.Hour, Scan: time.Hour}}, s)
+					store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10}, Timeouts: tsdb.Timeouts{Read: time.Hour, Write: time.Hour, Scan: time.Hour}}}, s)
 					repo := s.For(store, acme)
 					if _, err := repo.PutMany(t.Context(), two); err != nil {
 						t.Fatal(err)

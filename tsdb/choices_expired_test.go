@@ -29,7 +29,7 @@ func TestWhatHasExpiredInTheOldClass(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 10}}, s)
+				store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10}}}, s)
 				r, at := s.For(store, acme), time.Now()
 				if err := r.Put(t.Context(), roof, at, rec("old", 1)); err != nil {
 					t.Fatal(err)

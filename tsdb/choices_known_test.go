@@ -205,7 +205,7 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
 		c := testkit.NewClock(start)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}}, s)
 		repo := s.For(store, acme)
 		seen := func(visible bool) {
 			t.Helper()

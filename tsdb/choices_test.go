@@ -174,7 +174,7 @@ func TestATenantMovesBetweenClasses(t *testing.T) {
 			longBubble(t, func(t *testing.T) {
 				s := choosing(t, opts)
 				c := testkit.NewClock(start)
-				store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}, s)
+				store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}}, s)
 				moved := s.For(store, tenant.MustParse("a"))
 				neighbours := []*tsdb.Repository[string]{s.For(store, tenant.MustParse("ab")), s.For(store, tenant.MustParse("a-"))}
 				e := tsdb.NewEntity("x", "y")
@@ -240,7 +240,7 @@ func TestHeadsThatLostWhatOutlives(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 1}})
 		c := testkit.NewClock(start)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		repo := s.For(store, acme)
 		at := func(n int) time.Time { return start.Add(time.Duration(n) * day) }
 		put := func(e tsdb.Entity, days ...int) {

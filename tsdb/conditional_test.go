@@ -38,7 +38,7 @@ func TestEqualBytesOfAnotherClass(t *testing.T) {
 	c := testkit.NewClock(start)
 	old := readings(t, tsdb.SchemaOptions{Retention: d30, FirstWins: true})
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{d30}, FirstWins: true})
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestEqualBytesOfAnotherClass(t *testing.T) {
 func TestManyConditionalWrites(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{FirstWins: true})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Minute, Scan: time.Second}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Minute, Scan: time.Second}}}, s)
 		conn.Inject(tsdbtest.Delay(300 * time.Millisecond).On(tsdbtest.CheckAndMutateRow))
 		begin := time.Now()
 		if _, err := s.For(store, acme).PutMany(t.Context(), points(32)); err != nil || time.Since(begin) != 600*time.Millisecond {
@@ -106,7 +106,7 @@ func TestPredicateMovesWithTheClock(t *testing.T) {
 	c := testkit.NewClock(start)
 	old := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
 	s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestPredicateIsExact(t *testing.T) {
 		c := testkit.NewClock(start)
 		old := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
 		s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{h1}})
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		if err := old.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 			t.Fatal(err)
 		}

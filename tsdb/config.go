@@ -15,43 +15,11 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// Timeouts bound every call of a store; a call also ends with its own context, whichever is earlier. Zero fields mean the
-// defaults.
-type Timeouts struct {
-	// Read bounds a read of one point or the newest few. Zero is 10 seconds.
-	Read time.Duration
-	// Write bounds one request that writes, with its retries. Zero is 10 seconds.
-	Write time.Duration
-	// Scan bounds the calls whose work grows with the data: one range, together with the time that its consumer takes, one
-	// PutMany, one deletion of many points, one Ensure. Zero is 5 minutes.
-	Scan time.Duration
-}
-
-func (t Timeouts) check() error {
-	for _, f := range []struct {
-		name string
-		d    time.Duration
-	}{{"Read", t.Read}, {"Write", t.Write}, {"Scan", t.Scan}} {
-		if f.d < 0 {
-			return invalid.New(ErrInvalid, "timeout "+f.name, f.d.String(), "0 for the default, or more")
-		}
-	}
-	return nil
-}
-
-func (t Timeouts) resolve() bt.Timeouts {
-	return bt.Timeouts{
-		Read:  cmp.Or(t.Read, 10*time.Second),
-		Write: cmp.Or(t.Write, 10*time.Second),
-		Scan:  cmp.Or(t.Scan, 5*time.Minute),
-	}
-}
-
-// Config says which Cloud Bigtable table a store is, and how to reach it.
+// Config says which Cloud Bigtable table a store is, how to reach it, and how it works.
 type Config struct {
+	StoreOptions
 	// Project, Instance and Table name the table. All are required.
 	Project, Instance, Table string
 	// AppProfile routes all calls but conditional writes. Empty is the instance's default profile.
@@ -65,34 +33,6 @@ type Config struct {
 	// MetricsProvider takes the official client's own metrics. Nil sends them to Cloud Monitoring;
 	// bigtable.NoopMetricsProvider{} drops them.
 	MetricsProvider bigtable.MetricsProvider
-	// Timeouts bound every call. Zero fields mean the defaults.
-	Timeouts Timeouts
-	// Clock tells the time by which points expire and are late. Nil is time.Now.
-	Clock func() time.Time
-	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
-	Telemetry Telemetry
-	// CursorKeys seal the cursors of pages, so that they are safe to hand to a client: 32 random bytes each, at most 16. The
-	// first one seals, all of them open. To rotate, first add the new key behind the others in every program, then put it
-	// first, and take the old one out when the pages that were under way are done. None leaves cursors unsealed: see
-	// Repository.Page and PageUnder. They are secrets: do not log a Config.
-	CursorKeys [][]byte
-	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
-	Cache CacheOptions
-	// Limits hold each tenant to its limits, as Options.Limits do. Nil is none.
-	Limits *limit.Limiter
-	// ProfileLimits takes tenants' limits from their profiles, as Options.ProfileLimits does.
-	ProfileLimits bool
-	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant whose context carries no tenant, so that
-	// a request that came past the service's edge (packages tenant/httptenant and tenant/grpctenant) reads and writes
-	// nothing. Calls of the store and of a writer need none. False lets a context without a tenant pass; one with another
-	// tenant than the repository's is refused either way.
-	RequireTenant bool
-	// Views reads and writes each tenant's rows through the tenant's authorized view only, which EnsureView makes, so that the
-	// service itself refuses whatever lies outside of it. The zero value goes to the table. Through views, calls for a
-	// tenant that has none fail with ErrNoView; a writer's batch holds points of one tenant only, so that many small tenants
-	// take more requests; and deletions name the families of the schema, and leave cells in others, which nothing here
-	// reads. Ping, Ensure and Verify still go to the table. Opening a view costs no request.
-	Views bool
 }
 
 // The variables that ConfigFromEnv reads.
@@ -177,10 +117,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Instance == "" {
 		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
 	}
-	opts := Options{
-		Timeouts: c.Timeouts, Clock: c.Clock, CursorKeys: c.CursorKeys, Cache: c.Cache, Limits: c.Limits, RequireTenant: c.RequireTenant, Views: c.Views,
-		Telemetry: c.Telemetry, ProfileLimits: c.ProfileLimits,
-	}
+	opts := Options{StoreOptions: c.StoreOptions}
 	opts.Telemetry.Namespace = cmp.Or(opts.Telemetry.Namespace, c.Project+"|"+c.Instance)
 	if err := opts.check(c.Table); err != nil {
 		return nil, err

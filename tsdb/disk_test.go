@@ -51,7 +51,9 @@ func openOn(t *testing.T, disk vfs.FS, network bool, datasets ...tsdb.Dataset) *
 		t.Fatal(err)
 	}
 	store := must[*tsdb.Store](t)(tsdb.New(client, "t", tsdb.Options{
-		Admin: admin, OnClose: client.Close, Timeouts: tsdb.Timeouts{Read: 2 * time.Second, Write: 2 * time.Second},
+		StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: 2 * time.Second, Write: 2 * time.Second}},
+		Admin:        admin,
+		OnClose:      client.Close,
 	}))
 	t.Cleanup(func() { _ = store.Close() })
 	if err := store.Ensure(t.Context(), datasets...); err != nil {

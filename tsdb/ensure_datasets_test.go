@@ -30,7 +30,7 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	limits := func() *limit.Limiter {
 		return must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{Datasets: most}, Share: 0.5}, limit.Options{}))
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Limits: limits()}, named(t, "of-the-program"))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits()}}, named(t, "of-the-program"))
 	ensure := func(store *tsdb.Store, id tenant.ID, name string) error {
 		return store.Ensure(tenant.NewContext(t.Context(), id), named(t, name))
 	}
@@ -63,7 +63,7 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	}
 	// A second process counts the same ones: the count is that of the catalogue.
 	client, admin := tsdbtest.Clients(t, conn)
-	other := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: admin, Limits: limits()}))
+	other := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Limits: limits()}, Admin: admin}))
 	t.Cleanup(func() { _ = other.Close() })
 	if err := ensure(other, noisy, "one-more"); !refused(err) {
 		t.Errorf("in a new process: %v", err)
@@ -86,7 +86,7 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 
 // TestDatasetsOfProfilesAreLimited: a limit in a tenant's profile counts, too, and each of several datasets of one call.
 func TestDatasetsOfProfilesAreLimited(t *testing.T) {
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{ProfileLimits: true}, named(t, "first"))
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{ProfileLimits: true}}, named(t, "first"))
 	must[tenants.Profile](t)(tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: []byte(`{"datasets":2}`)}, tenants.OnboardOptions{}))
 	ctx := tenant.NewContext(t.Context(), acme)
 	for _, tt := range []struct {
@@ -133,7 +133,7 @@ func TestAConflictTellsATenantNothing(t *testing.T) {
 // TestATenantCreatesTheTable: a tenant with a limit of datasets can be the one for which the table is made.
 func TestATenantCreatesTheTable(t *testing.T) {
 	l := must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{Datasets: 1}}, limit.Options{}))
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Limits: l})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l}})
 	if err := store.Ensure(tenant.NewContext(t.Context(), acme), named(t, "first")); err != nil {
 		t.Fatalf("the first dataset of a table: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 // EnsureView makes a tenant's authorized view fit the datasets: the rows of the tenant, in all columns of the families that
 // the datasets use, and nothing else. It creates the view where there is none, and adds the families that it lacks; where
-// nothing is missing it writes nothing. It is the wall of a store with Options.Views, and may be called on a store without
+// nothing is missing it writes nothing. It is the wall of a store with StoreOptions.Views, and may be called on a store without
 // them, to make the views of all tenants before they are put to use. It must follow Ensure, for each new tenant, and for
 // all tenants when a schema has gained a class: the service refuses what a view does not cover, or shows it as absent.
 //

@@ -30,7 +30,7 @@ func TestEachCallRefusesAnErasedTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 100}}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100}}}, s)
 	e := tsdb.NewEntity("x", "y")
 	for _, n := range hostileTenants {
 		if err := s.For(store, tenant.MustParse(n)).Put(t.Context(), e, start, n); err != nil {
@@ -170,7 +170,7 @@ func TestAMarkThatCannotBeUnderstood(t *testing.T) {
 // BenchmarkAdmit is what each call pays for the marks.
 func BenchmarkAdmit(b *testing.B) {
 	s := readings(b, tsdb.SchemaOptions{})
-	store, _ := tsdbtest.Open(b, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 100}}, s)
+	store, _ := tsdbtest.Open(b, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100}}}, s)
 	repo := s.For(store, acme)
 	if err := repo.Put(b.Context(), roof, start, reading{1}); err != nil {
 		b.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // sees at once.
 func ExampleMaxStale() {
 	ctx := context.Background()
-	store, err := embedded.New(ctx, embedded.Options{Cache: tsdb.CacheOptions{Entries: 10_000}})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10_000}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,11 +45,13 @@ func ExampleMaxStale() {
 
 func ExampleCacheOptions() {
 	ctx := context.Background()
-	store, err := embedded.New(ctx, embedded.Options{Cache: tsdb.CacheOptions{
-		Entries: 100_000,          // devices
-		Bytes:   64 << 20,         // of memory, whatever their number
-		MaxAge:  10 * time.Second, // the most that any caller may ask for
-	}})
+	store, err := embedded.New(ctx, embedded.Options{
+		StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{
+			Entries: 100_000,          // devices
+			Bytes:   64 << 20,         // of memory, whatever their number
+			MaxAge:  10 * time.Second, // the most that any caller may ask for
+		}},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func ExampleCacheOptions() {
 
 func ExampleCacheStats() {
 	ctx := context.Background()
-	store, err := embedded.New(ctx, embedded.Options{Cache: tsdb.CacheOptions{Entries: 10_000}})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10_000}}})
 	if err != nil {
 		log.Fatal(err)
 	}

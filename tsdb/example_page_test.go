@@ -19,7 +19,7 @@ func ExampleRepository_Page() {
 	ctx := context.Background()
 	key := make([]byte, 32) // from the secrets of the program, the same in each of its processes
 	_, _ = rand.Read(key)
-	store, err := embedded.New(ctx, embedded.Options{CursorKeys: [][]byte{key}})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: [][]byte{key}}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -24,11 +24,13 @@ func ExampleTelemetry() {
 	provider := metric.NewMeterProvider(metric.WithReader(reader))
 	defer provider.Shutdown(ctx) //nolint:errcheck // nothing is left to do
 
-	store, err := embedded.New(ctx, embedded.Options{Telemetry: tsdb.Telemetry{
-		MeterProvider: provider,
-		Tenants:       100,
-		Logger:        slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	}})
+	store, err := embedded.New(ctx, embedded.Options{
+		StoreOptions: tsdb.StoreOptions{Telemetry: tsdb.Telemetry{
+			MeterProvider: provider,
+			Tenants:       100,
+			Logger:        slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		}},
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -71,22 +73,24 @@ type counters struct{ calls, failed, requests int }
 func ExampleHooks() {
 	ctx := context.Background()
 	var c counters
-	store, err := embedded.New(ctx, embedded.Options{Telemetry: tsdb.Telemetry{Hooks: tsdb.Hooks{
-		Operation: func(_ context.Context, o tsdb.Operation) {
-			if o.Name == "Put" {
-				c.calls++
-				if o.Err != nil {
-					c.failed++
-					fmt.Println(o.Name, "in", o.Dataset, "failed:", o.ErrorType)
+	store, err := embedded.New(ctx, embedded.Options{
+		StoreOptions: tsdb.StoreOptions{Telemetry: tsdb.Telemetry{Hooks: tsdb.Hooks{
+			Operation: func(_ context.Context, o tsdb.Operation) {
+				if o.Name == "Put" {
+					c.calls++
+					if o.Err != nil {
+						c.failed++
+						fmt.Println(o.Name, "in", o.Dataset, "failed:", o.ErrorType)
+					}
 				}
-			}
-		},
-		Attempt: func(_ context.Context, a tsdb.Attempt) {
-			if a.Operation == "Put" {
-				c.requests++
-			}
-		},
-	}}})
+			},
+			Attempt: func(_ context.Context, a tsdb.Attempt) {
+				if a.Operation == "Put" {
+					c.requests++
+				}
+			},
+		}}},
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -240,7 +240,7 @@ func ExampleOptions() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	store, err := tsdb.New(client, "iot", tsdb.Options{Timeouts: tsdb.Timeouts{Write: 2 * time.Second}})
+	store, err := tsdb.New(client, "iot", tsdb.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: 2 * time.Second}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func ExampleOptions() {
 
 func ExampleTimeouts() {
 	ctx := context.Background()
-	store, err := embedded.New(ctx, embedded.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Minute}})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Minute}}})
 	if err != nil {
 		log.Fatal(err)
 	}

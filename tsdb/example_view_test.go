@@ -18,7 +18,7 @@ import (
 func ExampleStore_EnsureView() {
 	ctx := context.Background()
 	notes := tsdb.MustDefine("notes", tsdb.Key("author"), codec.String(), tsdb.SchemaOptions{})
-	store, err := embedded.New(ctx, embedded.Options{Views: true})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Views: true}})
 	if err != nil {
 		log.Fatal(err)
 	}

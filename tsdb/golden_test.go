@@ -33,7 +33,7 @@ func TestStoredBytes(t *testing.T) {
 	fallen := tsdb.MustDefine("Mixed-1.x", tsdb.Key("k"), codec.Fallback(codec.Records(), codec.Convert(codec.Int64(),
 		func(int64) (codec.Record, error) { return codec.Record{}, nil }, nil)),
 		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Retention: d30, FormerClasses: []gc.Class{either}, FirstWins: true})
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, plain, salted, fallen)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, plain, salted, fallen)
 	put := func(err error) {
 		t.Helper()
 		if err != nil {

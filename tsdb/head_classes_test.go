@@ -29,7 +29,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := testkit.NewClock(start)
-			store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, before)
 			e := tsdb.NewEntity("x")
 			put := func(repo *tsdb.Repository[string], minutes int, value string) {
 				t.Helper()

@@ -159,7 +159,7 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 			longBubble(t, func(t *testing.T) {
 				call.opts.Head.Points, call.opts.Precision = kept, tsdb.Milliseconds
 				s := readings(t, call.opts)
-				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 5}}, s)
+				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience() / 5}}}, s)
 				repo := s.For(store, acme)
 				stores[repo] = store
 				cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow)
@@ -237,7 +237,7 @@ func TestDeletedIsInNeitherRow(t *testing.T) {
 				longBubble(t, func(t *testing.T) {
 					s := readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept, Only: only}})
 					short := patience() / 5
-					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: short, Read: short, Scan: 3 * short}}, s)
+					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: short, Read: short, Scan: 3 * short}}}, s)
 					repo := s.For(store, acme)
 					cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.ReadRows)
 					failed := 0

@@ -21,7 +21,7 @@ func TestStoredBytesOfHeads(t *testing.T) {
 		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}})
 	only := tsdb.MustDefine("state", tsdb.Key("device"), codec.Fallback(codec.Float64(), codec.Convert(codec.Int64(), func(int64) (float64, error) { return 0, nil }, nil)),
 		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Salts: 16, Retention: d30, FormerClasses: []gc.Class{d90}, Head: tsdb.Head{Points: 5, Only: true}})
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, beside, only)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, beside, only)
 	ctx := t.Context()
 	weather, states := beside.For(store, acme), only.For(store, acme)
 	var many []tsdb.Point[reading]

@@ -43,7 +43,7 @@ func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
 		c := testkit.NewClock(start.Add(time.Hour))
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, datasets...)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, datasets...)
 		fill(t, store, schemas)
 		before := rows(t, table)
 		for name, op := range operations {

@@ -24,7 +24,7 @@ func TestHeadsAreOneRead(t *testing.T) {
 		for _, salts := range []int{0, 4} {
 			c := testkit.NewClock(start)
 			s := headed(t, only, tsdb.SchemaOptions{Salts: salts, Retention: minutes10})
-			store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 			repo := s.For(store, acme)
 			var devices []tsdb.Entity
 			for n := range 500 {
@@ -137,7 +137,7 @@ func TestHeadsOfLongNames(t *testing.T) {
 func TestHeadsThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := headed(t, false, tsdb.SchemaOptions{})
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second}}}, s)
 		repo := s.For(store, acme)
 		var devices []tsdb.Entity
 		var batch []tsdb.Point[reading]

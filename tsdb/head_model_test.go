@@ -124,7 +124,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 	before := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), early)
 	after := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Fallback(codec.JSON[string](), codec.String()), late)
 	c := testkit.NewClock(start)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, before)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, before)
 	ages := map[string]time.Duration{"m10": 10 * time.Minute, "m20": 20 * time.Minute}
 	o := &oracle{opts: opts, points: map[tsdb.Entity]map[int64]oraclePoint{}}
 	entities := []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}

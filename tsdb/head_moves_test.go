@@ -21,7 +21,7 @@ func TestHeadsWhosePointsMoveToAShorterClass(t *testing.T) {
 			Retention: month, Classes: []gc.Class{week}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1},
 		})
 		c := testkit.NewClock(start)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		repo := s.For(store, acme)
 		older, newer := start.Add(-2*time.Hour), start.Add(-time.Hour)
 		put := func(at time.Time) {
@@ -71,7 +71,7 @@ func TestHeadsOfARetentionThatWasShorterForAWhile(t *testing.T) {
 	}
 	first, again := schema(month), schema(month, week)
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, first)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, first)
 	older, newer := start.Add(-2*time.Hour), start.Add(-time.Hour)
 	put := func(s *tsdb.Schema[string], at time.Time) {
 		t.Helper()

@@ -159,7 +159,7 @@ func TestHeadsAreCollected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := tsdb.New(client, "t", tsdb.Options{Admin: admin, Clock: c.Now, OnClose: client.Close})
+	store, err := tsdb.New(client, "t", tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}, Admin: admin, OnClose: client.Close})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestClassesThatExpireOutOfOrder(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		long, short := headed(t, only, tsdb.SchemaOptions{Retention: minutes20}), headed(t, only, tsdb.SchemaOptions{Retention: minutes10, FormerClasses: []gc.Class{minutes20}})
 		c := testkit.NewClock(start)
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, long)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, long)
 		before, after := long.For(store, acme), short.For(store, acme)
 		at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Second) }
 		for i := range 6 {

@@ -18,7 +18,7 @@ import (
 func fleet(t *testing.T, n int, timeouts tsdb.Timeouts) (*tsdb.Repository[reading], *tsdbtest.Conn, []tsdb.Entity) {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: timeouts}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: timeouts}}, s)
 	devices := make([]tsdb.Entity, n)
 	points := make([]tsdb.Point[reading], n)
 	for i := range devices {

@@ -26,7 +26,7 @@ import (
 // through opens a store whose connection passes the interceptors in opts, behind the store's own.
 func through(t *testing.T, timeouts tsdb.Timeouts, datasets []tsdb.Dataset, opts ...grpc.DialOption) *tsdb.Store {
 	t.Helper()
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Timeouts: timeouts, DialOptions: opts}, datasets...)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: timeouts}, DialOptions: opts}, datasets...)
 	return store
 }
 
@@ -334,7 +334,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 func TestTimeoutsAreTold(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Minute}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Minute}}}, s)
 		conn.Inject(tsdbtest.Delay(10 * time.Second).On(tsdbtest.ReadRows))
 		for _, err := range s.For(store, acme).Range(t.Context(), roof, tsdb.AllTime()) {
 			t.Errorf("Range: %v", err)
@@ -430,7 +430,7 @@ func (s *spied) SendMsg(m any) error {
 func TestOnePoisonedRowDoesNotDelayTheOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
 		conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "poison") }))
 		good, bad := tsdb.NewEntity("berlin", "good"), tsdb.NewEntity("berlin", "poison")
 		outcomes, _ := s.For(store, acme).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: bad, Time: start}, {Entity: good, Time: start, Value: reading{1}}, {Entity: good, Time: start, Value: reading{2}}})

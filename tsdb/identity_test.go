@@ -53,7 +53,7 @@ func wantEvents(t *testing.T, what string, got []string, want ...string) {
 func TestEventsOfOneInstant(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Salts: 4, Precision: tsdb.Milliseconds}} {
 		s := eventsOf(t, opts)
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 10}}, s)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10}}}, s)
 		repo := s.For(store, acme)
 		ctx := t.Context()
 		w := writer(t, store, tsdb.WriterOptions{Linger: together})
@@ -152,7 +152,7 @@ func TestEventsAreCounted(t *testing.T) {
 	hour := rollup.MustDefine[string]("hour", window.Every(time.Hour), nil, rollup.Options{})
 	s := eventsOf(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 	c := testkit.NewClock(start.Add(time.Minute))
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	repo := s.For(store, acme)
 	ctx := t.Context()
 	for _, id := range []string{"a", "b", "c"} {
@@ -251,7 +251,7 @@ func TestIdentityCannotChange(t *testing.T) {
 func TestStoredBytesOfEvents(t *testing.T) {
 	c := testkit.NewClock(start)
 	s := eventsOf(t, tsdb.SchemaOptions{Salts: 3})
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	for _, id := range []string{"e-1", "01JZ:x_y.z", "9223372036854775807"} {
 		for _, name := range []string{"acme", "acme2"} {
 			if err := s.For(store, tenant.MustParse(name)).WithID(id).Put(t.Context(), ada, start, "x"); err != nil {

@@ -289,7 +289,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
 		c := testkit.NewClock(start.Add(time.Hour))
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Cache: cached.Cache, Views: tc.views}, datasets...)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Cache: cached.Cache}, ViewsFor: tc.views}, datasets...)
 		ctx := context.Background()
 		fill(t, store, schemas)
 		before := rows(t, table)

@@ -41,7 +41,7 @@ func besideTrouble(t *testing.T, code codes.Code, views, trouble bool) time.Dura
 	s, bad, quiet := blobs(t), tenant.MustParse("bad"), tenant.MustParse("quiet")
 	var conf tsdbtest.Options
 	if views {
-		conf.Views = []tenant.ID{bad, quiet}
+		conf.ViewsFor = []tenant.ID{bad, quiet}
 	}
 	store, conn := tsdbtest.Open(t, conf, s)
 	opts := journaled(t)

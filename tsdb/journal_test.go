@@ -46,7 +46,7 @@ func TestJournalUnderEveryFault(t *testing.T) {
 			aside(t)
 			bubble(t, func(t *testing.T) {
 				s := readings(t, tsdb.SchemaOptions{FirstWins: first})
-				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 2}}, s)
+				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience() / 2}}}, s)
 				kinds, method := bulkFaults, tsdbtest.MutateRows
 				if first {
 					kinds, method = faults, tsdbtest.CheckAndMutateRow

@@ -302,7 +302,7 @@ func TestWriterOverAnUnguardedClient(t *testing.T) {
 				s := readings(t, tsdb.SchemaOptions{})
 				_, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 				client, _ := tsdbtest.Clients(t, conn)
-				store := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{Timeouts: tsdb.Timeouts{Write: 5 * time.Second}}))
+				store := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: 5 * time.Second}}}))
 				t.Cleanup(func() { _ = store.Close() }) // ends what it reads in the background
 				opts := tsdb.WriterOptions{}
 				if journal {

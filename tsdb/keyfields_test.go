@@ -349,7 +349,7 @@ func TestAdviseReadsNumbers(t *testing.T) {
 func TestStoredBytesOfKinds(t *testing.T) {
 	c := testkit.NewClock(start)
 	s := defined(t, "arrivals", kindsKey, tsdb.SchemaOptions{Salts: 16})
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	for _, level := range []int{-99, -1, 0, 42} {
 		if err := s.For(store, acme).Put(t.Context(), must[tsdb.Entity](t)(s.Entity(kindsValues(level)...)), start, "x"); err != nil {
 			t.Fatal(err)

@@ -106,7 +106,7 @@ func TestForeignRowsWithoutEnd(t *testing.T) {
 func TestDeletionOverPages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 500 * time.Millisecond, Write: time.Minute}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: 500 * time.Millisecond, Write: time.Minute}}}, s)
 		r := s.For(store, acme)
 		m := bigtable.NewMutation()
 		m.Set("keep", "p:json", 0, []byte("{}"))

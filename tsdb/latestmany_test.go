@@ -131,7 +131,7 @@ func TestLatestManyAnswersEach(t *testing.T) {
 func TestLatestManyPastDeadHistories(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	repo := s.For(store, acme)
 	var points []tsdb.Point[reading]
 	var devices []tsdb.Entity
@@ -214,7 +214,7 @@ func TestLatestManyOnTheDeadline(t *testing.T) {
 func TestLatestManyIsBounded(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: 5 * time.Second}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: 5 * time.Second}}}, s)
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
 		var devices []tsdb.Entity
 		for n := range 20 {
@@ -232,7 +232,7 @@ func TestLatestManyIsBounded(t *testing.T) {
 func TestLatestManyThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: 2 * time.Second}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: 2 * time.Second}}}, s)
 		repo := s.For(store, acme)
 		var devices []tsdb.Entity
 		var points []tsdb.Point[reading]

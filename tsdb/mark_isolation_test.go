@@ -27,7 +27,7 @@ func TestMarksStayInTheirTenant(t *testing.T) {
 			schemas, datasets = append(schemas, s), append(datasets, s)
 		}
 		c := testkit.NewClock(start.Add(time.Hour))
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Cache: cached.Cache}, datasets...)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Cache: cached.Cache}}, datasets...)
 		fill(t, store, schemas)
 		wipe(t, table)
 		before := rows(t, table)
@@ -67,7 +67,7 @@ func TestStoredBytesOfMarks(t *testing.T) {
 		Salts: 16, Precision: tsdb.Milliseconds,
 		Rollups: []tsdb.Rollup{rollup.MustDefine[float64]("day", window.Every(24*time.Hour).In(berlin), nil, rollup.Options{})},
 	})
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, plain, salted)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, plain, salted)
 	repo := plain.For(store, acme)
 	for _, err := range []error{
 		repo.Put(t.Context(), roof, noon, reading{21.5}),

@@ -119,7 +119,7 @@ func TestSlowConditionalWritesMarkAgain(t *testing.T) {
 				}
 			})
 			clock := func() time.Time { return start.Add(time.Duration(late.Load())) }
-			store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{hook}, Clock: clock}, s)
+			store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock}, DialOptions: []grpc.DialOption{hook}}, s)
 			repo := s.For(store, acme)
 			for _, c := range conditionalCalls(opts, add) {
 				slow.Store(nil)
@@ -180,7 +180,7 @@ func TestNothingIsWrittenWithoutItsMark(t *testing.T) {
 func TestSlowDeletionsMarkAgain(t *testing.T) {
 	now := start
 	s := readings(t, tsdb.SchemaOptions{Rollups: three[reading]()})
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }}, s)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, s)
 	repo := s.For(store, acme)
 	for name, del := range map[string]func() (int, error){
 		"DeleteRange":  func() (int, error) { return repo.DeleteRange(t.Context(), roof, tsdb.AllTime()) },

@@ -217,7 +217,7 @@ func TestAMarkThatFails(t *testing.T) {
 		for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Merge: true}, {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds}} {
 			opts.Rollups = three[codec.Record]()
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
-			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
+			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
 			repo := s.For(store, acme)
 			for _, c := range markCalls(times, add) {
 				if strings.Contains(c.name, "journal") {

@@ -50,7 +50,7 @@ func wantRecord(t *testing.T, what string, r *tsdb.Repository[codec.Record], at 
 func TestMergingWrites(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	r := s.For(store, acme)
 	put := func(v codec.Record) {
 		t.Helper()
@@ -134,7 +134,7 @@ func mergesUnderFaults(t *testing.T) {
 		"response too large for the connection": tsdb.Stored,
 	}
 	s := merging(t, tsdb.SchemaOptions{})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
 	r := s.For(store, acme)
 	puts := map[string]func(at time.Time) error{
 		"Put": func(at time.Time) error { return r.Put(t.Context(), roof, at, rec("mine", 1)) },
@@ -201,7 +201,7 @@ func mergesUnderFaults(t *testing.T) {
 func TestMergeThatCannotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Second}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}}}, s)
 		r := s.For(store, acme)
 		if err := r.Put(t.Context(), roof, start, rec("a", 1)); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestMergeThatCannotRead(t *testing.T) {
 func TestMergeBehindAFasterWriter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Second}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}}}, s)
 		r := s.For(store, acme)
 		if err := r.Put(t.Context(), roof, start, rec("a", 1)); err != nil {
 			t.Fatal(err)
@@ -352,7 +352,7 @@ func TestMergeMovesToTheWrittenClass(t *testing.T) {
 		want string
 	}{{0, rec("b", 2), "{a=1i b=2i}"}, {0, rec("a", 1), "{a=1i}"}, {time.Millisecond, rec("b", 2), "{b=2i}"}} {
 		c := testkit.NewClock(start)
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, s)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		if err := old.For(store, acme).Put(t.Context(), roof, start, rec("a", 1)); err != nil {
 			t.Fatal(err)
 		}

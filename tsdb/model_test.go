@@ -127,7 +127,7 @@ func TestReadsEqualABruteForcePass(t *testing.T) {
 			return must[*tsdb.Schema[string]](t)(tsdb.Define("readings", tsdb.Key("site", "device"), codec.String(), o))
 		}
 		c := testkit.NewClock(start)
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, define(opts))
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, define(opts))
 		repo := define(opts).For(store, acme)
 		if seed%2 == 0 {
 			fillAtRandom(t, rnd, c, repo, define(older).For(store, acme), table, classes, salts)

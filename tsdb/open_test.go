@@ -134,7 +134,7 @@ func TestOpenRefuses(t *testing.T) {
 		{tsdb.Config{Project: "p", Table: "t"}, "instance is empty"},
 		{tsdb.Config{Project: "p", Instance: "i"}, "table is empty"},
 		{tsdb.Config{Project: "p", Instance: "i", Table: "a/b"}, `table is "a/b"`},
-		{tsdb.Config{Project: "p", Instance: "i", Table: "t", Timeouts: tsdb.Timeouts{Read: -1}}, "timeout Read is -1ns"},
+		{tsdb.Config{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: -1}}, Project: "p", Instance: "i", Table: "t"}, "timeout Read is -1ns"},
 	} {
 		tt.c.ClientOptions = []option.ClientOption{option.WithoutAuthentication()}
 		store, err := tsdb.Open(t.Context(), tt.c)

@@ -50,8 +50,8 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		other := tsdb.MustDefine("readings2", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
 		millis := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Precision: tsdb.Milliseconds})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{CursorKeys: keys}, s, other)
-		rekeyed, _ := tsdbtest.Open(t, tsdbtest.Options{CursorKeys: secrets(2)}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: keys}}, s, other)
+		rekeyed, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: secrets(2)}}, s)
 		keyless, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		seconds(t, repo, 20)
@@ -138,7 +138,7 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 func TestRotatedKeys(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	pages := func(keys [][]byte, next string) (string, error) {
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{CursorKeys: keys}, s)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: keys}}, s)
 		repo := s.For(store, acme)
 		seconds(t, repo, 20)
 		page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 2, next)
@@ -214,8 +214,8 @@ func TestCursorKeys(t *testing.T) {
 		"cursor key 1 is 0 bytes":  {{}},
 		"cursor keys is 17 keys":   make([][]byte, 17),
 	} {
-		_, errOpen := tsdb.Open(t.Context(), tsdb.Config{Project: "p", Instance: "i", Table: "t", CursorKeys: keys})
-		_, errEmbedded := embedded.New(t.Context(), embedded.Options{CursorKeys: keys})
+		_, errOpen := tsdb.Open(t.Context(), tsdb.Config{StoreOptions: tsdb.StoreOptions{CursorKeys: keys}, Project: "p", Instance: "i", Table: "t"})
+		_, errEmbedded := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: keys}})
 		for call, err := range map[string]error{"Open": errOpen, "embedded.New": errEmbedded} {
 			if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), secret[3:10]) {
 				t.Errorf("%s: %v, want %q", call, err, what)

@@ -147,7 +147,7 @@ func TestPagesEqualAModel(t *testing.T) {
 				opts.Retention = d90
 				s := readings(t, opts)
 				c := new(clock)
-				store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: func() time.Time { return c.Now() }, CursorKeys: keys}, s)
+				store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return c.Now() }, CursorKeys: keys}}, s)
 				p := &pager{t: t, rnd: rand.New(rand.NewPCG(7, uint64(i))), repo: s.For(store, acme), clock: c, ids: []string{""}, model: map[instant]float64{}}
 				if opts.Identity {
 					p.ids = []string{"a", "a.", "b", "b:1"}

@@ -45,7 +45,7 @@ func temps(page tsdb.Page[reading]) (out []float64) {
 func TestPagesEndWhereTheQueryEnds(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	repo := s.For(store, acme)
 	seconds(t, repo, 1000)
 	c.Set(start.Add(90*24*time.Hour + 988*time.Second)) // leaves 12
@@ -254,7 +254,7 @@ func TestPagesOfLargePayloads(t *testing.T) {
 func TestPagesUnderFaults(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Hour}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Hour}}}, s)
 		repo := s.For(store, acme)
 		seconds(t, repo, 500)
 		for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
@@ -288,7 +288,7 @@ func TestPagesUnderFaults(t *testing.T) {
 // TestPagesAtTheSameTime: many clients page through one store while points arrive.
 func TestPagesAtTheSameTime(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{CursorKeys: secrets(1, 2)}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: secrets(1, 2)}}, s)
 	repo := s.For(store, acme)
 	seconds(t, repo, 100)
 	var wg sync.WaitGroup

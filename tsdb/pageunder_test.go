@@ -48,7 +48,7 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 			opts.Retention = d90
 			s := readings(t, opts)
 			c := testkit.NewClock(start)
-			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, CursorKeys: secrets(1)}, s)
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, CursorKeys: secrets(1)}}, s)
 			repo, other := s.For(store, acme), s.For(store, tenant.MustParse("acme2"))
 			rnd := rand.New(rand.NewPCG(3, 4))
 			all := directory{}
@@ -130,7 +130,7 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 	for mode, keys := range map[string][][]byte{"sealed": secrets(1), "unsealed": nil} {
 		s := readings(t, tsdb.SchemaOptions{})
 		other := tsdb.MustDefine("readings2", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{CursorKeys: keys}, s, other)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: keys}}, s, other)
 		repo := s.For(store, acme)
 		var points []tsdb.Point[reading]
 		for _, site := range []string{"berlin", "hamburg"} {

@@ -70,7 +70,7 @@ func TestMergeIsNotRejectedWhereItIsStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			longBubble(t, func(t *testing.T) {
 				s := merging(t, tsdb.SchemaOptions{})
-				store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Minute, Read: 10 * time.Second}}, s)
+				store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Minute, Read: 10 * time.Second}}}, s)
 				repo := s.For(store, acme)
 				if err := repo.Put(t.Context(), roof, start.Add(time.Second), rec("b", 2)); err != nil {
 					t.Fatal(err)

@@ -18,7 +18,7 @@ func TestAStoreThatRequiresATenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{RequireTenant: true, Cache: cached.Cache}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Cache: cached.Cache}}, s)
 	repo := s.For(store, acme)
 	for name, op := range operations {
 		if _, err := op(context.Background(), repo, roof, start); !errors.Is(err, tsdb.ErrNoTenant) {
@@ -60,7 +60,7 @@ func TestAStoreThatRequiresATenant(t *testing.T) {
 
 func TestAnEmbeddedStoreThatRequiresATenant(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
-	store, err := embedded.New(context.Background(), embedded.Options{RequireTenant: true})
+	store, err := embedded.New(context.Background(), embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

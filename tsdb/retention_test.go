@@ -19,7 +19,7 @@ import (
 func TestDeadHistoryCostsNothing(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	repo := s.For(store, acme)
 	var points []tsdb.Point[reading]
 	for n := range 2000 {
@@ -55,7 +55,7 @@ func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 	for _, p := range []tsdb.Precision{tsdb.Nanoseconds, tsdb.Microseconds, tsdb.Milliseconds} {
 		s := readings(t, tsdb.SchemaOptions{Retention: h1, Precision: p})
 		c := testkit.NewClock(start)
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		repo := s.For(store, acme)
 		at := start.Add(-time.Minute).Add(700 * time.Microsecond) // its cell carries -1m, cut off to the millisecond
 		cell := start.Add(-time.Minute)
@@ -97,7 +97,7 @@ func TestExpiredCountsAsAbsent(t *testing.T) {
 	short := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}})
 	long := readings(t, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}})
 	c := testkit.NewClock(start)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, short)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, short)
 	if err := short.For(store, acme).Put(t.Context(), roof, start, reading{1}); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestReadsCoverEveryClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := testkit.NewClock(start)
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, before)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, before)
 	if err := store.Ensure(t.Context(), after); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestArrivalTooLateTooEarlyExpired(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, MaxLate: time.Hour, MaxFuture: time.Minute})
 	onlyRetention := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	for _, tt := range []struct {
 		s    *tsdb.Schema[reading]
 		at   time.Time
@@ -247,7 +247,7 @@ func TestOlderClassLivesLonger(t *testing.T) {
 	c := testkit.NewClock(start)
 	old := readings(t, tsdb.SchemaOptions{Retention: d90})
 	s := readings(t, tsdb.SchemaOptions{Retention: d1, FormerClasses: []gc.Class{d90}})
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	if err := old.For(store, acme).Put(t.Context(), roof, start.Add(-10*24*time.Hour), reading{1}); err != nil {
 		t.Fatal(err)
 	}

@@ -287,7 +287,7 @@ func TestServiceThatDoesNotAdd(t *testing.T) {
 func TestTheDoor(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: 16, Rollups: three[reading]()})
 	c := testkit.NewClock(start)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	in, err := inside.OfRepository(s.For(store, acme))
 	if err != nil || in.Dataset != "readings" || len(in.Rollups) != 3 {
 		t.Fatal(in, err)

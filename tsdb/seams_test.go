@@ -54,7 +54,7 @@ type seam struct {
 func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant.ID) {
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), opts)
 	c := testkit.NewClock(start)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}, Views: views}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}}, ViewsFor: views}, s)
 	linger := time.Duration(-1)
 	if opts.Head.Only { // a call has to be one batch: what a head forgets of a batch, it keeps where that is split
 		if linger = time.Millisecond; overTCP() {

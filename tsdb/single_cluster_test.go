@@ -31,8 +31,8 @@ type clusters struct {
 
 func openClusters(t *testing.T, opts tsdb.Options, datasets ...tsdb.Dataset) *clusters {
 	t.Helper()
-	there, decides, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: opts.Clock}, datasets...)
-	_, lags := tsdbtest.Open(t, tsdbtest.Options{Clock: opts.Clock}, datasets...)
+	there, decides, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: opts.Clock}}, datasets...)
+	_, lags := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: opts.Clock}}, datasets...)
 	data, _ := tsdbtest.Clients(t, lags)
 	conditional, admin := tsdbtest.Clients(t, decides)
 	opts.Conditional, opts.Admin = conditional, admin
@@ -55,7 +55,7 @@ func TestConditionalWritesReadWhereTheyDecide(t *testing.T) {
 			"first wins in a lost class": {FirstWins: true, Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds, Classes: []gc.Class{d90}},
 		} {
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
-			c := openClusters(t, tsdb.Options{Timeouts: tsdb.Timeouts{Write: patience()}}, s)
+			c := openClusters(t, tsdb.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
 			repo := s.For(c.store, acme)
 			for range 2 { // the second one finds the first
 				if err := repo.Put(t.Context(), roof, start, record(1)); err != nil {
@@ -110,7 +110,7 @@ func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 	hour := counted[reading]("hour", time.Hour, rollup.Options{})
 	day := counted[reading]("day", 24*time.Hour, rollup.Options{From: "hour"})
 	s := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour, day}})
-	c := openClusters(t, tsdb.Options{Clock: func() time.Time { return now }}, s)
+	c := openClusters(t, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, s)
 	for _, at := range []time.Time{start, start.Add(time.Minute)} {
 		if err := s.For(c.there, acme).Put(t.Context(), roof, at, reading{TempC: 1}); err != nil {
 			t.Fatal(err)

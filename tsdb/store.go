@@ -19,7 +19,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
-	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
 // Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
@@ -38,45 +37,12 @@ type Store struct {
 
 // Options are what a program that brings its own client may decide.
 type Options struct {
+	StoreOptions
 	// Conditional is the client for conditional writes, of an app profile with single-cluster routing. Nil is the store's
 	// own client.
 	Conditional *bigtable.Client
 	// Admin is the client by which Ensure creates tables and families. Nil is none: Ensure then returns ErrNoAdmin.
 	Admin *bigtable.AdminClient
-	// Timeouts bound every call. Zero fields mean the defaults.
-	Timeouts Timeouts
-	// Clock tells the time by which points expire and are late. Nil is time.Now.
-	Clock func() time.Time
-	// CursorKeys seal the cursors of pages, as Config.CursorKeys do.
-	CursorKeys [][]byte
-	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
-	Cache CacheOptions
-	// Limits hold each tenant to its limits: what is over one is refused before anything is sent, with a *limit.Error. Several stores may
-	// have one limiter, which then counts for all of them together. Nil is none.
-	//
-	// Each point that is written counts, by Put, PutIfAbsent and PutMany of a repository or a sink, with the bytes of its
-	// payload, once all else about it is in order; in PutMany those that are over a limit are rejected one by one. With a
-	// journal a point counts when it is put, and not again when it is delivered. Each call that reads points is one read,
-	// also where the cache answers. Range and Page are held to RangeLength: an interval without a start counts from where
-	// retention ends, or from 1970, and one without an end until now. LatestMany, LatestManyN, LatestUnder and Entities have
-	// at most FanOut requests under way. Ensure is held to Datasets where its
-	// context carries a tenant. Deletions, Verify and Ping are not limited.
-	Limits *limit.Limiter
-	// ProfileLimits makes the store take each tenant's limits from its profile, too (tenants.Profile.Limits), and put them into Limits,
-	// or into a limiter of its own where that is nil. An override of the limiter's table is stronger than the profile; what a profile
-	// does not name is that of the table's defaults, which also hold tenants without a profile; 0 is no limit.
-	//
-	// The store reads all profiles at the first call of a repository, a sink or a rollup, and goes by changes within
-	// ClassesWithin. Where they cannot be read, what was read last applies; a store that never could fails those calls. A document
-	// that is not valid, as older programs have stored some, leaves the tenant's last one in force; where none is known, calls
-	// of that tenant fail with limit.ErrInvalid. Stores that share a limiter, and so its profiles, are to be of one table.
-	ProfileLimits bool
-	// RequireTenant refuses calls without a tenant in their context, as Config.RequireTenant does.
-	RequireTenant bool
-	// Views reads and writes each tenant's rows through its authorized view only, as Config.Views does.
-	Views bool
-	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
-	Telemetry Telemetry
 	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
 	OnClose func() error
 }
@@ -139,17 +105,7 @@ func (o Options) check(table string) error {
 	if err := checkTable(table); err != nil {
 		return err
 	}
-	if err := o.Timeouts.check(); err != nil {
-		return err
-	}
-	if err := o.Cache.check(); err != nil {
-		return err
-	}
-	if err := o.Telemetry.check(); err != nil {
-		return err
-	}
-	_, err := cursor.NewBox(o.CursorKeys)
-	return err
+	return o.StoreOptions.check()
 }
 
 // Table returns the name of the store's table.

@@ -100,7 +100,7 @@ func TestEachCallIsHeldToItsLimits(t *testing.T) {
 	s := must[*tsdb.Schema[string]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{}))
 	longBubble(t, func(t *testing.T) { // in which no rate brings anything
 		l := limiter(t)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Limits: l, Cache: cached.Cache}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l, Cache: cached.Cache}}, s)
 		repo := s.For(store, acme)
 		var points []tsdb.Point[string]
 		for _, parts := range hostileEntities {
@@ -156,7 +156,7 @@ func TestManyPointsAreLimitedOneByOne(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	longBubble(t, func(t *testing.T) {
 		l := limiter(t)
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Limits: l}, s)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l}}, s)
 		repo := s.For(store, acme)
 		restrict(t, l, limit.Limits{PointsPerSecond: 10, PointsBurst: 3})
 		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{}))
@@ -200,7 +200,7 @@ func TestNoisyNeighbour(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	longBubble(t, func(t *testing.T) {
 		l := must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: rate, PointsBurst: burst}}, limit.Options{}))
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Limits: l}, s)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l}}, s)
 		noisy, quiet := s.For(store, acme), s.For(store, tenant.MustParse("acme2"))
 		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Linger: -1}))
 		in := noisy.Via(w)
@@ -259,7 +259,7 @@ func TestNoisyNeighbour(t *testing.T) {
 func TestReadsUnderWay(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	l := limiter(t)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Limits: l}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l}}, s)
 	repo := s.For(store, acme)
 	for i := range 3 {
 		for _, e := range []tsdb.Entity{roof, tsdb.NewEntity("berlin", "roof-8")} {
@@ -343,7 +343,7 @@ func TestRangeLength(t *testing.T) {
 		{"into the future", forever, tsdb.Between(now, now.Add(2*time.Hour)), time.Hour, 2 * time.Hour},
 	} {
 		l := limiter(t)
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Limits: l, Clock: testkit.NewClock(now).Now}, tt.schema)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l, Clock: testkit.NewClock(now).Now}}, tt.schema)
 		restrict(t, l, limit.Limits{RangeLength: tt.most})
 		repo := tt.schema.For(store, acme)
 		var ranged error
@@ -376,7 +376,7 @@ func TestFanOutIsCut(t *testing.T) {
 		})
 		s := readings(t, tsdb.SchemaOptions{Salts: 16})
 		l := limiter(t)
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Limits: l, Cache: cached.Cache, DialOptions: []grpc.DialOption{count}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l, Cache: cached.Cache}, DialOptions: []grpc.DialOption{count}}, s)
 		repo := s.For(store, acme)
 		var entities []tsdb.Entity
 		for i := range 100 {
@@ -444,7 +444,7 @@ func TestJournalCountsOnce(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	bubble(t, func(t *testing.T) {
 		l := limiter(t)
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Limits: l, Timeouts: tsdb.Timeouts{Write: patience() / 2}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l, Timeouts: tsdb.Timeouts{Write: patience() / 2}}}, s)
 		restrict(t, l, limit.Limits{PointsPerSecond: 1, PointsBurst: 3})
 		opts := journaled(t)
 		end := conn.Outage()

@@ -21,7 +21,7 @@ import (
 func depot(t *testing.T, salts, devices, points int, name func(i int) string, timeouts tsdb.Timeouts) (*tsdb.Repository[reading], *tsdbtest.Conn, []tsdb.Entity) {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{Salts: salts})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: timeouts}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: timeouts}}, s)
 	repo := s.For(store, acme)
 	var all []tsdb.Point[reading]
 	var entities []tsdb.Entity

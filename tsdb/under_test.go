@@ -42,7 +42,7 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 		for _, salts := range []int{0, 4} {
 			s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: salts})
 			c := testkit.NewClock(start)
-			store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 			repo := s.For(store, acme)
 			now := start.Add(80 * 24 * time.Hour)
 			var points []tsdb.Point[reading]

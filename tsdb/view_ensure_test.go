@@ -168,7 +168,7 @@ func TestManyEnsureOneView(t *testing.T) {
 func TestCallsWithoutAView(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	other := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Views: []tenant.ID{acme}}, s, other)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, s, other)
 	before := rows(t, table)
 	for name, op := range operations {
 		seen, err := op(t.Context(), other.For(store, acme2), roof, start)
@@ -194,7 +194,7 @@ func TestAViewBehindItsSchema(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	later := tsdb.MustDefine("later", tsdb.Key("id"), codec.String(), tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, Views: []tenant.ID{acme}}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}, ViewsFor: []tenant.ID{acme}}, s)
 	if err := store.Ensure(t.Context(), s, later); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestAViewBehindItsSchema(t *testing.T) {
 func TestJournalWithoutAView(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Views: []tenant.ID{acme}}, s)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, s)
 		w := writer(t, store, journaled(t))
 		for i := range 100 {
 			at := start.Add(time.Duration(i) * time.Second)

@@ -146,7 +146,9 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 			}
 			w := &watch{}
 			store, _ := tsdbtest.Open(t, tsdbtest.Options{
-				Clock: testkit.NewClock(start.Add(time.Hour)).Now, Cache: cached.Cache, Views: []tenant.ID{acme, acme2}, DialOptions: w.options(),
+				StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(start.Add(time.Hour)).Now, Cache: cached.Cache},
+				ViewsFor:     []tenant.ID{acme, acme2},
+				DialOptions:  w.options(),
 			}, s)
 			fillViews := func(id tenant.ID) {
 				for _, parts := range hostileEntities {
@@ -205,7 +207,7 @@ func TestLongCallsGoThroughTheirView(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: kept}, Precision: tsdb.Milliseconds})
 	plain := tsdb.MustDefine("p", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{})
 	w := &watch{}
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Views: []tenant.ID{acme, acme2}, DialOptions: w.options()}, s, plain)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme, acme2}, DialOptions: w.options()}, s, plain)
 	w.seen()
 	repo := s.For(store, acme)
 	for i := range 3 {
@@ -239,7 +241,7 @@ func TestLongCallsGoThroughTheirView(t *testing.T) {
 func TestManyTenantsThroughViews(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	w := &watch{}
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Views: []tenant.ID{acme}, DialOptions: w.options()}, s)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme}, DialOptions: w.options()}, s)
 	for i := range 2500 {
 		id := tenant.MustParse(fmt.Sprint("t", i))
 		if i%100 == 0 {

@@ -22,7 +22,7 @@ import (
 // the store's own, by every kind of call that there is. The service refuses to write it, and shows none of it.
 func TestTheServiceKeepsTenantsApart(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: testkit.NewClock(start).Now, Views: []tenant.ID{acme, acme2}}, s)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(start).Now}, ViewsFor: []tenant.ID{acme, acme2}}, s)
 	for _, id := range []tenant.ID{acme, acme2} {
 		if err := s.For(store, id).Put(t.Context(), roof, start, reading{1}); err != nil {
 			t.Fatal(err)

@@ -124,9 +124,9 @@ func newWalls(t *testing.T, seed uint64, opts tsdb.SchemaOptions, views bool, ke
 		s := must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("site", "device"), codec.String(), o))
 		h.schemas, datasets = append(h.schemas, s), append(datasets, s)
 	}
-	o := tsdbtest.Options{Clock: h.clock.Now, Cache: cached.Cache, Limits: l, CursorKeys: keys}
+	o := tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: h.clock.Now, Cache: cached.Cache, Limits: l, CursorKeys: keys}}
 	if views {
-		o.Views = hostileViews()
+		o.ViewsFor = hostileViews()
 	}
 	h.store, _, h.table = tsdbtest.OpenTable(t, o, datasets...)
 	h.writer = must[*tsdb.Writer](t)(h.store.NewWriter(tsdb.WriterOptions{Linger: -1, OnFailure: func(u tsdb.Undelivered) {

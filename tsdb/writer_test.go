@@ -105,7 +105,7 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 				aside(t)
 				bubble(t, func(t *testing.T) {
 					s := readings(t, tsdb.SchemaOptions{FirstWins: first})
-					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: patience() / 2}}, s)
+					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience() / 2}}}, s)
 					repo := s.For(store, acme)
 					kinds, method := bulkFaults, tsdbtest.MutateRows
 					if first {

@@ -43,7 +43,7 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry 
 		if o.dir == "" { // which New takes for a store in memory
 			return nil, errors.New("-dir is empty")
 		}
-		return embedded.New(ctx, embedded.Options{Dir: o.dir, RequireTenant: true, Limits: limits, Telemetry: telemetry})
+		return embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, Telemetry: telemetry}, Dir: o.dir})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {

@@ -43,7 +43,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter}})
 	ds, err := newDatasets(t.Context(), store, o.keys, tsdb.SchemaOptions{MaxFuture: o.maxFuture}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func newWith(t *testing.T, l limits, of limit.Table) *api {
 		t.Fatal(err)
 	}
 	key := []byte("a key of 32 bytes, for tests only")[:cursorKeySize]
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}, Cache: tsdb.CacheOptions{Entries: 1000}, Limits: limiter}, schemas...)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}, Cache: tsdb.CacheOptions{Entries: 1000}, Limits: limiter}}, schemas...)
 	ts := new(bearer)
 	for _, text := range []string{"secret=acme", "secret=2=acme2"} {
 		if err := ts.Add(text); err != nil {

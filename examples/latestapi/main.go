@@ -34,7 +34,8 @@ import (
 func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
 		return embedded.New(ctx, embedded.Options{
-			Dir: o.dir, CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, Telemetry: telemetry,
+			StoreOptions: tsdb.StoreOptions{CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, Telemetry: telemetry},
+			Dir:          o.dir,
 		})
 	}
 	config, err := tsdb.ConfigFromEnv()

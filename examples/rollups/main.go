@@ -77,12 +77,12 @@ func now() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 
 // inMemory is withStore for a store in memory, where a clock may be put forward: one in a folder does not believe such a clock.
 func inMemory(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) error {
-	return with(ctx, embedded.Options{Clock: now, Telemetry: o.telemetry}, do)
+	return with(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: now, Telemetry: o.telemetry}}, do)
 }
 
 // withStore runs do with the tenant's store, and closes it.
 func withStore(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) error {
-	return with(ctx, embedded.Options{Dir: filepath.Join(o.dir, "store"), Telemetry: o.telemetry}, do)
+	return with(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Telemetry: o.telemetry}, Dir: filepath.Join(o.dir, "store")}, do)
 }
 
 func with(ctx context.Context, opts embedded.Options, do func(*tsdb.Store, tenant.ID) error) (err error) {

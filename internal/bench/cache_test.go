@@ -21,7 +21,7 @@ func setupCached(b *testing.B) *tsdb.Repository[reading] {
 	}
 	b.Cleanup(func() { _ = server.Close() })
 	store := open(b, server, func(c *bigtable.Client, a *bigtable.AdminClient) *tsdb.Store {
-		s, err := tsdb.New(c, table, tsdb.Options{Admin: a, Cache: tsdb.CacheOptions{Entries: 100_000}})
+		s, err := tsdb.New(c, table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100_000}}, Admin: a})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func BenchmarkPage100(b *testing.B) {
 	b.Cleanup(func() { _ = server.Close() })
 	repo := func(keys [][]byte) *tsdb.Repository[reading] {
 		return readings.For(open(b, server, func(c *bigtable.Client, a *bigtable.AdminClient) *tsdb.Store {
-			s, err := tsdb.New(c, table, tsdb.Options{Admin: a, CursorKeys: keys})
+			s, err := tsdb.New(c, table, tsdb.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: keys}, Admin: a})
 			if err != nil {
 				b.Fatal(err)
 			}

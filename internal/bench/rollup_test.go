@@ -34,7 +34,7 @@ func rolledStore(b *testing.B, opts engine.Options, c *shifted, s tsdb.Dataset) 
 	}
 	b.Cleanup(func() { _ = server.Close() })
 	store := open(b, server, func(client *bigtable.Client, admin *bigtable.AdminClient) *tsdb.Store {
-		st, err := tsdb.New(client, table, tsdb.Options{Admin: admin, Clock: c.Now})
+		st, err := tsdb.New(client, table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}, Admin: admin})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func watchedStore(b *testing.B, t tsdb.Telemetry) *tsdb.Store {
 	}
 	b.Cleanup(func() { _ = server.Close() })
 	store := open(b, server, func(c *bigtable.Client, a *bigtable.AdminClient) *tsdb.Store {
-		s, err := tsdb.New(c, table, tsdb.Options{Admin: a, Telemetry: t})
+		s, err := tsdb.New(c, table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Telemetry: t}, Admin: a})
 		if err != nil {
 			b.Fatal(err)
 		}

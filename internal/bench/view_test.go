@@ -17,7 +17,7 @@ func BenchmarkViews(b *testing.B) {
 		name  string
 		views []tenant.ID
 	}{{"table", nil}, {"view", []tenant.ID{acme}}} {
-		store, _ := tsdbtest.Open(b, tsdbtest.Options{Views: mode.views}, readings)
+		store, _ := tsdbtest.Open(b, tsdbtest.Options{ViewsFor: mode.views}, readings)
 		newest := fill(b, readings.For(store, acme), 1000)
 		ctx, e := context.Background(), tsdb.NewEntity("berlin", "roof-7")
 		b.Run("put/"+mode.name, func(b *testing.B) {

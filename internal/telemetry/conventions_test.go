@@ -87,7 +87,7 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		return err
 	},
 	telemetry.Upkeep: func(ctx context.Context, w *world) error {
-		_, _ = tsdbtest.Open(w, tsdbtest.Options{Telemetry: w.watch}, schema) // looks for erasure marks
+		_, _ = tsdbtest.Open(w, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: w.watch}}, schema) // looks for erasure marks
 		return nil
 	},
 	telemetry.RollupAdd: func(ctx context.Context, w *world) error {
@@ -334,7 +334,7 @@ func TestEachOperationInFailure(t *testing.T) {
 
 // TestInstruments compares names, units, kinds and buckets with the conventions.
 func TestInstruments(t *testing.T) {
-	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 100}})
+	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100}}})
 	if err := errors.Join(examples[telemetry.RollupPass](t.Context(), w), examples[telemetry.Latest](t.Context(), w)); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestSaltsThatAreLeftEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		salted := tsdb.MustDefine("salted", tsdb.Key("site", "device"), codec.JSON[float64](), tsdb.SchemaOptions{Salts: 4})
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Telemetry: w.watch, Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}}, salted)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: w.watch, Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}}}, salted)
 		repo := salted.For(store, acme)
 		var points []tsdb.Point[float64]
 		for i := range 20 {
@@ -77,7 +77,7 @@ func TestLoopThatPanics(t *testing.T) {
 func TestWorkerThatIsToldToEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out := logger(slog.LevelDebug)
-		w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}})
+		w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}}})
 		one := func(context.Context) iter.Seq2[tenant.ID, error] {
 			return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
 		}

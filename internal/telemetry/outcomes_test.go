@@ -109,7 +109,7 @@ func TestRetriesAreInTheSpan(t *testing.T) {
 
 // TestManyFailedAttempts: what a span tells of them is bounded; how many there were it says.
 func TestManyFailedAttempts(t *testing.T) {
-	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: 10 * time.Second}})
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Scan: 10 * time.Second}}})
 	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.ReadRows))
 	entities := make([]tsdb.Entity, 100)
 	for i := range entities {
@@ -340,7 +340,7 @@ func TestSpansHaveTheirPlace(t *testing.T) {
 
 	never := trace.NewTracerProvider(trace.WithSampler(trace.NeverSample()), trace.WithSyncer(w.spans))
 	w.spans.Reset()
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Telemetry: tsdb.Telemetry{TracerProvider: never}}, schema)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: tsdb.Telemetry{TracerProvider: never}}}, schema)
 	if err := store.Ping(t.Context()); err != nil || len(w.spans.GetSpans()) > 0 {
 		t.Errorf("%v, %v", err, spanNames(w.spans.GetSpans()))
 	}

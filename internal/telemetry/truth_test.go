@@ -105,7 +105,7 @@ func TestLogLevels(t *testing.T) {
 // TestHedgeThatIsNotNeeded: the request that is broken off, as the other has answered, did not fail.
 func TestHedgeThatIsNotNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}})
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}}})
 		w.conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Times(1))
 		if _, err := w.repo.Latest(t.Context(), roof, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}); err != nil {
 			t.Fatal(err)
@@ -259,7 +259,7 @@ func (a asking) WithAttrs(attrs []slog.Attr) slog.Handler {
 // TestLoopThatIsLeftLate: who leaves a loop when its time is over got no error, and neither did the operation.
 func TestLoopThatIsLeftLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Second}})
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Second}}})
 		leave := func(err error) bool {
 			if err != nil {
 				t.Error(err)
@@ -283,7 +283,7 @@ func TestLoopThatIsLeftLate(t *testing.T) {
 
 // TestNothingAfterClose: what is collected then asks nothing of a store that is closed.
 func TestNothingAfterClose(t *testing.T) {
-	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 10}})
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10}}})
 	w.forgetNothing()
 	if p := w.points("tidemark.cache.entries"); len(p) != 1 {
 		t.Fatalf("%+v", p)

@@ -133,7 +133,7 @@ func TestJournalIsMeasured(t *testing.T) {
 
 // TestCacheIsMeasured: hits, misses, and what it holds.
 func TestCacheIsMeasured(t *testing.T) {
-	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 100}})
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100}}})
 	for range 3 {
 		if _, err := w.repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Minute)); err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestCacheIsMeasured(t *testing.T) {
 func TestRollupLag(t *testing.T) {
 	var now atomic.Int64 // the store reads it of its own accord, too
 	now.Store(time.Now().UnixNano())
-	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{Clock: func() time.Time { return time.Unix(0, now.Load()) }})
+	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return time.Unix(0, now.Load()) }}})
 	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
 		t.Errorf("without a worker: %+v", p)
 	}

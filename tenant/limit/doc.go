@@ -8,7 +8,7 @@
 // one in its place while the program runs. What is over a limit is refused at once, with an *Error that names the limit,
 // what was used, and when to try again.
 //
-// Limits of a tenant's own may stand in its profile, and not in the table: tsdb.Options.ProfileLimits. An override of the table is
+// Limits of a tenant's own may stand in its profile, and not in the table: tsdb.StoreOptions.ProfileLimits. An override of the table is
 // stronger than the profile, and the profile is stronger than the defaults, member by member. In each of them 0 is no limit, and
 // what a profile does not name is that of the defaults. So give the table Defaults: they hold tenants without a profile.
 //

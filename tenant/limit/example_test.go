@@ -22,7 +22,7 @@ func ExampleLimiter() {
 		log.Fatal(err)
 	}
 	temps := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
-	store, err := embedded.New(ctx, embedded.Options{Limits: limiter})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Limits: limiter}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const (
 	maxShards      = 64
 )
 
-// Limiter holds tenants to the limits of a Table. New makes one; give it to a store as Options.Limits, which then asks it. It is
+// Limiter holds tenants to the limits of a Table. New makes one; give it to a store as StoreOptions.Limits, which then asks it. It is
 // safe for concurrent use, starts no goroutine and needs no end. A nil or zero Limiter limits nobody.
 //
 // It lets through exactly what a tenant's limits say, as long as the tenant is kept in memory. A call that is let through

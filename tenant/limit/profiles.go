@@ -14,7 +14,7 @@ import (
 // is stronger than the document, and applies alone. Nil and null take the document away.
 //
 // What the tenant has used stays, as in Set. A document that is not valid changes nothing: the one before applies, and the error
-// matches ErrInvalid. A store with tsdb.Options.ProfileLimits calls it. It costs no more with many tenants, and some 200 bytes
+// matches ErrInvalid. A store with tsdb.StoreOptions.ProfileLimits calls it. It costs no more with many tenants, and some 200 bytes
 // of memory for each document.
 func (l *Limiter) SetProfile(id tenant.ID, doc []byte) error {
 	if l.off() {

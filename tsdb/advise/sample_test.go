@@ -125,7 +125,7 @@ func TestSampleRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		strict, _ := tsdbtest.Open(t, tsdbtest.Options{RequireTenant: true, Limits: one}, d)
+		strict, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: one}}, d)
 		inside := tenant.NewContext(t.Context(), acme)
 		repo := d.For(strict, acme)
 		if err := repo.Put(inside, tsdb.NewEntity("roof"), time.Now(), 1); err != nil {

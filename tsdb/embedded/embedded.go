@@ -34,7 +34,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
-	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -56,6 +55,7 @@ var (
 
 // Options are what a store in this process may decide. The zero value is an empty store in memory.
 type Options struct {
+	tsdb.StoreOptions
 	// Dir is the folder that holds the data, made where it does not exist. Empty is in memory: the store then forgets
 	// everything when it is closed.
 	//
@@ -75,26 +75,6 @@ type Options struct {
 	CacheBytes int64
 	// GCInterval is how often expired points are removed. Zero is a minute, negative is never. Reads never show them.
 	GCInterval time.Duration
-	// Timeouts bound every call. Zero fields mean the defaults.
-	Timeouts tsdb.Timeouts
-	// Clock tells the time by which points expire and are late. Nil is time.Now. With a Dir, a clock that jumps ahead is not
-	// believed, as tsdb.ErrClock describes, and nothing expired is removed until it is. In memory, where a Clock is a test's own,
-	// each move of it counts as time that has passed.
-	Clock func() time.Time
-	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
-	CursorKeys [][]byte
-	// Cache is the last-value cache, for calls that take a MaxStale. Zero is none.
-	Cache tsdb.CacheOptions
-	// Limits hold each tenant to its limits, as tsdb.Options.Limits do. Nil is none.
-	Limits *limit.Limiter
-	// ProfileLimits takes tenants' limits from their profiles, as tsdb.Options.ProfileLimits does.
-	ProfileLimits bool
-	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
-	RequireTenant bool
-	// Views reads and writes each tenant's rows through its authorized view only, as tsdb.Config.Views does.
-	Views bool
-	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
-	Telemetry tsdb.Telemetry
 	// Logger receives what the engine has to say. Nil drops it.
 	Logger *slog.Logger
 }
@@ -172,18 +152,9 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 		return nil, errors.Join(err, conn.Close())
 	}
 	store, err := tsdb.New(client, cmp.Or(opts.Table, "tidemark"), tsdb.Options{
-		Admin:      admin,
-		Timeouts:   opts.Timeouts,
-		Clock:      opts.Clock,
-		CursorKeys: opts.CursorKeys,
-		Cache:      opts.Cache,
-		Views:      opts.Views,
-		Telemetry:  opts.Telemetry,
-		Limits:     opts.Limits,
-		OnClose:    func() error { return errors.Join(client.Close(), server.Close()) },
-
-		RequireTenant: opts.RequireTenant,
-		ProfileLimits: opts.ProfileLimits,
+		StoreOptions: opts.StoreOptions,
+		Admin:        admin,
+		OnClose:      func() error { return errors.Join(client.Close(), server.Close()) },
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

@@ -56,7 +56,7 @@ func TestViewEqualsRepository(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := define(t, opts)
-			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: func() time.Time { return start.Add(time.Hour) }}, s)
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(time.Hour) }}}, s)
 			repo := s.For(store, acme)
 			for i := range 40 {
 				for _, e := range []tsdb.Entity{roof, tsdb.NewEntity("berlin", "roof-77")} {

@@ -39,7 +39,7 @@ func TestRollupAges(t *testing.T) {
 	with := func(ages ...func(*tsdb.SchemaOptions)) tsdb.Dataset {
 		return define(t, "readings", days("d30", 30), append([]func(*tsdb.SchemaOptions){choice(days("d7", 7)), daily(never)}, ages...)...)
 	}
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }}, with())
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, with())
 	var got strings.Builder
 	for _, step := range []struct {
 		what        string

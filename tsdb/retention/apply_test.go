@@ -274,7 +274,7 @@ func once(err error) func(int) error {
 func TestApplyEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := &console{before: func(int) error { return status.Error(codes.Unavailable, "away") }}
-		s, _ := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: time.Minute}, DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
+		s, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Scan: time.Minute}}, DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
 		p := plan(t, s, define(t, "readings", days("d90", 30)))
 		begin := time.Now()
 		if _, err := p.Apply(t.Context(), s, retention.ApplyOptions{Allow: []string{"d90"}}); status.Code(err) != codes.Unavailable && !errors.Is(err, context.DeadlineExceeded) {
@@ -420,7 +420,7 @@ func TestWhatANewerProgramWrote(t *testing.T) {
 func TestOutage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		readings := define(t, "readings", days("d90", 90))
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Scan: time.Minute}}, readings)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Scan: time.Minute}}}, readings)
 		end := conn.Outage()
 		begin := time.Now()
 		if _, err := retention.NewPlan(t.Context(), store, readings); err == nil || time.Since(begin) > time.Minute {

@@ -17,7 +17,7 @@ import (
 // compute rollups by it.
 func TestCompleteFrom(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }},
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}},
 		define(t, "readings", days("d30", 30), choice(days("d90", 90)), hourly(days("d365", 365))))
 	var got strings.Builder
 	for _, step := range []struct {

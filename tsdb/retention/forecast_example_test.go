@@ -18,7 +18,7 @@ import (
 func forecastOfAMonth(opts retention.ForecastOptions) *retention.Forecast {
 	ctx := context.Background()
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
-	store, err := embedded.New(ctx, embedded.Options{Clock: func() time.Time { return now }})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}})
 	if err != nil {
 		panic(err)
 	}

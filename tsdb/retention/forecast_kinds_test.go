@@ -28,7 +28,7 @@ func TestForecastOfAllKindsOfRows(t *testing.T) {
 		Precision: tsdb.Milliseconds, Retention: d30, Head: tsdb.Head{Points: 2}, Rollups: []tsdb.Rollup{daily}, MaxFuture: 100 * aDay,
 	}
 	schema := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), opts)
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return now }}, schema)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, schema)
 	acme := tenant.MustParse("acme")
 	for i := range 40 {
 		if err := schema.For(store, acme).Put(t.Context(), tsdb.NewEntity("a"), noon.Add(-time.Duration(i)*aDay-time.Hour), 1); err != nil {

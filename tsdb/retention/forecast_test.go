@@ -113,8 +113,8 @@ func newWorld(t testing.TB, age time.Duration) *world {
 		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxFuture: 100 * 365 * aDay,
 	})
 	w.store, w.conn = tsdbtest.Open(t, tsdbtest.Options{
-		Clock:       func() time.Time { return *w.clock.Load() },
-		DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(w.freeze)},
+		StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return *w.clock.Load() }},
+		DialOptions:  []grpc.DialOption{grpc.WithChainStreamInterceptor(w.freeze)},
 	}, w.schema)
 	return w
 }

@@ -95,7 +95,7 @@ func TestAddLimits(t *testing.T) {
 			Rollups: []tsdb.Rollup{r}, MaxLate: 40 * 24 * time.Hour, MaxFuture: time.Hour,
 		})
 		other := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: mode, Retention: month})
-		store, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
+		store, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, s)
 		plain, err := store.NewWriter(tsdb.WriterOptions{})
 		if err != nil {
 			t.Fatal(err)

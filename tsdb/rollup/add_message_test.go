@@ -60,7 +60,7 @@ func TestMessagesAreForgotten(t *testing.T) {
 	clock := testkit.NewClock(start)
 	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Minute, MaxMessages: 32})
 	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: clock.Now}, s)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, s)
 	a := &ads{t: t, rollup: r, table: table, model: map[string]int64{}}
 	in := rollup.NewMessageAdder(r, s.For(store, acme))
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}

@@ -78,7 +78,7 @@ func newAds(t testing.TB, opts rollup.Options, schema tsdb.SchemaOptions) *ads {
 	a.rollup = rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, opts)
 	schema.Rollups = []tsdb.Rollup{a.rollup}
 	a.schema = tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), schema)
-	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Timeouts: tsdb.Timeouts{Write: 2 * time.Second}}, a.schema)
+	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: 2 * time.Second}}}, a.schema)
 	a.repo = a.schema.For(a.store, acme)
 	return a
 }

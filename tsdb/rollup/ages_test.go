@@ -46,7 +46,7 @@ func newAged(t *testing.T) *aged {
 		RollupAges: map[string]time.Duration{"d30": 60 * oneDay},
 		Rollups:    []tsdb.Rollup{a.hour, a.day, a.events},
 	})
-	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Clock: a.Now}, a.schema)
+	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: a.Now}}, a.schema)
 	a.assign(t, acme, "d30")
 	var err error
 	if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(a.schema)); err != nil {
@@ -241,7 +241,7 @@ func TestRollupAgesAreNotGuessed(t *testing.T) {
 		midnight := a.fill(t, 2)
 		a.Set(midnight.Add(70 * oneDay))
 		client, _ := tsdbtest.Clients(t, a.conn)
-		other, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: a.Now})
+		other, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: a.Now}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestRollupAgesBeyond1970(t *testing.T) {
 			RollupAges: map[string]time.Duration{"d30": 60 * 365 * oneDay},
 			Rollups:    []tsdb.Rollup{a.hour, a.day, a.events},
 		})
-		a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Clock: a.Now}, a.schema)
+		a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: a.Now}}, a.schema)
 		a.assign(t, acme, "d30")
 		var err error
 		if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(a.schema)); err != nil {

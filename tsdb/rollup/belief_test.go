@@ -58,7 +58,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 		Retention: gc.Class{Name: "raw", Policy: kept[1+rnd.IntN(len(kept)-1)].policy}, Rollups: []tsdb.Rollup{derived, added},
 	})
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	_, admin := tsdbtest.Clients(t, conn)
 	repo := s.For(store, acme)
 	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(s))

@@ -27,7 +27,7 @@ func TestRollupsOfATenantThatMoves(t *testing.T) {
 			Classes:   []gc.Class{{Name: "d30", Policy: gc.MaxAge(30 * day)}},
 			Rollups:   []tsdb.Rollup{o.hour},
 		})
-		o.store, o.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: o.Now}, o.schema)
+		o.store, o.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: o.Now}}, o.schema)
 		o.repo = o.schema.For(o.store, acme)
 		var err error
 		if o.worker, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema)); err != nil {

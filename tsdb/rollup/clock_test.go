@@ -48,7 +48,7 @@ func month() tsdb.SchemaOptions {
 func TestWorkerWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
-		store, err := embedded.New(t.Context(), embedded.Options{Dir: t.TempDir(), Clock: w.now, GCInterval: -1})
+		store, err := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}, Dir: t.TempDir(), GCInterval: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
 		_, conn := tsdbtest.Open(t, tsdbtest.Options{}, tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), opts))
 		w := new(wrong)
 		client, _ := tsdbtest.Clients(t, conn)
-		store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.now})
+		store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 		w := new(wrong)
 		w.set(year)
 		client, _ := tsdbtest.Clients(t, conn)
-		store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.now})
+		store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestMarksFromTheFuture(t *testing.T) {
 func TestMessagesWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
-		store, err := embedded.New(t.Context(), embedded.Options{Dir: t.TempDir(), Clock: w.now, GCInterval: -1})
+		store, err := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}, Dir: t.TempDir(), GCInterval: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ type chain struct {
 func newChain(t *testing.T, dial ...grpc.DialOption) *chain {
 	t.Helper()
 	c := &chain{clock: testkit.NewClock(start), three: newThree(tsdb.SchemaOptions{})}
-	c.store, c.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, DialOptions: dial}, c.schema)
+	c.store, c.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}, DialOptions: dial}, c.schema)
 	c.repo = c.schema.For(c.store, acme)
 	var err error
 	if c.worker, err = rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(c.schema)); err != nil {

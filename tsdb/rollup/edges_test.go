@@ -29,7 +29,7 @@ func TestNumbersAtTheBorder(t *testing.T) {
 		}, rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[int](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
 		c := testkit.NewClock(start.Add(48 * time.Hour))
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
 		repo := schema.For(store, acme)
 		put := func(from, to int) {
 			t.Helper()
@@ -83,7 +83,7 @@ func TestTheEndsOfTime(t *testing.T) {
 			day := rollup.MustDefine("day", window.Days(1).In(mustZone(zone)), measures(), rollup.Options{})
 			schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{day}})
 			c := testkit.NewClock(start)
-			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
 			repo := schema.For(store, acme)
 			epoch, late := time.Unix(0, 0), time.Date(2262, 4, 9, 12, 0, 0, 0, time.UTC)
 			for _, at := range []time.Time{epoch, epoch.Add(48 * time.Hour), late} {

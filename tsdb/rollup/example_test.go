@@ -41,7 +41,7 @@ func weather(rollups ...tsdb.Rollup) *tsdb.Schema[Weather] {
 // exampleMemory opens a store with a clock that stands, in the middle of April.
 func exampleMemory(schemas ...tsdb.Dataset) (*tsdb.Store, *clock) {
 	now := testkit.NewClock(march.AddDate(0, 1, 14))
-	store, err := embedded.New(context.Background(), embedded.Options{Clock: now.Now})
+	store, err := embedded.New(context.Background(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: now.Now}})
 	if err != nil {
 		panic(err)
 	}

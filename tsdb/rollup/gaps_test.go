@@ -44,7 +44,7 @@ func TestGapsWithoutMeasures(t *testing.T) {
 		hour := rollup.MustDefine[reading]("hour", window.Every(time.Hour), nil, rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 		c := testkit.NewClock(start.Add(5 * time.Hour))
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
 		repo := schema.For(store, acme)
 		for _, h := range []int{1, 3} {
 			if err := repo.Put(t.Context(), roof, start.Add(time.Duration(h)*time.Hour), reading{}); err != nil {
@@ -81,7 +81,7 @@ func TestIntervalsAboutTheEpoch(t *testing.T) {
 			day := rollup.MustDefine("day", window.Days(1).In(mustZone(zone)), measures(), rollup.Options{})
 			schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{day}})
 			c := testkit.NewClock(time.Unix(0, 0))
-			store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
 			repo := schema.For(store, acme)
 			epoch := time.Unix(0, 0).UTC()
 			for _, at := range []time.Time{epoch, epoch.Add(72 * time.Hour)} {

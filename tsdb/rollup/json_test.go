@@ -22,7 +22,7 @@ func TestJSONHasNoFirstAndLast(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 		c := testkit.NewClock(start.Add(5 * time.Hour))
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, schema)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
 		repo := schema.For(store, acme)
 		for _, h := range []int{1, 3} {
 			if err := repo.Put(t.Context(), roof, start.Add(time.Duration(h)*time.Hour), reading{TempC: 20}); err != nil {

@@ -62,7 +62,7 @@ func killedAt(t *testing.T, kill int) (over bool) {
 	}
 	def := newThree(tsdb.SchemaOptions{})
 	c := testkit.NewClock(start)
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now, DialOptions: dial}, def.schema)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}, DialOptions: dial}, def.schema)
 	repo := def.schema.For(store, acme)
 	m := &model{repo, map[tsdb.Entity]map[time.Time]reading{roof: {}}}
 	put := func(at time.Time, temp float64) {
@@ -119,7 +119,7 @@ func TestWorkerFindsItsTenants(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 		c := testkit.NewClock(start)
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, schema)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
 		foreign(t, table, "!own", "0", "acme", "acme!x", "a b#c", "zzz")
 		for _, id := range hostile {
 			if err := schema.For(store, id).Put(t.Context(), roof, start, reading{TempC: 1}); err != nil {

@@ -101,7 +101,7 @@ func TestLengthenedPolicies(t *testing.T) {
 				clockBubble(t, func(t *testing.T) {
 					l := &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
 					l.declare(2 * day)
-					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
+					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: l.Now}}, l.schema)
 					l.open(t)
 					midnight := l.day.Grid().Next(start)
 					for i := range 10 {
@@ -153,7 +153,7 @@ func TestShortenedElsewhere(t *testing.T) {
 				clockBubble(t, func(t *testing.T) {
 					l := &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
 					l.declare(10 * day)
-					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
+					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: l.Now}}, l.schema)
 					l.open(t)
 					midnight := l.day.Grid().Next(start)
 					for i := range 10 {

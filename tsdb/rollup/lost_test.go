@@ -104,7 +104,7 @@ func TestCoarserRollupsLearnOfWhatIsLost(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		l := &lengthened{one: &one{clock: testkit.NewClock(start)}}
 		l.declare(48 * time.Hour)
-		l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: l.Now}, l.schema)
+		l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: l.Now}}, l.schema)
 		l.open(t)
 		midnight := l.day.Grid().Next(start)
 		l.put(t, midnight, 1)

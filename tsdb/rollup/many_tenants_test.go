@@ -32,7 +32,7 @@ func TestPassOfManyTenants(t *testing.T) {
 		plain := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
 		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour, day}})
 		c := testkit.NewClock(start)
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now}, plain)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, plain)
 		var ids []tenant.ID
 		for i := range many {
 			ids = append(ids, tenant.MustParse(fmt.Sprintf("tenant-%d", i)))

@@ -50,7 +50,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 	opts.Retention = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	def := newThree(opts)
 	c := testkit.NewClock(start)
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, def.schema)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, def.schema)
 	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func TestRebuild(t *testing.T) {
 		class := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
 		plain := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: class})
 		def := newThree(tsdb.SchemaOptions{Retention: class})
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: c.Now}, plain)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, plain)
 		old := plain.For(store, acme)
 		var entities []tsdb.Entity
 		points := map[tsdb.Entity]map[time.Time]reading{}

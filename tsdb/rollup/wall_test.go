@@ -132,7 +132,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 		}
 		def := newThree(tsdb.SchemaOptions{Salts: salts})
 		c := testkit.NewClock(start)
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: c.Now, Views: views, RequireTenant: true, Limits: limits}, def.schema)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, RequireTenant: true, Limits: limits}, ViewsFor: views}, def.schema)
 		for i := range 2500 {
 			m := bigtable.NewMutation()
 			m.Set("_mark", "0", 0, nil)

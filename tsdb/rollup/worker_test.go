@@ -37,7 +37,7 @@ func newOne(t *testing.T, opts rollup.Options, retention gc.Class, dial ...grpc.
 	o := &one{clock: testkit.NewClock(start)}
 	o.hour = rollup.MustDefine("hour", window.Every(time.Hour), measures(), opts)
 	o.schema = tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: retention, Rollups: []tsdb.Rollup{o.hour}})
-	o.store, o.conn = tsdbtest.Open(t, tsdbtest.Options{Clock: o.Now, DialOptions: dial}, o.schema)
+	o.store, o.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: o.Now}, DialOptions: dial}, o.schema)
 	o.repo = o.schema.For(o.store, acme)
 	var err error
 	if o.worker, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema)); err != nil {

@@ -22,7 +22,9 @@ func TestErasuresWithAClockAhead(t *testing.T) {
 		var by atomic.Int64
 		f := newFleet(t)
 		store, err := embedded.New(t.Context(), embedded.Options{
-			Dir: t.TempDir(), GCInterval: -1, Clock: func() time.Time { return time.Now().Add(time.Duration(by.Load())) },
+			StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return time.Now().Add(time.Duration(by.Load())) }},
+			Dir:          t.TempDir(),
+			GCInterval:   -1,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +42,7 @@ func TestErasuresAskTheServiceForTheTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var by atomic.Int64
 		f, _, conn, _ := open(t, tsdbtest.Options{})
-		checkErasures(t, f, second(t, conn, tsdb.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(by.Load())) }}), &by)
+		checkErasures(t, f, second(t, conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return time.Now().Add(time.Duration(by.Load())) }}}), &by)
 	})
 }
 

@@ -22,7 +22,7 @@ func ExampleProfile_limits() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	store, err := embedded.New(ctx, embedded.Options{Limits: defaults, ProfileLimits: true})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Limits: defaults, ProfileLimits: true}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestAnErasureIsOneMarkToRead(t *testing.T) {
 	testkit.Plain(t)
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
-		other := second(t, conn, tsdb.Options{Cache: tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}})
+		other := second(t, conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}}})
 		manyMarks(t, table, "acme", 0, 2000)
 		e, e1 := tsdb.NewEntity("site#0", "dev 0"), tsdb.NewEntity("site#0", "dev 1")
 		put := func(id tenant.ID, e tsdb.Entity) error {

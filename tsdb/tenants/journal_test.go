@@ -189,7 +189,7 @@ func TestAWarmCache(t *testing.T) {
 
 func warmCache(t *testing.T, looks bool) {
 	f, store, conn, _ := open(t, tsdbtest.Options{})
-	other := second(t, conn, tsdb.Options{Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}})
+	other := second(t, conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100, MaxAge: time.Hour}}})
 	f.fill(t, store, acme)
 	repo, e := f.readings.For(other, acme), tsdb.NewEntity("site#0", "dev 0")
 	if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); err != nil {

@@ -93,7 +93,7 @@ func TestLimitsOfProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newLimited(t, tsdb.Options{Limits: limiter})
+		l := newLimited(t, tsdb.Options{StoreOptions: tsdb.StoreOptions{Limits: limiter}})
 		ab := tenant.MustParse("ab")
 		want := func(what string, id tenant.ID, n int) {
 			t.Helper()
@@ -198,7 +198,7 @@ func TestLimitsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%d points by the last valid document, want 3", n)
 		}
 		l.conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows))
-		late := second(t, l.conn, tsdb.Options{ProfileLimits: true, Timeouts: tsdb.Timeouts{Read: 5 * time.Second, Write: 5 * time.Second, Scan: 10 * time.Second}})
+		late := second(t, l.conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{ProfileLimits: true, Timeouts: tsdb.Timeouts{Read: 5 * time.Second, Write: 5 * time.Second, Scan: 10 * time.Second}}})
 		if err := put(late, acme); err == nil {
 			t.Error("a store that could not read the profiles wrote")
 		}

@@ -32,7 +32,7 @@ type Profile struct {
 	Retention string `json:"retention,omitempty"`
 	// Classes are the retention classes for single datasets, by the dataset's name; they are stronger than Retention. Nil is none.
 	Classes map[string]string `json:"classes,omitempty"`
-	// Limits are the tenant's limits, as JSON of limit.Limits: {"points_per_second": 100}. Stores with tsdb.Options.ProfileLimits
+	// Limits are the tenant's limits, as JSON of limit.Limits: {"points_per_second": 100}. Stores with tsdb.StoreOptions.ProfileLimits
 	// apply them, a change within tsdb.ClassesWithin. What they do not name is that of the defaults of the store's table of limits;
 	// 0 is no limit. Onboard refuses others with ErrInvalid. Nil is none.
 	Limits json.RawMessage `json:"limits,omitempty"`

@@ -62,7 +62,7 @@ func TestFamiliesOfARemovalThatWasGivenUp(t *testing.T) {
 	var store *tsdb.Store
 	var removing atomic.Bool
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{
-		Clock: func() time.Time { return start.Add(time.Hour) },
+		StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(time.Hour) }},
 		DialOptions: []grpc.DialOption{onCall("ModifyColumnFamilies", func() {
 			if removing.Swap(false) {
 				if err := errors.Join(tenants.Release(t.Context(), store, part), store.Ensure(t.Context(), of("late", spare))); err != nil {

@@ -55,7 +55,7 @@ func newAttic(t testing.TB) *attic {
 	})
 	a.lean = tsdb.MustDefine("temps", key, codec.JSON[string](), tsdb.SchemaOptions{Retention: keep, Precision: tsdb.Milliseconds, Head: head})
 	a.beside = tsdb.MustDefine("beside", key, codec.String(), tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{old}})
-	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{Clock: func() time.Time { return a.now }}, a.full, a.beside)
+	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return a.now }}}, a.full, a.beside)
 	for _, name := range []string{"acm", "acme", "acme-"} {
 		id := tenant.MustParse(name)
 		for i := range 5 {

@@ -56,7 +56,7 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 		t.Helper()
 		first := tsdb.MustDefine("first", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{Retention: keep})
 		gone := tsdb.MustDefine("gone", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{Retention: spare})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: opts, Clock: func() time.Time { return start.Add(time.Hour) }}, first, gone)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(time.Hour) }}, DialOptions: opts}, first, gone)
 		if _, err := tenants.Remove(t.Context(), store, tenants.Part{Dataset: "gone"}, swift); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 		for cut, total := 0, 0; cut <= total; cut++ {
 			a := newAttic(t)
 			client, admin := tsdbtest.Clients(t, a.conn)
-			other, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Admin: admin, Clock: func() time.Time { return a.now }})
+			other, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return a.now }}, Admin: admin})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -65,7 +65,7 @@ func threeTenants(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn)
 // TestDeleteDataset: of four datasets one goes, of all tenants, with rollups and marks. Not a byte of the others changes.
 func TestDeleteDataset(t *testing.T) {
 	for _, views := range [][]tenant.ID{nil, {acme, tenant.MustParse("acm"), tenant.MustParse("acme-")}} {
-		f, store, conn, table := open(t, tsdbtest.Options{Views: views})
+		f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: views})
 		threeTenants(t, f, store, conn)
 		all := dump(t, table, func(string) bool { return true })
 		before := dump(t, table, besides("readings"))

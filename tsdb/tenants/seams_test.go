@@ -23,8 +23,8 @@ import (
 func TestACacheForgetsAnErasedEntity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cache := tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}
-		f, store, conn, _ := open(t, tsdbtest.Options{Cache: cache})
-		other := second(t, conn, tsdb.Options{Cache: cache})
+		f, store, conn, _ := open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: cache}})
+		other := second(t, conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{Cache: cache}})
 		f.fill(t, store, acme)
 		e, stale := tsdb.NewEntity("site#1", "dev 0"), tsdb.MaxStale(24*time.Hour)
 		read := 0
@@ -115,7 +115,7 @@ func TestReservedKindsAreErased(t *testing.T) {
 func TestAnErasureTakesTheViewAway(t *testing.T) {
 	acme2 := tenant.MustParse("acme2")
 	for cut, total := 0, 0; cut <= total; cut++ {
-		f, store, conn, table := open(t, tsdbtest.Options{Views: []tenant.ID{acme, acme2}})
+		f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme, acme2}})
 		for _, id := range []tenant.ID{acme, acme2} {
 			f.fill(t, store, id)
 			if _, err := tenants.Onboard(t.Context(), store, id, tenants.Profile{View: true}, tenants.OnboardOptions{}); err != nil {
@@ -176,7 +176,7 @@ func TestAnErasureTakesTheViewAway(t *testing.T) {
 
 // TestAViewThatStays: where nobody may delete views the rows go all the same, and the report says what is left.
 func TestAViewThatStays(t *testing.T) {
-	f, store, conn, table := open(t, tsdbtest.Options{Views: []tenant.ID{acme}})
+	f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme}})
 	f.fill(t, store, acme)
 	pod := second(t, conn, tsdb.Options{}) // without admin rights
 	rep, err := tenants.Erase(t.Context(), pod, acme, quick)
@@ -235,8 +235,8 @@ func TestAMarkThatBeginsAnewIsNotLifted(t *testing.T) {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	})
 	clock := func() time.Time { return now }
-	f, store, conn, _ := open(t, tsdbtest.Options{Clock: clock, DialOptions: []grpc.DialOption{spy}})
-	other := second(t, conn, tsdb.Options{Clock: clock})
+	f, store, conn, _ := open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock}, DialOptions: []grpc.DialOption{spy}})
+	other := second(t, conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: clock}})
 	opts := quick
 	opts.Keep = time.Hour
 	if _, err := tenants.Erase(t.Context(), store, acme, opts); err != nil {

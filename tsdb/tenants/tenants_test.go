@@ -220,7 +220,7 @@ func TestEraseLeavesTheOthersAsTheyWere(t *testing.T) {
 func TestErasedIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
-		other := second(t, conn, tsdb.Options{Cache: tsdb.CacheOptions{Entries: 100}})
+		other := second(t, conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100}}})
 		f.fill(t, store, acme)
 		repo := f.readings.For(other, acme)
 		e := tsdb.NewEntity("site#0", "dev 0")

@@ -32,7 +32,7 @@ func TestOutcomes(t *testing.T) {
 	must(t, records.For(store, acme).Put(ctx, e, noon, field("file", 1)))
 	file, _ := export(t, store, acme, transfer.ExportOptions{})
 
-	later := tsdbtest.Options{Clock: func() time.Time { return noon.AddDate(0, 0, 2) }}
+	later := tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return noon.AddDate(0, 0, 2) }}}
 	other, _, table := tsdbtest.OpenTable(t, later, texts, firsts, records)
 	must(t, firsts.For(other, acme).Put(ctx, e, noon, "here before"))
 	must(t, firsts.For(other, acme).Put(ctx, e, noon.Add(1), "equal"))

@@ -29,7 +29,7 @@ var (
 	acme  = tenant.MustParse("acme")
 	acme2 = tenant.MustParse("acme2")
 	noon  = time.Date(2026, 6, 1, 12, 0, 0, 123456789, time.UTC)
-	clock = tsdbtest.Options{Clock: func() time.Time { return noon }}
+	clock = tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return noon }}}
 
 	d30 = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}

@@ -119,7 +119,7 @@ func ExampleOptions() {
 	run(func(t testing.TB) {
 		now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 		early := tsdb.MustDefine("early", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{MaxFuture: time.Minute})
-		store, _ := tsdbtest.Open(t, tsdbtest.Options{Clock: func() time.Time { return now }}, early)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, early)
 		err := early.For(store, tenant.MustParse("acme")).Put(context.Background(), tsdb.NewEntity("roof-7"), now.Add(time.Hour), 21.5)
 		fmt.Println(errors.Is(err, tsdb.ErrTooFarAhead))
 	})

@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc"
@@ -22,7 +21,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -31,28 +29,12 @@ const Table = "tidemark"
 
 // Options are what a test may decide. The zero value is good.
 type Options struct {
+	tsdb.StoreOptions
 	// Dir is the folder in which the engine keeps the table, made where it does not exist. Empty is in memory.
 	Dir string
-	// Timeouts bound every call of the store. Zero fields mean the store's defaults.
-	Timeouts tsdb.Timeouts
-	// Clock tells the time by which points expire and are late. Nil is time.Now. Each move of it counts as time that has
-	// passed, so tsdb.ErrClock does not occur.
-	Clock func() time.Time
-	// CursorKeys seal the cursors of pages, as tsdb.Config.CursorKeys do.
-	CursorKeys [][]byte
-	// Cache is the store's last-value cache. Zero is none.
-	Cache tsdb.CacheOptions
-	// Limits hold each tenant to its limits. Nil is none.
-	Limits *limit.Limiter
-	// ProfileLimits takes tenants' limits from their profiles, as tsdb.Options.ProfileLimits does.
-	ProfileLimits bool
-	// Telemetry says where the store tells what it does. The zero value is OpenTelemetry's global providers.
-	Telemetry tsdb.Telemetry
-	// RequireTenant refuses calls without a tenant in their context, as tsdb.Config.RequireTenant does.
-	RequireTenant bool
-	// Views are the tenants of a store that works through authorized views; Open makes them for its datasets. None is a
+	// ViewsFor are tenants for which Open makes authorized views of its datasets; it then sets StoreOptions.Views. None is a
 	// store without views.
-	Views []tenant.ID
+	ViewsFor []tenant.ID
 	// DialOptions are put on the connection between the store's interceptors and the faults.
 	DialOptions []grpc.DialOption
 	// TCP serves the engine on the loopback interface and lets the official client dial it, as it dials Cloud Bigtable. It is
@@ -66,6 +48,7 @@ type Options struct {
 func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
 	ctx := context.Background()
+	opts.Views = opts.Views || len(opts.ViewsFor) > 0
 	conf := engine.Options{Dir: opts.Dir, Clock: opts.Clock, GCInterval: -1}
 	if opts.Clock != nil {
 		conf.Steady = clock.Follow(opts.Clock)
@@ -81,10 +64,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	}
 	client, admin, err := conn.dial(ctx, slices.Concat(tsdb.DialOptions(), opts.DialOptions, conn.dialOptions()))
 	fatal(t, err)
-	store, err := tsdb.New(client, Table, tsdb.Options{
-		Admin: admin, Timeouts: opts.Timeouts, Clock: opts.Clock, CursorKeys: opts.CursorKeys, Cache: opts.Cache, Limits: opts.Limits, OnClose: client.Close,
-		Telemetry: opts.Telemetry, RequireTenant: opts.RequireTenant, ProfileLimits: opts.ProfileLimits, Views: len(opts.Views) > 0,
-	})
+	store, err := tsdb.New(client, Table, tsdb.Options{StoreOptions: opts.StoreOptions, Admin: admin, OnClose: client.Close})
 	fatal(t, err)
 	in, err := inside.OfStore(store)
 	fatal(t, err)
@@ -95,7 +75,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	})
 	if len(datasets) > 0 {
 		fatal(t, store.Ensure(ctx, datasets...))
-		for _, id := range opts.Views {
+		for _, id := range opts.ViewsFor {
 			fatal(t, store.EnsureView(ctx, id, datasets...))
 		}
 	}

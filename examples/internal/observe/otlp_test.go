@@ -111,7 +111,7 @@ func open(t *testing.T, o Options, log *slog.Logger) *Outlet {
 func work(t *testing.T, telemetry tsdb.Telemetry) {
 	t.Helper()
 	ctx := t.Context()
-	store, err := embedded.New(ctx, embedded.Options{Telemetry: telemetry})
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Telemetry: telemetry}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.State](),
 	reflect.TypeFor[tsdb.Store](),
 	reflect.TypeFor[tsdb.Telemetry](),
+	reflect.TypeFor[tsdb.StoreOptions](),
 	reflect.TypeFor[tsdb.Timeouts](),
 	reflect.TypeFor[tsdb.Undelivered](),
 	reflect.TypeFor[tsdb.UndeliveredError](),

@@ -189,7 +189,7 @@ func expired(w *world, n int) {
 	w.history(1, 3)
 }
 
-var lasting = tsdbtest.Options{Cache: tsdb.CacheOptions{Entries: 1000}}
+var lasting = tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 1000}}}
 
 var reads = group{title: "Reading entities that are known", calls: []call{
 	{

@@ -51,7 +51,7 @@ func sampleOf(t *testing.T, c codec.Codec[reading]) (out sampled) {
 	const devices, each = 8, 1000
 	m, s := &meter{}, workedSchema(c)
 	w := &world{T: t, ctx: t.Context(), meter: m, now: noon}
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: w.clock, DialOptions: m.dialOptions()}, s)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: w.clock}, DialOptions: m.dialOptions()}, s)
 	w.store, w.conn, w.schema, w.repo = store, conn, s, s.For(store, tenant.MustParse("tenant-042"))
 	rng := rand.New(rand.NewPCG(20260601, 90))
 	var all []tsdb.Point[reading]

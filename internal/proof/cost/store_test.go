@@ -49,13 +49,13 @@ var stores = group{title: "The store, and retention", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, of a new tenant", opts: tsdbtest.Options{Views: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(3)},
+		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, of a new tenant", opts: tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(3)},
 		run: func(w *world, _ int) func() {
 			return func() { w.ok(w.store.EnsureView(w.ctx, tenant.MustParse("beta"), w.schema)) }
 		},
 	},
 	{
-		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, and nothing differs", opts: tsdbtest.Options{Views: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(1)},
+		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, and nothing differs", opts: tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(1)},
 		run: func(w *world, _ int) func() { return func() { w.ok(w.store.EnsureView(w.ctx, acme, w.schema)) } },
 	},
 	{

@@ -69,7 +69,7 @@ func storedRows(t *testing.T) (out []stored) {
 		opts.Retention = d90
 		s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, opts)
 		w := &world{now: noon}
-		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{Clock: w.clock}, s)
+		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: w.clock}}, s)
 		w.T, w.ctx, w.store, w.repo, w.schema = t, t.Context(), store, s.For(store, acme), s
 		w.history(1, each)
 		if len(opts.Rollups) > 0 {

@@ -96,7 +96,7 @@ var writers = group{title: "Through a writer", calls: []call{
 		covers: []string{"Sink.EnqueueFunc"}, name: "the same, of several tenants", of: "tenants, 10 points each", sizes: []int{1, 10}, requests: only("bulk", always(1)), written: each(10, 0), run: throughTenants,
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, of several tenants, with `Views`", of: "tenants, 10 points each", sizes: []int{1, 10}, opts: tsdbtest.Options{Views: several(10)},
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, of several tenants, with `Views`", of: "tenants, 10 points each", sizes: []int{1, 10}, opts: tsdbtest.Options{ViewsFor: several(10)},
 		requests: only("bulk", each(1, 0)), written: each(10, 0), run: throughTenants,
 	},
 	{

@@ -53,7 +53,7 @@ func (w *world) checkProgress() {
 // another returns another store on the table, through the same faults.
 func (w *world) another(cache tsdb.CacheOptions) *tsdb.Store {
 	client, _ := tsdbtest.Clients(w.t, w.conn)
-	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{Clock: w.clock.now, Cache: cache})
+	store, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: w.clock.now, Cache: cache}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -81,9 +81,8 @@ func openWorld(t *testing.T, p plan) *world {
 	})
 	w.added = newAdded(p)
 	w.store, w.conn, w.table = tsdbtest.OpenTable(t, tsdbtest.Options{
-		Dir: w.dir + "/table", Clock: w.clock.now, RequireTenant: true, Cache: tsdb.CacheOptions{Entries: p.cacheEntries},
-		Timeouts:  tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout},
-		Telemetry: w.telemetry(),
+		StoreOptions: tsdb.StoreOptions{Clock: w.clock.now, RequireTenant: true, Cache: tsdb.CacheOptions{Entries: p.cacheEntries}, Timeouts: tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout}, Telemetry: w.telemetry()},
+		Dir:          w.dir + "/table",
 	})
 	w.ensure()
 	w.other = w.another(tsdb.CacheOptions{Entries: p.cacheEntries})

@@ -45,7 +45,9 @@ func pointStore(ctx context.Context, eng *engine.Engine, timeout time.Duration) 
 		return nil, errors.Join(err, conn.Close())
 	}
 	store, err := tsdb.New(client, "points", tsdb.Options{
-		Admin: admin, Timeouts: tsdb.Timeouts{Read: timeout, Write: timeout}, OnClose: client.Close,
+		StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: timeout, Write: timeout}},
+		Admin:        admin,
+		OnClose:      client.Close,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
