@@ -87,7 +87,7 @@ func (b *belief) askOne(e tsdb.Entity, want []tsdb.Point[string]) {
 			got = append(got, p)
 		}
 		for next := ""; ; {
-			page, err := b.repo.Page(ctx, tsdb.Query{Entity: e, In: in, Order: order}, 2, next)
+			page, err := b.repo.Page(ctx, e, in, 2, next, order)
 			if err != nil {
 				b.fail("Page: %v", err)
 			}

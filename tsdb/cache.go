@@ -6,7 +6,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
-	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
 // CacheOptions are what the last-value cache of a store may hold: the newest points of entities, for the calls that take a
@@ -62,11 +61,6 @@ func (o CacheOptions) open() *lastvalue.Cache {
 //
 // Without a cache, and in calls for more than one point of an entity or for entities that are not named, it changes nothing.
 type MaxStale time.Duration
-
-func (m MaxStale) applyToRead(o points.Options) points.Options {
-	o.Stale = time.Duration(m)
-	return o
-}
 
 // CacheStats are what the last-value cache of a store holds and has done since the store was opened.
 type CacheStats struct {

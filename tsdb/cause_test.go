@@ -87,7 +87,7 @@ func TestContextsThatEndForAReason(t *testing.T) {
 			return nil
 		},
 		"Page": func(ctx context.Context, w world) error {
-			_, err := w.repo.Page(ctx, tsdb.Query{Entity: e}, 5, "")
+			_, err := w.repo.Page(ctx, e, tsdb.AllTime(), 5, "")
 			return err
 		},
 		"Delete":       func(ctx context.Context, w world) error { return w.repo.Delete(ctx, e, start) },

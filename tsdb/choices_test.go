@@ -136,7 +136,7 @@ func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.
 	same("LatestUnder", points, newest, err)
 	points, err = collect(r.Range(ctx, e, tsdb.AllTime()))
 	same("Range", points, want, err)
-	page, err := r.Page(ctx, tsdb.Query{Entity: e}, 100, "")
+	page, err := r.Page(ctx, e, tsdb.AllTime(), 100, "")
 	same("Page", page.Points, want, err)
 	count := 0
 	hours, err := window.New[string](window.Every(time.Hour), []window.Measure[string]{{Name: "n", Of: func(string) (float64, bool) { return 1, true }}}, window.Options{})

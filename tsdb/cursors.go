@@ -34,10 +34,10 @@ func parseCursorKeys(text string) ([][]byte, error) {
 	return keys, nil
 }
 
-// scope returns what the cursors of a query are bound to: its times in whole units, so that intervals which ask for the
-// same points are the same query.
-func (r *Repository[T]) scope(q Query) cursor.Scope {
-	oldest, newest, ok := q.In.units(r.schema.d.Precision)
+// scope returns what the cursors of Page are bound to: its times in whole units, so that intervals which ask for the same points
+// are equal.
+func (r *Repository[T]) scope(e Entity, in Interval, order Order) cursor.Scope {
+	oldest, newest, ok := in.units(r.schema.d.Precision)
 	if !ok {
 		oldest, newest = 1, 0
 	}
@@ -50,9 +50,9 @@ func (r *Repository[T]) scope(q Query) cursor.Scope {
 		Tenant:    r.rows.Tenant.String(),
 		Dataset:   r.schema.d.Name,
 		Precision: byte(r.schema.d.Precision),
-		Path:      q.Entity.path,
+		Path:      e.path,
 		Oldest:    oldest,
 		Newest:    newest,
-		Reverse:   q.Order == OldestFirst,
+		Reverse:   order == OldestFirst,
 	}
 }

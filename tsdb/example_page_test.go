@@ -39,20 +39,20 @@ func ExampleRepository_Page() {
 		put(minute)
 	}
 
-	history := tsdb.Query{Entity: roof, In: tsdb.Since(noon)} // newest first
-	page, err := repo.Page(ctx, history, 2, "")
+	today := tsdb.Since(noon)
+	page, err := repo.Page(ctx, roof, today, 2, "")
 	fmt.Println(page.Points[0].Value.TempC, page.Points[1].Value.TempC, err)
 
 	put(5) // does not shift the pages
 
-	page, err = repo.Page(ctx, history, 2, page.Next)
+	page, err = repo.Page(ctx, roof, today, 2, page.Next)
 	fmt.Println(page.Points[0].Value.TempC, page.Points[1].Value.TempC, err)
 
 	// The cursor is of no use to another tenant.
-	_, err = weather.For(store, tenant.MustParse("globex")).Page(ctx, history, 2, page.Next)
+	_, err = weather.For(store, tenant.MustParse("globex")).Page(ctx, roof, today, 2, page.Next)
 	fmt.Println(errors.Is(err, tsdb.ErrCursor))
 
-	page, err = repo.Page(ctx, history, 2, page.Next)
+	page, err = repo.Page(ctx, roof, today, 2, page.Next)
 	fmt.Printf("%v %q %v\n", page.Points[0].Value.TempC, page.Next, err)
 	// Output:
 	// 24 23 <nil>
@@ -77,7 +77,7 @@ func ExamplePage() {
 	var page tsdb.Page[Reading]
 	for more := true; more; more = page.Next != "" {
 		var err error
-		if page, err = repo.Page(ctx, tsdb.Query{Entity: roof}, 2, page.Next); err != nil {
+		if page, err = repo.Page(ctx, roof, tsdb.AllTime(), 2, page.Next); err != nil {
 			log.Fatal(err)
 		}
 		for _, p := range page.Points {
@@ -96,7 +96,7 @@ func ExamplePage() {
 	// more: false
 }
 
-func ExampleQuery() {
+func ExampleRepository_Page_oldestFirst() {
 	store := open(weather)
 	defer store.Close()
 	ctx := context.Background()
@@ -109,8 +109,8 @@ func ExampleQuery() {
 		}
 	}
 
-	first := tsdb.Query{Entity: roof, In: tsdb.Between(noon, noon.Add(4*time.Minute)), Order: tsdb.OldestFirst}
-	page, err := repo.Page(ctx, first, 3, "")
+	four := tsdb.Between(noon, noon.Add(4*time.Minute))
+	page, err := repo.Page(ctx, roof, four, 3, "", tsdb.OldestFirst)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -118,10 +118,8 @@ func ExampleQuery() {
 		fmt.Println(p.Time.Format(time.TimeOnly))
 	}
 
-	// Another order, entity or interval is another query.
-	second := first
-	second.Order = tsdb.NewestFirst
-	_, err = repo.Page(ctx, second, 3, page.Next)
+	// The cursor does not fit another order, entity or interval.
+	_, err = repo.Page(ctx, roof, four, 3, page.Next, tsdb.NewestFirst)
 	fmt.Println(err)
 	// Output:
 	// 12:00:00

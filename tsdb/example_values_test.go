@@ -95,7 +95,7 @@ func ExampleInterval() {
 	// false true
 }
 
-func ExampleRangeOption() {
+func ExampleOrder() {
 	store := open(weather)
 	defer store.Close()
 	ctx := context.Background()
@@ -113,19 +113,6 @@ func ExampleRangeOption() {
 	// Output:
 	// 12:05:00 25 <nil>
 	// 12:06:00 26 <nil>
-}
-
-func ExampleOrder() {
-	options := []tsdb.RangeOption{tsdb.OldestFirst, tsdb.Limit(10)}
-	fmt.Println(options[0] == tsdb.OldestFirst, len(options))
-	// Output: true 2
-}
-
-func ExampleLimit() {
-	limit := tsdb.Limit(10)
-	var _ tsdb.RangeOption = limit
-	fmt.Println(int(limit))
-	// Output: 10
 }
 
 func ExamplePoint() {

@@ -118,3 +118,99 @@ func TestHedgeThatFails(t *testing.T) {
 		}
 	})
 }
+
+// TestReadsOfOneEntityAreHedged: each call that makes one request takes the answer of a second one where the first hangs.
+func TestReadsOfOneEntityAreHedged(t *testing.T) {
+	for name, read := range map[string]func(context.Context, *tsdb.Repository[reading], tsdb.Entity, tsdb.Hedge) error{
+		"Get": func(ctx context.Context, r *tsdb.Repository[reading], e tsdb.Entity, h tsdb.Hedge) error {
+			return second(r.Get(ctx, e, start, h))
+		},
+		"Latest": func(ctx context.Context, r *tsdb.Repository[reading], e tsdb.Entity, h tsdb.Hedge) error {
+			return second(r.Latest(ctx, e, h))
+		},
+		"AsOf": func(ctx context.Context, r *tsdb.Repository[reading], e tsdb.Entity, h tsdb.Hedge) error {
+			return second(r.AsOf(ctx, e, start, h))
+		},
+		"LatestN": func(ctx context.Context, r *tsdb.Repository[reading], e tsdb.Entity, h tsdb.Hedge) error {
+			points, err := r.LatestN(ctx, e, 5, h)
+			if err == nil && len(points) != 1 {
+				return errors.New("not one point")
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			longBubble(t, func(t *testing.T) {
+				repo, conn, devices := fleet(t, 1, tsdb.Timeouts{Read: time.Hour})
+				conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Times(1))
+				begin := time.Now()
+				if err := read(t.Context(), repo, devices[0], tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}); err != nil || time.Since(begin) != 10*time.Millisecond {
+					t.Errorf("%v after %v, want an answer after 10ms", err, time.Since(begin))
+				}
+				if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 2 {
+					t.Errorf("%d requests, want 2", n)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestReadsRefuseOptionsThatTheyCannotFollow: an Order or a Limit is never left out without a word, and the other options are
+// taken by every read.
+func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
+	repo, conn, devices := fleet(t, 1, tsdb.Timeouts{})
+	e, all := devices[0], tsdb.AllEntities()
+	under := func(opts []tsdb.ReadOption) error {
+		for _, err := range repo.LatestUnder(t.Context(), all, opts...) {
+			return err
+		}
+		return nil
+	}
+	entities := func(opts []tsdb.ReadOption) error {
+		for _, err := range repo.Entities(t.Context(), all, opts...) {
+			return err
+		}
+		return nil
+	}
+	ranged := func(opts []tsdb.ReadOption) error {
+		for _, err := range repo.Range(t.Context(), e, tsdb.AllTime(), opts...) {
+			return err
+		}
+		return nil
+	}
+	ctx := t.Context()
+	for name, tt := range map[string]struct {
+		read         func([]tsdb.ReadOption) error
+		order, limit bool
+	}{
+		"Get":          {func(o []tsdb.ReadOption) error { return second(repo.Get(ctx, e, start, o...)) }, false, false},
+		"Latest":       {func(o []tsdb.ReadOption) error { return second(repo.Latest(ctx, e, o...)) }, false, false},
+		"AsOf":         {func(o []tsdb.ReadOption) error { return second(repo.AsOf(ctx, e, start, o...)) }, false, false},
+		"LatestN":      {func(o []tsdb.ReadOption) error { return second(repo.LatestN(ctx, e, 1, o...)) }, false, false},
+		"LatestMany":   {func(o []tsdb.ReadOption) error { return second(repo.LatestMany(ctx, devices, o...)) }, false, false},
+		"LatestManyN":  {func(o []tsdb.ReadOption) error { return second(repo.LatestManyN(ctx, devices, 2, o...)) }, false, false},
+		"LatestUnder":  {under, false, false},
+		"Entities":     {entities, false, false},
+		"PageUnder":    {func(o []tsdb.ReadOption) error { return second(repo.PageUnder(ctx, all, 1, "", o...)) }, false, false},
+		"PageEntities": {func(o []tsdb.ReadOption) error { return second(repo.PageEntities(ctx, all, 1, "", o...)) }, false, false},
+		"Range":        {ranged, true, true},
+		"Page":         {func(o []tsdb.ReadOption) error { return second(repo.Page(ctx, e, tsdb.AllTime(), 1, "", o...)) }, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := tt.read([]tsdb.ReadOption{tsdb.Concurrency(2), tsdb.Hedge{After: time.Hour, MaxRatio: 1}, tsdb.MaxStale(time.Second)}); err != nil {
+				t.Errorf("options that every read takes: %v", err)
+			}
+			for opt, takes := range map[tsdb.ReadOption]bool{tsdb.OldestFirst: tt.order, tsdb.NewestFirst: tt.order, tsdb.Limit(5): tt.limit} {
+				conn.Reset()
+				err := tt.read([]tsdb.ReadOption{opt})
+				if refused := errors.Is(err, tsdb.ErrInvalid); refused == takes || takes && err != nil {
+					t.Errorf("%T(%v): %v, taken: %t", opt, opt, err, takes)
+				}
+				if calls := conn.Counts().Calls; !takes && len(calls) > 0 {
+					t.Errorf("%T(%v): calls were made: %v", opt, opt, calls)
+				}
+			}
+		})
+	}
+}

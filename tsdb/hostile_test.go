@@ -131,7 +131,7 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 				return nil
 			},
 			"Page": func() error {
-				page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 5, "")
+				page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 5, "")
 				if page.Points != nil || page.Next != "" {
 					t.Errorf("Page returns %v", page)
 				}
@@ -254,7 +254,7 @@ func TestTheContextsErrorsShow(t *testing.T) {
 				return err
 			},
 			"Latest": func(ctx context.Context) error { _, err := repo.Latest(ctx, roof); return err },
-			"Page":   func(ctx context.Context) error { _, err := repo.Page(ctx, tsdb.Query{Entity: roof}, 1, ""); return err },
+			"Page":   func(ctx context.Context) error { _, err := repo.Page(ctx, roof, tsdb.AllTime(), 1, ""); return err },
 			"Range": func(ctx context.Context) error {
 				for _, err := range repo.Range(ctx, roof, tsdb.AllTime()) {
 					return err

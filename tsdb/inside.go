@@ -45,6 +45,7 @@ func init() {
 	inside.Sizes = func(ctx context.Context, store any, dataset string, id tenant.ID) (inside.Stored, error) {
 		return store.(*Store).sizes(ctx, dataset, id)
 	}
+	inside.ReadOptions = bucketOptions
 	inside.EntityAt = func(path string) any { return Entity{path: path} }
 	inside.PathOf = func(e any) string {
 		if p, ok := e.(Prefix); ok {

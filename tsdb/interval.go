@@ -100,30 +100,3 @@ func (in Interval) units(p rowkey.Precision) (oldest, newest int64, ok bool) {
 	}
 	return oldest, newest, oldest <= newest
 }
-
-// RangeOption changes what Repository.Range reads: an Order or a Limit.
-type RangeOption interface{ applyTo(*rangeOptions) }
-
-type rangeOptions struct {
-	oldestFirst bool
-	limit       int
-	limited     bool
-}
-
-// Order is a RangeOption: the direction in which a range runs.
-type Order uint8
-
-const (
-	// NewestFirst is the default.
-	NewestFirst Order = iota
-	// OldestFirst makes a range run from its oldest point to its newest. Bigtable reads in reverse for it, which costs more.
-	OldestFirst
-)
-
-func (o Order) applyTo(r *rangeOptions) { r.oldestFirst = o == OldestFirst }
-
-// Limit is a RangeOption: it ends a range after that many points. Limit(0) reads nothing; a negative limit is refused with
-// ErrInvalid.
-type Limit int
-
-func (l Limit) applyTo(r *rangeOptions) { r.limit, r.limited = int(l), true }

@@ -46,7 +46,7 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 			return nil
 		},
 		"Page": func(in tsdb.Interval) error {
-			_, err := repo.Page(t.Context(), tsdb.Query{Entity: roof, In: in}, 1, "")
+			_, err := repo.Page(t.Context(), roof, in, 1, "")
 			return err
 		},
 		"DeleteRange": func(in tsdb.Interval) error {

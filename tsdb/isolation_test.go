@@ -185,7 +185,7 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		return nil, nil
 	},
 	"Range": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
-		for _, opts := range [][]tsdb.RangeOption{nil, {tsdb.OldestFirst}} {
+		for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.OldestFirst}} {
 			for p, err := range r.Range(ctx, e, tsdb.AllTime(), opts...) {
 				if err != nil {
 					return seen, err
@@ -199,7 +199,7 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
 			next := ""
 			for more := true; more; more = next != "" {
-				page, err := r.Page(ctx, tsdb.Query{Entity: e, Order: order}, 1, next)
+				page, err := r.Page(ctx, e, tsdb.AllTime(), 1, next, order)
 				if err != nil {
 					return seen, err
 				}

@@ -67,9 +67,9 @@ func TestKeyFieldsOfKinds(t *testing.T) {
 			t.Errorf("%+v: entities in the order %v and %v, want %v", opts, listed, newest, levels)
 		}
 		e := must[tsdb.Entity](t)(s.Entity(kindsValues(-9)...))
-		q := tsdb.Query{Entity: e, In: tsdb.AllTime(), Order: tsdb.OldestFirst}
+		q := query{Entity: e, In: tsdb.AllTime(), Order: tsdb.OldestFirst}
 		for cursor, n := "", 0; ; n++ {
-			p := must[tsdb.Page[string]](t)(repo.Page(t.Context(), q, 1, cursor))
+			p := must[tsdb.Page[string]](t)(repo.Page(t.Context(), q.Entity, q.In, 1, cursor, q.Order))
 			if len(p.Points) > 0 {
 				levelOf(t, s, p.Points[0].Entity, nil)
 			}
@@ -128,7 +128,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 		"LatestN":      second(repo.LatestN(ctx, e, 1)),
 		"LatestMany":   second(repo.LatestMany(ctx, []tsdb.Entity{e})),
 		"AsOf":         second(repo.AsOf(ctx, e, start)),
-		"Page":         second(repo.Page(ctx, tsdb.Query{Entity: e, In: tsdb.AllTime()}, 1, "")),
+		"Page":         second(repo.Page(ctx, e, tsdb.AllTime(), 1, "")),
 		"Delete":       repo.Delete(ctx, e, start),
 		"DeleteEntity": second(repo.DeleteEntity(ctx, e)),
 		"DeleteRange":  second(repo.DeleteRange(ctx, e, tsdb.AllTime())),

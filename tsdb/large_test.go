@@ -64,9 +64,9 @@ func TestForeignRowsCostFewRequests(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		opts []tsdb.RangeOption
+		opts []tsdb.ReadOption
 		want []float64
-	}{{[]tsdb.RangeOption{tsdb.Limit(2)}, []float64{2, 1}}, {[]tsdb.RangeOption{tsdb.Limit(3), tsdb.OldestFirst}, []float64{0, 1, 2}}} {
+	}{{[]tsdb.ReadOption{tsdb.Limit(2)}, []float64{2, 1}}, {[]tsdb.ReadOption{tsdb.Limit(3), tsdb.OldestFirst}, []float64{0, 1, 2}}} {
 		conn.Reset()
 		var got []float64
 		for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime(), tt.opts...) {

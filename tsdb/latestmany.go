@@ -95,7 +95,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	if err := r.admit(ctx); err != nil {
 		return nil, err
 	}
-	o, err := readOptionsOf(opts)
+	o, err := wideOptionsOf(opts)
 	if err != nil {
 		return nil, err
 	}

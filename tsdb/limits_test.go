@@ -107,7 +107,7 @@ func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 				return err
 			}
 			return nil
-		}, []string{"range option 0 is nil"}},
+		}, []string{"read option 0 is nil"}},
 		{"JSON that cannot be", func() error { return ns.For(store, acme).Put(ctx, roof, start, reading{math.NaN()}) }, []string{"NaN"}},
 	} {
 		err := tt.call()

@@ -10,16 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Query is what Repository.Page pages through: the points of an entity in an interval, in an order. The zero In is all of
-// time, the zero Order is NewestFirst; the zero Entity is refused.
-type Query struct {
-	Entity Entity
-	In     Interval
-	Order  Order
-}
-
-// Page is some of the points of a Query, in its order, and where the next page starts. The zero Page is that of a query without
-// points.
+// Page is some of the points of an entity in an interval, in an order, and where the next page starts. The zero Page is that of
+// an interval without points.
 type Page[T any] struct {
 	// Points are as many as were asked for, or fewer where the query ends or the payloads are large.
 	Points []Point[T] `json:"points"`
@@ -34,44 +26,48 @@ const (
 	maxPageBytes = 32 << 20
 )
 
-// Page returns the first points of a query, or with the cursor of a page those that come after it: size of them, 1 to
-// 10,000, fewer where the query ends, or where their payloads are over 32 MiB together. The size may change from page to
-// page. Go by Next, and not by the number of points, to tell whether there are more.
+// Page returns the first points of an entity in an interval, newest first or in another Order; with the cursor of a page, those
+// that come after it. size is how many, 1 to 10,000; a page has fewer where there are no more, or where their payloads are
+// over 32 MiB together. The size may change from page to page. Only Next says whether there are more, not the number of points.
 //
 // A cursor marks the last point of its page by its time, and its ID where it has one. So points that arrive, are deleted or
 // expire between two pages repeat no point and skip none: newest first, what arrives in front of the page is not seen, and the pages do not shift;
 // oldest first, they go on into what has arrived until they reach the end as it then is. What is visible is decided page by
 // page. A cursor holds nothing on the server and does not expire.
 //
-// A cursor works for the tenant, the dataset and the query that it came from, and is refused for any other, with ErrCursor.
-// The query is not in the cursor: give the same one with each page. Intervals are compared by their times, so an interval
-// reckoned from the time now is another one with each call; fix it at the first page.
+// A cursor works for the tenant, the dataset, the entity, the interval and the order that it came from, and is refused for any
+// other, with ErrCursor. It does not contain them: give the same ones with each page. Intervals are compared by their times. One
+// that is computed from the current time differs with each call; compute it once, for the first page.
 //
 // With CursorKeys in the store's configuration cursors are sealed: a client can neither read nor make nor change one. Without
 // keys a cursor shows the time of its page's last point and can be forged. A forged one starts a page elsewhere within the
-// same query of the same tenant, and reaches nothing outside of it. A store with keys refuses cursors without a seal.
+// same interval of the same entity and tenant, and reaches nothing outside of it. A store with keys refuses cursors without a seal.
 //
 // A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors: the page and
 // its Next are good. With any other error there is no page. It costs one request for one row more than size, whose payload
 // is transferred and not decoded: it tells whether there are more. It is bounded by the timeout of reads, and its memory by
 // the page.
-func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor string) (page Page[T], err error) {
+func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size int, cursor string, opts ...ReadOption) (page Page[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Page)
 	defer func() {
 		op.Returned(len(page.Points))
 		op.End(err)
 	}()
-	if err := r.admitPage(ctx, q, size); err != nil {
+	o, err := r.readOptions(ctx, e, orderOption, opts)
+	if err == nil {
+		err = checkPage(in, size)
+	}
+	if err != nil {
 		return Page[T]{}, err
 	}
-	scope := r.scope(q)
-	s := points.Span{Path: q.Entity.path, Oldest: scope.Oldest, Newest: scope.Newest, Limit: size + 1, Reverse: scope.Reverse}
+	scope := r.scope(e, in, o.order)
+	s := points.Span{Path: e.path, Oldest: scope.Oldest, Newest: scope.Newest, Limit: size + 1, Reverse: scope.Reverse}
 	if cursor != "" {
 		if err := r.resume(&s, scope, cursor); err != nil {
 			return Page[T]{}, err
 		}
 	}
-	done, err := r.readSpan(q.In)
+	done, err := r.readSpan(in)
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -108,17 +104,15 @@ func (r *Repository[T]) Page(ctx context.Context, q Query, size int, cursor stri
 	return page, nil
 }
 
-// admitPage refuses a page that cannot or must not be read.
-func (r *Repository[T]) admitPage(ctx context.Context, q Query, size int) error {
-	if err := r.admitEntity(ctx, q.Entity); err != nil {
+// checkPage refuses an interval that ends before it starts, and a size that is out of bounds.
+func checkPage(in Interval, size int) error {
+	if err := in.Check(); err != nil {
 		return err
 	}
-	if err := q.In.Check(); err != nil {
-		return err
-	}
-	if q.Order > OldestFirst {
-		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(q.Order)), "NewestFirst or OldestFirst")
-	}
+	return checkPageSize(size)
+}
+
+func checkPageSize(size int) error {
 	if size < 1 || size > maxPage {
 		return invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
 	}

@@ -38,7 +38,7 @@ func last(precision tsdb.Precision) int64 {
 
 // known returns the scope of a query of acme's readings over all of time: what a client can find out, and what an unsealed
 // cursor can be forged with.
-func known(q tsdb.Query, precision tsdb.Precision) cursor.Scope {
+func known(q query, precision tsdb.Precision) cursor.Scope {
 	return cursor.Scope{
 		Kind: cursor.Points, Tenant: "acme", Dataset: "readings", Precision: byte(precision), Path: inside.PathOf(q.Entity),
 		Newest: last(precision), Reverse: q.Order == tsdb.OldestFirst,
@@ -56,12 +56,12 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 		repo := s.For(store, acme)
 		seconds(t, repo, 20)
 		end := start.Add(time.Minute)
-		q := tsdb.Query{Entity: roof, In: tsdb.Between(start, end)}
-		page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q, 5, ""))
+		q := query{Entity: roof, In: tsdb.Between(start, end)}
+		page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q.Entity, q.In, 5, "", q.Order))
 		conn.Reset()
-		refused := func(what string, repo *tsdb.Repository[reading], q tsdb.Query, text string) {
+		refused := func(what string, repo *tsdb.Repository[reading], q query, text string) {
 			t.Helper()
-			page, err := repo.Page(t.Context(), q, 5, text)
+			page, err := repo.Page(t.Context(), q.Entity, q.In, 5, text, q.Order)
 			var invalid *tsdb.InvalidError
 			if !errors.Is(err, tsdb.ErrCursor) || !errors.As(err, &invalid) || invalid.Field != "cursor" || page.Points != nil {
 				t.Errorf("%s, %s: %v, %v; want ErrCursor", mode, what, page, err)
@@ -76,7 +76,7 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 		refused("another tenant", s.For(store, tenant.MustParse("acme2")), q, page.Next)
 		refused("another dataset", other.For(store, acme), q, page.Next)
 		refused("another precision", millis.For(store, acme), q, page.Next)
-		for what, q := range map[string]tsdb.Query{
+		for what, q := range map[string]query{
 			"another entity":       {Entity: tsdb.NewEntity("berlin", "roof-8"), In: q.In},
 			"parts cut otherwise":  {Entity: tsdb.NewEntity("berlin#roof", "7"), In: q.In},
 			"another start":        {Entity: roof, In: tsdb.Between(start.Add(1), end)},
@@ -97,7 +97,7 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 			forged := known(q, tsdb.Nanoseconds)
 			forged.Oldest, forged.Newest = start.UnixNano(), end.UnixNano()-1
 			refused("without a seal", repo, q, cursor.Box{}.WriteTime(forged, page.Points[4].Time.UnixNano()))
-			if got, err := s.For(keyless, acme).Page(t.Context(), q, 5, cursor.Box{}.WriteTime(forged, page.Points[4].Time.UnixNano())); err != nil {
+			if got, err := s.For(keyless, acme).Page(t.Context(), q.Entity, q.In, 5, cursor.Box{}.WriteTime(forged, page.Points[4].Time.UnixNano()), q.Order); err != nil {
 				t.Errorf("the forged cursor is of another form than the store's: %v, %v", got, err)
 			}
 		}
@@ -118,7 +118,7 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 			t.Errorf("%s: refused pages were asked for: %v", mode, calls)
 		}
 		berlin := time.FixedZone("Berlin", 7200)
-		for what, q := range map[string]tsdb.Query{
+		for what, q := range map[string]query{
 			"the same query":          q,
 			"in another zone":         {Entity: tsdb.NewEntity("berlin", "roof-7"), In: tsdb.Between(start.In(berlin), end.In(berlin))},
 			"the same times, closed":  {Entity: roof, In: tsdb.Between(start, end.Add(-1)).ClosedEnd()},
@@ -126,7 +126,7 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 			"the order with its name": {Entity: roof, In: q.In, Order: tsdb.NewestFirst},
 		} {
 			for _, size := range []int{1, 5, 100} {
-				if page, err := repo.Page(t.Context(), q, size, page.Next); err != nil || page.Points[0].Value.TempC != 14 {
+				if page, err := repo.Page(t.Context(), q.Entity, q.In, size, page.Next, q.Order); err != nil || page.Points[0].Value.TempC != 14 {
 					t.Errorf("%s, %s: %v, %v", mode, what, page, err)
 				}
 			}
@@ -141,7 +141,7 @@ func TestRotatedKeys(t *testing.T) {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: keys}}, s)
 		repo := s.For(store, acme)
 		seconds(t, repo, 20)
-		page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 2, next)
+		page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 2, next)
 		return page.Next, err
 	}
 	old := must[string](t)(pages(secrets(1), ""))
@@ -180,7 +180,7 @@ func FuzzForgedCursors(f *testing.F) {
 	f.Fuzz(func(t *testing.T, place []byte, from, to int64, oldestFirst bool) {
 		from, to = from%math.MaxInt32, to%math.MaxInt32
 		from, to = min(from, to), max(from, to)
-		q := tsdb.Query{Entity: roof, In: tsdb.Between(start.Add(time.Duration(from)*time.Second), start.Add(time.Duration(to)*time.Second))}
+		q := query{Entity: roof, In: tsdb.Between(start.Add(time.Duration(from)*time.Second), start.Add(time.Duration(to)*time.Second))}
 		if oldestFirst {
 			q.Order = tsdb.OldestFirst
 		}
@@ -193,7 +193,7 @@ func FuzzForgedCursors(f *testing.F) {
 			if text == "" {
 				continue
 			}
-			page, err := repo.Page(t.Context(), q, 100, text)
+			page, err := repo.Page(t.Context(), q.Entity, q.In, 100, text, q.Order)
 			if err != nil && !errors.Is(err, tsdb.ErrCursor) {
 				t.Fatalf("%v; want a page, or ErrCursor", err)
 			}

@@ -74,7 +74,7 @@ func (p *pager) change() {
 }
 
 // visible returns the model's points in a query, in its order.
-func (p *pager) visible(q tsdb.Query) (out []tsdb.Point[reading]) {
+func (p *pager) visible(q query) (out []tsdb.Point[reading]) {
 	for _, at := range slices.SortedFunc(maps.Keys(p.model), instant.newestFirst) {
 		if q.In.Contains(at.time) && !at.time.Before(p.cutoff()) {
 			out = append(out, tsdb.Point[reading]{Entity: roof, Time: at.time, ID: at.id, Value: reading{p.model[at]}})
@@ -87,7 +87,7 @@ func (p *pager) visible(q tsdb.Query) (out []tsdb.Point[reading]) {
 }
 
 // run pages through a query to its end and compares each page with the model. It returns all pages joined.
-func (p *pager) run(q tsdb.Query, changing bool) (joined []tsdb.Point[reading]) {
+func (p *pager) run(q query, changing bool) (joined []tsdb.Point[reading]) {
 	always := map[instant]bool{} // there, and untouched, as long as the pages went on
 	for _, point := range p.visible(q) {
 		always[instantOf(point)] = true
@@ -102,7 +102,7 @@ func (p *pager) run(q tsdb.Query, changing bool) (joined []tsdb.Point[reading]) 
 				return q.Order == tsdb.NewestFirst && c <= 0 || q.Order == tsdb.OldestFirst && c >= 0
 			})
 		}
-		got, err := p.repo.Page(p.t.Context(), q, size, next)
+		got, err := p.repo.Page(p.t.Context(), q.Entity, q.In, size, next, q.Order)
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestPagesEqualAModel(t *testing.T) {
 					if to.Before(from) {
 						from, to = to, from
 					}
-					q := tsdb.Query{Entity: roof, Order: tsdb.Order(round % 2), In: []tsdb.Interval{
+					q := query{Entity: roof, Order: tsdb.Order(round % 2), In: []tsdb.Interval{
 						{}, tsdb.Since(from), tsdb.Until(to), tsdb.Between(from, to), tsdb.Between(from, to).OpenStart().ClosedEnd(),
 					}[p.rnd.IntN(5)]}
 					joined := p.run(q, false)

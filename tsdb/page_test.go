@@ -20,6 +20,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
+// query is what a test asks Page for.
+type query struct {
+	Entity tsdb.Entity
+	In     tsdb.Interval
+	Order  tsdb.Order
+}
+
 // seconds writes n points of roof, a second apart, the n-th with the value n.
 func seconds(t testing.TB, repo *tsdb.Repository[reading], n int) {
 	t.Helper()
@@ -55,7 +62,7 @@ func TestPagesEndWhereTheQueryEnds(t *testing.T) {
 			var got []float64
 			pages, next := 0, ""
 			for more := true; more; more = next != "" {
-				page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), tsdb.Query{Entity: roof, Order: order}, size, next))
+				page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), roof, tsdb.AllTime(), size, next, order))
 				if len(page.Points) == 0 {
 					t.Errorf("%d a page: page %d is empty", size, pages)
 				}
@@ -83,7 +90,7 @@ func TestPageOfNothing(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
-	if page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 10, ""); err != nil || len(page.Points) != 0 || page.Next != "" {
+	if page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 10, ""); err != nil || len(page.Points) != 0 || page.Next != "" {
 		t.Errorf("an entity without points: %v, %v", page, err)
 	}
 	// At the times to which an interval outside of what can be stored might be rounded.
@@ -94,7 +101,7 @@ func TestPageOfNothing(t *testing.T) {
 		tsdb.Between(start, start), tsdb.Since(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), tsdb.Until(time.Time{}), tsdb.Until(time.Unix(0, 0)),
 		tsdb.Since(time.Unix(0, math.MaxInt64)).OpenStart(), tsdb.Between(time.Unix(1, 0), time.Unix(1, 0)),
 	} {
-		page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof, In: in}, 10, "")
+		page, err := repo.Page(t.Context(), roof, in, 10, "")
 		if err != nil || len(page.Points) != 0 || page.Next != "" {
 			t.Errorf("%+v: %v, %v", in, page, err)
 		}
@@ -107,19 +114,19 @@ func TestPageRefuses(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
 	for _, tt := range []struct {
-		q     tsdb.Query
+		q     query
 		size  int
 		field string
 	}{
-		{tsdb.Query{Entity: roof}, 0, "size"},
-		{tsdb.Query{Entity: roof}, -1, "size"},
-		{tsdb.Query{Entity: roof}, 10_001, "size"},
-		{tsdb.Query{Entity: roof}, math.MaxInt, "size"},
-		{tsdb.Query{Entity: roof, Order: 2}, 1, "order"},
-		{tsdb.Query{}, 1, "entity"},
-		{tsdb.Query{Entity: tsdb.NewEntity("berlin")}, 1, "entity"},
+		{query{Entity: roof}, 0, "size"},
+		{query{Entity: roof}, -1, "size"},
+		{query{Entity: roof}, 10_001, "size"},
+		{query{Entity: roof}, math.MaxInt, "size"},
+		{query{Entity: roof, Order: 2}, 1, "order"},
+		{query{}, 1, "entity"},
+		{query{Entity: tsdb.NewEntity("berlin")}, 1, "entity"},
 	} {
-		_, err := repo.Page(t.Context(), tt.q, tt.size, "")
+		_, err := repo.Page(t.Context(), tt.q.Entity, tt.q.In, tt.size, "", tt.q.Order)
 		var invalid *tsdb.InvalidError
 		if !errors.Is(err, tsdb.ErrInvalid) || !errors.As(err, &invalid) || invalid.Field != tt.field {
 			t.Errorf("%+v by %d: %v, want it to name %s", tt.q, tt.size, err, tt.field)
@@ -129,7 +136,7 @@ func TestPageRefuses(t *testing.T) {
 		t.Errorf("refused pages were asked for: %v", calls)
 	}
 	seconds(t, repo, 10_001)
-	page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 10_000, "")
+	page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 10_000, "")
 	if err != nil || len(page.Points) != 10_000 || page.Next == "" {
 		t.Errorf("the largest page has %d points, %v", len(page.Points), err)
 	}
@@ -151,9 +158,9 @@ func TestPagesToTheEndsOfTime(t *testing.T) {
 		}
 		for order, want := range map[tsdb.Order][]float64{tsdb.NewestFirst: {3, 2, 1, 0}, tsdb.OldestFirst: {0, 1, 2, 3}} {
 			var got []float64
-			q, next := tsdb.Query{Entity: roof, Order: order}, ""
+			q, next := query{Entity: roof, Order: order}, ""
 			for more := true; more; more = next != "" {
-				page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q, 1, next))
+				page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q.Entity, q.In, 1, next, q.Order))
 				if got, next = append(got, temps(page)...), page.Next; len(got) > 4 {
 					t.Fatalf("%v, order %d: the pages do not end", precision, order)
 				}
@@ -167,7 +174,7 @@ func TestPagesToTheEndsOfTime(t *testing.T) {
 				at = last(precision)
 			}
 			end := cursor.Box{}.WriteTime(known(q, precision), at)
-			if page, err := repo.Page(t.Context(), q, 1, end); err != nil || len(page.Points) > 0 || page.Next != "" {
+			if page, err := repo.Page(t.Context(), q.Entity, q.In, 1, end, q.Order); err != nil || len(page.Points) > 0 || page.Next != "" {
 				t.Errorf("%v, order %d: a page after the end of time is %v, %v", precision, order, page, err)
 			}
 		}
@@ -196,7 +203,7 @@ func TestCorruptPointsInPages(t *testing.T) {
 		n   int
 		err error
 	}{{5, nil}, {4, codec.ErrUnknownTag}, {3, nil}, {2, nil}, {1, codec.ErrCorrupt}, {0, nil}} {
-		page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 1, next)
+		page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 1, next)
 		next = page.Next
 		var bad tsdb.PointErrors
 		if !errors.Is(err, want.err) || (want.err != nil) != errors.As(err, &bad) || len(page.Points) != 1 || (next == "") != (i == 5) {
@@ -206,7 +213,7 @@ func TestCorruptPointsInPages(t *testing.T) {
 			t.Errorf("page %d: %v, %v, want the point %d", i, page, err, want.n)
 		}
 	}
-	page, err := repo.Page(t.Context(), tsdb.Query{Entity: roof, Order: tsdb.OldestFirst}, 6, "")
+	page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 6, "", tsdb.OldestFirst)
 	var bad tsdb.PointErrors
 	if !errors.As(err, &bad) || len(bad) != 2 || !slices.Equal(temps(page), []float64{0, 0, 2, 3, 0, 5}) || page.Next != "" {
 		t.Errorf("all in one page: %v, %v", page, err)
@@ -232,7 +239,7 @@ func TestPagesOfLargePayloads(t *testing.T) {
 	var pages [][]byte
 	next := ""
 	for more := true; more; more = next != "" {
-		page, err := repo.Page(t.Context(), tsdb.Query{Entity: door, Order: tsdb.OldestFirst}, 100, next)
+		page, err := repo.Page(t.Context(), door, tsdb.AllTime(), 100, next, tsdb.OldestFirst)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,27 +265,27 @@ func TestPagesUnderFaults(t *testing.T) {
 		repo := s.For(store, acme)
 		seconds(t, repo, 500)
 		for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
-			q := tsdb.Query{Entity: roof, Order: order}
+			q := query{Entity: roof, Order: order}
 			conn.Clear()
-			first := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q, 100, ""))
-			whole := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q, 100, first.Next))
+			first := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q.Entity, q.In, 100, "", q.Order))
+			whole := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), q.Entity, q.In, 100, first.Next, q.Order))
 			for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.PermissionDenied), tsdbtest.CutStream(50, codes.PermissionDenied), tsdbtest.Delay(time.Hour), tsdbtest.Fail(codes.Unavailable)} {
 				conn.Clear()
 				conn.Inject(f)
 				begin := time.Now()
-				if page, err := repo.Page(t.Context(), q, 100, first.Next); err == nil || page.Points != nil || page.Next != "" || time.Since(begin) > 2*time.Second {
+				if page, err := repo.Page(t.Context(), q.Entity, q.In, 100, first.Next, q.Order); err == nil || page.Points != nil || page.Next != "" || time.Since(begin) > 2*time.Second {
 					t.Errorf("under a fault: %v, %v after %v; want the error alone", page, err, time.Since(begin))
 				}
 			}
 			conn.Clear()
 			conn.Inject(tsdbtest.CutStream(30, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))
-			if page, err := repo.Page(t.Context(), q, 100, first.Next); err != nil || !slices.Equal(page.Points, whole.Points) {
+			if page, err := repo.Page(t.Context(), q.Entity, q.In, 100, first.Next, q.Order); err != nil || !slices.Equal(page.Points, whole.Points) {
 				t.Errorf("over a stream that was cut twice: %d points, %v", len(page.Points), err)
 			}
 			conn.Clear()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := repo.Page(ctx, q, 100, first.Next); !errors.Is(err, context.Canceled) {
+			if _, err := repo.Page(ctx, q.Entity, q.In, 100, first.Next, q.Order); !errors.Is(err, context.Canceled) {
 				t.Errorf("cancelled: %v", err)
 			}
 		}
@@ -301,11 +308,11 @@ func TestPagesAtTheSameTime(t *testing.T) {
 	})
 	for client := range 8 {
 		wg.Go(func() {
-			q := tsdb.Query{Entity: roof, In: tsdb.Until(start.Add(time.Duration(60+client) * time.Second))}
+			q := query{Entity: roof, In: tsdb.Until(start.Add(time.Duration(60+client) * time.Second))}
 			var got []float64
 			next := ""
 			for more := true; more; more = next != "" {
-				page, err := repo.Page(t.Context(), q, client+1, next)
+				page, err := repo.Page(t.Context(), q.Entity, q.In, client+1, next, q.Order)
 				if err != nil {
 					t.Error(err)
 					return

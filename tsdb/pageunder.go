@@ -2,7 +2,6 @@ package tsdb
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
@@ -87,8 +86,8 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return "", err
 	}
-	if size < 1 || size > maxPage {
-		return "", invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
+	if err := checkPageSize(size); err != nil {
+		return "", err
 	}
 	scope := cursor.Scope{
 		Kind: kind, Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,

@@ -143,7 +143,7 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 		berlin := tsdb.NewPrefix("berlin")
 		page := must[tsdb.Page[reading]](t)(repo.PageUnder(t.Context(), berlin, 3, ""))
 		names := must[tsdb.EntityPage](t)(repo.PageEntities(t.Context(), berlin, 3, ""))
-		history := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), tsdb.Query{Entity: roof}, 3, ""))
+		history := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), roof, tsdb.AllTime(), 3, ""))
 		conn.Reset()
 		refused := func(what string, err error) {
 			t.Helper()
@@ -170,7 +170,7 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 		refused("of points", pageEntities(repo, berlin, page.Next))
 		refused("of a history", pageUnder(repo, berlin, history.Next))
 		refused("of a history, for names", pageEntities(repo, berlin, history.Next))
-		_, err := repo.Page(t.Context(), tsdb.Query{Entity: roof}, 3, page.Next)
+		_, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 3, page.Next)
 		refused("of entities, for a history", err)
 		raw := must[[]byte](t)(base64.RawURLEncoding.DecodeString(page.Next))
 		for i := range raw {

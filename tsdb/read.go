@@ -8,17 +8,19 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Get returns the point of an entity at exactly that time, cut off to the schema's precision, in a schema with Identity the one with
-// the ID of WithID. Where there is none, or it
-// is expired, the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request for one row.
-func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point[T], err error) {
+// Get returns the point of an entity at exactly that time, cut off to the schema's precision; in a schema with Identity the one
+// with the ID of WithID. Where there is none, or it has expired, the error is ErrNotFound; where its payload does not decode, a
+// *PointError. It costs one request for one row, or two with a Hedge.
+func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Get)
 	defer func() { endOne(op, err) }()
-	if err := r.admitEntity(ctx, e); err != nil {
+	o, err := r.readOptions(ctx, e, 0, opts)
+	if err != nil {
 		return Point[T]{}, err
 	}
 	if err := r.rows.Space.CheckID(r.id); err != nil {
@@ -33,17 +35,18 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time) (p Point
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: units, Newest: units, ID: r.id, Limit: 1})
+	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: units, Newest: units, ID: r.id, Limit: 1}, o.Hedge)
 }
 
 // Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
 // the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request that stops at the first
-// row, whatever the length of the history, and never looks at rows that are expired. With a MaxStale the store's last-value
-// cache may answer, and with a Hedge a second request may be made; a Concurrency changes nothing.
+// row, whatever the length of the history, and never reads rows that have expired. With a MaxStale the store's last-value
+// cache may answer, and with a Hedge a second request may be made.
 func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Latest)
 	defer func() { endOne(op, err) }()
-	if err := r.admitEntity(ctx, e); err != nil {
+	o, err := r.readOptions(ctx, e, 0, opts)
+	if err != nil {
 		return Point[T]{}, err
 	}
 	done, err := r.rows.BeginRead()
@@ -51,46 +54,34 @@ func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption
 		return Point[T]{}, err
 	}
 	defer done()
-	if len(opts) > 0 {
-		return r.latest(ctx, e, opts)
+	if r.rows.Cached(o.Options, 1) {
+		return r.latestCached(ctx, e, o.Options)
 	}
-	return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
+	return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max(), o.Hedge)
 }
 
-// latest is Latest with options.
-func (r *Repository[T]) latest(ctx context.Context, e Entity, opts []ReadOption) (Point[T], error) {
-	o, err := readOptionsOf(opts)
-	if err != nil {
-		return Point[T]{}, err
+// latestCached is Latest through the last-value cache.
+func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Options) (_ Point[T], err error) {
+	if ctx.Err() != nil {
+		return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
 	}
-	if r.rows.Cached(o, 1) {
-		if ctx.Err() != nil {
-			return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
+	c := r.rows.NewCacheRead(o)
+	n := c.Known(e.path)
+	if n == nil {
+		if n, err = c.Load(ctx, e.path); err != nil {
+			return r.unread(e, err)
 		}
-		c := r.rows.NewCacheRead(o)
-		n := c.Known(e.path)
-		if n == nil {
-			if n, err = c.Load(ctx, e.path); err != nil {
-				return r.unread(e, err)
-			}
-		}
-		return r.newestPoint(e, n)
 	}
-	if !o.Hedge.On() {
-		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
-	}
-	r.rows.Hedges.Earn(1, o.Hedge.MaxRatio)
-	return points.Once(ctx, r.rows.Table, o.Hedge, func(ctx context.Context) (Point[T], error) {
-		return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max())
-	})
+	return r.newestPoint(e, n)
 }
 
 // AsOf returns the newest visible point of an entity that is not after t: what was the latest at that time. Errors and
-// costs are those of Latest.
-func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (p Point[T], err error) {
+// costs are those of Latest without a MaxStale, which AsOf ignores.
+func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.AsOf)
 	defer func() { endOne(op, err) }()
-	if err := r.admitEntity(ctx, e); err != nil {
+	o, err := r.readOptions(ctx, e, 0, opts)
+	if err != nil {
 		return Point[T]{}, err
 	}
 	newest, ok := r.schema.d.Precision.AtOrBefore(t)
@@ -102,19 +93,20 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time) (p Poin
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newestBetween(ctx, e, 0, newest)
+	return r.newestBetween(ctx, e, 0, newest, o.Hedge)
 }
 
 // LatestN returns the n newest visible points of an entity, newest first; fewer where there are fewer, and none without an
 // error. A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors. It
-// costs one request for n rows, and memory for n points; for many points use Range.
-func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []Point[T], err error) {
+// costs one request for n rows, or two with a Hedge, and memory for n points; for many points use Range.
+func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...ReadOption) (points []Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestN)
 	defer func() {
 		op.Returned(len(points))
 		op.End(err)
 	}()
-	if err := r.admitEntity(ctx, e); err != nil {
+	o, err := r.readOptions(ctx, e, 0, opts)
+	if err != nil {
 		return nil, err
 	}
 	if n < 0 {
@@ -128,7 +120,7 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []
 		return nil, err
 	}
 	defer done()
-	hits, err := r.rows.NewestHits(ctx, e.path, n)
+	hits, err := hedged(ctx, r, o.Hedge, func(ctx context.Context) ([]dataset.Hit, error) { return r.rows.NewestHits(ctx, e.path, n) })
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +128,14 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int) (points []
 	return h.Points, h.Err
 }
 
-// Range returns the visible points of an entity in an interval as a sequence, newest first, or as the options say. The
-// request is made when the sequence is run, and again each time that it is run. It streams: memory does not grow with the
+// Range returns the visible points of an entity in an interval as a sequence, newest first, or in another Order and up to a Limit.
+// The request is made when the sequence is run, and again each time that it is run. It streams: memory does not grow with the
 // number of points, and leaving the loop ends the request.
 //
 // What is visible is decided when the sequence is run: a point that expires while it runs is still yielded. A point whose
 // payload does not decode is yielded with its entity, its time and a *PointError, and the sequence goes on.
 // Any other error is the last pair.
-func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...RangeOption) iter.Seq2[Point[T], error] {
+func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...ReadOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
 		var err error
 		var seen struct { // one allocation for both
@@ -155,7 +147,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 			op.Returned(seen.rows)
 			op.End(err)
 		}()
-		o, err := r.rangeOptions(ctx, e, opts)
+		o, err := r.readOptions(ctx, e, orderOption|limitOption, opts)
 		if err == nil {
 			err = in.Check()
 		}
@@ -173,7 +165,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 			return
 		}
 		defer done()
-		s := points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.oldestFirst, Long: true}
+		s := points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.order == OldestFirst, Long: true}
 		err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
 			seen.rows++
 			p, bad := r.decode(f.Hit)
@@ -190,29 +182,28 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 	}
 }
 
-func (r *Repository[T]) rangeOptions(ctx context.Context, e Entity, opts []RangeOption) (o rangeOptions, err error) {
+// readOptions refuses a call on an entity that cannot or must not be read, and resolves its options.
+func (r *Repository[T]) readOptions(ctx context.Context, e Entity, takes optionSet, opts []ReadOption) (readOptions, error) {
 	if err := r.admitEntity(ctx, e); err != nil {
-		return o, err
+		return readOptions{}, err
 	}
-	for i, opt := range opts {
-		if opt == nil {
-			return o, invalid.New(ErrInvalid, "range option "+strconv.Itoa(i), "nil", "OldestFirst or Limit")
-		}
-		opt.applyTo(&o)
-	}
-	if o.limit < 0 {
-		return o, invalid.New(ErrInvalid, "limit", strconv.Itoa(o.limit), "0 or more")
-	}
-	return o, nil
+	return readOptionsOf(takes, opts)
 }
 
 // newestBetween returns the newest visible point between two times, both included.
-func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, newest int64) (point Point[T], err error) {
-	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: 1})
+func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, newest int64, h points.Hedge) (Point[T], error) {
+	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: 1}, h)
 }
 
 // newestIn returns the newest visible point of a span.
-func (r *Repository[T]) newestIn(ctx context.Context, s points.Span) (point Point[T], err error) {
+func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.Hedge) (Point[T], error) {
+	if !h.On() {
+		return r.firstIn(ctx, s) // without a closure
+	}
+	return hedged(ctx, r, h, func(ctx context.Context) (Point[T], error) { return r.firstIn(ctx, s) })
+}
+
+func (r *Repository[T]) firstIn(ctx context.Context, s points.Span) (point Point[T], err error) {
 	known := false
 	var bad *PointError
 	err = r.rows.Scan(ctx, s, func(f *points.Found) bool {

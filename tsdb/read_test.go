@@ -176,7 +176,7 @@ func TestReadsEqualAModel(t *testing.T) {
 			}[rnd.IntN(11)]
 			limit, oldestFirst := rnd.IntN(80), rnd.IntN(2) == 0
 			want := slices.DeleteFunc(slices.Clone(all), func(p tsdb.Point[reading]) bool { return !in.Contains(p.Time) })
-			rangeOpts := []tsdb.RangeOption{tsdb.Limit(limit)}
+			rangeOpts := []tsdb.ReadOption{tsdb.Limit(limit)}
 			if oldestFirst {
 				slices.Reverse(want)
 				rangeOpts = append(rangeOpts, tsdb.OldestFirst)
@@ -226,7 +226,7 @@ func TestRangeSurvivesCutStreamsAndStopsEarly(t *testing.T) {
 	if _, err := repo.PutMany(t.Context(), points); err != nil {
 		t.Fatal(err)
 	}
-	for _, opts := range [][]tsdb.RangeOption{nil, {tsdb.OldestFirst}, {tsdb.Limit(300)}} {
+	for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.OldestFirst}, {tsdb.Limit(300)}} {
 		conn.Clear()
 		conn.Inject(tsdbtest.CutStream(100, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))
 		var got []tsdb.Point[reading]

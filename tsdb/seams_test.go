@@ -191,7 +191,7 @@ func (m *seam) compare(t *testing.T, step int, now, at time.Time) {
 				t.Fatalf("step %d: Latest of %s's %v from memory is %v, %v, want %v", step, m.repo.Tenant(), e, p, err, want)
 			}
 		}
-		for _, q := range []tsdb.Query{{Entity: e}, {Entity: e, Order: tsdb.OldestFirst}, {Entity: e, In: tsdb.Between(at.Add(-8*time.Minute), at)}} {
+		for _, q := range []query{{Entity: e}, {Entity: e, Order: tsdb.OldestFirst}, {Entity: e, In: tsdb.Between(at.Add(-8*time.Minute), at)}} {
 			var in, got []tsdb.Point[string]
 			for _, p := range want {
 				if q.In.Contains(p.Time) {
@@ -202,7 +202,7 @@ func (m *seam) compare(t *testing.T, step int, now, at time.Time) {
 				slices.Reverse(in)
 			}
 			for cursor, more := "", true; more; more = cursor != "" {
-				page, err := m.repo.Page(t.Context(), q, 2, cursor)
+				page, err := m.repo.Page(t.Context(), q.Entity, q.In, 2, cursor, q.Order)
 				if err != nil {
 					t.Fatal(err)
 				}

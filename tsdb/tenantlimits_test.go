@@ -311,7 +311,7 @@ func TestReadsUnderWay(t *testing.T) {
 	cancel()
 	for range repo.Range(gone, roof, tsdb.AllTime()) {
 	}
-	_, _ = repo.Page(gone, tsdb.Query{Entity: roof}, 10, "")
+	_, _ = repo.Page(gone, roof, tsdb.AllTime(), 10, "")
 	_, _ = repo.LatestN(gone, roof, 3)
 	free("calls that failed")
 }
@@ -350,7 +350,7 @@ func TestRangeLength(t *testing.T) {
 		for _, err := range repo.Range(t.Context(), roof, tt.in) {
 			ranged = err
 		}
-		_, paged := repo.Page(t.Context(), tsdb.Query{Entity: roof, In: tt.in}, 10, "")
+		_, paged := repo.Page(t.Context(), roof, tt.in, 10, "")
 		for _, err := range []error{ranged, paged} {
 			e, refused := errors.AsType[*limit.Error](err)
 			switch {

@@ -100,7 +100,7 @@ func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q skipscan.Qu
 			yield(dataset.Hit{}, err)
 			return
 		}
-		o, err := readOptionsOf(opts)
+		o, err := wideOptionsOf(opts)
 		if err != nil {
 			yield(dataset.Hit{}, err)
 			return

@@ -142,7 +142,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		return nil
 	},
 	"Repository.Page": func(h *walls, a attack) error {
-		q := tsdb.Query{Entity: a.entity}
+		q := query{Entity: a.entity}
 		for text, of := range h.cursors {
 			raw := []byte(text)
 			raw[h.IntN(len(raw))] ^= 1
@@ -150,7 +150,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 				if of == a.place && forged == text {
 					continue
 				}
-				page, err := a.repo.Page(a.ctx, q, 5, forged)
+				page, err := a.repo.Page(a.ctx, q.Entity, q.In, 5, forged, q.Order)
 				if err != nil && !errors.Is(err, tsdb.ErrCursor) {
 					return err
 				}
@@ -161,14 +161,14 @@ var attacks = map[string]func(h *walls, a attack) error{
 			}
 		}
 		mine := cursor.Scope{Kind: cursor.Points, Tenant: "acme2", Dataset: a.dataset, Path: inside.PathOf(a.entity), Newest: last(tsdb.Nanoseconds)}
-		if _, err := a.repo.Page(a.ctx, q, 5, cursor.Box{}.WriteTime(mine, start.UnixNano())); err != nil && !errors.Is(err, tsdb.ErrCursor) {
+		if _, err := a.repo.Page(a.ctx, q.Entity, q.In, 5, cursor.Box{}.WriteTime(mine, start.UnixNano()), q.Order); err != nil && !errors.Is(err, tsdb.ErrCursor) {
 			return err
 		} else if err == nil && a.id.String() != "acme2" {
 			return errors.New("a forged cursor of acme2 is taken")
 		}
 		var got []string
 		for next, more := "", true; more; more = next != "" {
-			page, err := a.repo.Page(a.ctx, q, 1, next)
+			page, err := a.repo.Page(a.ctx, q.Entity, q.In, 1, next, q.Order)
 			if err != nil {
 				return err
 			}

@@ -74,10 +74,10 @@ type dataset interface {
 	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error)
 	// latestUnder yields points that cannot be read with a *tsdb.PointError and goes on; any other error is the last pair.
 	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
-	page(ctx context.Context, id tenant.ID, q tsdb.Query, size int, cursor string) (page, error)
+	page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error)
 	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)
 	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)
-	windows(ctx context.Context, id tenant.ID, q tsdb.Query, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
+	windows(ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
 }
 
 // key is the key fields with the text of their values. As JSON it is an object with the fields in their order.
@@ -208,8 +208,8 @@ func (s served[T]) latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix)
 	}
 }
 
-func (s served[T]) page(ctx context.Context, id tenant.ID, q tsdb.Query, size int, cursor string) (page, error) {
-	return s.shown(s.schema.For(s.store, id).Page(ctx, q, size, cursor))
+func (s served[T]) page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error) {
+	return s.shown(s.schema.For(s.store, id).Page(ctx, q.Entity, q.In, size, cursor, q.Order))
 }
 
 func (s served[T]) pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error) {
@@ -243,7 +243,7 @@ func (s served[T]) shown(got tsdb.Page[T], err error) (page, error) {
 }
 
 func (s served[T]) windows(
-	ctx context.Context, id tenant.ID, q tsdb.Query, grid window.Grid, names []string, opts window.Options,
+	ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, opts window.Options,
 ) (iter.Seq2[window.Bucket, error], error) {
 	var measures []window.Measure[T]
 	for _, name := range names {
@@ -258,4 +258,11 @@ func (s served[T]) windows(
 		return nil, err
 	}
 	return w.Read(ctx, s.schema.For(s.store, id), q.Entity, q.In, q.Order), nil
+}
+
+// selection is the points of an entity that a request asks for.
+type selection struct {
+	Entity tsdb.Entity
+	In     tsdb.Interval
+	Order  tsdb.Order
 }

@@ -15,7 +15,7 @@ const (
 // history answers GET: the points of an entity, page by page. The next page is at the address that the page gives; its
 // cursor is sealed, and of no use for any other query, or to any other tenant.
 func (s *server) history(w http.ResponseWriter, r request) error {
-	q := tsdb.Query{
+	q := selection{
 		Entity: r.params.entity(r.dataset),
 		In:     r.params.interval(),
 		Order:  r.params.order(tsdb.NewestFirst),

@@ -43,7 +43,7 @@ type bucket struct {
 // windows answers GET: aggregates of an entity's points by the hour, the day or any other width, in a time zone.
 func (s *server) windows(w http.ResponseWriter, r request) error {
 	p := r.params
-	q := tsdb.Query{Entity: p.entity(r.dataset), In: p.interval(), Order: p.order(tsdb.OldestFirst)}
+	q := selection{Entity: p.entity(r.dataset), In: p.interval(), Order: p.order(tsdb.OldestFirst)}
 	if _, ok := q.In.Start(); !ok {
 		p.refuse("from", "missing", "there: windows are made of an interval with both ends")
 	}

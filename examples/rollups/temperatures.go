@@ -139,7 +139,7 @@ func write(ctx context.Context, stdout io.Writer, store *tsdb.Store, repo *tsdb.
 }
 
 func table(ctx context.Context, stdout io.Writer, r *rollup.Reader[Reading], in tsdb.Interval) error {
-	for b, err := range r.Buckets(ctx, devices[0], in, tsdb.OldestFirst, rollup.ReadOptions{}) {
+	for b, err := range r.Buckets(ctx, devices[0], in, tsdb.OldestFirst) {
 		if err != nil {
 			return fmt.Errorf("read the buckets: %w", err)
 		}

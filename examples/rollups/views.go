@@ -119,7 +119,7 @@ func total(ctx context.Context, store *tsdb.Store, id tenant.ID) (n int64, err e
 		all[i] = address(i)
 	}
 	in := tsdb.Between(to.Add(-48*time.Hour), to)
-	answers, err := rollup.For(daily, views.For(store, id)).Many(ctx, all, in, tsdb.OldestFirst, rollup.ReadOptions{})
+	answers, err := rollup.For(daily, views.For(store, id)).Many(ctx, all, in, tsdb.OldestFirst)
 	for _, a := range answers {
 		for _, b := range a.Buckets {
 			n += b.Points

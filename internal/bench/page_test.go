@@ -88,14 +88,13 @@ func BenchmarkPage100(b *testing.B) {
 		repo *tsdb.Repository[reading]
 	}{{"page", plain}, {"sealed", sealed}} {
 		b.Run(c.name, func(b *testing.B) {
-			q := tsdb.Query{Entity: roof}
-			half, err := c.repo.Page(ctx, q, 5001, "") // down to from
+			half, err := c.repo.Page(ctx, roof, tsdb.AllTime(), 5001, "") // down to from
 			if err != nil || !half.Points[5000].Time.Equal(from) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				page, err := c.repo.Page(ctx, q, 100, half.Next)
+				page, err := c.repo.Page(ctx, roof, tsdb.AllTime(), 100, half.Next)
 				if err != nil || len(page.Points) != 100 || page.Next == "" {
 					b.Fatal(page, err)
 				}

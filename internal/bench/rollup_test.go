@@ -175,7 +175,7 @@ func BenchmarkRollupRead(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			hours, sum := 0, 0.0
-			for bucket, err := range reader.Buckets(ctx, roof, in, tsdb.OldestFirst, rollup.ReadOptions{}) {
+			for bucket, err := range reader.Buckets(ctx, roof, in, tsdb.OldestFirst) {
 				if err != nil {
 					b.Fatal(err)
 				}

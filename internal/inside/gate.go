@@ -28,6 +28,8 @@ var (
 	Add func(ctx context.Context, writer any, ev Event, told any) error
 	// Sizes reads the catalogue of a *tsdb.Store, and returns a dataset of it for reading the sizes of a tenant's payloads.
 	Sizes func(ctx context.Context, store any, dataset string, id tenant.ID) (Stored, error)
+	// ReadOptions resolves a []tsdb.ReadOption of a call that reads buckets. It refuses a tsdb.Limit.
+	ReadOptions func(opts any) (BucketOptions, error)
 	// EntityAt returns the tsdb.Entity at a path of package rowkey.
 	EntityAt func(path string) any
 	// PathOf returns the path of a tsdb.Entity or a tsdb.Prefix.
@@ -41,6 +43,12 @@ type Stored struct {
 	Dataset    any   // its tsdb.Dataset
 	Others     []any // those of the other datasets
 	Repository any   // a *tsdb.Repository[int] whose values are the sizes of payloads, and which no limits hold
+}
+
+// BucketOptions are the options of a call that reads buckets.
+type BucketOptions struct {
+	Order       uint8 // a tsdb.Order
+	Concurrency int   // 0 for the default
 }
 
 // SetUnlimited is for package tsdb, when a program starts.

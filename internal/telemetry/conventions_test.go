@@ -43,7 +43,7 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		return last(w.repo.Range(ctx, roof, tsdb.AllTime()))
 	},
 	telemetry.Page: func(ctx context.Context, w *world) error {
-		return second(w.repo.Page(ctx, tsdb.Query{Entity: roof, In: tsdb.AllTime()}, 2, ""))
+		return second(w.repo.Page(ctx, roof, tsdb.AllTime(), 2, ""))
 	},
 	telemetry.LatestMany: func(ctx context.Context, w *world) error {
 		return second(w.repo.LatestMany(ctx, []tsdb.Entity{roof, tsdb.NewEntity("berlin", "none")}))
@@ -94,13 +94,13 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		return rollup.NewOnceAdder(once, w.repo).Add(ctx, roof, w.base, 1)
 	},
 	telemetry.RollupBuckets: func(ctx context.Context, w *world) error {
-		return last(rollup.For(hour, w.repo).Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}))
+		return last(rollup.For(hour, w.repo).Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst))
 	},
 	telemetry.RollupLatest: func(ctx context.Context, w *world) error {
 		return second(rollup.For(hour, w.repo).Latest(ctx, roof, 1))
 	},
 	telemetry.RollupMany: func(ctx context.Context, w *world) error {
-		return second(rollup.For(hour, w.repo).Many(ctx, []tsdb.Entity{roof}, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}))
+		return second(rollup.For(hour, w.repo).Many(ctx, []tsdb.Entity{roof}, tsdb.AllTime(), tsdb.OldestFirst))
 	},
 	telemetry.RollupTotal: func(ctx context.Context, w *world) error {
 		return second(rollup.For(hour, w.repo).Total(ctx, roof, tsdb.AllTime()))

@@ -124,7 +124,7 @@ func TestHedgeThatIsNotNeeded(t *testing.T) {
 func TestGapsThatAreTooMany(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	r := rollup.For(hour, w.repo)
-	err := last(r.Buckets(t.Context(), roof, tsdb.Between(w.base, w.base.Add(24*time.Hour)), tsdb.OldestFirst, rollup.ReadOptions{Gaps: window.Null, MaxFilled: 2}))
+	err := last(r.WithGaps(window.Options{Gaps: window.Null, MaxFilled: 2}).Buckets(t.Context(), roof, tsdb.Between(w.base, w.base.Add(24*time.Hour)), tsdb.OldestFirst))
 	if !errors.Is(err, window.ErrTooManyFilled) {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestGapsThatAreTooMany(t *testing.T) {
 		t.Errorf("%v %v", s.Status, plain(s.Attributes))
 	}
 	w.spans.Reset()
-	err = last(r.Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{Gaps: window.Null, MaxFilled: -1}))
+	err = last(r.WithGaps(window.Options{Gaps: window.Null, MaxFilled: -1}).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst))
 	if err == nil {
 		t.Fatal("it succeeded")
 	}
@@ -270,7 +270,7 @@ func TestLoopThatIsLeftLate(t *testing.T) {
 		w.repo.Range(t.Context(), roof, tsdb.AllTime())(func(_ tsdb.Point[float64], err error) bool { return leave(err) })
 		w.repo.LatestUnder(t.Context(), tsdb.AllEntities())(func(_ tsdb.Point[float64], err error) bool { return leave(err) })
 		w.repo.Entities(t.Context(), tsdb.AllEntities())(func(_ tsdb.Entity, err error) bool { return leave(err) })
-		rollup.For(hour, w.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{})(func(_ window.Bucket, err error) bool { return leave(err) })
+		rollup.For(hour, w.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst)(func(_ window.Bucket, err error) bool { return leave(err) })
 		tenants.List(t.Context(), w.store, tenants.ListOptions{})(func(_ tenants.Tenant, err error) bool { return leave(err) })
 		for _, name := range []string{"Range", "LatestUnder", "Entities", "rollup.Buckets", "tenants.List"} {
 			s := w.span(name + " tidemark")

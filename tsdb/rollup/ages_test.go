@@ -101,7 +101,7 @@ func (a *aged) pass(t *testing.T) rollup.Pass {
 func (a *aged) count(t *testing.T, id tenant.ID) (n [3]int) {
 	t.Helper()
 	for i, r := range []*rollup.Rollup[reading]{a.hour, a.day, a.events} {
-		for _, err := range rollup.For(r, a.schema.For(a.store, id)).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+		for _, err := range rollup.For(r, a.schema.For(a.store, id)).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -165,7 +165,7 @@ func askBuckets(t *testing.T, what string, reader *rollup.Reader[reading], entit
 	ctx := t.Context()
 	for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
 		var got []window.Bucket
-		for b, err := range reader.Buckets(ctx, roof, tsdb.AllTime(), order, rollup.ReadOptions{}) {
+		for b, err := range reader.Buckets(ctx, roof, tsdb.AllTime(), order) {
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -178,7 +178,7 @@ func askBuckets(t *testing.T, what string, reader *rollup.Reader[reading], entit
 		t.Fatalf("%s: Latest: %v", what, err)
 	}
 	same(t, what+": Latest", got, want[max(0, len(want)-2):], tsdb.NewestFirst)
-	answers, err := reader.Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{})
+	answers, err := reader.Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst)
 	if err != nil {
 		t.Fatalf("%s: Many: %v", what, err)
 	}

@@ -51,7 +51,7 @@ func TestCountsThatAreThePoints(t *testing.T) {
 	}
 	read := func(what string, points, temps, wets int64) {
 		t.Helper()
-		for b, err := range rollup.For(o.hour, o.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+		for b, err := range rollup.For(o.hour, o.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 			if err != nil {
 				t.Fatal(err)
 			}

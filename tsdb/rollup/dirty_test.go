@@ -144,7 +144,7 @@ func TestMoreMarksThanARead(t *testing.T) {
 		for _, r := range []*rollup.Rollup[reading]{fine, coarse} {
 			for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
 				sum, last := int64(0), time.Time{}
-				for b, err := range rollup.For(r, repo).Buckets(t.Context(), roof, tsdb.AllTime(), order, rollup.ReadOptions{}) {
+				for b, err := range rollup.For(r, repo).Buckets(t.Context(), roof, tsdb.AllTime(), order) {
 					if err != nil {
 						t.Fatal(err)
 					}

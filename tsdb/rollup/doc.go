@@ -10,7 +10,7 @@
 //	})
 //
 //	hours := rollup.For(hourly, readings.For(store, acme))
-//	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst, rollup.ReadOptions{}) { … }
+//	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //
 // If the points are stored, derive the rollup from them: it then follows every change of the points. If they are not, add
 // events up.

@@ -97,7 +97,7 @@ func TestTheEndsOfTime(t *testing.T) {
 			}
 			for pass := range 3 {
 				n := 0
-				for b, err := range rollup.For(day, repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+				for b, err := range rollup.For(day, repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 					if err != nil || b.Points != 1 {
 						t.Fatalf("%s, pass %d: %+v, %v", zone, pass, b, err)
 					}

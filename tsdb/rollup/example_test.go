@@ -86,7 +86,7 @@ func Example() {
 		}
 	}
 	month := tsdb.Between(march, march.AddDate(0, 1, 0))
-	for b, err := range rollup.For(day, repo).Buckets(ctx, station, month, tsdb.OldestFirst, rollup.ReadOptions{Gaps: window.Null}) {
+	for b, err := range rollup.For(day, repo).WithGaps(window.Options{Gaps: window.Null}).Buckets(ctx, station, month, tsdb.OldestFirst) {
 		if err != nil {
 			panic(err)
 		}
@@ -150,7 +150,7 @@ func ExampleEntityBuckets() {
 	defer store.Close()
 	repo := schema.For(store, tenant.MustParse("acme"))
 	put(repo, station, march, 24)
-	answers, err := rollup.For(day, repo).Many(ctx, []tsdb.Entity{station, tsdb.NewEntity("berlin", "cellar-1")}, tsdb.Since(march), tsdb.OldestFirst, rollup.ReadOptions{})
+	answers, err := rollup.For(day, repo).Many(ctx, []tsdb.Entity{station, tsdb.NewEntity("berlin", "cellar-1")}, tsdb.Since(march), tsdb.OldestFirst)
 	for _, a := range answers {
 		fmt.Println(a.Entity, len(a.Buckets), a.Err)
 	}
@@ -162,7 +162,7 @@ func ExampleEntityBuckets() {
 }
 
 // Gaps are filled as package window does.
-func ExampleReadOptions() {
+func ExampleReader_WithGaps() {
 	ctx := context.Background()
 	hour := rollup.MustDefine("hour", window.Every(time.Hour), tempC, rollup.Options{})
 	schema := weather(hour)
@@ -172,7 +172,7 @@ func ExampleReadOptions() {
 	put(repo, station, march, 2)
 	put(repo, station, march.Add(3*time.Hour), 2)
 	four := tsdb.Between(march, march.Add(4*time.Hour))
-	for b, err := range rollup.For(hour, repo).Buckets(ctx, station, four, tsdb.OldestFirst, rollup.ReadOptions{Gaps: window.Previous}) {
+	for b, err := range rollup.For(hour, repo).WithGaps(window.Options{Gaps: window.Previous}).Buckets(ctx, station, four, tsdb.OldestFirst) {
 		fmt.Println(b.Start.In(berlin).Format("15:04"), b.Points, b.Values[0].Mean, err)
 	}
 	// Output:

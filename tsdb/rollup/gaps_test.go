@@ -59,7 +59,7 @@ func TestGapsWithoutMeasures(t *testing.T) {
 		} {
 			for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
 				var got []int64
-				for b, err := range rollup.For(hour, repo).Buckets(t.Context(), roof, tsdb.Between(start, start.Add(5*time.Hour)), order, rollup.ReadOptions{Gaps: gaps}) {
+				for b, err := range rollup.For(hour, repo).WithGaps(window.Options{Gaps: gaps}).Buckets(t.Context(), roof, tsdb.Between(start, start.Add(5*time.Hour)), order) {
 					if err != nil {
 						t.Fatalf("%v: %v", gaps, err)
 					}
@@ -109,7 +109,7 @@ func TestIntervalsAboutTheEpoch(t *testing.T) {
 					for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
 						for _, gaps := range []window.Gaps{window.LeaveOut, window.Null} {
 							var got []time.Time
-							for b, err := range rollup.For(day, repo).Buckets(t.Context(), roof, in, order, rollup.ReadOptions{Gaps: gaps}) {
+							for b, err := range rollup.For(day, repo).WithGaps(window.Options{Gaps: gaps}).Buckets(t.Context(), roof, in, order) {
 								if err != nil {
 									t.Errorf("%s, %v, %v: %v", zone, in, gaps, err)
 									break

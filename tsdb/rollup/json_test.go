@@ -33,7 +33,7 @@ func TestJSONHasNoFirstAndLast(t *testing.T) {
 		in := tsdb.Between(start, c.Now())
 		var shown []window.Bucket
 		for _, gaps := range []window.Gaps{window.LeaveOut, window.Null, window.Previous} {
-			for b, err := range reader.Buckets(t.Context(), roof, in, tsdb.OldestFirst, rollup.ReadOptions{Gaps: gaps}) {
+			for b, err := range reader.WithGaps(window.Options{Gaps: gaps}).Buckets(t.Context(), roof, in, tsdb.OldestFirst) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,11 +66,11 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 		reader := rollup.For(hour, schema.For(store, acme))
 		in := tsdb.Between(start.Add(time.Millisecond), start)
 		_, total := reader.Total(t.Context(), roof, in)
-		_, many := reader.Many(t.Context(), nil, in, tsdb.OldestFirst, rollup.ReadOptions{})
+		_, many := reader.Many(t.Context(), nil, in, tsdb.OldestFirst)
 		_, rebuilt := reader.Rebuild(t.Context(), in, rollup.RebuildOptions{})
 		failures := map[string]error{"Total": total, "Many": many, "Rebuild": rebuilt}
 		for _, gaps := range []window.Gaps{window.LeaveOut, window.Null} {
-			for _, err := range reader.Buckets(t.Context(), roof, in, tsdb.OldestFirst, rollup.ReadOptions{Gaps: gaps}) {
+			for _, err := range reader.WithGaps(window.Options{Gaps: gaps}).Buckets(t.Context(), roof, in, tsdb.OldestFirst) {
 				failures["Buckets "+gaps.String()] = err
 			}
 		}

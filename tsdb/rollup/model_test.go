@@ -196,7 +196,7 @@ func (m *model) compare(t *testing.T, step int, def three, entities []tsdb.Entit
 			want := expected(r, m.points[e], now)
 			for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
 				var got []window.Bucket
-				for b, err := range reader.Buckets(t.Context(), e, tsdb.AllTime(), order, rollup.ReadOptions{}) {
+				for b, err := range reader.Buckets(t.Context(), e, tsdb.AllTime(), order) {
 					if err != nil {
 						t.Fatal(err)
 					}

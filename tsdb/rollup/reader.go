@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -27,6 +28,7 @@ import (
 type Reader[T any] struct {
 	rollup *Rollup[T]
 	repo   *tsdb.Repository[T]
+	gaps   window.Options
 }
 
 // For returns the reader of a rollup for the tenant of a repository. It does no I/O and cannot fail: where the rollup is not
@@ -52,33 +54,24 @@ func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	return nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "one of the schema's Rollups")
 }
 
-// ReadOptions say how buckets are read. The zero value leaves gaps out.
-type ReadOptions struct {
-	// Gaps says what stands where a bucket holds nothing, as in package window. Zero leaves it out.
-	Gaps window.Gaps
-	// MaxFilled is how many buckets gaps may hold, at most. Zero is window.DefaultMaxFilled.
-	MaxFilled int
-	// Concurrency is how many entities Many reads at once. Zero is 16; at most 256.
-	Concurrency int
+// WithGaps returns a reader that puts something where Buckets and Many find no bucket, as package window does. The zero Options
+// leave gaps out, as a reader of For does.
+func (r *Reader[T]) WithGaps(opts window.Options) *Reader[T] {
+	if r == nil {
+		return nil
+	}
+	filled := *r
+	filled.gaps = opts
+	return &filled
 }
 
-func (o ReadOptions) width() (int, error) {
-	if o.Concurrency < 0 || o.Concurrency > 256 {
-		return 0, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(o.Concurrency), "0 for the default, or 1 to 256")
-	}
-	if o.Concurrency == 0 {
-		return 16, nil
-	}
-	return o.Concurrency, nil
-}
-
-// Buckets returns the buckets of an entity that start in an interval, in an order, as a sequence. It reads when it is run,
-// and leaving the loop ends it. An error is the last pair.
+// Buckets returns the buckets of an entity that start in an interval as a sequence, newest first or in another tsdb.Order. It reads
+// when it is run, and leaving the loop ends it. An error is the last pair.
 //
 // It costs a request for the row of marks, one more for each rollup that this one is derived from, and one for what is
 // stored; and where buckets are marked, as many reads of points as there are runs of them. The timeout of scans bounds the
 // whole, together with the time that its consumer takes.
-func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) iter.Seq2[window.Bucket, error] {
+func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[window.Bucket, error] {
 	return func(yield func(window.Bucket, error) bool) {
 		ctx, op := r.begin(ctx, telemetry.RollupBuckets)
 		rows := 0
@@ -87,7 +80,13 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 			op.Returned(rows)
 			op.End(failed)
 		}()
-		for b, err := range r.buckets(ctx, e, in, order, opts) {
+		o, err := inside.ReadOptions(opts)
+		if err != nil {
+			failed = err
+			yield(window.Bucket{}, err)
+			return
+		}
+		for b, err := range r.buckets(ctx, e, in, tsdb.Order(o.Order)) {
 			if failed = err; err == nil {
 				rows++
 			}
@@ -98,7 +97,7 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 	}
 }
 
-func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) iter.Seq2[window.Bucket, error] {
+func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[window.Bucket, error] {
 	stored := func(yield func(window.Bucket, error) bool) {
 		stopped := false
 		err := r.each(ctx, e, in, order, func(b window.Bucket) bool {
@@ -109,11 +108,11 @@ func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 			yield(window.Bucket{}, err)
 		}
 	}
-	if opts.Gaps == window.LeaveOut || r == nil || r.rollup == nil || in.Check() != nil {
+	if r == nil || r.gaps.Gaps == window.LeaveOut || r.rollup == nil || in.Check() != nil {
 		return stored
 	}
 	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
-	return withoutEnds(window.Fill(stored, frame, window.Options{Gaps: opts.Gaps, MaxFilled: opts.MaxFilled}))
+	return withoutEnds(window.Fill(stored, frame, r.gaps))
 }
 
 // withoutEnds marks the summaries of gaps as those of a rollup.
@@ -296,8 +295,8 @@ type EntityBuckets struct {
 
 // Many reads the buckets of several entities, and returns one answer for each, in order. Where some could not be read the
 // error says of how many and why the first, and the other answers stand. Its cost is that of Buckets for each, with
-// ReadOptions.Concurrency of them at once, and memory for all of the buckets.
-func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts ReadOptions) (answers []EntityBuckets, err error) {
+// at most 16 of them at once or as many as a tsdb.Concurrency says, and memory for all of the buckets.
+func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) (answers []EntityBuckets, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupMany)
 	defer func() { op.End(err) }()
 	l, err := r.level(ctx, false)
@@ -307,10 +306,11 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	width, err := opts.width()
+	o, err := inside.ReadOptions(opts)
 	if err != nil {
 		return nil, err
 	}
+	width := cmp.Or(o.Concurrency, 16)
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	answers = make([]EntityBuckets, len(entities))
@@ -320,7 +320,7 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 		workers.Go(func() {
 			for i := range next {
 				a := &answers[i]
-				for b, err := range r.Buckets(ctx, a.Entity, in, order, opts) {
+				for b, err := range r.Buckets(ctx, a.Entity, in, opts...) {
 					if err != nil {
 						a.Err = err
 						break

@@ -51,7 +51,7 @@ func TestReads(t *testing.T) {
 			t.Errorf("Total from half an hour: %+v, %v", total, err)
 		}
 		var counts []string
-		for b, err := range r.Buckets(ctx, roof, tsdb.Between(start.Add(-time.Hour), start.Add(6*time.Hour)), tsdb.NewestFirst, rollup.ReadOptions{Gaps: window.Previous}) {
+		for b, err := range r.WithGaps(window.Options{Gaps: window.Previous}).Buckets(ctx, roof, tsdb.Between(start.Add(-time.Hour), start.Add(6*time.Hour))) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,12 +60,12 @@ func TestReads(t *testing.T) {
 		if want := []string{"0/5/false", "1/5/false", "0/2/false", "0/2/false", "1/2/false", "1/1/false", "0/NaN/false"}; !slices.Equal(counts, want) {
 			t.Errorf("with gaps: %v, want %v", counts, want)
 		}
-		answers, err := r.Many(ctx, []tsdb.Entity{roof, tsdb.NewEntity("x", "y"), tsdb.NewEntity("bad")}, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{Concurrency: 2})
+		answers, err := r.Many(ctx, []tsdb.Entity{roof, tsdb.NewEntity("x", "y"), tsdb.NewEntity("bad")}, tsdb.AllTime(), tsdb.OldestFirst, tsdb.Concurrency(2))
 		if err == nil || len(answers) != 3 || len(answers[0].Buckets) != 3 || answers[1].Err != nil || len(answers[1].Buckets) != 0 || !errors.Is(answers[2].Err, tsdb.ErrInvalid) {
 			t.Errorf("Many: %+v, %v", answers, err)
 		}
 		n := 0
-		for _, err := range r.Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+		for _, err := range r.Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst) {
 			if n++; err != nil || n > 1 {
 				t.Fatal(n, err)
 			}
@@ -87,7 +87,7 @@ func TestRefusedReads(t *testing.T) {
 		if _, err := r.Latest(ctx, roof, 1); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, err := range r.Buckets(ctx, roof, tsdb.AllTime(), tsdb.NewestFirst, rollup.ReadOptions{Gaps: window.Null}) {
+		for _, err := range r.WithGaps(window.Options{Gaps: window.Null}).Buckets(ctx, roof, tsdb.AllTime()) {
 			if !errors.Is(err, tsdb.ErrInvalid) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -104,7 +104,7 @@ func TestRefusedReads(t *testing.T) {
 	if _, err := r.Total(other, roof, tsdb.AllTime()); !errors.Is(err, tsdb.ErrTenantMismatch) {
 		t.Errorf("another tenant in the context: %v", err)
 	}
-	if _, err := r.Many(other, []tsdb.Entity{roof}, tsdb.AllTime(), tsdb.NewestFirst, rollup.ReadOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
+	if _, err := r.Many(other, []tsdb.Entity{roof}, tsdb.AllTime()); !errors.Is(err, tsdb.ErrTenantMismatch) {
 		t.Errorf("another tenant in the context: %v", err)
 	}
 	if _, err := r.Rebuild(other, tsdb.AllTime(), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
@@ -168,7 +168,7 @@ func TestRebuild(t *testing.T) {
 			}
 			for _, e := range entities {
 				var got []window.Bucket
-				for b, err := range reader.Buckets(ctx, e, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+				for b, err := range reader.Buckets(ctx, e, tsdb.AllTime(), tsdb.OldestFirst) {
 					if err != nil {
 						t.Fatal(err)
 					}

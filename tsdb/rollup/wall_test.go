@@ -78,7 +78,7 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 		lie.Store(&key)
 		for name, call := range map[string]func() error{
 			"Buckets": func() error {
-				for b, err := range reader.Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+				for b, err := range reader.Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 					if err != nil {
 						return err
 					}
@@ -89,7 +89,7 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 			"Latest": func() error { _, err := reader.Latest(t.Context(), roof, 1); return err },
 			"Total":  func() error { _, err := reader.Total(t.Context(), roof, tsdb.AllTime()); return err },
 			"Many": func() error {
-				_, err := reader.Many(t.Context(), []tsdb.Entity{roof}, tsdb.AllTime(), tsdb.NewestFirst, rollup.ReadOptions{})
+				_, err := reader.Many(t.Context(), []tsdb.Entity{roof}, tsdb.AllTime())
 				return err
 			},
 			"Rebuild": func() error {
@@ -168,7 +168,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 		for n, id := range views {
 			ctx := tenant.NewContext(t.Context(), id)
 			for _, r := range def.all() {
-				answers, err := rollup.For(r, def.schema.For(store, id)).Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{Concurrency: 3})
+				answers, err := rollup.For(r, def.schema.For(store, id)).Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst, tsdb.Concurrency(3))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -67,7 +67,7 @@ func (o *one) pass(t *testing.T) rollup.Pass {
 // sums returns the sum of each bucket that is read, the oldest first.
 func (o *one) sums(t *testing.T) (out []float64) {
 	t.Helper()
-	for b, err := range rollup.For(o.hour, o.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+	for b, err := range rollup.For(o.hour, o.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 		if err != nil {
 			t.Fatal(err)
 		}

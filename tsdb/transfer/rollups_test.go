@@ -50,7 +50,7 @@ func TestRollupsAreTheStores(t *testing.T) {
 					continue
 				}
 				var sums []string
-				for b, err := range rollup.For(hourly, to.For(store, id)).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+				for b, err := range rollup.For(hourly, to.For(store, id)).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -53,17 +54,23 @@ func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T],
 
 // Ranger reads the points of an interval; a *tsdb.Repository is one.
 type Ranger[T any] interface {
-	Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.RangeOption) iter.Seq2[tsdb.Point[T], error]
+	Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error]
 }
 
-// Read returns the buckets of an entity's points in an interval, in the order of the points. It reads when the sequence is
-// run, and costs what the Range of the repository costs. For all else see [Aggregator.Over].
-func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[Bucket, error] {
+// Read returns the buckets of an entity's points in an interval, newest first or in another tsdb.Order. It reads when the sequence
+// is run, and costs what the Range of the repository costs. For all else see [Aggregator.Over].
+func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		if from == nil {
 			yield(Bucket{}, invalid.New(ErrInvalid, "ranger", "nil", "a repository"))
 			return
 		}
+		o, err := inside.ReadOptions(opts)
+		if err != nil {
+			yield(Bucket{}, err)
+			return
+		}
+		order := tsdb.Order(o.Order)
 		for b, err := range a.Over(from.Range(ctx, e, in, order), in, order) {
 			if err == nil && ctx.Err() != nil {
 				yield(Bucket{}, ctx.Err())

@@ -279,7 +279,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		run: func(w *world, n int) func() {
 			w.history(1, 1200)
 			return func() {
-				page, err := w.repo.Page(w.ctx, tsdb.Query{Entity: device(0)}, n, "")
+				page, err := w.repo.Page(w.ctx, device(0), tsdb.AllTime(), n, "")
 				w.ok(err)
 				w.want(len(page.Points), n)
 			}

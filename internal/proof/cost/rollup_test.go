@@ -58,7 +58,7 @@ func (w *world) kept(devices, hours int) {
 // buckets reads those from a time on, which are so many.
 func buckets(w *world, r *rollup.Rollup[reading], from time.Time, want int) func() {
 	return func() {
-		w.want(drain(w, rollup.For(r, w.repo).Buckets(w.ctx, device(0), tsdb.Between(from, noon), tsdb.NewestFirst, rollup.ReadOptions{})), want)
+		w.want(drain(w, rollup.For(r, w.repo).Buckets(w.ctx, device(0), tsdb.Between(from, noon))), want)
 	}
 }
 
@@ -112,7 +112,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		run: func(w *world, n int) func() {
 			w.kept(n, 24)
 			return func() {
-				_, err := rollup.For(hourly, w.repo).Many(w.ctx, devices(n), tsdb.Between(noon.Add(-24*time.Hour), noon), tsdb.NewestFirst, rollup.ReadOptions{})
+				_, err := rollup.For(hourly, w.repo).Many(w.ctx, devices(n), tsdb.Between(noon.Add(-24*time.Hour), noon))
 				w.ok(err)
 			}
 		},

@@ -213,7 +213,7 @@ func (w *world) checkAdded(ctx context.Context, store *tsdb.Store) {
 				continue
 			}
 			found := make([]int64, a.buckets)
-			for b, err := range rollup.For(r, a.schema.For(store, th.tenant.id)).Buckets(th.tenant.ctx(ctx), th.entity, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+			for b, err := range rollup.For(r, a.schema.For(store, th.tenant.id)).Buckets(th.tenant.ctx(ctx), th.entity, tsdb.AllTime(), tsdb.OldestFirst) {
 				if err != nil {
 					w.fail("%s: the buckets of tenant %s, %s cannot be read: %v", wayNames[way], th.tenant.id, th.entity, err)
 					return

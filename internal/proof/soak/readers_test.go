@@ -265,15 +265,15 @@ func (w *world) askPage(rnd *rand.Rand, d *device) error {
 	from, to := w.someSlots(rnd, d)
 	o := d.plain.owed(from, to)
 	order := []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst}[rnd.IntN(2)]
-	q := tsdb.Query{Entity: d.entity, In: tsdb.Between(d.time(w.base, from), d.time(w.base, to)), Order: order}
+	in := tsdb.Between(d.time(w.base, from), d.time(w.base, to))
 	cursor, last := "", time.Time{}
 	for {
-		page, err := w.repo(d).Page(d.tenant.ctx(w.ctx), q, 1+rnd.IntN(7), cursor)
+		page, err := w.repo(d).Page(d.tenant.ctx(w.ctx), d.entity, in, 1+rnd.IntN(7), cursor, order)
 		if err != nil {
 			return err
 		}
 		for _, p := range page.Points {
-			w.inOrder("Page", d, q.In, order, last, p.Time)
+			w.inOrder("Page", d, in, order, last, p.Time)
 			last = p.Time
 			w.shown("Page", d, d.plain, &o, p)
 		}

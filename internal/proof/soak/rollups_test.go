@@ -93,7 +93,7 @@ func (w *world) askRollup(rnd *rand.Rand, d *device) error {
 	d.plain.mu.Unlock()
 	found := map[int64]window.Bucket{}
 	in := tsdb.Between(start, start.Add(time.Duration(n)*width))
-	for b, err := range rollup.For(r, w.repo(d)).Buckets(d.tenant.ctx(w.ctx), d.entity, in, tsdb.OldestFirst, rollup.ReadOptions{}) {
+	for b, err := range rollup.For(r, w.repo(d)).Buckets(d.tenant.ctx(w.ctx), d.entity, in, tsdb.OldestFirst) {
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (w *world) checkRollups(ctx context.Context, store *tsdb.Store) {
 			width time.Duration
 		}{{w.fineRollup, w.fine}, {w.coarse, coarseBy * w.fine}} {
 			found := map[int64]window.Bucket{}
-			for b, err := range rollup.For(level.r, w.plain.For(store, d.tenant.id)).Buckets(d.tenant.ctx(ctx), d.entity, tsdb.AllTime(), tsdb.OldestFirst, rollup.ReadOptions{}) {
+			for b, err := range rollup.For(level.r, w.plain.For(store, d.tenant.id)).Buckets(d.tenant.ctx(ctx), d.entity, tsdb.AllTime(), tsdb.OldestFirst) {
 				if err != nil {
 					w.fail("rollup %s of tenant %s, device %s cannot be read: %v", level.r.Name(), d.tenant.id, d.entity, err)
 					return

@@ -115,7 +115,7 @@ func TestNilContextIsNamed(t *testing.T) {
 		"Latest":           func() error { _, err := l.repo.Latest(none, roof); return err },
 		"LatestMany":       func() error { _, err := l.repo.LatestMany(none, []tsdb.Entity{roof}); return err },
 		"Range":            func() error { return last(l.repo.Range(none, roof, tsdb.AllTime())) },
-		"Page":             func() error { _, err := l.repo.Page(none, tsdb.Query{Entity: roof}, 10, ""); return err },
+		"Page":             func() error { _, err := l.repo.Page(none, roof, tsdb.AllTime(), 10, ""); return err },
 		"PageUnder":        func() error { _, err := l.repo.PageUnder(none, tsdb.AllEntities(), 10, ""); return err },
 		"PageEntities":     func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
 		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
