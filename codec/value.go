@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Kind is the type of a [Value]. Its zero value is [KindInvalid].
+// Kind is the type of a [Value]: KindFloat, KindInt, KindUint, KindStr or KindBool. Its zero value is [KindInvalid].
 type Kind uint8
 
 // The kinds of a [Value].

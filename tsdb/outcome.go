@@ -6,7 +6,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// State says what became of a write.
+// State says what became of a write: Stored, Rejected, Unknown or Journaled.
 type State uint8
 
 // The states of a write. The zero State is none of them.

@@ -16,18 +16,19 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Precision is the unit in which row keys count time. It is part of the stored format and cannot change. Times are cut off
-// to a whole unit; two points of one entity in the same unit are one, without SchemaOptions.Identity.
+// Precision is the unit in which row keys count time: Nanoseconds, Microseconds or Milliseconds. It is part of the stored format
+// and cannot change. Times are cut off to a whole unit: without SchemaOptions.Identity, two points of one entity in the same
+// unit are one.
 type Precision uint8
 
-// The precisions. Times before 1970 cannot be stored in any.
+// The precisions. None can hold times before 1970.
 const (
 	// Nanoseconds, the default, hold times up to 2262-04-11.
-	Nanoseconds = Precision(rowkey.Nanoseconds)
+	Nanoseconds Precision = Precision(rowkey.Nanoseconds)
 	// Microseconds hold times up to the year 294247.
-	Microseconds = Precision(rowkey.Microseconds)
+	Microseconds Precision = Precision(rowkey.Microseconds)
 	// Milliseconds hold times up to the year 294247. Use them to match tables that other programs write.
-	Milliseconds = Precision(rowkey.Milliseconds)
+	Milliseconds Precision = Precision(rowkey.Milliseconds)
 )
 
 // String returns the name by which the catalogue knows p: ns, us or ms.

@@ -2,7 +2,7 @@ package advise
 
 import "strconv"
 
-// Severity is how much an Advice matters. The zero Severity is Info.
+// Severity is how much an Advice matters: Info, Warning or Critical. The zero Severity is Info.
 type Severity int
 
 // The severities.

@@ -41,7 +41,7 @@ type Forecast struct {
 	sample *sample // nil for one that was read from JSON
 }
 
-// Basis is how a Forecast got its figures.
+// Basis is how a Forecast got its figures: Counted, Sampled or Assumed.
 type Basis string
 
 const (

@@ -11,10 +11,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// Aggregates says what is kept of a measure's numbers.
+// Aggregates are the aggregates that a rollup keeps of a measure: Count, Sum, Min, Max, or several joined by |. Mean is Count|Sum,
+// and All is all four.
 type Aggregates uint8
 
-// The aggregates. A mean is a sum and a count.
+// The aggregates.
 const (
 	Count Aggregates = 1 << iota
 	Sum

@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Mode says how a rollup comes by its numbers.
+// Mode says how a rollup gets its numbers: Derived, ByStream, ByMessage or Once.
 type Mode uint8
 
 // The modes.

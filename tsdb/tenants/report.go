@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// State is how far an erasure is.
+// State is how far an erasure has come: Marked, Counting, Deleting, Verifying, Erased or Readmitted.
 type State string
 
 // The states of an erasure, in their order. The zero State is a tenant that is not erased.
@@ -21,7 +21,7 @@ const (
 	Counting State = "counting"
 	// Deleting: what was counted is being deleted.
 	Deleting State = "deleting"
-	// Verifying: what was counted is deleted; it is looked again whether anything is left.
+	// Verifying: what was counted is deleted. A second look finds out whether anything is left.
 	Verifying State = "verifying"
 	// Erased: nothing is left.
 	Erased State = "erased"

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Method is a call of Bigtable's data API, by its name in the service.
+// Method is a call of Bigtable's data API, by its name in the service: ReadRows, MutateRow, MutateRows or CheckAndMutateRow.
 type Method string
 
 // The methods that a store calls. The zero Method stands for all of them; the table admin API is never perturbed.
