@@ -56,7 +56,7 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 		return err
 	}
 	defer end()
-	e := ensure.Ensurer{Table: s.core, Admin: admin, Creating: s.creating}
+	e := ensure.Ensurer{Table: s.core, Admin: admin, Creating: &s.creating}
 	err = s.core.Whole.Retry(ctx, func(ctx context.Context) (done bool, err error) { return e.Once(ctx, shapes) })
 	if err != nil {
 		return conflictOf(ctx, err)

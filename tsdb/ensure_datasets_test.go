@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -81,6 +82,43 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	must[tenants.Removal](t)(tenants.Remove(t.Context(), store, tenants.Part{Dataset: "q0"}, tenants.RemoveOptions{Settle: 1}))
 	if err := ensure(other, quiet, "more"); err != nil {
 		t.Errorf("after one of its datasets was deleted: %v", err)
+	}
+}
+
+// TestTenantsDoNotWaitForEachOther: while the catalogue write of one tenant hangs, other tenants create their datasets, and so does a
+// tenant without a limit in several calls at once.
+func TestTenantsDoNotWaitForEachOther(t *testing.T) {
+	slow, quiet, free := tenant.MustParse("slow"), tenant.MustParse("quiet"), tenant.MustParse("free")
+	limits := must[*limit.Limiter](t)(limit.New(limit.Table{
+		Defaults: limit.Limits{Datasets: 3}, Overrides: map[tenant.ID]limit.Limits{free: {}},
+	}, limit.Options{}))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits}}, named(t, "of-the-program"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // passes only if a call waits for a tenant that hangs
+	defer cancel()
+	ensure := func(id tenant.ID, name string) error { return store.Ensure(tenant.NewContext(ctx, id), named(t, name)) }
+	for _, hangs := range []tenant.ID{slow, free} {
+		entered, leave := make(chan struct{}), make(chan struct{})
+		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+			close(entered)
+			<-leave
+			return 0
+		}).On(tsdbtest.CheckAndMutateRow).Times(1))
+		done := make(chan error, 1)
+		go func() { done <- ensure(hangs, hangs.String()+"-hangs") }()
+		select {
+		case <-entered:
+		case err := <-done:
+			t.Fatalf("the call of tenant %v that was to hang: %v", hangs, err)
+		}
+		for _, id := range []tenant.ID{quiet, free} {
+			if err := ensure(id, id.String()+"-while-"+hangs.String()); err != nil {
+				t.Errorf("tenant %v, while a call of tenant %v hangs: %v", id, hangs, err)
+			}
+		}
+		close(leave)
+		if err := <-done; err != nil {
+			t.Errorf("the call of tenant %v that hung: %v", hangs, err)
+		}
 	}
 }
 

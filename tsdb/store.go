@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
@@ -32,7 +33,7 @@ type Store struct {
 	closers closers
 	alone   bool // no other store can have the table open
 
-	creating chan struct{} // held while a dataset is created for a tenant
+	creating ensure.Turns // of the calls that create datasets for tenants
 }
 
 // Options are what a program that brings its own client may decide.
@@ -74,8 +75,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 			Limits:        opts.Limits,
 			RequireTenant: opts.RequireTenant,
 		}, opts.Cache.open()),
-		cursors:  cursors,
-		creating: make(chan struct{}, 1),
+		cursors: cursors,
 	}
 	if s.core.Clock == nil {
 		s.core.Clock = time.Now

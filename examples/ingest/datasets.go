@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -18,6 +20,13 @@ import (
 const (
 	maxDatasets    = 5000
 	tenantDatasets = 100
+)
+
+// A tenant's measurements that the store refused are remembered for refusedFor, so that each of their lines does not ask the store again.
+// While tenantRefused of them are remembered, the tenant's new measurements are refused without asking.
+const (
+	refusedFor    = time.Minute
+	tenantRefused = 100
 )
 
 // otherTags, as the last of a measurement's key tags, stands for all tags that are not named before it.
@@ -63,10 +72,22 @@ type datasets struct {
 	shared tsdb.SchemaOptions
 	others []string // the key of measurements that are not named; nil where they are refused
 
-	defining sync.Mutex // one at a time, while lines of known measurements go on
-	mu       sync.RWMutex
-	known    map[string]*dataset
-	used     map[tenant.ID]map[string]bool // the measurements that no -key names, by who uses them
+	mu      sync.RWMutex
+	known   map[string]*dataset
+	tenants map[tenant.ID]*measurements // of the tokens' tenants, so there are not many
+}
+
+// measurements are those of one tenant that no -key names.
+type measurements struct {
+	defining chan struct{} // holds one value while one is defined: one at a time, and lines of known ones go on
+	used     map[string]bool
+	refused  map[string]refused
+}
+
+// refused is why a measurement cannot be stored, and until when that holds.
+type refused struct {
+	why   error
+	until time.Time
 }
 
 var errMeasurement = errors.New("no -key names the measurement")
@@ -75,7 +96,7 @@ var errMeasurement = errors.New("no -key names the measurement")
 func newDatasets(ctx context.Context, store *tsdb.Store, ks keys, shared tsdb.SchemaOptions, log *slog.Logger) (*datasets, error) {
 	ds := &datasets{
 		store: store, log: log, shared: shared, others: ks[anyMeasurement],
-		known: map[string]*dataset{}, used: map[tenant.ID]map[string]bool{},
+		known: map[string]*dataset{}, tenants: map[tenant.ID]*measurements{},
 	}
 	var all []tsdb.Dataset
 	for name, key := range ks {
@@ -120,37 +141,60 @@ func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dat
 		return nil, &lineError{"the measurement cannot be a dataset", err}
 	}
 	d.unnamed = true
+	ms := ds.of(id)
+	select {
+	case ms.defining <- struct{}{}:
+		defer func() { <-ms.defining }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if known := ds.lookup(name); known != nil { // meanwhile
+		return known, ds.admit(id, name)
+	}
+	if err := ds.refusal(ms, name); err != nil {
+		return nil, err
+	}
 	if err := ds.admit(id, name); err != nil {
 		return nil, err
 	}
-	ds.defining.Lock()
-	defer ds.defining.Unlock()
-	if d := ds.lookup(name); d != nil {
-		return d, nil
+	err = ds.ensure(ctx, id, d)
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	if known := ds.known[name]; known != nil { // another tenant was faster
+		return known, nil
 	}
-	if len(ds.known) >= maxDatasets {
-		return nil, &lineError{"too many measurements", fmt.Errorf("%.64q would be measurement %d, and %d is the most", name, maxDatasets+1, maxDatasets)}
+	if err != nil {
+		delete(ms.used, name)
+		if _, final := errors.AsType[*lineError](err); final {
+			ms.refused[name] = refused{err, time.Now().Add(refusedFor)}
+		}
+		return nil, err
 	}
+	ds.known[name] = d
+	return d, nil
+}
+
+// ensure makes the table fit a dataset. Its error is a *lineError where asking again would not help.
+func (ds *datasets) ensure(ctx context.Context, id tenant.ID, d *dataset) error {
 	// With the tenant, so that the dataset counts against the tenant's limit of datasets, if the limits file names one.
-	if err := ds.store.Ensure(tenant.NewContext(ctx, id), d.schema); errors.Is(err, limit.ErrExceeded) {
-		return nil, &lineError{"too many measurements", err}
-	} else if errors.Is(err, tsdb.ErrSchemaConflict) {
+	err := ds.store.Ensure(tenant.NewContext(ctx, id), d.schema)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, limit.ErrExceeded):
+		return &lineError{"too many measurements", err}
+	case errors.Is(err, tsdb.ErrSchemaConflict):
 		// The error shows how the dataset is stored, and another tenant may have brought it about.
 		var differences []string
 		if conflict, ok := errors.AsType[*tsdb.ConflictError](err); ok {
 			differences = conflict.Differences
 		}
-		ds.log.Warn("a measurement conflicts with a dataset that is stored", "tenant", id.String(), "dataset", name, "differences", differences)
-		return nil, &lineError{"the measurement cannot be a dataset", fmt.Errorf("the measurement %.64q cannot be stored under its tags; give it another name", name)}
-	} else if errors.Is(err, tsdb.ErrErased) {
-		return nil, &lineError{"the measurement cannot be a dataset", err}
-	} else if err != nil {
-		return nil, fmt.Errorf("prepare the table for %s: %w", name, err)
+		ds.log.Warn("a measurement conflicts with a dataset that is stored", "tenant", id.String(), "dataset", d.name, "differences", differences)
+		return &lineError{"the measurement cannot be a dataset", fmt.Errorf("the measurement %.64q cannot be stored under its tags; give it another name", d.name)}
+	case errors.Is(err, tsdb.ErrErased):
+		return &lineError{"the measurement cannot be a dataset", err}
 	}
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	ds.known[name] = d
-	return d, nil
+	return fmt.Errorf("prepare the table for %s: %w", d.name, err)
 }
 
 func (ds *datasets) lookup(name string) *dataset {
@@ -159,24 +203,51 @@ func (ds *datasets) lookup(name string) *dataset {
 	return ds.known[name]
 }
 
+// of returns a tenant's measurements that no -key names.
+func (ds *datasets) of(id tenant.ID) *measurements {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	ms := ds.tenants[id]
+	if ms == nil {
+		ms = &measurements{defining: make(chan struct{}, 1), used: map[string]bool{}, refused: map[string]refused{}}
+		ds.tenants[id] = ms
+	}
+	return ms
+}
+
+// refusal returns why a measurement is refused without asking the store; nil where the store is to be asked.
+func (ds *datasets) refusal(ms *measurements, name string) error {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(ms.refused, func(_ string, r refused) bool { return !now.Before(r.until) })
+	if r, ok := ms.refused[name]; ok {
+		return r.why
+	}
+	if len(ds.known) >= maxDatasets {
+		return &lineError{"too many measurements", fmt.Errorf("%.64q would be measurement %d, and %d is the most", name, maxDatasets+1, maxDatasets)}
+	}
+	if len(ms.refused) >= tenantRefused {
+		return &lineError{"too many measurements", fmt.Errorf("%d new measurements of this tenant were refused; send %.64q again in a minute", tenantRefused, name)}
+	}
+	return nil
+}
+
 // admit counts a measurement that no -key names among those that a tenant uses, and refuses it where they are too many.
 func (ds *datasets) admit(id tenant.ID, name string) error {
 	ds.mu.RLock()
-	counted := ds.used[id][name]
+	ms := ds.tenants[id]
+	counted := ms != nil && ms.used[name]
 	ds.mu.RUnlock()
 	if counted {
 		return nil
 	}
+	ms = ds.of(id)
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	used := ds.used[id]
-	if len(used) >= tenantDatasets && !used[name] {
+	if len(ms.used) >= tenantDatasets && !ms.used[name] {
 		return &lineError{"too many measurements", fmt.Errorf("%.64q would be measurement %d of this tenant, and %d is the most", name, tenantDatasets+1, tenantDatasets)}
 	}
-	if used == nil {
-		used = map[string]bool{}
-		ds.used[id] = used
-	}
-	used[name] = true
+	ms.used[name] = true
 	return nil
 }

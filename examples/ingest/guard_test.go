@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -159,6 +160,78 @@ func TestConflictShowsNothing(t *testing.T) {
 	if strings.Contains(got.Body.String(), "host") {
 		t.Errorf("the answer shows how the dataset is stored: %s", got.Body)
 	}
+}
+
+// TestRefusedMeasurementsAreRemembered: the lines of a measurement that the store refused ask the store once a minute, not each.
+func TestRefusedMeasurementsAreRemembered(t *testing.T) {
+	file := write(t, `{"overrides": {"acme": {"datasets": 1}}}`)
+	r := newRig(t, ample, "-key", "*=host", "-limits", file)
+	want(t, "another tenant's measurement", r.post(v2, "theirs,host=a x=1", asOther), 204)
+	other, err := newDatasets(t.Context(), r.in.store, keys{anyMeasurement: {"zone"}}, tsdb.SchemaOptions{}, r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.in.datasets = other
+	want(t, "the one that the limit allows", r.post(v2, "mine,zone=a x=1"), 204)
+	for _, measurement := range []string{"theirs", "more"} {
+		line := measurement + ",zone=a x=1\n"
+		want(t, measurement, r.post(v2, line), 400)
+		r.conn.Reset()
+		want(t, measurement+", again", r.post(v2, strings.Repeat(line, 50)), 400, "dropped=50")
+		if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n > 0 {
+			t.Errorf("%d reads for 50 lines of the measurement %s, which was refused", n, measurement)
+		}
+	}
+	if ms := other.of(acme); len(ms.used) != 1 {
+		t.Errorf("measurements that were refused count among the tenant's: %v", ms.used)
+	}
+	// However many names the tenant tries, the store is asked for few of them.
+	var text strings.Builder
+	for i := range 5 * tenantRefused {
+		fmt.Fprintf(&text, "n%d,zone=a x=1\n", i)
+	}
+	r.conn.Reset()
+	want(t, "many names", r.post(v2, text.String()), 400, "dropped=500")
+	if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n > 4*tenantRefused {
+		t.Errorf("%d reads for names that the tenant made up", n)
+	}
+	want(t, "another tenant", r.post(v2, "theirs-too,zone=a x=1", asOther), 204)
+	for name, ref := range other.of(acme).refused {
+		other.of(acme).refused[name] = refused{ref.why, time.Now()}
+	}
+	r.conn.Reset()
+	want(t, "after a minute", r.post(v2, "more,zone=a x=1"), 400)
+	if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n == 0 {
+		t.Error("after a minute the store was not asked")
+	}
+}
+
+// TestTenantsDefineApart: while the new measurement of one tenant hangs, that of another is stored, and the next of the first waits no
+// longer than its request may take.
+func TestTenantsDefineApart(t *testing.T) {
+	r := newRig(t, ample, "-key", "*=host")
+	want(t, "the first", r.post(v2, "cpu,host=a x=1"), 204)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	r.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+		close(entered)
+		<-leave
+		return 0
+	}).On(tsdbtest.ReadRows).Times(1))
+	slow := make(chan *httptest.ResponseRecorder)
+	go func() { slow <- r.post(v2, "slow,host=a x=1") }()
+	<-entered
+	within := func(d time.Duration) func(*http.Request) {
+		return func(req *http.Request) {
+			ctx, cancel := context.WithTimeout(req.Context(), d)
+			t.Cleanup(cancel)
+			*req = *req.WithContext(ctx)
+		}
+	}
+	want(t, "another tenant", r.post(v2, "quick,host=a x=1", asOther, within(20*time.Second)), 204)
+	want(t, "the same tenant", r.post(v2, "waits,host=a x=1", within(time.Millisecond)), 503)
+	close(leave)
+	want(t, "the one that hung", <-slow, 204)
+	want(t, "the one that waited", r.post(v2, "waits,host=a x=1"), 204)
 }
 
 // TestHealthIsCheap: however often anybody asks, the table is read once a second at most.

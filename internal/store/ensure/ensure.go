@@ -22,8 +22,8 @@ import (
 type Ensurer struct {
 	Table *points.Table
 	Admin *bigtable.AdminClient
-	// Creating is held while a dataset is created for a tenant. It holds one value.
-	Creating chan struct{}
+	// Creating is shared by the calls of a store: those that create datasets for a tenant with a limit take turns.
+	Creating *Turns
 }
 
 // Once compares everything, then creates what is missing. It reports false where another process got in between.
@@ -75,7 +75,7 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	if len(diffs) > 0 {
 		return false, &Conflict{Differences: diffs}
 	}
-	if _, err := e.checkLimit(ctx, len(shapes)-len(st.Datasets)); err != nil {
+	if err := e.checkLimit(ctx, len(shapes)-len(st.Datasets)); err != nil {
 		return false, err
 	}
 	if !exists {
