@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -85,6 +86,11 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, http.StatusBadRequest, "precision has to be ns, us, ms, s, m or h", 0)
 		return
 	}
+	consistent, err := isConsistent(r)
+	if err != nil {
+		v.fail(w, http.StatusBadRequest, err.Error(), 0)
+		return
+	}
 	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
 	defer release()
 	if errors.Is(err, edge.ErrNoRoom) {
@@ -114,12 +120,31 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	defer cancel()
 	rep, err := s.in.ingest(ctx, id, body, clock{unit: unit, now: time.Now().Truncate(unit)}, maxUseless)
 	s.count(rep)
-	s.answer(w, v, id, rep, err)
+	readable := true
+	if consistent && err == nil && rep.journaled > 0 {
+		readable = s.in.writer.Flush(ctx) == nil
+	}
+	s.answer(w, v, id, rep, err, readable)
+}
+
+// isConsistent reports whether a request asks for an answer only once its points can be read.
+func isConsistent(r *http.Request) (bool, error) {
+	text := r.URL.Query().Get("consistent")
+	if text == "" {
+		return false, nil
+	}
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("consistent is %.20q, and has to be 1 or 0", text)
+	}
+	return yes, nil
 }
 
 // answer says what became of the lines. Agents drop what was answered with a status below 500, and send again what was
 // answered with another: so a request of which anything may be missing gets the latter, even if it has bad lines too.
-func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep report, err error) {
+//
+// readable says that the points can be read, or that the request did not ask to wait for that.
+func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep report, err error, readable bool) {
 	var bad string
 	first := 0
 	if rep.refused > 0 {
@@ -143,6 +168,10 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 	case rep.refused > 0:
 		s.log.Warn("lines refused", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "refused", rep.refused, "why", bad)
 		v.fail(w, http.StatusBadRequest, fmt.Sprintf("partial write: %s dropped=%d", bad, rep.refused), first)
+	case !readable:
+		writeJSON(w, http.StatusAccepted, map[string]string{
+			"message": "all points are in the journal and will be delivered; within the time of the request not all could be read yet",
+		})
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}

@@ -5,11 +5,14 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -384,4 +387,45 @@ func TestWhatAgentsAskFirst(t *testing.T) {
 	if got := r.get("/nowhere"); got.Code != 404 {
 		t.Errorf("another path: %d", got.Code)
 	}
+}
+
+// TestConsistent: with a journal, a request that asks for it is answered once its points can be read. If its time ends first, the answer
+// says that the journal has them, and they can be read later.
+func TestConsistent(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host", "-journal", t.TempDir())
+	const line = "cpu,host=%s x=1 1767225600000000000"
+	read := func(host string) error {
+		_, err := r.in.datasets.lookup("cpu").schema.For(r.in.store, acme).Latest(t.Context(), tsdb.NewEntity(host))
+		return err
+	}
+	for i := range 20 {
+		host := fmt.Sprint("a", i)
+		want(t, "a request that waits", r.post(v2+"&consistent=1", fmt.Sprintf(line, host)), 204)
+		if err := read(host); err != nil {
+			t.Errorf("a read after request %d: %v", i, err)
+		}
+	}
+	end := r.conn.Outage()
+	ctx, cancel := context.WithCancel(t.Context())
+	var clock sync.WaitGroup
+	defer cancel()
+	before := r.sum().journaled
+	clock.Go(func() { // the time ends once the journal has the point
+		for r.sum().journaled == before && ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		cancel()
+	})
+	got := r.post(v2+"&consistent=1", fmt.Sprintf(line, "b"), func(req *http.Request) { *req = *req.WithContext(ctx) })
+	clock.Wait()
+	want(t, "while the store is down", got, 202, "in the journal and will be delivered")
+	want(t, "a request that does not wait", r.post(v2+"&consistent=0", fmt.Sprintf(line, "b")), 204)
+	end()
+	want(t, "once the store is back", r.post(v2+"&consistent=true", fmt.Sprintf(line, "c")), 204)
+	for _, host := range []string{"b", "c"} {
+		if err := read(host); err != nil {
+			t.Errorf("the point of %s, once the store is back: %v", host, err)
+		}
+	}
+	want(t, "another value", r.post(v2+"&consistent=please", fmt.Sprintf(line, "a")), 400, "consistent", "1 or 0")
 }
