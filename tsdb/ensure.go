@@ -15,7 +15,8 @@ import (
 // Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
 // entries in the catalogue, where those are missing, and compares the others. It is safe to call from many processes at
 // once and at every start; where nothing is missing it writes nothing. A codec tag, a class or a rollup that a schema has newly
-// added is added to the catalogue. A dataset that is deleted is refused with ErrDatasetDeleted until its name is released.
+// added is added to the catalogue. A dataset that is deleted is refused with ErrDatasetDeleted until its name is released, and
+// one with a retention class whose families are being removed with ErrRemoving until the removal has ended.
 //
 // Where something stored differs from what is declared it changes nothing and returns a *ConflictError, which lists all
 // that differs. A family's policy is never changed: that may delete data. Package retention plans such changes, and makes

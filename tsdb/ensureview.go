@@ -2,6 +2,7 @@ package tsdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -56,5 +57,9 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 	}
 	defer end()
 	e := ensure.Ensurer{Table: s.core, Admin: admin}
-	return conflictOf(ctx, e.View(ctx, id, space.TenantPrefix(), shapes))
+	err = e.View(ctx, id, space.TenantPrefix(), shapes)
+	if _, differs := errors.AsType[*ensure.Conflict](err); differs {
+		return fmt.Errorf("tsdb: authorized view %s of table %s: %w", ViewID(id), s.core.Name, conflictOf(ctx, err))
+	}
+	return err
 }

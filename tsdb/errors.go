@@ -64,6 +64,9 @@ var (
 	// ErrDatasetDeleted: the dataset is deleted or being deleted (package tenants), and its name was not released since. It
 	// matches ErrErased, too.
 	ErrDatasetDeleted error = tenancy.ErrDatasetDeleted
+	// ErrRemoving: column families of a retention class that the dataset uses are being removed (package tenants). Ensure and Verify
+	// succeed once the removal has ended, or is given up with tenants.Release.
+	ErrRemoving = tenancy.ErrRemoving
 	// ErrNoMerge: a merging schema has at that entity and time what it cannot merge into: a payload in an older format, one
 	// that is over the limit, or one that is corrupt (then the error matches codec.ErrCorrupt too). It was left as it is.
 	ErrNoMerge = points.ErrNoMerge

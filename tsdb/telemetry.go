@@ -146,6 +146,7 @@ var kinds = []struct {
 	{ErrNoTenant, "tsdb.ErrNoTenant"},
 	{ErrDatasetDeleted, "tsdb.ErrDatasetDeleted"},
 	{ErrErased, "tsdb.ErrErased"},
+	{ErrRemoving, "tsdb.ErrRemoving"},
 	{ErrClosed, "tsdb.ErrClosed"},
 	{ErrWriterClosed, "tsdb.ErrWriterClosed"},
 	{ErrBufferFull, "tsdb.ErrBufferFull"},

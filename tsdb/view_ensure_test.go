@@ -110,7 +110,8 @@ func TestEnsureViewRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = store.EnsureView(t.Context(), id, s)
-		if conflict, ok := errors.AsType[*tsdb.ConflictError](err); !ok || len(conflict.Differences) != 1 || !strings.Contains(conflict.Differences[0], tsdb.ViewID(id)) {
+		if conflict, ok := errors.AsType[*tsdb.ConflictError](err); !ok || len(conflict.Differences) != 1 || !strings.Contains(conflict.Differences[0], tsdb.ViewID(id)) ||
+			!strings.HasPrefix(err.Error(), "tsdb: authorized view "+tsdb.ViewID(id)+" of table "+tsdbtest.Table+": ") {
 			t.Errorf("EnsureView over a view %s: %v, want a ConflictError", name, err)
 		}
 		info, err := admin.AuthorizedViewInfo(t.Context(), tsdbtest.Table, tsdb.ViewID(id))

@@ -48,11 +48,14 @@ var (
 	badCursor        = kind{"bad-cursor", "The cursor is not one of this query", http.StatusBadRequest}
 	tooManyBuckets   = kind{"too-many-buckets", "The windows are too many for one answer", http.StatusBadRequest}
 	unauthorized     = kind{"unauthorized", "The bearer token is missing or not known", http.StatusUnauthorized}
+	forbidden        = kind{"forbidden", "The request is not allowed", http.StatusForbidden}
 	noPoint          = kind{"no-point", "There is no point", http.StatusNotFound}
 	noDataset        = kind{"no-dataset", "There is no such dataset", http.StatusNotFound}
 	noResource       = kind{"no-resource", "There is nothing at this address", http.StatusNotFound}
 	methodNotAllowed = kind{"method-not-allowed", "The address does not take this method", http.StatusMethodNotAllowed}
 	notAcceptable    = kind{"not-acceptable", "None of the media types that are accepted is to be had", http.StatusNotAcceptable}
+	conflict         = kind{"conflict", "Something else has changed the same thing meanwhile", http.StatusConflict}
+	deleted          = kind{"deleted", "The data is deleted", http.StatusGone}
 	bodyTooLarge     = kind{"body-too-large", "The body is too large", http.StatusRequestEntityTooLarge}
 	bodyType         = kind{"body-type", "The body has to be JSON", http.StatusUnsupportedMediaType}
 	internal         = kind{"internal", "This server made a mistake", http.StatusInternalServerError}
@@ -110,9 +113,15 @@ func problemOf(err error) *problem {
 		return badRequest(err)
 	case http.StatusUnauthorized:
 		return unauthorized.problem()
+	case http.StatusForbidden:
+		return forbidden.problem()
+	case http.StatusConflict:
+		return conflict.problem()
+	case http.StatusGone:
+		return deleted.problem()
 	case http.StatusNotFound:
 		return noPoint.problem()
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, errstatus.StatusClientClosedRequest: // who has gone gets no answer, so the server cancelled
 		return unavailable.problem()
 	case http.StatusGatewayTimeout:
 		return timedOut.problem()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -11,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -241,6 +245,42 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
+// TestProblemsOfErrors: what is no mistake of this server is not answered as one.
+func TestProblemsOfErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want kind
+	}{
+		{tsdb.ErrErased, deleted},
+		{tsdb.ErrDatasetDeleted, deleted},
+		{tsdb.ErrTenantMismatch, forbidden},
+		{tenant.ErrForbidden, forbidden},
+		{tsdb.ErrNoMerge, conflict},
+		{tsdb.ErrRemoving, unavailable},
+		{tsdb.ErrClosed, unavailable},
+		{context.Canceled, unavailable},
+		{tsdb.ErrNoTable, internal},
+	} {
+		p := problemOf(fmt.Errorf("latest: %w", c.err))
+		if p.Type != problemTypes+c.want.name || p.Status != c.want.status {
+			t.Errorf("%v is answered as %s with %d, want %s", c.err, p.Type, p.Status, c.want.name)
+		}
+	}
+}
+
+// TestErasedTenant: who asks for a tenant that was erased learns that the data is deleted, and the log has no mistake.
+func TestErasedTenant(t *testing.T) {
+	a := newAPI(t)
+	a.put(roof, 20)
+	if _, err := tenants.Erase(t.Context(), a.store, acme, tenants.EraseOptions{Settle: 1}); err != nil {
+		t.Fatal(err)
+	}
+	a.get("/v1/weather/latest?"+at).wantProblem(t, deleted)
+	if a.log.String() != "" {
+		t.Errorf("the log: %s", a.log)
+	}
+}
+
 // TestNames checks what nothing else would notice: the README explains each problem under its URI, and no key field is called
 // like a parameter.
 func TestNames(t *testing.T) {
@@ -249,8 +289,8 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []kind{
-		invalidInput, badCursor, tooManyBuckets, unauthorized, noPoint, noDataset, noResource, methodNotAllowed, notAcceptable,
-		bodyTooLarge, bodyType, internal, unreadablePoint, busy, unavailable, timedOut,
+		invalidInput, badCursor, tooManyBuckets, unauthorized, forbidden, noPoint, noDataset, noResource, methodNotAllowed, notAcceptable,
+		conflict, deleted, bodyTooLarge, bodyType, internal, unreadablePoint, busy, overLimit, unavailable, timedOut,
 	} {
 		if !strings.Contains(string(readme), "\n### "+k.name+"\n") {
 			t.Errorf("README.md has no heading %s", k.name)

@@ -10,15 +10,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/internal/engine/pebblelog"
+	"github.com/tidemark-go/tidemark/internal/diskerr"
 )
 
 // Errors that Open returns, to be told apart with errors.Is.
 var (
 	// ErrLocked says that another process, or another engine of this one, has the folder open.
-	ErrLocked = errors.New("the folder is in use by another store or process")
+	ErrLocked = diskerr.ErrLocked
 	// ErrDamaged says that what is on disk is not what was written. Nothing is served of it.
-	ErrDamaged = pebblelog.ErrDamaged
+	ErrDamaged = diskerr.ErrDamaged
 	// ErrVersion says that a newer version of the engine wrote the folder.
 	ErrVersion = errors.New("a newer version wrote the folder")
 	// ErrForeign says that the folder holds a Pebble database that is not an engine's.
@@ -28,7 +28,7 @@ var (
 	// ErrStorage says that the file system refused an operation: the disk or the quota is full, it cannot be written, too
 	// many files are open. The system's own error, such as syscall.ENOSPC, is wrapped too. A write that fails so ends
 	// writing until the engine is opened again.
-	ErrStorage = errors.New("engine: storage failed")
+	ErrStorage = diskerr.ErrStorage
 )
 
 // fault holds the first failure after which an engine must not take writes any more. Going on would be worse: a log that

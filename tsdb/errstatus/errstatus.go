@@ -3,7 +3,7 @@
 //	p, err := repo.Latest(r.Context(), device)
 //	if err != nil {
 //		log.Error("latest", "error", err)
-//		errstatus.HTTP(err).Write(w)
+//		errstatus.HTTP(err).Write(w, r)
 //		return
 //	}
 //
@@ -15,6 +15,7 @@
 package errstatus
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -26,8 +27,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// StatusClientClosedRequest is the HTTP status of a request whose client has gone. No client sees it; it is for logs and metrics,
-// where 499 is what proxies use.
+// StatusClientClosedRequest is the HTTP status of a request that was cancelled, as it is where the client has gone. No client sees it; it
+// is for logs and metrics, where 499 is what proxies use.
 const StatusClientClosedRequest = 499
 
 // Response is how an HTTP server responds to an error. The zero Response is written as 500.
@@ -48,27 +49,30 @@ type Response struct {
 //   - 409 where something else is stored or changed at the same time, 410 for what is erased
 //   - 413 for a payload over the tenant's limit
 //   - 429 over any other limit of the tenant, with RetryAfter where waiting helps
-//   - 499 if the request was cancelled
+//   - 499 if the request was cancelled; Write sends 503 if the client is still there
 //   - 500 for mistakes of the program and damaged data, and for errors that it does not know
-//   - 503 if the store cannot be reached, is closed, or the outcome of a write is unknown
+//   - 503 if the store cannot be reached, is closed, cannot write to its disk, or is having the families of a class removed, and if the
+//     outcome of a write is unknown
 //   - 504 if a deadline or a timeout was exceeded
 //
 // If an error holds several, as that of a bulk call, the server's faults win over the caller's, so that a caller that drops what is
 // below 500 drops nothing that it should send again. It does no I/O and is safe for concurrent use.
 func HTTP(err error) Response {
-	a := answerTo(err)
-	return Response{Status: a.http, Detail: a.detail, RetryAfter: a.retry}
+	return answerTo(err).response()
 }
 
 // Write writes the response as problem details (RFC 9457) of type about:blank, with a header Retry-After in whole seconds, rounded up,
-// where RetryAfter is set.
-func (r Response) Write(w http.ResponseWriter) {
+// where RetryAfter is set. A 499 is written as 503 unless req, the request that is answered, was cancelled by its client: then the server
+// itself cancelled, as one that stops does. A nil req has no client that could have gone.
+func (r Response) Write(w http.ResponseWriter, req *http.Request) {
 	if w == nil {
 		return
 	}
 	if r.Status == 0 {
-		a := unknown()
-		r.Status, r.Detail = a.http, a.detail
+		r = unknown().response()
+	}
+	if r.Status == StatusClientClosedRequest && !left(req) {
+		r = unavailable().response()
 	}
 	title := http.StatusText(r.Status)
 	if r.Status == StatusClientClosedRequest {
@@ -113,6 +117,15 @@ type answer struct {
 	grpc   codes.Code
 	detail string
 	retry  time.Duration
+}
+
+func (a answer) response() Response {
+	return Response{Status: a.http, Detail: a.detail, RetryAfter: a.retry}
+}
+
+// left reports whether the client of a request has gone. net/http cancels the request's context then, and names no other cause.
+func left(req *http.Request) bool {
+	return req != nil && context.Cause(req.Context()) == context.Canceled
 }
 
 func unknown() answer {

@@ -52,8 +52,8 @@ var sentinels = map[string]want{
 	"codec.ErrReadOnly":               {codec.ErrReadOnly, 500, codes.Internal},
 	"codec.ErrUnknownTag":             {codec.ErrUnknownTag, 500, codes.Internal},
 	"embedded.ErrDamaged":             {embedded.ErrDamaged, 500, codes.Internal},
-	"embedded.ErrLocked":              {embedded.ErrLocked, 500, codes.Internal},
-	"embedded.ErrStorage":             {embedded.ErrStorage, 500, codes.Internal},
+	"embedded.ErrLocked":              {embedded.ErrLocked, 503, codes.Unavailable},
+	"embedded.ErrStorage":             {embedded.ErrStorage, 503, codes.Unavailable},
 	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
 	"gc.ErrVersions":                  {gc.ErrVersions, 500, codes.Internal},
 	"grpctenant.ErrInvalid":           {grpctenant.ErrInvalid, 500, codes.Internal},
@@ -102,7 +102,7 @@ var sentinels = map[string]want{
 	"tsdb.ErrForeignRow":              {tsdb.ErrForeignRow, 500, codes.Internal},
 	"tsdb.ErrInvalid":                 {tsdb.ErrInvalid, 400, codes.InvalidArgument},
 	"tsdb.ErrJournalDamaged":          {tsdb.ErrJournalDamaged, 500, codes.Internal},
-	"tsdb.ErrJournalLocked":           {tsdb.ErrJournalLocked, 500, codes.Internal},
+	"tsdb.ErrJournalLocked":           {tsdb.ErrJournalLocked, 503, codes.Unavailable},
 	"tsdb.ErrLate":                    {tsdb.ErrLate, 400, codes.OutOfRange},
 	"tsdb.ErrNoAdmin":                 {tsdb.ErrNoAdmin, 500, codes.Internal},
 	"tsdb.ErrNoConditionalAggregates": {tsdb.ErrNoConditionalAggregates, 500, codes.Internal},
@@ -112,6 +112,7 @@ var sentinels = map[string]want{
 	"tsdb.ErrNoView":                  {tsdb.ErrNoView, 500, codes.Internal},
 	"tsdb.ErrNotFound":                {tsdb.ErrNotFound, 404, codes.NotFound},
 	"tsdb.ErrRejected":                {tsdb.ErrRejected, 503, codes.Unavailable},
+	"tsdb.ErrRemoving":                {tsdb.ErrRemoving, 503, codes.Unavailable},
 	"tsdb.ErrSchemaConflict":          {tsdb.ErrSchemaConflict, 500, codes.Internal},
 	"tsdb.ErrTenantMismatch":          {tsdb.ErrTenantMismatch, 403, codes.PermissionDenied},
 	"tsdb.ErrTooFarAhead":             {tsdb.ErrTooFarAhead, 400, codes.OutOfRange},
@@ -185,7 +186,9 @@ func check(t *testing.T, name string, err error, wantHTTP int, wantGRPC codes.Co
 	t.Helper()
 	r := errstatus.HTTP(err)
 	w := httptest.NewRecorder()
-	r.Write(w)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.Write(w, httptest.NewRequestWithContext(gone, "GET", "/", nil))
 	s := status.Convert(errstatus.GRPC(err))
 	if r.Status != wantHTTP || w.Code != wantHTTP || s.Code() != wantGRPC {
 		t.Errorf("%s: HTTP %d, written as %d, and gRPC %v; want %d and %v", name, r.Status, w.Code, s.Code(), wantHTTP, wantGRPC)
@@ -239,6 +242,7 @@ func TestErrorsWithCauses(t *testing.T) {
 		"a right that the program does not have": {status.Error(codes.PermissionDenied, "secret"), 500, codes.Internal, 0},
 		"a deadline of the service":              {status.Error(codes.DeadlineExceeded, "secret"), 504, codes.DeadlineExceeded, 0},
 		"a request that was cancelled":           {fmt.Errorf("secret: %w", context.Canceled), 499, codes.Canceled, 0},
+		"a store that closes":                    {fmt.Errorf("%w: secret: %w", tsdb.ErrClosed, context.Canceled), 503, codes.Unavailable, time.Second},
 		"too many points":                        {over(limit.PointsPerSecond, 1500*time.Millisecond), 429, codes.ResourceExhausted, 1500 * time.Millisecond},
 		"too many entities":                      {over(limit.Entities, 0), 429, codes.ResourceExhausted, 0},
 		"a payload that is too large":            {over(limit.PointBytes, 0), 413, codes.InvalidArgument, 0},
@@ -264,7 +268,7 @@ func TestErrorsWithCauses(t *testing.T) {
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	for after, want := range map[time.Duration]string{0: "", 1: "1", time.Second: "1", 1001 * time.Millisecond: "2"} {
 		w := httptest.NewRecorder()
-		errstatus.Response{Status: 429, RetryAfter: after}.Write(w)
+		errstatus.Response{Status: 429, RetryAfter: after}.Write(w, nil)
 		if got := w.Header().Get("Retry-After"); got != want {
 			t.Errorf("after %v: Retry-After is %q, want %q", after, got, want)
 		}
@@ -279,8 +283,37 @@ func TestNoError(t *testing.T) {
 		t.Errorf("GRPC(nil) = %v", err)
 	}
 	w := httptest.NewRecorder()
-	errstatus.Response{}.Write(w)
+	errstatus.Response{}.Write(w, nil)
 	if w.Code != 500 {
 		t.Errorf("the zero Response is written as %d, want 500", w.Code)
+	}
+}
+
+// TestCancelled: a client that has gone is 499, for the log; a client that is still there gets 503 and asks again.
+func TestCancelled(t *testing.T) {
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("the server stops"))
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		status int
+	}{
+		"the client has gone":        {gone, 499},
+		"the server stops":           {stopped, 503},
+		"the request's time is over": {late, 503},
+		"a call of the server":       {t.Context(), 503},
+	} {
+		w := httptest.NewRecorder()
+		errstatus.HTTP(context.Canceled).Write(w, httptest.NewRequestWithContext(c.ctx, "GET", "/", nil))
+		if again := w.Header().Get("Retry-After"); w.Code != c.status || (again != "") != (c.status == 503) {
+			t.Errorf("%s: status %d and Retry-After %q, want %d", name, w.Code, again, c.status)
+		}
+	}
+	w := httptest.NewRecorder()
+	if errstatus.HTTP(context.Canceled).Write(w, nil); w.Code != 503 {
+		t.Errorf("without a request: status %d, want 503", w.Code)
 	}
 }

@@ -18,7 +18,7 @@ func ExampleHTTP() {
 		&limit.Error{ID: limit.PointsPerSecond, RetryAfter: 1500 * time.Millisecond},
 	} {
 		w := httptest.NewRecorder()
-		errstatus.HTTP(err).Write(w)
+		errstatus.HTTP(err).Write(w, httptest.NewRequest("GET", "/latest", nil))
 		fmt.Print(w.Code, " ", w.Header().Get("Retry-After"), " ", w.Body)
 	}
 	// Output:

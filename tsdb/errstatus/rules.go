@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/diskerr"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -45,11 +46,16 @@ var faults = []rule{
 	{
 		[]error{
 			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tsdb.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tsdb.ErrNoAdmin,
-			tsdb.ErrNoConditionalAggregates, tsdb.ErrJournalLocked, tsdb.ErrJournalDamaged,
+			tsdb.ErrNoConditionalAggregates, tsdb.ErrJournalDamaged, diskerr.ErrDamaged,
 			codec.ErrCorrupt, codec.ErrUnknownTag, codec.ErrReadOnly, limit.ErrInvalid, rollup.ErrMode, window.ErrOrder, tenants.ErrRemains,
 			tsdb.ErrClock, codec.ErrInvalid, gc.ErrInvalid, gc.ErrVersions,
 		},
 		unknown(),
+	},
+	{
+		// Before cancellation: closing a store or a writer cancels what is under way, and the caller is still there.
+		[]error{tsdb.ErrClosed, tsdb.ErrWriterClosed, tsdb.ErrRemoving, tsdb.ErrJournalLocked, diskerr.ErrLocked, diskerr.ErrStorage},
+		unavailable(),
 	},
 	{
 		[]error{context.Canceled},
@@ -61,7 +67,7 @@ var faults = []rule{
 	},
 	{
 		[]error{
-			tsdb.ErrUnknown, tsdb.ErrClosed, tsdb.ErrWriterClosed, tsdb.ErrUndelivered, tsdb.ErrBufferFull,
+			tsdb.ErrUnknown, tsdb.ErrUndelivered, tsdb.ErrBufferFull,
 			rollup.ErrTooManyMessages, rollup.ErrTooManyStreams,
 		},
 		unavailable(),

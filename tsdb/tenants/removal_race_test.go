@@ -38,11 +38,11 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 		t.Helper()
 		if err == nil {
 			err = late.For(store, acme).Put(t.Context(), tsdb.NewEntity("d"), start, "x")
-		} else if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "spare") {
+		} else if !errors.Is(err, tsdb.ErrRemoving) || errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "spare") {
 			t.Errorf("%s: Ensure: %v", order, err)
 			err = nil
 		}
-		if err != nil && !errors.Is(err, tsdb.ErrSchemaConflict) {
+		if err != nil && !errors.Is(err, tsdb.ErrRemoving) {
 			t.Errorf("%s: Ensure succeeded, and a point is refused: %v", order, err)
 		}
 		if err := store.Ensure(t.Context(), late); err != nil {

@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tidemark-go/tidemark/internal/diskerr"
 )
 
 // ErrDamaged says that a log is not what was written.
-var ErrDamaged = errors.New("the data on disk is damaged")
+var ErrDamaged = diskerr.ErrDamaged
 
 // The layout of a log.
 //

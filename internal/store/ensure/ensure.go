@@ -166,8 +166,7 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 // refused refuses datasets that are deleted, and those with classes whose families are being removed.
 func refused(st catalog.State) error {
 	if len(st.Removing) > 0 {
-		diff := "retention class %s: its column families are being removed (tenants.Remove); try again when the removal has ended, or give it up with tenants.Release"
-		return &Conflict{Differences: []string{fmt.Sprintf(diff, strings.Join(st.Removing, ", "))}}
+		return fmt.Errorf("%w: %s; try again when the removal (tenants.Remove) has ended, or give it up with tenants.Release", tenancy.ErrRemoving, strings.Join(st.Removing, ", "))
 	}
 	if len(st.Deleted) == 0 {
 		return nil

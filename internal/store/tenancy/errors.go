@@ -6,6 +6,7 @@ import "errors"
 var (
 	ErrErased               = errors.New("tsdb: the tenant or entity is erased")
 	ErrDatasetDeleted error = deletedError{}
+	ErrRemoving             = errors.New("tsdb: column families of the retention class are being removed")
 	ErrTenantMismatch       = errors.New("tsdb: the context carries another tenant")
 	ErrNoTenant             = errors.New("tsdb: the context carries no tenant")
 	ErrNoView               = errors.New("tsdb: the tenant has no authorized view (EnsureView makes it)")
