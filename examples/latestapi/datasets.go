@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -78,6 +79,7 @@ type dataset interface {
 	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)
 	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)
 	windows(ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
+	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options) iter.Seq2[chart.Sample, error]
 }
 
 // key is the key fields with the text of their values. As JSON it is an object with the fields in their order.
@@ -258,6 +260,22 @@ func (s served[T]) windows(
 		return nil, err
 	}
 	return w.Read(ctx, s.schema.For(s.store, id), q.Entity, q.In, q.Order), nil
+}
+
+func (s served[T]) chart(
+	ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options,
+) iter.Seq2[chart.Sample, error] {
+	var of func(T) (float64, bool)
+	for _, m := range s.of {
+		if m.Name == measure {
+			of = m.Of
+		}
+	}
+	line := chart.M4[T]
+	if method == "lttb" {
+		line = chart.LTTB[T]
+	}
+	return line(s.schema.For(s.store, id).Range(ctx, e, in, tsdb.OldestFirst), in, of, opts)
 }
 
 // selection is the points of an entity that a request asks for.

@@ -133,3 +133,26 @@ func TestWindows(t *testing.T) {
 	}
 	a.get(path+"&every=1s&gaps=null&from=2026-03-29T00:00:00Z&to=2026-03-30T00:00:00Z").wantProblem(t, tooManyBuckets)
 }
+
+func TestChart(t *testing.T) {
+	a := newAPI(t)
+	points := make([]tsdb.Point[Reading], 0, 60)
+	for minute := range 60 {
+		if minute < 20 || minute >= 50 { // nothing was measured for half an hour
+			at := noon.Add(time.Duration(minute-60) * time.Minute)
+			points = append(points, tsdb.Point[Reading]{Entity: roof, Time: at, Value: Reading{TempC: float64(minute % 7)}})
+		}
+	}
+	if err := put(t.Context(), weather.For(a.store, acme), points); err != nil {
+		t.Fatal(err)
+	}
+	const path = "/v1/weather/chart?site=berlin&device=roof-7&from=2026-06-01T11:00:00Z&to=2026-06-01T12:00:00Z&measure=temp_c&max_gap=10m"
+	a.get(path+"&columns=2").want(t, 200, `{"samples":[`+
+		`{"time":"2026-06-01T11:00:00Z","value":0},{"time":"2026-06-01T11:06:00Z","value":6},{"time":"2026-06-01T11:19:00Z","value":5},`+
+		`{"time":"2026-06-01T11:50:00Z","value":1,"break":true},{"time":"2026-06-01T11:55:00Z","value":6},{"time":"2026-06-01T11:56:00Z","value":0},`+
+		`{"time":"2026-06-01T11:59:00Z","value":3}]}`)
+	a.get(path+"&columns=2&method=lttb").want(t, 200, `{"samples":[`+
+		`{"time":"2026-06-01T11:00:00Z","value":0},{"time":"2026-06-01T11:19:00Z","value":5},`+
+		`{"time":"2026-06-01T11:50:00Z","value":1,"break":true},{"time":"2026-06-01T11:59:00Z","value":3}]}`)
+	a.get("/v1/weather/chart?site=berlin&device=roof-8&from=2026-06-01T11:00:00Z&to=2026-06-01T12:00:00Z").want(t, 200, `{"samples":[]}`)
+}

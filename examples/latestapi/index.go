@@ -45,6 +45,11 @@ func (s *server) queries() []query {
 			[]string{"from", "to", "every", "zone", "order", "measures", "aggregates", "gaps"},
 			s.windows,
 		},
+		{
+			http.MethodGet, "/v1/{dataset}/chart", "the samples of a line through the points of an entity, for a chart of some pixels", wholeKey,
+			[]string{"from", "to", "measure", "columns", "max_gap", "method"},
+			s.chart,
+		},
 	}
 }
 

@@ -42,7 +42,10 @@ func TestDiscovery(t *testing.T) {
 				good = url.Values{"site": {"berlin"}, "device": {"a"}}
 			}
 			if slices.Contains(q.Parameters, "every") {
-				good["from"], good["to"], good["every"] = []string{"2026-06-01T00:00:00Z"}, []string{"2026-06-02T00:00:00Z"}, []string{"1h"}
+				good["every"] = []string{"1h"}
+			}
+			if slices.Contains(q.Parameters, "from") {
+				good["from"], good["to"] = []string{"2026-06-01T00:00:00Z"}, []string{"2026-06-02T00:00:00Z"}
 			}
 			good[name] = []string{"\x00"}
 			body := ""

@@ -224,3 +224,15 @@ func shown(s string) string {
 	}
 	return strconv.Quote(s)
 }
+
+// bounded takes from and to, which both have to be there.
+func (p *params) bounded() tsdb.Interval {
+	in := p.interval()
+	if _, ok := in.Start(); !ok {
+		p.refuse("from", "missing", "the time at which the interval starts")
+	}
+	if _, ok := in.End(); !ok {
+		p.refuse("to", "missing", "the time at which the interval ends")
+	}
+	return in
+}

@@ -50,6 +50,16 @@ func TestRefused(t *testing.T) {
 		{"history?" + at + "&from=yesterday", "from"},
 		{"history?" + at + "&from=2026-06-01T00:00:00Z&to=2026-06-01T00:00:00Z", "to"},
 		{"history?" + at + "&cursor=", "cursor"},
+		{"chart?" + at, "from"},
+		{"chart?" + at + "&from=2026-06-01T00:00:00Z", "to"},
+		{"chart?" + at + day + "&columns=10001", "columns"},
+		{"chart?" + at + day + "&columns=0", "columns"},
+		{"chart?" + at + day + "&measure=fuel", "measure"},
+		{"chart?" + at + day + "&measure=", "measure"},
+		{"chart?" + at + day + "&measure=temp_c,humidity", "measure"},
+		{"chart?" + at + day + "&method=mean", "method"},
+		{"chart?" + at + day + "&max_gap=-1s", "max_gap"},
+		{"chart?" + at + day + "&max_gap=long", "max_gap"},
 		{"windows?" + at + "&every=1h", "from"},
 		{"windows?" + at + "&every=1h&from=2026-06-01T00:00:00Z", "to"},
 		{"windows?" + at + day + "&every=never", "every"},
@@ -130,6 +140,7 @@ func TestMethodsAndMediaTypes(t *testing.T) {
 		"/v1/weather/group":        {"GET", "HEAD", "OPTIONS"},
 		"/v1/weather/history":      {"GET", "HEAD", "OPTIONS"},
 		"/v1/weather/windows":      {"GET", "HEAD", "OPTIONS"},
+		"/v1/weather/chart":        {"GET", "HEAD", "OPTIONS"},
 		"/healthz":                 {"GET", "HEAD", "OPTIONS"},
 		"/readyz":                  {"GET", "HEAD", "OPTIONS"},
 	} {
@@ -173,7 +184,7 @@ func TestMethodsAndMediaTypes(t *testing.T) {
 			t.Errorf("Accept %q: %s, want %s", accept, got.Header.Get("Content-Type"), want)
 		}
 	}
-	for _, path := range []string{"group", "history?" + at, "windows?every=1h&" + at + day} {
+	for _, path := range []string{"group", "history?" + at, "windows?every=1h&" + at + day, "chart?" + at + day} {
 		a.get("/v1/weather/"+path, "Accept: image/png").wantProblem(t, notAcceptable)
 	}
 }

@@ -43,13 +43,7 @@ type bucket struct {
 // windows answers GET: aggregates of an entity's points by the hour, the day or any other width, in a time zone.
 func (s *server) windows(w http.ResponseWriter, r request) error {
 	p := r.params
-	q := selection{Entity: p.entity(r.dataset), In: p.interval(), Order: p.order(tsdb.OldestFirst)}
-	if _, ok := q.In.Start(); !ok {
-		p.refuse("from", "missing", "there: windows are made of an interval with both ends")
-	}
-	if _, ok := q.In.End(); !ok {
-		p.refuse("to", "missing", "there: windows are made of an interval with both ends")
-	}
+	q := selection{Entity: p.entity(r.dataset), In: p.bounded(), Order: p.order(tsdb.OldestFirst)}
 	grid := p.grid()
 	names := p.list("measures", r.dataset.measures())
 	shown := p.list("aggregates", aggregateNames)

@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
@@ -102,6 +103,8 @@ var Functions = []any{
 	tsdb.UnreverseDigits,
 	tsdb.Until,
 	tsdb.ViewID,
+	chart.LTTB[int],
+	chart.M4[int],
 	embedded.NewServer,
 	errstatus.GRPC,
 	errstatus.HTTP,

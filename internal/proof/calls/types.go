@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
@@ -105,6 +106,8 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.Writer](),
 	reflect.TypeFor[tsdb.WriterOptions](),
 	reflect.TypeFor[tsdb.WriterStats](),
+	reflect.TypeFor[chart.Options](),
+	reflect.TypeFor[chart.Sample](),
 	reflect.TypeFor[embedded.Options](),
 	reflect.TypeFor[embedded.Server](),
 	reflect.TypeFor[errstatus.Response](),

@@ -23,6 +23,10 @@ var rooms = []struct {
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
 		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded",
 	}},
+	{"tsdb/chart", []string{
+		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
+		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine",
+	}},
 	{"tsdb/window", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine",

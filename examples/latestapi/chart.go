@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
+)
+
+// maxColumns is how many columns of pixels one answer has samples for.
+const maxColumns = 10_000
+
+// chart answers GET: the samples of a line through an entity's points, for a chart of some columns of pixels.
+func (s *server) chart(w http.ResponseWriter, r request) error {
+	p := r.params
+	e, in := p.entity(r.dataset), p.bounded()
+	measure := p.one("measure", r.dataset.measures()...)
+	method := p.one("method", "m4", "lttb")
+	opts := chart.Options{Columns: p.integer("columns", 1000, maxColumns), MaxGap: p.duration("max_gap")}
+	if err := p.check(); err != nil {
+		return err
+	}
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	answer := struct {
+		Samples    []chart.Sample `json:"samples"`
+		Unreadable int            `json:"unreadable,omitempty"` // points that do not decode
+	}{Samples: []chart.Sample{}}
+	for sample, err := range r.dataset.chart(r.Context(), r.tenant, e, in, measure, method, opts) {
+		if _, unreadable := errors.AsType[*tsdb.PointError](err); unreadable {
+			answer.Unreadable++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		answer.Samples = append(answer.Samples, sample)
+	}
+	return write(w, answer)
+}
+
+// one takes one of the known names; without any it is the first.
+func (p *params) one(name string, known ...string) string {
+	text, ok := p.text(name)
+	if !ok {
+		return known[0]
+	}
+	if !slices.Contains(known, text) {
+		p.refuse(name, shown(text), "one of "+strings.Join(known, ", "))
+	}
+	return text
+}
+
+// duration takes a duration; without any it is 0.
+func (p *params) duration(name string) time.Duration {
+	text, ok := p.text(name)
+	if !ok {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		p.refuse(name, shown(text), "a duration of 0s or more")
+	}
+	return d
+}

@@ -1,0 +1,82 @@
+package bench
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// BenchmarkChart reads 100,000 points of an entity, one a second, oldest first: raw only reads them, m4 and lttb make the line
+// of a chart of 1,000 columns.
+func BenchmarkChart(b *testing.B) {
+	const n, width = 100_000, 1_000
+	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, readings); err != nil {
+		b.Fatal(err)
+	}
+	repo := readings.For(store, acme)
+	from := time.Now().Add(-n * time.Second).Truncate(time.Second)
+	batch := make([]tsdb.Point[reading], 0, 10_000)
+	for i := range n {
+		batch = append(batch, tsdb.Point[reading]{Entity: roof, Time: from.Add(time.Duration(i) * time.Second), Value: reading{TempC: float64(i * i % 1013), Humidity: 40}})
+		if len(batch) == cap(batch) {
+			if _, err := repo.PutMany(ctx, batch); err != nil {
+				b.Fatal(err)
+			}
+			batch = batch[:0]
+		}
+	}
+	in := tsdb.Between(from, from.Add(n*time.Second))
+	value := func(r reading) (float64, bool) { return r.TempC, true }
+	opts := chart.Options{Columns: width, MaxGap: time.Minute}
+	points := func() iter.Seq2[tsdb.Point[reading], error] { return repo.Range(ctx, roof, in, tsdb.OldestFirst) }
+	b.Run("raw", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			count := 0
+			for _, err := range points() {
+				if err != nil {
+					b.Fatal(err)
+				}
+				count++
+			}
+			if count != n {
+				b.Fatal(count)
+			}
+		}
+	})
+	for _, m := range []struct {
+		name string
+		line func() iter.Seq2[chart.Sample, error]
+		most int
+	}{
+		{"m4", func() iter.Seq2[chart.Sample, error] { return chart.M4(points(), in, value, opts) }, 4 * width},
+		{"lttb", func() iter.Seq2[chart.Sample, error] { return chart.LTTB(points(), in, value, opts) }, width},
+	} {
+		b.Run(m.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				count := 0
+				for _, err := range m.line() {
+					if err != nil {
+						b.Fatal(err)
+					}
+					count++
+				}
+				if count < width || count > m.most {
+					b.Fatal(count)
+				}
+			}
+		})
+	}
+}

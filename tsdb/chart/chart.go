@@ -1,0 +1,131 @@
+// Package chart turns many points into the few samples that a line on a screen needs.
+//
+//	line := chart.M4(repo.Range(ctx, roof, day, tsdb.OldestFirst), day,
+//		func(r Reading) (float64, bool) { return r.TempC, true }, chart.Options{Columns: 1000, MaxGap: time.Hour})
+//	for s, err := range line { … }
+//
+// A chart of 1,000 pixels cannot show 100,000 points. [M4] keeps up to four samples for each column of pixels: the first, the
+// last, the lowest and the highest. The line through them covers the same pixels as the line through all points
+// (Jugel et al., M4: A Visualization-Oriented Time Series Data Aggregation, https://www.vldb.org/pvldb/vol7/p797-jugel.pdf).
+// [LTTB] keeps one sample for each column, the one that shapes the line most. It sends a quarter of the samples, and the line is
+// no longer exact.
+//
+// Both read the points once, oldest first, as a stream. Their memory does not grow with the points or with the columns.
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// MaxColumns is how many columns a line may have.
+const MaxColumns = 100_000
+
+// Sample is one point of a line.
+type Sample struct {
+	Time  time.Time `json:"time"`
+	Value float64   `json:"value"`
+	// Break is true if the line is interrupted before this sample.
+	Break bool `json:"break,omitempty"`
+}
+
+// Options describe the chart that a line is drawn on.
+type Options struct {
+	// Columns is the width of the chart in pixels: 1 to MaxColumns. It is required.
+	Columns int
+	// MaxGap is the longest time between two points that the line bridges; after a longer one it breaks. An interruption inside
+	// one column is not visible and is not kept. Zero never breaks the line.
+	MaxGap time.Duration
+}
+
+// columns divides an interval into columns of equal width.
+type columns struct {
+	start time.Time
+	width uint64 // of the interval, in nanoseconds
+	n     int
+}
+
+func newColumns(in tsdb.Interval, o Options) (columns, error) {
+	switch {
+	case o.Columns < 1 || o.Columns > MaxColumns:
+		return columns{}, invalid.New(tsdb.ErrInvalid, "Columns", strconv.Itoa(o.Columns), "1 to "+strconv.Itoa(MaxColumns))
+	case o.MaxGap < 0:
+		return columns{}, invalid.New(tsdb.ErrInvalid, "MaxGap", o.MaxGap.String(), "0 for none, or more")
+	}
+	if err := in.Check(); err != nil {
+		return columns{}, err
+	}
+	start, hasStart := in.Start()
+	end, hasEnd := in.End()
+	if !hasStart || !hasEnd {
+		return columns{}, invalid.New(tsdb.ErrInvalid, "interval", "open", "one with a start and an end")
+	}
+	width := end.Sub(start)
+	if width == math.MaxInt64 {
+		return columns{}, invalid.New(tsdb.ErrInvalid, "interval", start.Format(time.RFC3339)+" to "+end.Format(time.RFC3339), "at most 292 years")
+	}
+	return columns{start, uint64(width), o.Columns}, nil
+}
+
+// of returns the part in which t lies if each column is divided into parts, and false outside of the interval.
+func (c columns) of(t time.Time, parts int) (int, bool) {
+	d := t.Sub(c.start)
+	if d < 0 || uint64(d) >= c.width {
+		return 0, false
+	}
+	hi, lo := bits.Mul64(uint64(d), uint64(c.n*parts))
+	at, _ := bits.Div64(hi, lo, c.width) // less than the number of parts, as d is less than the width
+	return int(at), true
+}
+
+// line calls take with each number of the points, and yields their errors. A *tsdb.PointError does not end it.
+func line[T any](
+	points iter.Seq2[tsdb.Point[T], error], of func(T) (float64, bool), yield func(Sample, error) bool, take func(Sample) (bool, error),
+) (stopped bool, err error) {
+	switch {
+	case points == nil:
+		return false, invalid.New(tsdb.ErrInvalid, "points", "nil", "a sequence")
+	case of == nil:
+		return false, invalid.New(tsdb.ErrInvalid, "function of the value", "nil", "one that returns a number")
+	}
+	var last time.Time
+	some := false
+	for p, err := range points {
+		if err != nil {
+			if _, ok := errors.AsType[*tsdb.PointError](err); !ok {
+				return false, err
+			}
+			if !yield(Sample{}, err) {
+				return true, nil
+			}
+			continue
+		}
+		if some && p.Time.Before(last) {
+			return false, fmt.Errorf("chart: point at %s after one at %s, want the oldest first: %w",
+				p.Time.Format(time.RFC3339Nano), last.Format(time.RFC3339Nano), window.ErrOrder)
+		}
+		some, last = true, p.Time
+		v, ok := of(p.Value)
+		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		if more, err := take(Sample{Time: p.Time, Value: v}); err != nil || !more {
+			return !more, err
+		}
+	}
+	return false, nil
+}
+
+// outside is the error of a point that the interval does not hold.
+func outside(t time.Time) error {
+	return invalid.New(tsdb.ErrInvalid, "point's time", t.Format(time.RFC3339Nano), "one in the interval")
+}

@@ -1,0 +1,391 @@
+package chart_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+type point = tsdb.Point[float64]
+
+func sequence(points []point) iter.Seq2[point, error] {
+	return func(yield func(point, error) bool) {
+		for _, p := range points {
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// number has no number below -1e300.
+func number(v float64) (float64, bool) { return v, !(v < -1e300) }
+
+type method func(iter.Seq2[point, error], tsdb.Interval, func(float64) (float64, bool), chart.Options) iter.Seq2[chart.Sample, error]
+
+var methods = map[string]method{"M4": chart.M4[float64], "LTTB": chart.LTTB[float64]}
+
+func collect(t *testing.T, seq iter.Seq2[chart.Sample, error]) (out []chart.Sample) {
+	t.Helper()
+	for s, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// series returns n random points of an interval, oldest first: dense and sparse stretches, silences, equal times, values that
+// are no numbers.
+func series(rnd *rand.Rand, n int, in time.Duration) []point {
+	points := make([]point, 0, n)
+	step := float64(in) / float64(n+1)
+	at, value := 0.0, 0.0
+	for range n {
+		switch rnd.IntN(20) {
+		case 0:
+			at += step * 15 * rnd.Float64()
+		case 1: // the same time again
+		default:
+			at += step * rnd.Float64()
+		}
+		if at >= float64(in) {
+			break
+		}
+		value += rnd.NormFloat64()
+		v := value
+		switch rnd.IntN(40) {
+		case 0:
+			v = math.NaN()
+		case 1:
+			v = math.Inf(1 - 2*rnd.IntN(2))
+		case 2:
+			v = -math.MaxFloat64 // number has none for it
+		case 3:
+			v = value + 50*rnd.NormFloat64()
+		}
+		points = append(points, point{Time: noon.Add(time.Duration(at)), Value: v})
+	}
+	return points
+}
+
+// raw returns the line through all points.
+func raw(points []point, gap time.Duration) (out []chart.Sample) {
+	for _, p := range points {
+		v, ok := number(p.Value)
+		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		s := chart.Sample{Time: p.Time, Value: v}
+		s.Break = gap > 0 && len(out) > 0 && p.Time.Sub(out[len(out)-1].Time) > gap
+		out = append(out, s)
+	}
+	return out
+}
+
+// extent is what a line covers of a column.
+type extent struct{ low, high float64 }
+
+// drawn returns what a line covers of each column: its samples there, and where it crosses the column's edges.
+func drawn(line []chart.Sample, columns int, in time.Duration) []extent {
+	out := make([]extent, columns)
+	for i := range out {
+		out[i] = extent{math.Inf(1), math.Inf(-1)}
+	}
+	cover := func(i int, v float64) {
+		if i >= 0 && i < columns {
+			out[i] = extent{min(out[i].low, v), max(out[i].high, v)}
+		}
+	}
+	width := float64(in) / float64(columns)
+	column := func(s chart.Sample) int { // with exact integers: the test's intervals are small
+		return int(int64(s.Time.Sub(noon)) * int64(columns) / int64(in))
+	}
+	for i, s := range line {
+		cover(column(s), s.Value)
+		if i == 0 || s.Break {
+			continue
+		}
+		from := line[i-1]
+		for edge := column(from) + 1; edge <= column(s); edge++ {
+			part := (float64(edge)*width - float64(from.Time.Sub(noon))) / float64(s.Time.Sub(from.Time))
+			v := from.Value + part*(s.Value-from.Value)
+			cover(edge-1, v)
+			cover(edge, v)
+		}
+	}
+	return out
+}
+
+// TestM4DrawsTheSameLine: the line through the samples covers of each column what the line through all points covers.
+func TestM4DrawsTheSameLine(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		in := time.Duration(1+rnd.IntN(1000)) * time.Second
+		columns := 1 + rnd.IntN(60)
+		points := series(rnd, rnd.IntN(1000), in)
+		var gap time.Duration
+		if rnd.IntN(2) == 0 {
+			gap = in/time.Duration(columns) + time.Duration(rnd.Int64N(int64(in))) // wider than a column: visible
+		}
+		samples := collect(t, chart.M4(sequence(points), tsdb.Between(noon, noon.Add(in)), number, chart.Options{Columns: columns, MaxGap: gap}))
+		all := raw(points, gap)
+		if got, want := drawn(samples, columns, in), drawn(all, columns, in); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %v\nwant %v", seed, got, want)
+		}
+		if len(samples) > 4*columns {
+			t.Fatalf("seed %d: %d samples of %d columns", seed, len(samples), columns)
+		}
+		subset(t, samples, all)
+	}
+}
+
+// subset checks that the samples are points of the line, in its order, each once.
+func subset(t *testing.T, samples, all []chart.Sample) {
+	t.Helper()
+	i := 0
+	for _, s := range samples {
+		for i < len(all) && (!all[i].Time.Equal(s.Time) || all[i].Value != s.Value) {
+			i++
+		}
+		if i == len(all) {
+			t.Fatalf("%v is not a point of the line behind the samples before it", s)
+		}
+		i++
+	}
+}
+
+// TestLTTB compares with an implementation that holds all points.
+func TestLTTB(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		in := time.Duration(1+rnd.IntN(1000)) * time.Second
+		columns := 1 + rnd.IntN(60)
+		points := series(rnd, rnd.IntN(1000), in)
+		var gap time.Duration
+		if rnd.IntN(2) == 0 {
+			gap = in / time.Duration(1+rnd.IntN(columns))
+		}
+		samples := collect(t, chart.LTTB(sequence(points), tsdb.Between(noon, noon.Add(in)), number, chart.Options{Columns: columns, MaxGap: gap}))
+		if want := naive(raw(points, 0), columns, in, gap); !slices.Equal(samples, want) {
+			t.Fatalf("seed %d: %v\nwant %v", seed, samples, want)
+		}
+	}
+}
+
+// naive is LTTB over slices.
+func naive(all []chart.Sample, columns int, in, gap time.Duration) (out []chart.Sample) {
+	part := func(s chart.Sample, parts int) int { return int(int64(s.Time.Sub(noon)) * int64(parts) / int64(in)) }
+	var segments [][][]chart.Sample // by segment, then by column
+	for i, s := range all {
+		same := i > 0 && part(s, columns) == part(all[i-1], columns)
+		switch {
+		case i == 0 || !same && gap > 0 && s.Time.Sub(all[i-1].Time) > gap:
+			s.Break = i > 0
+			segments = append(segments, [][]chart.Sample{{s}})
+		case same:
+			last := segments[len(segments)-1]
+			last[len(last)-1] = append(last[len(last)-1], s)
+		default:
+			segments[len(segments)-1] = append(segments[len(segments)-1], []chart.Sample{s})
+		}
+	}
+	for _, cols := range segments {
+		out = append(out, cols[0][0])
+		for i := 1; i < len(cols)-1; i++ {
+			var meanX, meanY float64
+			for _, s := range cols[i+1] {
+				meanX += float64(s.Time.Sub(noon))
+				meanY += s.Value
+			}
+			n := float64(len(cols[i+1]))
+			a := out[len(out)-1]
+			x := float64(a.Time.Sub(noon))
+			var candidates []chart.Sample
+			for q := range 4 {
+				low, high := -1, -1
+				for k, s := range cols[i] {
+					if part(s, 4*columns)%4 != q {
+						continue
+					}
+					if low < 0 || s.Value < cols[i][low].Value {
+						low = k
+					}
+					if high < 0 || s.Value > cols[i][high].Value {
+						high = k
+					}
+				}
+				if low >= 0 {
+					candidates = append(candidates, cols[i][min(low, high)], cols[i][max(low, high)])
+				}
+			}
+			best, largest := candidates[0], -1.0
+			for _, c := range candidates {
+				if area := math.Abs((meanX/n-x)*(c.Value-a.Value) - (float64(c.Time.Sub(noon))-x)*(meanY/n-a.Value)); area > largest {
+					best, largest = c, area
+				}
+			}
+			out = append(out, best)
+		}
+		if last := cols[len(cols)-1]; len(cols) > 1 || len(last) > 1 {
+			out = append(out, last[len(last)-1])
+		}
+	}
+	return out
+}
+
+// TestInterruptions: a silence longer than MaxGap breaks the line, a shorter one does not.
+func TestInterruptions(t *testing.T) {
+	var points []point
+	for _, second := range []int{0, 1, 2, 13, 14, 60, 61} {
+		points = append(points, point{Time: noon.Add(time.Duration(second) * time.Second), Value: float64(second)})
+	}
+	for name, m := range methods {
+		for gap, want := range map[time.Duration][]int{0: nil, 10 * time.Second: {13, 60}, 11 * time.Second: {60}, time.Minute: nil} {
+			var got []int
+			for _, s := range collect(t, m(sequence(points), tsdb.Between(noon, noon.Add(100*time.Second)), number, chart.Options{Columns: 100, MaxGap: gap})) {
+				if s.Break {
+					got = append(got, int(s.Value))
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: breaks of a gap of %v are before %v, want %v", name, gap, got, want)
+			}
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	hour := tsdb.Between(noon, noon.Add(time.Hour))
+	one := sequence([]point{{Time: noon, Value: 1}})
+	broken := errors.New("broken")
+	for name, m := range methods {
+		for _, tt := range []struct {
+			name string
+			seq  iter.Seq2[chart.Sample, error]
+			want error
+		}{
+			{"no columns", m(one, hour, number, chart.Options{}), tsdb.ErrInvalid},
+			{"many columns", m(one, hour, number, chart.Options{Columns: chart.MaxColumns + 1}), tsdb.ErrInvalid},
+			{"negative gap", m(one, hour, number, chart.Options{Columns: 1, MaxGap: -1}), tsdb.ErrInvalid},
+			{"no start", m(one, tsdb.Until(noon), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"no end", m(one, tsdb.Since(noon), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"ends mixed up", m(one, tsdb.Between(noon.Add(1), noon), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"300 years", m(one, tsdb.Between(noon, noon.AddDate(300, 0, 0)), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"no points", m(nil, hour, number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"no function", m(one, hour, nil, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"before the interval", m(sequence([]point{{Time: noon.Add(-1)}}), hour, number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"behind the interval", m(sequence([]point{{Time: noon.Add(time.Hour)}}), hour, number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
+			{"newest first", m(sequence([]point{{Time: noon.Add(1)}, {Time: noon}}), hour, number, chart.Options{Columns: 1}), window.ErrOrder},
+			{"a read that fails", m(func(yield func(point, error) bool) { yield(point{}, broken) }, hour, number, chart.Options{Columns: 1}), broken},
+		} {
+			var last error
+			pairs := 0
+			for _, err := range tt.seq {
+				last = err
+				pairs++
+			}
+			if !errors.Is(last, tt.want) || pairs == 0 {
+				t.Errorf("%s, %s: %v in %d pairs, want %v", name, tt.name, last, pairs, tt.want)
+			}
+		}
+	}
+}
+
+// TestPointsThatDoNotDecode: their errors are passed on, and the line goes on. Leaving the loop anywhere ends the read.
+func TestPointsThatDoNotDecode(t *testing.T) {
+	bad := &tsdb.PointError{Time: noon, Err: errors.New("bad")}
+	ended := 0
+	points := func(yield func(point, error) bool) {
+		defer func() { ended++ }()
+		for i := range 10 {
+			if !yield(point{Time: noon.Add(time.Duration(i) * time.Second), Value: float64(i * i % 7)}, nil) || !yield(point{}, bad) {
+				return
+			}
+		}
+	}
+	for name, m := range methods {
+		seq := m(points, tsdb.Between(noon, noon.Add(10*time.Second)), number, chart.Options{Columns: 10})
+		samples, failed := 0, 0
+		for _, err := range seq {
+			if err != nil {
+				failed++
+			} else {
+				samples++
+			}
+		}
+		if samples != 10 || failed != 10 {
+			t.Errorf("%s: %d samples and %d errors, want 10 of each", name, samples, failed)
+		}
+		for stop := range 20 {
+			ended = 0
+			n := 0
+			for range seq {
+				if n++; n > stop {
+					break
+				}
+			}
+			if ended != 1 {
+				t.Errorf("%s, left after %d: the read ended %d times", name, stop, ended)
+			}
+		}
+	}
+}
+
+// TestWideIntervals: columns are exact where products do not fit 64 bits.
+func TestWideIntervals(t *testing.T) {
+	from := time.Unix(0, 0)
+	points := []point{{Time: from, Value: 1}, {Time: from.AddDate(290, 0, 0), Value: 2}}
+	in := tsdb.Between(from, from.AddDate(290, 0, 0).Add(1))
+	for name, m := range methods {
+		if got := collect(t, m(sequence(points), in, number, chart.Options{Columns: chart.MaxColumns})); len(got) != 2 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func ExampleM4() {
+	day := tsdb.Between(noon, noon.Add(24*time.Hour))
+	points := func(yield func(tsdb.Point[float64], error) bool) { // or repo.Range(ctx, roof, day, tsdb.OldestFirst)
+		for minute := range 1440 {
+			if minute/60 == 7 {
+				continue // nothing was measured between 19:00 and 20:00
+			}
+			if !yield(tsdb.Point[float64]{Time: noon.Add(time.Duration(minute) * time.Minute), Value: float64(minute % 100)}, nil) {
+				return
+			}
+		}
+	}
+	value := func(v float64) (float64, bool) { return v, true }
+	for s, err := range chart.M4(points, day, value, chart.Options{Columns: 3, MaxGap: 30 * time.Minute}) {
+		fmt.Println(s.Time.Format(time.TimeOnly), s.Value, s.Break, err)
+	}
+	// Output:
+	// 12:00:00 0 false <nil>
+	// 13:39:00 99 false <nil>
+	// 18:59:00 19 false <nil>
+	// 20:00:00 80 true <nil>
+	// 20:19:00 99 false <nil>
+	// 20:20:00 0 false <nil>
+	// 03:59:00 59 false <nil>
+	// 04:00:00 60 false <nil>
+	// 04:39:00 99 false <nil>
+	// 04:40:00 0 false <nil>
+	// 11:59:00 39 false <nil>
+}
