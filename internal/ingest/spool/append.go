@@ -8,15 +8,15 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Append stores records and returns the sequence number of the first; the others follow it without a gap. It returns when
-// they are on disk and synced; appends that wait at the same time share a commit. Either all records of a call are stored,
-// or none. The records are copied before they wait.
+// Append stores records and returns the sequence number of the first; the others follow it without a gap. It returns
+// when the records are on disk and synced. Appends that wait at the same time share a commit. Append stores either all
+// records of a call or none. It copies the records before it waits.
 //
-// Where the context ends before a commit has taken the records, or the journal is full (ErrFull, at once) or closed,
-// nothing was appended, and the same holds for errors of the file system such as a full disk, after which the spool goes
-// on. Only ErrUnsure means that the records may be on disk: the context ended during the commit, which is not taken
-// back, or the disk failed at its end. They are then delivered like others, and appended twice if they are appended
-// again. A record has up to 32 MiB and may be empty.
+// Append stored nothing if the context ended before a commit took the records, if the journal is full (ErrFull, at
+// once) or closed, or if the file system failed, for example because the disk is full; the spool then goes on. Only
+// ErrUnsure means that the records may be on disk: the context ended during the commit, which is not rolled back, or
+// the disk failed at the end of the commit. Such records are delivered like others; appending them again stores them
+// twice. A record has up to 32 MiB and may be empty.
 func (s *Spool) Append(ctx context.Context, records [][]byte) (first uint64, err error) {
 	size, err := s.size(records)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Spool) Append(ctx context.Context, records [][]byte) (first uint64, err
 	return r.first, nil
 }
 
-// size is how much records count towards MaxBytes.
+// size returns how many bytes records count towards MaxBytes.
 func (s *Spool) size(records [][]byte) (int64, error) {
 	if len(records) == 0 {
 		return 0, invalid.New(ErrInvalid, "records", "empty", "at least one record")
@@ -54,15 +54,15 @@ func (s *Spool) size(records [][]byte) (int64, error) {
 	return size, nil
 }
 
-// room says whether an append of size bytes may wait for a commit. The caller holds mu.
+// room reports whether an append of size bytes may wait for a commit. The caller holds mu.
 func (s *Spool) room(size int64) bool {
 	used := s.index.bytes + s.deadBytes + s.asked
-	// An empty journal takes whatever size allows, although a block has some bytes of its own.
+	// An empty journal accepts every append that size allows, although a block adds some bytes.
 	return used+size <= s.o.MaxBytes || used == 0
 }
 
-// Room waits until an Append of these records would not get ErrFull. Another append may be faster; call both in a loop.
-// Errors are those of the context, ErrClosed and what ended the spool.
+// Room waits until an Append of these records would not get ErrFull. Another append may take the room first, so call
+// both in a loop. Errors are the context's, ErrClosed and the error that ended the spool.
 func (s *Spool) Room(ctx context.Context, records [][]byte) error {
 	size, err := s.size(records)
 	if err != nil {
@@ -89,10 +89,10 @@ func (s *Spool) Room(ctx context.Context, records [][]byte) error {
 	}
 }
 
-// Done notes that records were delivered: Read does not return them any more, and what they occupy is free once all
-// records of their block are done. It does no I/O: the notes are on disk with a commit within about a quarter of a
-// second, with Close at the latest. A crash before that brings the records back; it never loses others. Unknown and
-// repeated sequence numbers are ignored.
+// Done marks records as delivered: Read no longer returns them, and their space is free once all records of their block
+// are done. It does no I/O. A commit writes the marks to disk within about a quarter of a second, Close at the latest.
+// After a crash before that, Read returns these records again; no other record is lost. Done ignores unknown and
+// repeated sequence numbers.
 func (s *Spool) Done(seqs ...uint64) {
 	s.mu.Lock()
 	before, dirty := s.index.bytes, len(s.index.dirty) > 0
@@ -111,7 +111,7 @@ func (s *Spool) Done(seqs ...uint64) {
 	}
 }
 
-// request is what one call wants of the next commit. Exactly one of its first group is set.
+// request is one call's part of the next commit. Exactly one field of its first group is set.
 type request struct {
 	body   []byte // records, by appendFrame
 	bury   []Dead
@@ -122,10 +122,10 @@ type request struct {
 
 	records int // in body
 
-	first uint64 // for body: what it got
+	first uint64 // first uint64 // for body: its first sequence number
 	n     int    // for revive and drop: how many there were
 
-	taken bool          // by a commit; Spool.mu guards it
+	taken bool          // taken by a commit; guarded by Spool.mu
 	done  chan struct{} // closed when err is final
 	err   error
 }

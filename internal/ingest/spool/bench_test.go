@@ -14,8 +14,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// Records of 200 bytes from several appenders, each with a number of them at once; what is on disk counts as delivered at
-// once. raw stores each record under a key of its own, with bbolt's own way to share a commit, and removes nothing.
+// BenchmarkAppend appends records of 200 bytes from several goroutines, with several records a call; each record is
+// done as soon as it is stored. The case raw stores each record under its own key with bbolt's Batch, and removes
+// nothing.
 func BenchmarkAppend(b *testing.B) {
 	for _, bb := range []struct{ appenders, each int }{{1, 1}, {16, 1}, {1, 100}, {4, 100}, {16, 100}} {
 		records := make([][]byte, bb.each)
@@ -63,7 +64,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// spread runs an operation of some records on several goroutines.
+// spread runs an operation of n records on several goroutines.
 func spread(b *testing.B, goroutines, records int, op func() error) {
 	turns := make(chan struct{})
 	var wg sync.WaitGroup
@@ -87,9 +88,9 @@ func spread(b *testing.B, goroutines, records int, op func() error) {
 	b.ReportMetric(float64(n*records)/b.Elapsed().Seconds(), "records/s")
 }
 
-var openBytes = flag.Int64("spool.open", 32<<20, "how much the journal holds that BenchmarkOpen opens")
+var openBytes = flag.Int64("spool.open", 32<<20, "size of the journal that BenchmarkOpen opens, in bytes")
 
-// Opening reads and checks all that is to be delivered.
+// Open reads and checks all records that are to be delivered.
 func BenchmarkOpen(b *testing.B) {
 	dir, o := b.TempDir(), spool.Options{MaxBytes: *openBytes + *openBytes/8, NoSync: true}
 	s, err := spool.Open(dir, o)
@@ -121,7 +122,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// Reading what is to be delivered, 1,000 records of 200 bytes at once.
+// BenchmarkRead reads 1,000 records of 200 bytes a call.
 func BenchmarkRead(b *testing.B) {
 	s, err := spool.Open(b.TempDir(), spool.Options{NoSync: true})
 	if err != nil {

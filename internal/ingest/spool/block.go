@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// blockVersion leads each block.
+// blockVersion is the first byte of each block.
 const blockVersion = 1
 
 // frame is one record in a block.
 type frame struct {
-	offset uint32 // of its sequence number from the block's
+	offset uint32 // the record's sequence number minus the block's
 	data   []byte
 }
 
-// appendFrame appends a record as it lies in a block.
+// appendFrame appends a record in the form in which a block stores it.
 func appendFrame(dst, data []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(data))+1), data...)
 }
 
-// frameSize is how many bytes appendFrame appends.
+// frameSize returns how many bytes appendFrame appends.
 func frameSize(data []byte) int {
 	n := len(data) + 1
 	for v := uint64(len(data)) + 1; v >= 0x80; v >>= 7 {
@@ -28,7 +28,7 @@ func frameSize(data []byte) int {
 	return n
 }
 
-// nextFrame cuts the first record off what appendFrame wrote.
+// nextFrame splits the first record off bytes that appendFrame wrote.
 func nextFrame(body []byte) (whole, rest []byte) {
 	size, n := binary.Uvarint(body)
 	end := n + int(size) - 1
@@ -41,16 +41,16 @@ type builder struct {
 	first   uint64
 	next    uint64   // the sequence number after the last record
 	n       int      // records
-	offsets []uint32 // of the records, once there is a hole between them
-	more    int      // how many bytes are about to come
+	offsets []uint32 // of the records, once their numbers have a gap
+	more    int      // how many bytes will follow; sizes the buffer
 }
 
-// fits says whether a record may still go into the block.
+// fits reports whether the block has room for a record.
 func (b *builder) fits(seq uint64, size int) bool {
 	return b.n == 0 || len(b.buf)+size <= blockBytes && seq-b.first < math.MaxUint32
 }
 
-// add adds a record in the form of appendFrame. seq is greater than all before.
+// add adds a record in the form of appendFrame. seq must be greater than all before.
 func (b *builder) add(seq uint64, whole []byte) {
 	switch {
 	case b.n == 0:
@@ -72,7 +72,8 @@ func (b *builder) add(seq uint64, whole []byte) {
 	b.n++
 }
 
-// parseBlock appends the records of a block to dst; their data lie in value. It accepts exactly what builder makes.
+// parseBlock appends the records of a block to dst; their data share value's memory. It accepts exactly what builder
+// writes.
 func parseBlock(dst []frame, value []byte) ([]frame, error) {
 	if len(value) == 0 {
 		return dst, damaged("an empty block")
@@ -113,7 +114,7 @@ func parseBlock(dst []frame, value []byte) ([]frame, error) {
 	return dst, nil
 }
 
-// uvarint is binary.Uvarint for the shortest form only: n is 0 for anything else.
+// uvarint is binary.Uvarint, but accepts only the shortest form: n is 0 for anything else.
 func uvarint(b []byte) (v uint64, n int) {
 	v, n = binary.Uvarint(b)
 	if n <= 0 || n > 1 && b[n-1] == 0 {
@@ -122,7 +123,7 @@ func uvarint(b []byte) (v uint64, n int) {
 	return v, n
 }
 
-// A bitmap says which records of a block are done, by their place in it. Nil is none.
+// A bitmap holds one bit for each record of a block, in order: whether it is done. Nil means that none is.
 type bitmap []byte
 
 func (m bitmap) has(i int) bool { return m != nil && m[i/8]&(1<<(i%8)) != 0 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// run is the spool's goroutine: it commits what waits, until Close.
+// run is the spool's goroutine: it commits waiting requests until Close.
 func (s *Spool) run() {
 	defer close(s.ended)
 	var due, idle <-chan time.Time
-	flush, rested := false, false // rested: the file was written anew, or could not be, since the last commit
+	flush, rested := false, false // rested: the file was rewritten since the last commit, or rewriting failed
 	last := 0
 	for {
 		s.gather(last)
@@ -27,7 +27,7 @@ func (s *Spool) run() {
 				r.finish(failed)
 			}
 			switch {
-			case len(batch) > 0: // There may be more.
+			case len(batch) > 0: // The queue may hold more.
 			case closing:
 				return
 			default:
@@ -58,7 +58,7 @@ func (s *Spool) run() {
 		left, worth := s.worthScrub()
 		if closing {
 			if s.stale > 0 && left <= copyBytes {
-				_ = s.scrub() // The file is whole all the same.
+				_ = s.scrub() // The file stays valid if this fails.
 			}
 			return
 		}
@@ -74,13 +74,13 @@ func (s *Spool) run() {
 			due, flush = nil, true
 		case <-idle:
 			idle, rested = nil, true
-			_ = s.scrub() // It is tried again after the next commit.
+			_ = s.scrub() // If this fails, the next idle period tries again.
 		}
 	}
 }
 
-// gather gives those whose requests the last commit did the processor, so that they can ask again: their next requests then
-// share a commit, instead of the fastest getting one alone and the others the next.
+// gather yields the processor to the callers that the last commit answered. Their next requests then share one commit;
+// otherwise the fastest caller would get a commit alone and the others would wait for the next.
 func (s *Spool) gather(last int) {
 	for before := -1; last > 1; {
 		s.mu.Lock()
@@ -94,7 +94,7 @@ func (s *Spool) gather(last int) {
 	}
 }
 
-// take removes from the queue what the next commit does. The caller holds mu.
+// take removes the requests of the next commit from the queue. The caller holds mu.
 func (s *Spool) take() []*request {
 	n, size := 0, 0
 	for n < len(s.queue) && (n == 0 || size+s.queue[n].size() <= batchBytes) {
@@ -123,8 +123,8 @@ func (r *request) finish(err error) {
 	close(r.done)
 }
 
-// commit does a batch in one transaction, and notes on disk what is done: blocks without a record left are removed; which
-// records of the others are done is written if flush is set.
+// commit executes a batch in one transaction and writes to disk what is done: it removes blocks that have no record
+// left. If flush is set, it also writes which records of the other blocks are done.
 func (s *Spool) commit(batch []*request, flush bool) error {
 	scrub := slices.ContainsFunc(batch, func(r *request) bool { return r.scrub })
 	err := s.attempt(batch, flush || scrub, math.MaxInt)
@@ -151,12 +151,12 @@ func (s *Spool) commit(batch []*request, flush bool) error {
 	return err
 }
 
-// attempt is a commit that removes at most some blocks. The batch is not told.
+// attempt runs one commit that removes at most the given number of blocks. It does not finish the batch's requests.
 func (s *Spool) attempt(batch []*request, flush bool, blocks int) error {
 	return s.try(s.plan(batch, flush, blocks))
 }
 
-// try does a commit that is planned.
+// try executes a planned commit.
 func (s *Spool) try(w *work) error {
 	outcome, err := s.journal.update(w.apply)
 	s.mu.Lock()
@@ -176,9 +176,9 @@ func (s *Spool) try(w *work) error {
 	return err
 }
 
-// relieve removes from the file what is done, and nothing else, after a commit failed: a full disk may have failed it, and
-// what is free in the file needs no space on the disk. If need be it gives the reserve up, and goes block by block: bbolt
-// writes a block's neighbours again. It says whether it helped.
+// relieve runs after a commit failed, perhaps because the disk is full. It only removes what is done: that needs no new
+// space on the disk, because it reuses free pages of the file. If this fails too, it deletes the reserve file and
+// removes one block at a time, because bbolt rewrites a block's neighbours. It reports whether it freed anything.
 func (s *Spool) relieve() (helped bool) {
 	s.mu.Lock()
 	failed, blocks := s.failed != nil, s.index.empty
@@ -202,7 +202,7 @@ func (s *Spool) relieve() (helped bool) {
 	return helped
 }
 
-// fail ends the spool's work. The caller holds mu.
+// fail makes the spool refuse all further calls with err. The caller holds mu.
 func (s *Spool) fail(err error) {
 	if s.failed == nil {
 		s.failed = err

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// A file from defaultShrink on of which only one part in shrinkPart is used is written anew. bbolt's files never shrink by
-	// themselves, and it lists all free pages again in each commit.
+	// A file of defaultShrink bytes or more is rewritten when less than one part in shrinkPart is used. bbolt's files
+	// never shrink by themselves, and each commit writes the list of all free pages.
 	defaultShrink = 64 << 20
 	shrinkPart    = 8
-	// copyBytes is how much of it one transaction copies.
+	// copyBytes is how many bytes one transaction copies.
 	copyBytes = 8 << 20
 )
 
-// shrinks says whether a file of size bytes is to be written anew for the sake of used bytes.
+// shrinks reports whether a file of size bytes with used bytes in use is to be rewritten.
 func (o Options) shrinks(size, used int64) bool { return size >= o.shrink && used < size/shrinkPart }
 
-// copyInto copies the journal without its free pages, and checks that the copy is whole. The copy is not synced.
+// copyInto copies the journal without its free pages and checks that the copy is complete. It does not sync the copy.
 func (j *journal) copyInto(temp string, o Options, want state) error {
 	o.NoSync = true
 	to, err := openJournal(temp, o)
@@ -31,7 +31,7 @@ func (j *journal) copyInto(temp string, o Options, want state) error {
 	if errors.Is(err, ErrDamaged) {
 		to.stuck.Store(true)
 	}
-	for range 2 { // so that both of the pages that name a commit name one with this state
+	for range 2 { // twice, so that both meta pages name a commit with this state
 		if err != nil {
 			break
 		}
@@ -42,12 +42,12 @@ func (j *journal) copyInto(temp string, o Options, want state) error {
 	}
 	found, err := inspect(temp)
 	if err == nil && found.state != want {
-		err = damaged("the copy is another one")
+		err = damaged("the copy differs from the journal")
 	}
 	return err
 }
 
-// compact shrinks the journal of a folder that is being opened.
+// compact shrinks the journal while Open opens it.
 func compact(path string, o Options, want state) (*journal, error) {
 	j, err := openJournal(path, o)
 	if err != nil {
@@ -56,7 +56,7 @@ func compact(path string, o Options, want state) (*journal, error) {
 	return j.replace(path, o, want, func(f func() error) error { return f() })
 }
 
-// shrink does the same for the open journal, on the committer's goroutine.
+// shrink shrinks the open journal, on the committer's goroutine.
 func (s *Spool) shrink() {
 	s.mu.Lock()
 	used, idle := s.index.bytes+s.deadBytes+int64(s.metaBytes), s.failed == nil && len(s.queue) == 0
@@ -70,7 +70,7 @@ func (s *Spool) shrink() {
 	}
 }
 
-// rewrite copies the open journal into a new file. With an error the old one is in place, unless the spool failed.
+// rewrite copies the open journal into a new file. On an error the old file stays in place, unless the spool failed.
 func (s *Spool) rewrite() error {
 	s.mu.Lock()
 	want := s.state
@@ -89,8 +89,8 @@ func (s *Spool) rewrite() error {
 	return err
 }
 
-// replace puts a copy into the journal's place and opens that. While the file changes it runs in alone. A journal comes
-// back with an error where the old one is still in place, and open.
+// replace puts a copy into the journal's place and opens it. It changes the file within alone. If it returns both a
+// journal and an error, the old file is still in place, and open.
 func (j *journal) replace(path string, o Options, want state, alone func(func() error) error) (*journal, error) {
 	temp := filepath.Join(filepath.Dir(path), tempName)
 	if err := j.copyInto(temp, o, want); err != nil {

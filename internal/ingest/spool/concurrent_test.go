@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// Many append while others read, mark, bury, revive and look, and the file is written anew under them: each record is
-// delivered once, and those of one appender in its order.
+// Goroutines append while others read, mark, bury, revive and read statistics, and the file is rewritten at the same
+// time. Each record is delivered once, and the records of one appender in their order.
 func TestAllAtOnce(t *testing.T) {
 	const appenders, each = 4, 3000
 	s := open(t, t.TempDir(), spool.Shrinking(spool.Options{NoSync: true, MaxBytes: 4 << 20}, 256<<10))
@@ -89,10 +89,10 @@ func TestAllAtOnce(t *testing.T) {
 				continue
 			}
 			if once[k] {
-				t.Errorf("record %d of appender %d is delivered twice", n, a)
+				t.Errorf("record %d of appender %d was delivered twice", n, a)
 			}
 			if !revived[k] && n < last[a] {
-				t.Errorf("record %d of appender %d comes after %d", n, a, last[a])
+				t.Errorf("record %d of appender %d came after %d", n, a, last[a])
 			}
 			once[k], last[a] = true, max(last[a], n)
 			s.Done(rec.Seq)
@@ -101,11 +101,12 @@ func TestAllAtOnce(t *testing.T) {
 	appending.Wait()
 	looking.Wait()
 	if st := s.Stats(); st.Records != 0 || st.Bytes != 0 || st.Next != appenders*each+uint64(len(revived)) {
-		t.Errorf("with all delivered and %d revived: %+v", len(revived), st)
+		t.Errorf("after all were delivered and %d revived: %+v", len(revived), st)
 	}
 }
 
-// While the disk is stuck, who waits for his turn can give up, and has not been served; who is being served cannot know.
+// While the disk hangs, a queued call can give up, and nothing was stored. A call whose commit is running gets
+// ErrUnsure.
 func TestStuckDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, release := make(chan struct{}), make(chan struct{})
@@ -123,22 +124,21 @@ func TestStuckDisk(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-served; !errors.Is(err, spool.ErrUnsure) || !errors.Is(err, context.Canceled) {
-			t.Errorf("a call under way: %v", err)
+			t.Errorf("a call whose commit was running: %v", err)
 		}
 		if err := <-waiting; !errors.Is(err, context.Canceled) || errors.Is(err, spool.ErrUnsure) {
-			t.Errorf("a call that waited: %v", err)
+			t.Errorf("a queued call: %v", err)
 		}
 		want(t, "records meanwhile", all(t, s), []string{"0:a"})
 		close(release)
 		if first := appendAll(t, s, "c"); first != 1 {
-			t.Errorf("sequence number %d, want 1: what gave up in time was appended", first)
+			t.Errorf("sequence number %d, want 1: a call that gave up in time was appended", first)
 		}
 		want(t, "records", all(t, s), []string{"1:c"})
 	})
 }
 
-// What is done while a commit writes the very block again, or notes what else is done in it, stays done, in memory and on
-// disk.
+// Records that become done while a commit rewrites or marks their block stay done, in memory and on disk.
 func TestDoneDuringACommit(t *testing.T) {
 	for name, size := range map[string]int{"written again": 1, "noted": 2000} {
 		t.Run(name, func(t *testing.T) {
@@ -184,13 +184,13 @@ func doneDuringACommit(t *testing.T, size int) {
 	release <- struct{}{}
 	<-stuck
 	if got := left(s); !slices.Equal(got, []uint64{2, 3, 4}) {
-		t.Errorf("during the commit %d are left", got)
+		t.Errorf("during the commit %d records are left", got)
 	}
 	s.Done(3)
 	release <- struct{}{}
 	wg.Wait()
 	if got := left(s); !slices.Equal(got, []uint64{4, 5, 6}) {
-		t.Errorf("after the commit %d are left", got)
+		t.Errorf("after the commit %d records are left", got)
 	}
 	time.Sleep(time.Second)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -198,6 +198,6 @@ func doneDuringACommit(t *testing.T, size int) {
 		t.Fatal(err)
 	}
 	if got := left(open(t, copied, spool.Options{NoSync: true})); !slices.Equal(got, []uint64{4, 5, 6}) {
-		t.Errorf("to a process that died %d are left", got)
+		t.Errorf("after a crash of the process %d records are left", got)
 	}
 }

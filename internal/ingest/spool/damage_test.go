@@ -17,7 +17,7 @@ import (
 
 var damages = flag.Int("crash.damage", 80, "how many files are damaged")
 
-// sound makes a journal with all that there is, and returns its file.
+// sound makes a valid journal that uses every table, and returns its file.
 func sound(t *testing.T, o spool.Options) (file []byte, holds string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(*seed, 5))
@@ -61,7 +61,7 @@ func sound(t *testing.T, o spool.Options) (file []byte, holds string) {
 	return file, holds
 }
 
-// look opens a file and compares it with what it may hold, also after some writing.
+// look opens a file and compares it with the allowed contents, also after some writes.
 func look(t *testing.T, file []byte, o spool.Options, holds ...string) (reported, wrong error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func look(t *testing.T, file []byte, o spool.Options, holds ...string) (reported
 		return err, nil
 	}
 	if got := everything(t, s); !slices.Contains(holds, got) {
-		return nil, errors.Join(errors.New("it holds something else"), s.Close())
+		return nil, errors.Join(errors.New("the contents are wrong"), s.Close())
 	}
 	for i := range 3 {
 		if _, err := s.Append(t.Context(), [][]byte{make([]byte, 3000), {byte(i)}}); err != nil {
@@ -85,15 +85,15 @@ func look(t *testing.T, file []byte, o spool.Options, holds ...string) (reported
 		return err, nil
 	}
 	if s, err = spool.Open(dir, o); err != nil {
-		return nil, fmt.Errorf("it opens once, and then: %w", err)
+		return nil, fmt.Errorf("it opens once, then fails: %w", err)
 	}
 	if got := all(t, s); !slices.Equal(got, list) || len(list) < 6 {
-		wrong = errors.New("it holds something else after some appends")
+		wrong = errors.New("the contents are wrong after some appends")
 	}
 	return nil, errors.Join(wrong, s.Close())
 }
 
-// newest is where the newer of the first two pages begins, which say what else counts.
+// newest returns the offset of the newer meta page.
 func newest(file []byte) int {
 	if binary.NativeEndian.Uint64(file[page+16+48:]) > binary.NativeEndian.Uint64(file[16+48:]) {
 		return page
@@ -101,13 +101,13 @@ func newest(file []byte) int {
 	return 0
 }
 
-// freelist is where the file lists its free pages.
+// freelist returns the offset of the list of free pages.
 func freelist(file []byte) int {
 	return int(binary.NativeEndian.Uint64(file[newest(file)+16+32:])) * page
 }
 
-// A commit that was torn in the page that makes it count was not acknowledged: the journal opens without it. The next commit
-// mends the page. The same of the older page costs nothing.
+// A commit with a torn meta page was not acknowledged: the journal opens without it. The next commit repairs the page.
+// A torn older meta page loses nothing.
 func TestTornMetaPage(t *testing.T) {
 	o := spool.Options{NoSync: true}
 	dir := t.TempDir()
@@ -130,7 +130,7 @@ func TestTornMetaPage(t *testing.T) {
 	at := newest(file)
 	for _, bytes := range []int{17, 20, 40, 60, 79, 512, page} {
 		torn := slices.Clone(file)
-		copy(torn[at:], before[at:at+page]) // what the page was, but for its beginning
+		copy(torn[at:], before[at:at+page]) // the old page, except its beginning
 		copy(torn[at:], file[at:at+min(bytes, 72)])
 		if bytes >= 512 {
 			clear(torn[at : at+bytes])
@@ -150,7 +150,7 @@ func TestTornMetaPage(t *testing.T) {
 	}
 }
 
-// A page that refers back to itself is found before bbolt goes round in it for ever.
+// Open finds a page that refers to itself before bbolt loops on it forever.
 func TestPagesInACircle(t *testing.T) {
 	o := spool.Options{NoSync: true}
 	file, holds := sound(t, o)
@@ -173,7 +173,7 @@ func TestPagesInACircle(t *testing.T) {
 	}
 }
 
-// Whatever bit is wrong in the file, and wherever it is cut: it is reported when the journal is opened, or all is there.
+// If any bit of the file is flipped, or the file is cut anywhere, Open reports it or all records are there.
 func TestDamage(t *testing.T) {
 	o := spool.Options{NoSync: true}
 	file, holds := sound(t, o)
@@ -182,7 +182,7 @@ func TestDamage(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(*seed, 6))
 	outcomes := map[string]int{}
-	// Damage to the newer of the first two pages looks like a commit that was torn.
+	// Damage to the newer meta page looks like a torn commit.
 	meta := newest(file)
 	older := slices.Clone(file)
 	clear(older[meta : meta+page])
@@ -201,7 +201,7 @@ func TestDamage(t *testing.T) {
 		case reported == nil:
 			outcomes[kind+" harmless"]++
 		case !errors.Is(reported, spool.ErrDamaged) && !errors.Is(reported, spool.ErrVersion):
-			t.Errorf("%s: reported, but not as damage: %v", what, reported)
+			t.Errorf("%s: reported as another error than damage: %v", what, reported)
 		default:
 			outcomes[kind+" reported"]++
 		}
@@ -210,13 +210,13 @@ func TestDamage(t *testing.T) {
 	for i := range *damages {
 		at := r.IntN(len(file))
 		switch i % 5 {
-		case 0: // Where the structure is.
+		case 0: // The page's structure.
 			at = at/page*page + r.IntN(64)
-		case 1: // What says which pages count.
+		case 1: // The meta pages.
 			at = r.IntN(2)*page + 16 + r.IntN(64)
-		case 2: // How many entries a page has.
+		case 2: // The number of a page's entries.
 			at = at/page*page + 10 + r.IntN(2)
-		case 3: // Which pages are free.
+		case 3: // The list of free pages.
 			at = free + r.IntN(200)
 		}
 		bad := slices.Clone(file)
@@ -225,7 +225,7 @@ func TestDamage(t *testing.T) {
 		if i%10 == 0 {
 			n := r.IntN(len(file))
 			try(fmt.Sprintf("cut after %d bytes of %d", n, len(file)), file[:n])
-			// A page that was never written, or that is an old one.
+			// A page that was never written, or an old page.
 			lost := slices.Clone(file)
 			from, to := r.IntN(len(file)/page)*page, r.IntN(len(file)/page)*page
 			copy(lost[to:to+page], lost[from:from+page])
@@ -237,7 +237,7 @@ func TestDamage(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// A page that says that it holds one entry less does not make the journal shorter in silence.
+// If a page's entry count is one too small, Open reports it and does not return a shorter journal.
 func TestLostEntries(t *testing.T) {
 	o := spool.Options{NoSync: true}
 	file, holds := sound(t, o)
@@ -258,11 +258,11 @@ func TestLostEntries(t *testing.T) {
 		}
 	}
 	if reports < 10 {
-		t.Errorf("only %d pages were found that hold entries", reports)
+		t.Errorf("only %d pages with entries were found", reports)
 	}
 }
 
-// A file that is damaged while it is open gives errors, not panics, and Close still ends.
+// If the file is damaged while it is open, calls return errors and do not panic, and Close still ends.
 func TestDamageWhileOpen(t *testing.T) {
 	o := spool.Shrinking(spool.Options{NoSync: true}, 1<<20)
 	file, holds := sound(t, o)
@@ -289,7 +289,7 @@ func TestDamageWhileOpen(t *testing.T) {
 				met = err
 			}
 			if err != nil && !errors.Is(err, spool.ErrDamaged) && !errors.Is(err, spool.ErrFailed) && !errors.Is(err, spool.ErrUnsure) && !errors.Is(err, spool.ErrVersion) {
-				t.Errorf("round %d of -spool.seed=%d: not reported as damage: %v", i, *seed, err)
+				t.Errorf("round %d of -spool.seed=%d: reported as another error than damage: %v", i, *seed, err)
 			}
 		}
 		_, err = s.Append(t.Context(), [][]byte{make([]byte, 10000)})
@@ -303,7 +303,7 @@ func TestDamageWhileOpen(t *testing.T) {
 			for _, rec := range list {
 				from = rec.Seq + 1
 				if text := fmt.Sprintf("%d:%s", rec.Seq, rec.Data); !want[text] && len(rec.Data) != 10000 {
-					t.Errorf("round %d of -spool.seed=%d: a record that was never stored: %.60q", i, *seed, text)
+					t.Errorf("round %d of -spool.seed=%d: returned a record that was never stored: %.60q", i, *seed, text)
 				}
 				s.Done(rec.Seq)
 			}

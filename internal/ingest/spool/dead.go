@@ -14,40 +14,40 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Dead asks for a record to become a dead letter.
+// Dead is a request to turn a record into a dead letter.
 type Dead struct {
 	// Seq is the record's sequence number.
 	Seq uint64
-	// Reason says why it cannot be delivered, in up to 64 KiB.
+	// Reason says why the record cannot be delivered, in up to 64 KiB.
 	Reason string
-	// Attempts is how often that was tried.
+	// Attempts is the number of delivery attempts.
 	Attempts int
-	// Data is what the dead letter holds, and what Revive appends; nil is the record's own.
+	// Data is what the dead letter holds, and what Revive appends. Nil means the record's own data.
 	Data []byte
 }
 
 // DeadLetter is a record that could not be delivered.
 type DeadLetter struct {
-	// ID names the letter in this journal. It is never given again.
+	// ID identifies the letter in this journal. It is never used again.
 	ID uint64
-	// Seq is the sequence number that the record had.
+	// Seq is the sequence number of the record.
 	Seq uint64
-	// Time is when it was buried, by Options.Clock.
+	// Time is when the record became a dead letter, by Options.Clock.
 	Time     time.Time
 	Reason   string
 	Attempts int
 	Data     []byte
 }
 
-// deadPage bounds what one look at the dead letters holds in memory.
+// deadPage and deadPageBytes bound how many dead letters one transaction reads into memory.
 const (
 	deadPage      = 64
 	deadPageBytes = 1 << 20
 )
 
-// Bury moves records to the dead letters, where they no longer count as to be delivered, in one durable step. Records that
-// are done already are passed over; sequence numbers that were never given are refused. It works on a full journal too.
-// Errors are those of Append, but for ErrFull.
+// Bury turns records into dead letters in one durable step; they are then no longer to be delivered. It skips records
+// that are done already and refuses sequence numbers that were never assigned. It works on a full journal too. Errors
+// are those of Append except ErrFull.
 func (s *Spool) Bury(ctx context.Context, letters ...Dead) error {
 	if len(letters) == 0 {
 		return nil
@@ -73,9 +73,9 @@ func (s *Spool) Bury(ctx context.Context, letters ...Dead) error {
 	return err
 }
 
-// Revive appends dead letters again, in the order given, under new sequence numbers, and removes the letters, all in one
-// durable step. It returns how many there were; others are passed over. It works on a full journal too. All letters of a
-// call are in memory at once. Errors are those of Append, but for ErrFull.
+// Revive appends dead letters again, in the given order, under new sequence numbers, and removes the letters, all in
+// one durable step. It returns how many it found and skips the others. It works on a full journal too. It holds all
+// letters of a call in memory at once. Errors are those of Append except ErrFull.
 func (s *Spool) Revive(ctx context.Context, ids ...uint64) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
@@ -87,8 +87,8 @@ func (s *Spool) Revive(ctx context.Context, ids ...uint64) (int, error) {
 	return r.n, nil
 }
 
-// Drop removes dead letters for good, durably, and returns how many there were. Errors are those of Append, but for
-// ErrFull.
+// Drop permanently removes dead letters and returns how many there were. It returns when that is durable. Errors are
+// those of Append except ErrFull.
 func (s *Spool) Drop(ctx context.Context, ids ...uint64) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
@@ -100,8 +100,8 @@ func (s *Spool) Drop(ctx context.Context, ids ...uint64) (int, error) {
 	return r.n, nil
 }
 
-// Dead returns the dead letters, oldest first. Each page of up to 64 letters or about 1 MiB is read by itself: letters
-// that are revived or dropped meanwhile may or may not show. An error is the last pair.
+// Dead returns the dead letters, oldest first. It reads pages of up to 64 letters or about 1 MiB. If a letter is
+// revived or dropped during the loop, the loop may or may not return it. An error is the last pair.
 func (s *Spool) Dead(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		for from, more := uint64(0), true; more; {
@@ -128,7 +128,7 @@ func (s *Spool) Dead(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	}
 }
 
-// deadFrom copies a page of dead letters, and says whether there may be another.
+// deadFrom copies a page of dead letters and reports whether there may be another.
 func deadFrom(tx *bolt.Tx, from uint64) (page []DeadLetter, more bool, err error) {
 	table, err := txn{tx: tx}.bucket(dead)
 	if err != nil {
@@ -156,7 +156,7 @@ func deadFrom(tx *bolt.Tx, from uint64) (page []DeadLetter, more bool, err error
 	return page, false, nil
 }
 
-// buryAll writes the commit's dead letters, while their records are still where they were.
+// buryAll writes the commit's dead letters. It runs before the commit moves their records.
 func (w *work) buryAll(t txn) error {
 	loaded := map[*block][]frame{}
 	for _, b := range w.burials {
@@ -172,7 +172,7 @@ func (w *work) buryAll(t txn) error {
 			data = loaded[b.src.b][b.place].data
 		}
 		if w.state.nextDead == math.MaxUint64 {
-			return damaged("no number is left for a dead letter")
+			return damaged("the numbers for dead letters are used up")
 		}
 		size, err := t.put(dead, seqKey(w.state.nextDead), encodeDead(DeadLetter{
 			Seq: b.dead.Seq, Time: w.now(), Reason: b.dead.Reason, Attempts: b.dead.Attempts, Data: data,
@@ -186,7 +186,7 @@ func (w *work) buryAll(t txn) error {
 	return nil
 }
 
-// unbury does what a request asks of dead letters that are there.
+// unbury revives or drops the dead letters that a request names. It skips those that do not exist.
 func (w *work) unbury(t txn, out *writer, r *request) error {
 	r.n = 0
 	for _, ids := range [][]uint64{r.revive, r.drop} {

@@ -34,7 +34,7 @@ func fill(t *testing.T, s *spool.Spool, n int) {
 	}
 }
 
-// After an outage the file gives its space back, at once or at the next start.
+// After an outage the file shrinks, while it is open or at the next start.
 func TestFileShrinks(t *testing.T) {
 	testkit.Plain(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestFileShrinks(t *testing.T) {
 				s = reopen(t, s, dir, small)
 			}
 			if size := fileSize(t, dir); full < 20<<20 || size > 6<<20 {
-				t.Errorf("restart %v: the file had %d bytes, and has %d with next to nothing in it", restart, full, size)
+				t.Errorf("restart %v: the file had %d bytes; almost empty, it still has %d", restart, full, size)
 			}
 			m.check(t, s)
 			appendAll(t, s, "after")
@@ -72,7 +72,7 @@ func TestFileShrinks(t *testing.T) {
 	})
 }
 
-// A copy that a crash has left half written is thrown away.
+// Open deletes an incomplete copy that a crash left.
 func TestHalfACopyIsThrownAway(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{})
@@ -94,7 +94,7 @@ func TestHalfACopyIsThrownAway(t *testing.T) {
 	}
 }
 
-// A file that belongs to another folder is not taken for this one's.
+// Open refuses a file that belongs to another folder.
 func TestAnotherFoldersFile(t *testing.T) {
 	var dirs []string
 	for range 2 {
@@ -108,6 +108,6 @@ func TestAnotherFoldersFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := spool.Open(dirs[1], spool.Options{}); !errors.Is(err, spool.ErrDamaged) {
-		t.Errorf("another folder's file: %v", err)
+		t.Errorf("a file of another folder: %v", err)
 	}
 }

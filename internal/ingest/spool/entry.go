@@ -20,10 +20,11 @@ const (
 	metas
 	states
 
-	counted = int(states) // of these the state keeps a tally
+	counted = int(states) // the state holds a tally of the tables before this one
 )
 
-// bucketNames are in the order of the alphabet, in which the file is walked: marks come after their blocks, the state last.
+// bucketNames are in alphabetical order, the order in which walk visits the tables: marks follow their blocks, and the
+// state is last.
 var bucketNames = [...]string{blocks: "blocks", dead: "dead", marks: "marks", metas: "metas", states: "state"}
 
 var (
@@ -33,7 +34,7 @@ var (
 
 const sumBytes = 4
 
-// checksum covers an entry's table, key and value, so that an entry in another's place is noticed.
+// checksum covers an entry's table, key and value, so that an entry in the wrong place is noticed.
 func checksum(b bucket, key, value []byte) uint32 {
 	sum := crc32.Update(0, castagnoli, []byte(bucketNames[b]))
 	sum = crc32.Update(sum, castagnoli, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
@@ -54,7 +55,7 @@ func unseal(b bucket, key, sealed []byte) ([]byte, error) {
 	return sealed[: len(sealed)-sumBytes : len(sealed)-sumBytes], nil
 }
 
-// keyText is a key for an error.
+// keyText formats a key for an error.
 func keyText(b bucket, key []byte) string {
 	if b != metas && len(key) == 8 {
 		return "sequence " + strconv.FormatUint(binary.BigEndian.Uint64(key), 10)
@@ -64,7 +65,8 @@ func keyText(b bucket, key []byte) string {
 
 func seqKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
-// tally counts the entries of a table and adds their checksums up. An entry that is lost, or that is an older one, shows.
+// tally counts the entries of a table and sums their checksums. It differs if an entry is lost or replaced by an older
+// one.
 type tally struct{ n, sum uint64 }
 
 func (t *tally) add(sum uint32) { t.n, t.sum = t.n+1, t.sum+uint64(sum) }
@@ -115,7 +117,7 @@ func (st *state) decode(b []byte) error {
 
 const deadVersion = 1
 
-// encodeDead is a dead letter without its number, which is its key.
+// encodeDead encodes a dead letter without its number, which is its key.
 func encodeDead(d DeadLetter) []byte {
 	out := append(make([]byte, 0, 32+len(d.Reason)+len(d.Data)), deadVersion)
 	out = binary.AppendUvarint(out, d.Seq)
@@ -126,7 +128,7 @@ func encodeDead(d DeadLetter) []byte {
 	return append(out, d.Data...)
 }
 
-// decodeDead leaves the letter's data in b.
+// decodeDead decodes a dead letter. The letter's data share b's memory.
 func decodeDead(id uint64, b []byte) (DeadLetter, error) {
 	bad := damaged("dead letter %d cannot be read", id)
 	if len(b) == 0 || b[0] == 0 {
@@ -160,7 +162,7 @@ func decodeDead(id uint64, b []byte) (DeadLetter, error) {
 	}, nil
 }
 
-// txn is a write transaction that keeps the tallies.
+// txn is a write transaction that updates the tallies.
 type txn struct {
 	tx *bolt.Tx
 	st *state
@@ -171,14 +173,14 @@ func (t txn) bucket(b bucket) (*bolt.Bucket, error) {
 	if table == nil {
 		return nil, damaged("there is no table %s", bucketNames[b])
 	}
-	// Keys only ever grow in these, so a full page stays as it is.
+	// Keys only grow in these tables, so full pages need no room for inserts.
 	if b == blocks || b == dead {
 		table.FillPercent = 1
 	}
 	return table, nil
 }
 
-// put seals value, which then belongs to the transaction, and stores it.
+// put seals value and stores it. The transaction owns value from then on.
 func (t txn) put(b bucket, key, value []byte) (size int, err error) {
 	table, err := t.bucket(b)
 	if err != nil {
@@ -203,20 +205,20 @@ func (t txn) delete(b bucket, key []byte) error {
 	}
 	old := table.Get(key)
 	if len(old) < sumBytes {
-		return damaged("nothing in %s at %s", bucketNames[b], keyText(b, key))
+		return damaged("no entry in %s at %s", bucketNames[b], keyText(b, key))
 	}
 	t.st.tallies[b].sub(sumOf(old))
 	return table.Delete(key)
 }
 
-// putState ends each transaction.
+// putState writes the state; it is the last step of each transaction.
 func (t txn) putState() error {
 	t.st.txid = uint64(t.tx.ID())
 	_, err := t.put(states, stateKey, t.st.encode())
 	return err
 }
 
-// load returns an entry's value as it lies in the file, nil if there is none.
+// load returns an entry's value, which is in the file's mapping, or nil if there is none.
 func load(tx *bolt.Tx, b bucket, key []byte) ([]byte, error) {
 	table, err := txn{tx: tx}.bucket(b)
 	if err != nil {

@@ -1,12 +1,12 @@
 package spool
 
-// Shrinking makes a spool write its file anew from a small size on.
+// Shrinking makes a spool rewrite its file from the given size on.
 func Shrinking(o Options, size int64) Options {
 	o.shrink = size
 	return o
 }
 
-// ParseBlock is parseBlock and what builder makes of its result again.
+// ParseBlock parses a block and encodes the result again.
 func ParseBlock(value []byte) (records int, again []byte, err error) {
 	frames, err := parseBlock(nil, value)
 	if err != nil {
@@ -19,7 +19,7 @@ func ParseBlock(value []byte) (records int, again []byte, err error) {
 	return b.n, b.buf, nil
 }
 
-// Block makes a block of records at offsets.
+// Block encodes a block of records at the given offsets.
 func Block(offsets []uint32, data [][]byte) []byte {
 	var b builder
 	for i, o := range offsets {
@@ -28,7 +28,7 @@ func Block(offsets []uint32, data [][]byte) []byte {
 	return b.buf
 }
 
-// DecodeDead is decodeDead and what encodeDead makes of its result again.
+// DecodeDead decodes a dead letter and encodes the result again.
 func DecodeDead(value []byte) (again []byte, err error) {
 	d, err := decodeDead(1, value)
 	if err != nil {

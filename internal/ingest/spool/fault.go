@@ -7,34 +7,34 @@ import (
 )
 
 var (
-	// ErrLocked says that another process, or another Spool of this one, has the folder open.
+	// ErrLocked means that another process, or another Spool of this process, has the folder open.
 	ErrLocked = errors.New("spool: the folder is in use")
-	// ErrDamaged says that what is on disk is not what was written. A spool that has met damage refuses everything.
+	// ErrDamaged means that the disk does not hold what was written. A spool that has found damage refuses every call.
 	ErrDamaged = errors.New("spool: the journal is damaged")
-	// ErrVersion says that a newer version of this package wrote the journal.
+	// ErrVersion means that a newer version of this package wrote the journal.
 	ErrVersion = errors.New("spool: the journal has a newer format")
-	// ErrFull says that an append would go beyond Options.MaxBytes. Nothing was appended.
+	// ErrFull means that an append would exceed Options.MaxBytes. Nothing was appended.
 	ErrFull = errors.New("spool: the journal is full")
-	// ErrInvalid says that an argument was refused.
+	// ErrInvalid means that an argument was refused.
 	ErrInvalid = errors.New("spool: invalid input")
-	// ErrClosed says that the spool is closed. What was asked for was not done.
+	// ErrClosed means that the spool is closed. The call did nothing.
 	ErrClosed = errors.New("spool: closed")
-	// ErrUnsure says that it is not known whether what was asked for is on disk, or will be: the context ended, or the disk
-	// failed, while it was being written. Everything else than ErrUnsure means that it was not done.
+	// ErrUnsure means that the call's change may or may not be on disk, now or later: the context ended, or the disk
+	// failed, during the write. Every other error means that the call changed nothing.
 	ErrUnsure = errors.New("spool: it is not known whether it was written")
-	// ErrFailed says that the disk failed in a way after which memory and disk may differ. Open the folder again.
+	// ErrFailed means that the disk failed in a way after which memory and disk may differ. Open the folder again.
 	ErrFailed = errors.New("spool: the disk failed")
 )
 
-// caught is a panic or a memory fault that bbolt met in the file.
+// caught is a panic or a memory fault that bbolt ran into.
 type caught struct{ value any }
 
 func (c *caught) Error() string { return fmt.Sprintf("%v: %v", ErrDamaged, c.value) }
 
 func (c *caught) Unwrap() error { return ErrDamaged }
 
-// guard calls f, and turns its panics and its faults into errors of type *caught. bbolt answers damaged pages with panics,
-// and a page that lies beyond the end of a file cut short is a fault of memory.
+// guard calls f and turns its panics and memory faults into errors of type *caught. bbolt panics on damaged pages, and
+// a page beyond the end of a truncated file causes a memory fault.
 func guard(f func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)
@@ -46,7 +46,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// damaged makes an ErrDamaged with more to it.
+// damaged returns an ErrDamaged with details.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }

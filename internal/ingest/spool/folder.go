@@ -16,18 +16,17 @@ import (
 	"github.com/tidemark-go/tidemark/internal/private"
 )
 
-// The files of a folder.
 const (
 	fileName    = "journal.db"
-	tempName    = "journal.tmp" // a file on its way to becoming the journal; whatever is found is thrown away
-	reserveName = "reserve"     // space that can be given up, so that a full disk does not keep delivered records from being removed
-	lockName    = "lock"        // held while the folder is open; holds the journal's stream once there is one
+	tempName    = "journal.tmp" // a copy that will become the journal; Open deletes a leftover
+	reserveName = "reserve"     // space that is released when a full disk keeps delivered records from being removed
+	lockName    = "lock"        // locked while the folder is open; holds the journal's stream once it exists
 )
 
-// reserveBytes is enough for a commit that only removes, unless records are very large.
+// reserveBytes suffices for a commit that only removes, unless records are very large.
 const reserveBytes = 1 << 20
 
-// open does all of Open but for the goroutine.
+// open does all of Open except starting the goroutine.
 func (s *Spool) open(dir string) error {
 	if err := private.Folder(dir); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (s *Spool) open(dir string) error {
 	return nil
 }
 
-// load opens the journal, or makes one.
+// load opens the journal or creates one.
 func (s *Spool) load(lock *os.File) error {
 	temp := filepath.Join(filepath.Dir(s.path), tempName)
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +70,7 @@ func (s *Spool) load(lock *os.File) error {
 	s.stale = found.size - found.used
 	if want := s.stream + "\n"; string(marker) != want {
 		if isStream(marker) {
-			return damaged("%s belongs to another journal than %s", lockName, fileName)
+			return damaged("%s belongs to a different journal than %s", lockName, fileName)
 		}
 		if err := writeMarker(lock, want, s.o); err != nil {
 			return err
@@ -80,7 +79,7 @@ func (s *Spool) load(lock *os.File) error {
 	if s.o.shrinks(found.size, found.used) {
 		s.journal, err = compact(s.path, s.o, s.state)
 		if s.journal != nil {
-			return nil // With an error it is the old file, which is as good.
+			return nil // On an error the journal is the old file, which works as well.
 		}
 		return err
 	}
@@ -88,7 +87,7 @@ func (s *Spool) load(lock *os.File) error {
 	return err
 }
 
-// reserve holds some space of the disk. Where that is full, there is none.
+// reserve creates the reserve file. If the disk is full, there is none.
 func (s *Spool) reserve() {
 	name := filepath.Join(filepath.Dir(s.path), reserveName)
 	if info, err := os.Stat(name); err == nil && info.Size() == reserveBytes {
@@ -106,7 +105,7 @@ func (s *Spool) reserve() {
 	}
 }
 
-// release gives the reserve up.
+// release deletes the reserve file.
 func (s *Spool) release() { _ = os.Remove(filepath.Join(filepath.Dir(s.path), reserveName)) }
 
 func isStream(marker []byte) bool {
@@ -117,7 +116,7 @@ func isStream(marker []byte) bool {
 	return err == nil
 }
 
-// writeMarker notes in the lock's file that there is a journal, so that its loss is noticed.
+// writeMarker writes to the lock file that a journal exists, so that its loss is noticed.
 func writeMarker(lock *os.File, text string, o Options) error {
 	if err := lock.Truncate(0); err != nil {
 		return err
@@ -131,7 +130,7 @@ func writeMarker(lock *os.File, text string, o Options) error {
 	return lock.Sync()
 }
 
-// create makes an empty journal under another name, so that a crash leaves none or a whole one.
+// create makes an empty journal under another name first, so that a crash leaves either none or a complete one.
 func create(path, temp string, o Options) error {
 	j, err := openJournal(temp, o)
 	if err != nil {
@@ -153,7 +152,7 @@ func create(path, temp string, o Options) error {
 	return moveInto(temp, path, o)
 }
 
-// moveInto makes a whole and synced file the journal.
+// moveInto syncs a complete file and renames it to the journal's name.
 func moveInto(temp, path string, o Options) error {
 	if !o.NoSync {
 		file, err := os.OpenFile(temp, os.O_RDWR, 0)
@@ -173,7 +172,7 @@ func moveInto(temp, path string, o Options) error {
 // syncFolder makes the names in a folder durable.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // A folder cannot be synced there.
+		return nil // Windows cannot sync a folder.
 	}
 	f, err := os.Open(dir)
 	if err != nil {
@@ -182,14 +181,14 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// contents is what a look at the whole file finds.
+// contents is the result of reading the whole file.
 type contents struct {
 	index     index
 	state     state
 	deadBytes int64
 	metas     map[string][]byte
 	metaBytes int
-	size      int64 // of the file, as far as there are pages
+	size      int64 // of the file, up to the end of its last page
 	used      int64
 }
 
@@ -225,11 +224,11 @@ func inspect(path string) (*contents, error) {
 	}
 	for b, t := range seen {
 		if t != c.state.tallies[b] {
-			return nil, damaged("the table %s has %d entries and should have %d, or other ones", bucketNames[b], t.n, c.state.tallies[b].n)
+			return nil, damaged("the table %s has %d entries and should have %d, or has wrong ones", bucketNames[b], t.n, c.state.tallies[b].n)
 		}
 	}
 	if c.state.txid != w.txid {
-		return nil, damaged("its last commit is number %d, and it holds what number %d wrote", w.txid, c.state.txid)
+		return nil, damaged("its last commit is number %d, but its state was written by number %d", w.txid, c.state.txid)
 	}
 	if list := c.index.list; len(list) > 0 && list[len(list)-1].end() > c.state.next {
 		return nil, damaged("sequence %d is beyond the last one", list[len(list)-1].first)
@@ -238,7 +237,7 @@ func inspect(path string) (*contents, error) {
 	return c, nil
 }
 
-// enter takes over one entry.
+// enter adds one entry to the contents.
 func (c *contents) enter(b bucket, key, value []byte) error {
 	if b == states {
 		if string(key) != string(stateKey) {
@@ -280,7 +279,7 @@ func (c *contents) enterBlock(first uint64, value []byte, size int) error {
 		}
 	}
 	if list := c.index.list; b.end() <= first || len(list) > 0 && list[len(list)-1].end() > first {
-		return damaged("sequence %d is there twice", first)
+		return damaged("sequence %d exists twice", first)
 	}
 	c.index.add(b)
 	return nil
@@ -289,7 +288,7 @@ func (c *contents) enterBlock(first uint64, value []byte, size int) error {
 func (c *contents) enterMarks(first uint64, value []byte) error {
 	at := c.index.at(first)
 	if at == len(c.index.list) || c.index.list[at].first != first || len(value) != len(newBitmap(c.index.list[at].n)) {
-		return damaged("marks for sequence %d, which fit no block", first)
+		return damaged("marks for sequence %d match no block", first)
 	}
 	b := c.index.list[at]
 	b.marked = true
@@ -298,7 +297,7 @@ func (c *contents) enterMarks(first uint64, value []byte) error {
 			c.index.mark(b, i)
 		}
 	}
-	// The disk knows of these already, unless the whole block can go.
+	// The disk has these marks already. Only an empty block stays dirty: it is still to be removed.
 	if b.dirty && b.left > 0 {
 		c.index.dirty, b.dirty = c.index.dirty[:len(c.index.dirty)-1], false
 	}

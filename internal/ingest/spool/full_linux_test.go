@@ -10,14 +10,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// A disk that is full fails appends, and nothing else: what is there can be read and delivered, and appends work again as
-// soon as there is space.
+// A full disk fails only appends: existing records can be read and delivered, and appends work again as soon as there
+// is space.
 func TestFullDisk(t *testing.T) {
 	s := open(t, tiny(t), spool.Options{})
 	exercise(t, s, func() {})
 }
 
-// The same where the file may not grow: bbolt then fails earlier in a commit.
+// The same for a file that may not grow: bbolt then fails earlier in a commit.
 func TestFileMayNotGrow(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{})
@@ -37,7 +37,8 @@ func TestFileMayNotGrow(t *testing.T) {
 	exercise(t, s, raise)
 }
 
-// exercise fills a spool until its disk fails, which raise ends, if delivering does not.
+// exercise fills a spool until its disk fails. raise makes more room on the disk; it is called if delivering does not
+// free enough.
 func exercise(t *testing.T, s *spool.Spool, raise func()) {
 	t.Helper()
 	records := make([][]byte, 50)
@@ -55,7 +56,7 @@ func exercise(t *testing.T, s *spool.Spool, raise func()) {
 		t.Fatalf("an append to a full disk: %v", err)
 	}
 	t.Logf("full after %d records: %v", n, err)
-	// Smaller commits may still find room in pages that the one before has left.
+	// Smaller commits may still fit into pages that the one before left free.
 	for size := 50; size > 0; size /= 2 {
 		for fails := 0; fails < 10; {
 			if _, err := s.Append(t.Context(), records[:size]); err != nil {
@@ -66,7 +67,7 @@ func exercise(t *testing.T, s *spool.Spool, raise func()) {
 		}
 	}
 	if st := s.Stats(); st.Next != n || st.Records != int(n) {
-		t.Errorf("%d records were answered; stats: %+v", n, st)
+		t.Errorf("%d appends were acknowledged; stats: %+v", n, st)
 	}
 	if got := len(all(t, s)); got != int(n) {
 		t.Errorf("%d records can be read, want %d", got, n)
@@ -77,21 +78,21 @@ func exercise(t *testing.T, s *spool.Spool, raise func()) {
 	raise()
 	first, err := s.Append(t.Context(), records)
 	if err != nil || first != n {
-		t.Fatalf("an append after space was made: %d, %v; want %d", first, err, n)
+		t.Fatalf("an append after space became free: %d, %v; want %d", first, err, n)
 	}
 	for range 20 {
 		if _, err := s.Append(t.Context(), records); err != nil {
-			t.Fatalf("space that was made is not used again: %v", err)
+			t.Fatalf("space that became free is not used again: %v", err)
 		}
 	}
 }
 
-// tiny is a folder on a disk of 8 MiB.
+// tiny returns a folder on a disk of 8 MiB.
 func tiny(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=700"); err != nil {
-		t.Skipf("no file system of its own size: %v", err)
+		t.Skipf("cannot mount a file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -101,7 +102,7 @@ func tiny(t *testing.T) string {
 	return dir
 }
 
-// To remove one large record bbolt writes its neighbours again. On a full disk that is done one by one.
+// To remove one large record, bbolt rewrites its neighbours. On a full disk the spool removes such records one by one.
 func TestLargeRecordsOnAFullDisk(t *testing.T) {
 	s := open(t, tiny(t), spool.Options{})
 	for size := 100 << 10; size > 50; size /= 2 {
@@ -115,11 +116,12 @@ func TestLargeRecordsOnAFullDisk(t *testing.T) {
 		s.Done(seq)
 	}
 	if _, err := s.Append(t.Context(), [][]byte{make([]byte, 50<<10)}); err != nil {
-		t.Errorf("space of records that were delivered is not used again: %v", err)
+		t.Errorf("the space of delivered records is not used again: %v", err)
 	}
 }
 
-// Where others have filled the disk and the file has no free page, the reserve has the space to remove what is delivered.
+// If others filled the disk and the file has no free page, deleting the reserve file gives enough space to remove
+// delivered records.
 func TestReserve(t *testing.T) {
 	dir := tiny(t)
 	s := open(t, dir, spool.Options{})
@@ -149,21 +151,21 @@ func TestReserve(t *testing.T) {
 		}
 	}
 	if err == nil {
-		t.Fatal("the disk is full, and appends work")
+		t.Fatal("an append to a full disk succeeded")
 	}
 	for seq := uint64(13); seq < 100; seq += 13 {
 		s.Done(seq)
 	}
 	if _, err := s.Append(t.Context(), record); err != nil {
-		t.Errorf("space of records that were delivered is not used again: %v", err)
+		t.Errorf("the space of delivered records is not used again: %v", err)
 	}
 }
 
-// A folder that cannot be written is refused, with the file system's own error.
+// Open refuses a folder that it cannot write to, with the file system's own error.
 func TestReadOnlyDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=1m,mode=700"); err != nil {
-		t.Skipf("no file system of its own: %v", err)
+		t.Skipf("cannot mount a file system: %v", err)
 	}
 	defer func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -174,6 +176,6 @@ func TestReadOnlyDisk(t *testing.T) {
 		t.Errorf("a folder on a read-only disk: %v", err)
 	}
 	if _, err := spool.Open(dir+"/below", spool.Options{}); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("a folder that cannot be made: %v", err)
+		t.Errorf("a folder that cannot be created: %v", err)
 	}
 }

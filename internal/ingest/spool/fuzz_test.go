@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// What is read as a block is what would be written for its records, and nothing makes the decoder panic.
+// parseBlock accepts only what builder would write for the records, and never panics.
 func FuzzBlock(f *testing.F) {
 	f.Add(spool.Block([]uint32{0}, [][]byte{{}}))
 	f.Add(spool.Block([]uint32{0, 1, 5, 6, 1000000}, [][]byte{{1}, {2}, bytes.Repeat([]byte("x"), 200), {}, {3}}))
@@ -19,12 +19,12 @@ func FuzzBlock(f *testing.F) {
 		n, again, err := spool.ParseBlock(value)
 		if err != nil {
 			if !errors.Is(err, spool.ErrDamaged) && !errors.Is(err, spool.ErrVersion) {
-				t.Errorf("refused, but not as damage: %v", err)
+				t.Errorf("reported as another error than damage: %v", err)
 			}
 			return
 		}
 		if n == 0 || !bytes.Equal(again, value) {
-			t.Errorf("%x holds %d records, which would be written as %x", value, n, again)
+			t.Errorf("%x has %d records, which would be encoded as %x", value, n, again)
 		}
 	})
 }
@@ -37,12 +37,12 @@ func FuzzDead(f *testing.F) {
 		again, err := spool.DecodeDead(value)
 		if err != nil {
 			if !errors.Is(err, spool.ErrDamaged) && !errors.Is(err, spool.ErrVersion) {
-				t.Errorf("refused, but not as damage: %v", err)
+				t.Errorf("reported as another error than damage: %v", err)
 			}
 			return
 		}
 		if !bytes.Equal(again, value) {
-			t.Errorf("%x is read as %x", value, again)
+			t.Errorf("%x is encoded again as %x", value, again)
 		}
 	})
 }

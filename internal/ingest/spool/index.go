@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// block is what memory knows of a block on disk. All fields belong to Spool.mu once the block is in the index, except first,
-// offsets and n, which never change.
+// block is the state of a block on disk, as memory has it. Spool.mu guards all fields once the block is in the index,
+// except first, offsets and n, which never change.
 type block struct {
 	first   uint64
-	offsets []uint32 // of the records from first; nil where they are consecutive
+	offsets []uint32 // of the records from first; nil if they are consecutive
 	n       int      // records
 	left    int      // records that are not done
 	done    bitmap
 	size    int // bytes on disk
-	// marked says that there is an entry in the table of marks.
+	// marked means that the table of marks has an entry.
 	marked bool
-	// dirty says that memory knows of more that is done than the disk; the block is in index.dirty then.
+	// dirty means that records are done whose marks are not on disk yet; the block is then in index.dirty.
 	dirty bool
-	// freed says that size no longer counts.
+	// freed means that size no longer counts.
 	freed bool
 }
 
@@ -26,7 +26,7 @@ func newBlock(b *builder, size int) *block {
 	return &block{first: b.first, offsets: b.offsets, n: b.n, left: b.n, size: size}
 }
 
-// end is the sequence number after the last record.
+// end returns the sequence number after the last record.
 func (b *block) end() uint64 {
 	if b.offsets != nil {
 		return b.first + uint64(b.offsets[b.n-1]) + 1
@@ -34,7 +34,7 @@ func (b *block) end() uint64 {
 	return b.first + uint64(b.n)
 }
 
-// seq is the sequence number of a record by its place.
+// seq returns the sequence number of the record at place i.
 func (b *block) seq(i int) uint64 {
 	if b.offsets != nil {
 		return b.first + uint64(b.offsets[i])
@@ -42,7 +42,7 @@ func (b *block) seq(i int) uint64 {
 	return b.first + uint64(i)
 }
 
-// place is the first record at or after seq; it may be n.
+// place returns the place of the first record at or after seq; it may be n.
 func (b *block) place(seq uint64) int {
 	if seq <= b.first {
 		return 0
@@ -54,13 +54,13 @@ func (b *block) place(seq uint64) int {
 	return i
 }
 
-// find returns the place of a record.
+// find returns the place of a record, and whether the block holds it.
 func (b *block) find(seq uint64) (int, bool) {
 	i := b.place(seq)
 	return i, i < b.n && b.seq(i) == seq
 }
 
-// index holds all blocks that have records to deliver, in order, and some that no longer do. Spool.mu guards it.
+// index holds, in order, all blocks that have records to deliver, and some that have none left. Spool.mu guards it.
 type index struct {
 	list  []*block
 	empty int      // blocks in list without a record left
@@ -69,7 +69,7 @@ type index struct {
 	bytes int64    // of blocks that are not freed
 }
 
-// at is the first block that ends after seq; it may be len(list).
+// at returns the index of the first block that ends after seq; it may be len(list).
 func (x *index) at(seq uint64) int {
 	i, _ := slices.BinarySearchFunc(x.list, seq, func(b *block, seq uint64) int {
 		if b.end() <= seq {
@@ -90,14 +90,14 @@ func (x *index) find(seq uint64) (*block, int, bool) {
 	return x.list[i], place, ok
 }
 
-// add puts a new block at the end.
+// add appends a new block.
 func (x *index) add(b *block) {
 	x.list = append(x.list, b)
 	x.left += b.left
 	x.bytes += int64(b.size)
 }
 
-// mark notes that a record is done, and reports whether that was new.
+// mark marks a record as done and reports whether it was not done before.
 func (x *index) mark(b *block, place int) bool {
 	if b.done.has(place) {
 		return false
@@ -119,7 +119,7 @@ func (x *index) mark(b *block, place int) bool {
 	return true
 }
 
-// free gives a block's bytes back, once.
+// free subtracts a block's size from bytes, once.
 func (x *index) free(b *block) {
 	if !b.freed {
 		b.freed = true
@@ -127,7 +127,7 @@ func (x *index) free(b *block) {
 	}
 }
 
-// sweep forgets blocks without a record left: those in front at once, the others when they are many.
+// sweep drops blocks without a record left: those in front at once, the others when they are many.
 func (x *index) sweep() {
 	n := 0
 	for n < len(x.list) && x.list[n].left == 0 {

@@ -14,19 +14,20 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// journal is the open file. After a panic nothing of bbolt is called again: it may have left its locks held.
+// journal is the open file. After a panic in bbolt the journal calls bbolt no more: bbolt may still hold its locks.
 type journal struct {
 	db    *bolt.DB
 	file  *os.File
-	stuck atomic.Bool // bbolt panicked where it may have held a lock
-	// size is how large the file was at the last write, without what bbolt grows ahead. It belongs to the committer.
+	stuck atomic.Bool // bbolt panicked and may hold a lock
+	// size is how large the file was at the last write, without the bytes that bbolt grows ahead. Only the committer
+	// uses it.
 	size int64
 }
 
-// growBytes is how much the file grows ahead of what is needed.
+// growBytes is how far ahead of the need the file grows.
 const growBytes = 4 << 20
 
-// outcome is what is known of a transaction.
+// outcome says what became of a transaction.
 type outcome int
 
 const (
@@ -35,16 +36,16 @@ const (
 	unsure
 )
 
-// openJournal opens or makes a bbolt file. Its size and its structure have been checked, if it was there.
+// openJournal opens or creates a bbolt file. The caller has checked the size and structure of an existing file.
 func openJournal(path string, o Options) (*journal, error) {
 	j := &journal{}
 	options := &bolt.Options{
-		// No waiting: the folder's lock is held, so nobody should have the file.
+		// bbolt need not wait for its lock: the folder's lock is held, so nobody else should have the file open.
 		Timeout: time.Nanosecond,
 		NoSync:  o.NoSync, NoGrowSync: o.NoSync,
 		NoStatistics: true,
-		// The list of free pages is written with each commit. Without that bbolt would look for them in a goroutine of its own
-		// when a write fails, and what panics there ends the process.
+		// Each commit writes the list of free pages. Without the list, bbolt would search for free pages in its own
+		// goroutine when a write fails, and a panic there ends the process.
 		NoFreelistSync:  false,
 		FreelistType:    bolt.FreelistMapType,
 		PageSize:        pageBytes,
@@ -62,14 +63,14 @@ func openJournal(path string, o Options) (*journal, error) {
 	}
 	err := guard(try)
 	if errors.Is(err, syscall.ENOMEM) {
-		options.InitialMmapSize = 0 // The process may not have as much address space.
+		options.InitialMmapSize = 0 // The process may not get as much address space.
 		err = guard(try)
 	}
 	if err == nil {
 		return j, nil
 	}
 	if j.file != nil {
-		_ = j.file.Close() // Closed already, unless bbolt panicked.
+		_ = j.file.Close() // Already closed, unless bbolt panicked.
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
@@ -80,8 +81,8 @@ func openJournal(path string, o Options) (*journal, error) {
 	return nil, err
 }
 
-// mapBytes is how much address space is reserved, so that a file that grows is not mapped anew, for which bbolt makes
-// writers wait for readers.
+// mapBytes is how much address space to reserve. A file that outgrows its mapping is mapped again, and for that bbolt
+// makes writers wait for readers.
 func mapBytes(limit int64) int {
 	// Windows makes the file as large as its mapping.
 	if strconv.IntSize < 64 || runtime.GOOS == "windows" {
@@ -90,10 +91,9 @@ func mapBytes(limit int64) int {
 	return int(min(2*limit, 1<<40)) + 1<<30
 }
 
-// view runs f in a transaction that reads.
+// view runs f in a read transaction.
 func (j *journal) view(f func(*bolt.Tx) error) error {
-	// bbolt panics with locks held where neither of the pages is good that say which pages count. It would do so again; look
-	// first.
+	// bbolt panics while it holds locks if both meta pages are bad. So check them first.
 	if _, err := j.look(); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (j *journal) view(f func(*bolt.Tx) error) error {
 	return err
 }
 
-// look returns which page says what else counts.
+// look returns the newer valid meta page, one of the first two pages.
 func (j *journal) look() (meta []byte, err error) {
 	if j.stuck.Load() {
 		return nil, damaged("bbolt panicked before")
@@ -125,13 +125,13 @@ func (j *journal) look() (meta []byte, err error) {
 	return meta, nil
 }
 
-// update runs f in a transaction that writes, and commits it. An error says what went wrong, the outcome what that means:
-// undone is certain, and the next transaction may do better.
+// update runs f in a write transaction and commits it. The error says what went wrong, and the outcome what that means:
+// undone is certain, and a later transaction may succeed.
 func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 	result, id := undone, 0
 	meta, err := j.look()
 	if err == nil {
-		// bbolt believes how long that page says it is, and would fill the memory.
+		// bbolt trusts the length in the free list's head and would fill the memory.
 		err = checkFreelist(j.file, meta)
 	}
 	if err != nil {
@@ -161,8 +161,8 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 	if err == nil || result != unsure {
 		return result, err
 	}
-	// The last write of a commit is the page that makes it visible. Where this is not to be seen, nothing refers to what was
-	// written; where it is, it may or may not have reached the disk.
+	// The last write of a commit is the meta page that makes the commit visible. If the page is not visible, nothing
+	// refers to the written pages. If it is, it may or may not have reached the disk.
 	seen := 0
 	looked := j.view(func(tx *bolt.Tx) error {
 		seen = tx.ID()
@@ -177,10 +177,9 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 	return undone, err
 }
 
-// close closes the file.
 func (j *journal) close() error {
 	if j.stuck.Load() {
-		// The mapping stays until the process ends; the lock on the file goes with this.
+		// The mapping stays until the process ends; closing the file releases its lock.
 		return j.file.Close()
 	}
 	return guard(j.db.Close)

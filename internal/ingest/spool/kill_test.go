@@ -19,21 +19,21 @@ import (
 )
 
 var (
-	rounds = flag.Int("crash.rounds", 8, "how often the writing process is killed")
-	// childDir and childRun make the test binary a writing process instead.
+	rounds = flag.Int("crash.rounds", 8, "how many times the writing process is killed")
+	// childDir and childRun turn the test binary into a writing process.
 	childDir = "TIDEMARK_SPOOL_DIR"
 	childRun = "TIDEMARK_SPOOL_RUN"
 )
 
-// childOptions make the journal write its file anew all the time.
+// childOptions make the journal rewrite its file all the time.
 func childOptions() spool.Options {
 	return spool.Shrinking(spool.Options{MaxBytes: 8 << 20}, 512<<10)
 }
 
-// batch names one append: of which run of the process, by which goroutine, the how many-th, of how many records.
+// batch identifies one append: the run of the process, the goroutine, the append's number and its number of records.
 type batch struct{ run, goroutine, n, size int }
 
-// record is the record at place i of a batch. It says what it is, and whether it is whole.
+// record returns the record at place i of a batch. The record contains its own name and a checksum.
 func (b batch) record(i int) []byte {
 	r := rand.New(rand.NewPCG(uint64(b.run)<<32|uint64(b.goroutine), uint64(b.n)<<32|uint64(i)))
 	fill := make([]byte, r.IntN(400))
@@ -50,14 +50,14 @@ func (b batch) record(i int) []byte {
 func parseRecord(data []byte) (b batch, i int, err error) {
 	sum, text, _ := strings.Cut(string(data), " ")
 	if want := fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text))); sum != want {
-		return b, 0, fmt.Errorf("a record is not whole: %.40q", data)
+		return b, 0, fmt.Errorf("a record is incomplete: %.40q", data)
 	}
 	_, err = fmt.Sscan(text, &b.run, &b.goroutine, &b.n, &b.size, &i)
 	return b, i, err
 }
 
-// child appends, delivers, buries and revives until it is killed. It reports what was answered, and beforehand what
-// removes a record.
+// child appends, delivers, buries and revives until it is killed. It prints each acknowledged call, and prints each
+// call that removes a record before it makes the call.
 func child(dir string) error {
 	run, err := strconv.Atoi(os.Getenv(childRun))
 	if err != nil {
@@ -109,7 +109,7 @@ func child(dir string) error {
 		}
 		for _, rec := range list {
 			switch r.IntN(400) {
-			case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9: // Stays.
+			case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9: // Not delivered.
 			case 10:
 				fmt.Printf("bury %d\n", rec.Seq)
 				if err := s.Bury(ctx, spool.Dead{Seq: rec.Seq}); err != nil {
@@ -144,13 +144,13 @@ func child(dir string) error {
 	return <-failed
 }
 
-// ledger is what was answered, and what may have been done beyond that.
+// ledger holds what the process printed: the acknowledged calls, and those that may have happened.
 type ledger struct {
 	appended map[uint64]batch // by the first sequence number
-	done     map[uint64]bool  // was going to be delivered
-	bury     map[uint64]bool  // was going to be buried
-	buried   map[uint64]bool  // was buried
-	revive   map[uint64]bool  // was going to be revived, by its old sequence number
+	done     map[uint64]bool  // Done may have been called
+	bury     map[uint64]bool  // Bury may have been called
+	buried   map[uint64]bool  // Bury was acknowledged
+	revive   map[uint64]bool  // Revive may have been called, by the old sequence number
 	records  int
 }
 
@@ -161,7 +161,7 @@ func (l *ledger) enter(line string) error {
 	if word == "append" {
 		_, err := fmt.Sscan(rest, &first, &b.run, &b.goroutine, &b.n, &b.size)
 		if old, twice := l.appended[first]; twice {
-			return fmt.Errorf("sequence number %d was given to %v and to %v", first, old, b)
+			return fmt.Errorf("sequence number %d was assigned to %v and to %v", first, old, b)
 		}
 		l.appended[first] = b
 		l.records += b.size
@@ -197,7 +197,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 		}
 		p := place{b, i}
 		if other, twice := seen[p]; twice && other != seq {
-			t.Errorf("record %v is there twice, at %d and %d", p, other, seq)
+			t.Errorf("record %v exists twice, at %d and %d", p, other, seq)
 		}
 		seen[p] = seq
 		if !old {
@@ -237,11 +237,11 @@ func (l *ledger) check(t *testing.T, dir string) {
 			p, ok := there[seq]
 			switch {
 			case ok && p != place{b, i}:
-				t.Errorf("sequence %d holds %v, answered to %v", seq, p, place{b, i})
+				t.Errorf("sequence %d holds %v, but was acknowledged for %v", seq, p, place{b, i})
 			case !ok && !dead[seq] && !l.done[seq] && !l.revive[seq]:
-				t.Errorf("sequence %d was answered as stored, never done, and is gone", seq)
+				t.Errorf("sequence %d was acknowledged, never done, and is gone", seq)
 			case ok && l.buried[seq]:
-				t.Errorf("sequence %d was answered as buried and is back", seq)
+				t.Errorf("sequence %d was acknowledged as buried and is back", seq)
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 	})
 }
 
-// checkUnanswered looks at appends that were not answered: all of their records are there, or none.
+// checkUnanswered looks at appends without an acknowledgement: all of their records exist, or none.
 func (l *ledger) checkUnanswered(t *testing.T, each func(func(seq uint64, b batch, i int))) {
 	t.Helper()
 	answered, first, there := map[batch]bool{}, map[batch]uint64{}, map[uint64]bool{}
@@ -270,7 +270,8 @@ func (l *ledger) checkUnanswered(t *testing.T, each func(func(seq uint64, b batc
 		}
 		from := seq - uint64(i)
 		found[b][from]++
-		// A revived record has a greater number than it had in its append, so one record alone does not say where that began.
+		// A revived record has a greater number than in its append, so one record alone does not show where the append
+		// began.
 		if old, ok := first[b]; found[b][from] > 1 && (!ok || from < old) {
 			first[b] = from
 		}
@@ -278,14 +279,14 @@ func (l *ledger) checkUnanswered(t *testing.T, each func(func(seq uint64, b batc
 	for b, from := range first {
 		for i := range b.size {
 			if seq := from + uint64(i); !there[seq] && !l.done[seq] && !l.bury[seq] {
-				t.Errorf("record %d of %v is missing, others are there", i, b)
+				t.Errorf("record %d of %v is missing, but others exist", i, b)
 			}
 		}
 	}
 }
 
-// A process that is killed at any moment loses no record that was answered as stored, leaves none half, gives no sequence
-// number twice, and forgets nothing that was not delivered.
+// A process that is killed at any moment loses no acknowledged record, leaves none incomplete, assigns no sequence
+// number twice, and forgets no record that was not delivered.
 func TestKill(t *testing.T) {
 	if testing.Short() && *rounds == 8 {
 		*rounds = 2
@@ -307,7 +308,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d rounds: %d appends of %d records, %d done, %d buried, %d revived", *rounds, len(l.appended), l.records, len(l.done), len(l.buried), len(l.revive))
 }
 
-// killAfter runs a writing process for a while, kills it and enters what it reported.
+// killAfter runs a writing process for a while, kills it and reads what it printed.
 func killAfter(t *testing.T, dir string, run int, after time.Duration, l *ledger) {
 	t.Helper()
 	self, err := os.Executable()
@@ -333,6 +334,6 @@ func killAfter(t *testing.T, dir string, run int, after time.Duration, l *ledger
 		}
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-		t.Fatalf("the writing process ended by itself: %v", err)
+		t.Fatalf("the writing process ended before it was killed: %v", err)
 	}
 }

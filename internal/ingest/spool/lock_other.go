@@ -4,7 +4,7 @@ package spool
 
 import "os"
 
-// lockFolder cannot lock here; bbolt's own lock on the journal's file is all there is.
+// lockFolder does not lock on this system; bbolt's own lock on the journal's file is the only one.
 func lockFolder(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lockFolder takes the folder's lock, or fails with ErrLocked at once. Closing the file releases it; so does the end of the
-// process.
+// lockFolder locks the folder, or fails with ErrLocked at once. Closing the file or ending the process releases the
+// lock.
 func lockFolder(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lockFolder takes the folder's lock, or fails with ErrLocked at once: the file is opened so that nobody else can open it.
-// Closing the file releases it; so does the end of the process.
+// lockFolder locks the folder, or fails with ErrLocked at once: it opens the file so that nobody else can open it.
+// Closing the file or ending the process releases the lock.
 func lockFolder(name string) (*os.File, error) {
 	const sharingViolation = syscall.Errno(32)
 	path, err := syscall.UTF16PtrFromString(name)

@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("spool.seed", 1, "where the random tests start")
-	steps = flag.Int("spool.steps", 400, "how many random steps the model is compared for")
+	seed  = flag.Uint64("spool.seed", 1, "seed of the random tests")
+	steps = flag.Int("spool.steps", 400, "number of random steps to compare with the model")
 )
 
-// model is what a spool holds, in plain maps.
+// model holds the expected contents of a spool in plain maps.
 type model struct {
 	records map[uint64]string
 	dead    map[uint64]string // by id
@@ -36,7 +36,7 @@ func (m *model) all() []string {
 	return out
 }
 
-// pick draws up to n keys; mostly from the front, as records are delivered.
+// pick draws up to n keys, mostly the smallest ones, as delivery does.
 func pick[V any](r *rand.Rand, from map[uint64]V, n int) []uint64 {
 	keys := slices.Sorted(maps.Keys(from))
 	var out []uint64
@@ -66,7 +66,7 @@ func text(r *rand.Rand) string {
 	return string(out)
 }
 
-// Whatever is asked of it, the spool holds what a map would hold, also after a restart, and after a death of its process
+// After any sequence of calls the spool holds the same as the model, also after a restart. After a crash of its process
 // it holds at least that.
 func TestAgainstModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestAgainstModel(t *testing.T) {
 				asked := slices.Clone(letters)
 				if seq := r.Uint64N(m.next + 1); seq < m.next {
 					if _, ok := m.records[seq]; !ok {
-						asked = append(asked, spool.Dead{Seq: seq}) // Done before: passed over.
+						asked = append(asked, spool.Dead{Seq: seq}) // Done before: Bury skips it.
 					}
 				}
 				if err := s.Bury(t.Context(), asked...); err != nil {
@@ -123,7 +123,7 @@ func TestAgainstModel(t *testing.T) {
 				ids := pick(r, m.dead, 1+r.IntN(10))
 				n, err := s.Revive(t.Context(), ids...)
 				if err != nil || n != len(ids) {
-					t.Fatalf("step %d: %d revived of %d, %v", step, n, len(ids), err)
+					t.Fatalf("step %d: revived %d of %d, %v", step, n, len(ids), err)
 				}
 				for _, id := range ids {
 					m.records[m.next] = m.dead[id]
@@ -133,7 +133,7 @@ func TestAgainstModel(t *testing.T) {
 			case k < 80:
 				ids := pick(r, m.dead, 1+r.IntN(4))
 				if n, err := s.Drop(t.Context(), ids...); err != nil || n != len(ids) {
-					t.Fatalf("step %d: %d dropped of %d, %v", step, n, len(ids), err)
+					t.Fatalf("step %d: dropped %d of %d, %v", step, n, len(ids), err)
 				}
 				for _, id := range ids {
 					delete(m.dead, id)
@@ -162,7 +162,7 @@ func TestAgainstModel(t *testing.T) {
 	})
 }
 
-// bury moves records to the model's dead letters, under the ids that the spool has given.
+// bury moves records to the model's dead letters, under the ids that the spool assigned.
 func (m *model) bury(t *testing.T, s *spool.Spool, buried []spool.Dead) {
 	t.Helper()
 	found := letters(t, s)
@@ -189,7 +189,7 @@ func (m *model) check(t *testing.T, s *spool.Spool) {
 		t.Errorf("stats %+v with %d records, %d dead letters, next %d", st, len(m.records), len(m.dead), m.next)
 	}
 	if len(m.records) > 0 && st.First != slices.Min(slices.Collect(maps.Keys(m.records))) {
-		t.Errorf("stats %+v: another record is the first", st)
+		t.Errorf("stats %+v: First is wrong", st)
 	}
 }
 
@@ -211,7 +211,8 @@ func (m *model) checkRest(t *testing.T, s *spool.Spool) {
 	}
 }
 
-// checkCopy opens what a process would leave that died now. What was done lately may be back.
+// checkCopy opens a copy of the folder, as a crash of the process would leave it now. Recently done records may be
+// back.
 func (m *model) checkCopy(t *testing.T, dir string, o spool.Options) {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -220,7 +221,7 @@ func (m *model) checkCopy(t *testing.T, dir string, o spool.Options) {
 	}
 	s, err := spool.Open(copied, o)
 	if err != nil {
-		t.Fatalf("after a death of the process: %v", err)
+		t.Fatalf("after a crash of the process: %v", err)
 	}
 	defer s.Close()
 	got := all(t, s)
@@ -230,16 +231,16 @@ func (m *model) checkCopy(t *testing.T, dir string, o spool.Options) {
 	}
 	for _, text := range m.all() {
 		if !there[text] {
-			t.Errorf("after a death of the process a record is missing: %.40s", text)
+			t.Errorf("after a crash of the process a record is missing: %.40s", text)
 		}
 	}
 	m.checkRest(t, s)
 	if next := s.Stats().Next; next != m.next {
-		t.Errorf("after a death of the process the next sequence number is %d, want %d", next, m.next)
+		t.Errorf("after a crash of the process the next sequence number is %d, want %d", next, m.next)
 	}
 }
 
-// One record in many that cannot be delivered keeps neither the room of its block nor much memory.
+// A few records that cannot be delivered do not keep the space of their blocks, or much memory.
 func TestStragglersDoNotKeepTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, o := t.TempDir(), spool.Options{NoSync: true}

@@ -22,17 +22,17 @@ const (
 	boltVersion = 2
 	metaBytes   = 64
 
-	// maxRun bounds what is read at once: a page of up to four values of the largest size, and more than any of ours.
+	// maxRun bounds the bytes of one read: a page of up to four values of the largest size, and more than any of ours.
 	maxRun = 256 << 20
 )
 
-// walker reads a bbolt file page by page, without bbolt. It checks everything that bbolt relies on: references, bounds, order, and
-// that no page is used twice, or used and free.
+// walker reads a bbolt file page by page, without bbolt. It checks everything that bbolt relies on: references, bounds,
+// order, and that no page is used twice or is both used and free.
 //
-// bbolt's own code cannot do this check. On a branch page that refers to itself, Cursor.First does not end and Cursor.Seek and
-// Tx.Check recurse until the stack is full, which ends the process. Tx.Check also runs in a goroutine of its own, in which an access
-// to a page behind the end of the file cannot be recovered from. And a page that is both used and free reads well, until the
-// next commit overwrites it.
+// bbolt's own code cannot do this check. If a branch page refers to itself, Cursor.First does not end, and Cursor.Seek
+// and Tx.Check recurse until the stack is full, which ends the process. Tx.Check also runs in its own goroutine, in
+// which an access to a page behind the end of the file cannot be recovered. And a page that is both used and free reads
+// well until the next commit overwrites it.
 type walker struct {
 	file  io.ReaderAt
 	pages uint64 // in use or free
@@ -50,9 +50,9 @@ func walk(file io.ReaderAt, size int64, visit func(b bucket, key, value []byte) 
 	}
 	meta, good := newestMeta(file)
 	if good == 0 {
-		return nil, damaged("neither of the first two pages, which say what else counts, is good")
+		return nil, damaged("neither of the first two pages, the meta pages, is good")
 	}
-	// With one of them torn the other counts, as it does for bbolt: a commit writes the older one, and last of all.
+	// If one of the two is torn, the other counts, in bbolt too: a commit writes the older one, as its last step.
 	root, free := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(meta[32:])
 	w.pages, w.txid = binary.NativeEndian.Uint64(meta[40:]), binary.NativeEndian.Uint64(meta[48:])
 	if w.pages < 4 || w.pages > uint64(size)/pageBytes {
@@ -78,7 +78,7 @@ func walk(file io.ReaderAt, size int64, visit func(b bucket, key, value []byte) 
 	return w, w.freelist(free)
 }
 
-// newestMeta returns which of the first two pages counts, of the good ones, and how many these are.
+// newestMeta returns the newer valid one of the first two pages, and how many of the two are valid.
 func newestMeta(file io.ReaderAt) (newest []byte, good int) {
 	for i := range int64(2) {
 		buf := make([]byte, metaBytes)
@@ -113,7 +113,7 @@ func checkFreelist(file io.ReaderAt, meta []byte) error {
 	return nil
 }
 
-// read returns n pages.
+// read returns n pages, starting at id.
 func (w *walker) read(id, n uint64) ([]byte, error) {
 	buf := make([]byte, n*pageBytes)
 	if _, err := w.file.ReadAt(buf, int64(id)*pageBytes); err != nil {
@@ -125,7 +125,7 @@ func (w *walker) read(id, n uint64) ([]byte, error) {
 	return buf, nil
 }
 
-// page returns a page with those that belong to it.
+// page returns a page with its overflow pages.
 func (w *walker) page(id uint64) ([]byte, error) {
 	if id >= w.pages {
 		return nil, damaged("page %d of %d", id, w.pages)
@@ -136,7 +136,7 @@ func (w *walker) page(id uint64) ([]byte, error) {
 	}
 	more := uint64(binary.NativeEndian.Uint32(buf[12:]))
 	if binary.NativeEndian.Uint64(buf) != id || more >= w.pages-id || more*pageBytes >= maxRun {
-		return nil, damaged("page %d is not what it should be", id)
+		return nil, damaged("page %d is not the page that it should be", id)
 	}
 	for i := id; i <= id+more; i++ {
 		if w.used[i] {
@@ -172,10 +172,10 @@ func (w *walker) table(b bucket, value []byte) error {
 	return leaf(page, 0, nil, nil, each)
 }
 
-// tree visits what is below a page, whose keys are from low on and below high.
+// tree visits the entries below a page. Their keys are at least low and less than high.
 func (w *walker) tree(id uint64, low, high []byte, depth int, each func(flags uint32, key, value []byte) error) error {
 	if depth > 64 {
-		return damaged("page %d lies too deep", id)
+		return damaged("page %d is nested too deep", id)
 	}
 	page, err := w.page(id)
 	if err != nil {
@@ -186,7 +186,7 @@ func (w *walker) tree(id uint64, low, high []byte, depth int, each func(flags ui
 		return leaf(page, id, low, high, each)
 	case branchPage:
 	default:
-		return damaged("page %d is of no known kind", id)
+		return damaged("page %d is of an unknown kind", id)
 	}
 	n := int(binary.NativeEndian.Uint16(page[10:]))
 	if n == 0 || pageHeader+n*elementSize > len(page) {
@@ -244,7 +244,8 @@ func leaf(page []byte, id uint64, low, high []byte, each func(flags uint32, key,
 	return nil
 }
 
-// within returns the bytes that an element refers to: pos is the field that says how far from the element at they are.
+// within returns the bytes that an element refers to. pos is the field that holds their distance from the element at
+// offset at.
 func within(page []byte, at, n int, pos []byte, key, value uint32) ([]byte, error) {
 	from := uint64(at) + uint64(binary.NativeEndian.Uint32(pos))
 	to := from + uint64(key) + uint64(value)
@@ -254,14 +255,14 @@ func within(page []byte, at, n int, pos []byte, key, value uint32) ([]byte, erro
 	return page[from:to:to], nil
 }
 
-// freelist checks that what is free is not used.
+// freelist checks that no free page is used.
 func (w *walker) freelist(id uint64) error {
 	page, err := w.page(id)
 	if err != nil {
 		return err
 	}
 	if binary.NativeEndian.Uint16(page[8:]) != freePage {
-		return damaged("page %d does not list the free pages", id)
+		return damaged("page %d is not the list of free pages", id)
 	}
 	ids := page[pageHeader:]
 	n := uint64(binary.NativeEndian.Uint16(page[10:]))

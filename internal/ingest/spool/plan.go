@@ -7,10 +7,10 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// source is a block as a commit found it.
+// source is a block as it was when the commit was planned.
 type source struct {
 	b    *block
-	done bitmap // with what the commit buries
+	done bitmap // including the records that the commit buries
 	left int
 	role role
 }
@@ -19,40 +19,40 @@ type role int
 
 const (
 	leave  role = iota
-	remove      // nothing is left in it
+	remove      // the block has no record left
 	note        // write which of its records are done
-	merge       // write what is left in it into another block
+	merge       // write its remaining records into another block
 )
 
-// burial is a record that becomes a dead letter.
+// burial is a record that the commit turns into a dead letter.
 type burial struct {
 	src   *source
 	place int
 	dead  Dead
 }
 
-// run is neighbouring blocks, but for empty ones, and those that replace them.
+// run is a row of neighbouring blocks, empty ones left out, and the blocks that replace them.
 type run struct {
 	from []*source
 	to   []*block
 }
 
-// work is one commit: what it is to do, and then what it did.
+// work is one commit: first its plan, then its result.
 type work struct {
 	now     func() time.Time
 	batch   []*request
 	sources map[*block]*source
 	burials []burial
 	runs    []*run
-	tail    *run // what is appended, and the last block if that goes on in it
+	tail    *run // the appended records, and the last block if they continue it
 
-	state     state // after it
-	deadBytes int64 // more or less
+	state     state // after the commit
+	deadBytes int64 // added or removed
 	metas     map[string][]byte
 }
 
-// plan decides under the lock what a commit does to the blocks there are, so that it need not hold the lock while it does.
-// Where not all that is empty may be removed, nothing else is asked of it.
+// plan decides, under the lock, what a commit does to the existing blocks, so that the commit itself need not hold the
+// lock. If blocks limits how many empty blocks it may remove, it does nothing else.
 func (s *Spool) plan(batch []*request, flush bool, blocks int) *work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,9 @@ func (w *work) source(b *block) *source {
 	return src
 }
 
-// thin turns notes on blocks of which little is left into rewriting them without the rest, together with small blocks in
-// front of them: one record that cannot be delivered would otherwise keep a whole block. The caller holds the spool's mu.
+// thin looks at blocks of which little is left. Instead of writing their marks, it rewrites them without their done
+// records, together with small blocks in front of them: otherwise one record that cannot be delivered would keep a
+// whole block. The caller holds the spool's mu.
 func (s *Spool) thin(w *work) {
 	var seqs []uint64
 	for b, src := range w.sources {
@@ -157,7 +158,7 @@ func (s *Spool) thin(w *work) {
 	}
 }
 
-// apply does the work in a transaction. What memory is to know of it afterwards is left in w.
+// apply executes the work in a transaction and leaves in w what publish needs.
 func (w *work) apply(tx *bolt.Tx) error {
 	t := txn{tx, &w.state}
 	if err := w.buryAll(t); err != nil {
@@ -199,7 +200,7 @@ func (w *work) apply(tx *bolt.Tx) error {
 	return t.putState()
 }
 
-// one does a request, but for its burials.
+// one executes a request, except its burials.
 func (w *work) one(t txn, out *writer, r *request) error {
 	r.first = w.state.next
 	for body := r.body; len(body) > 0; {

@@ -18,12 +18,12 @@ import (
 
 const page = 4096
 
-// A machine that fails loses what was not synced, or any part of it. bbolt syncs a commit's pages, then writes one of the
-// first two, which makes them count, and syncs again. So the file is compared before and after each commit; of what differs,
-// any part but that page may have been written when the machine fails.
+// A machine that fails loses any part of what was not synced. bbolt syncs a commit's pages, then writes one of the two
+// meta pages, which makes the commit visible, and syncs again. The test compares the file before and after each commit;
+// of the difference, any part except the meta page may have been written when the machine fails.
 func TestPowerLoss(t *testing.T) {
 	testkit.Plain(t)
-	synctest.Test(t, func(t *testing.T) { // A clock that stands still keeps marks from a commit of their own.
+	synctest.Test(t, func(t *testing.T) { // A clock that stands still keeps marks from getting their own commit.
 		r := rand.New(rand.NewPCG(*seed, 4))
 		dir, o := t.TempDir(), spool.Options{NoSync: true}
 		s := open(t, dir, o)
@@ -61,27 +61,27 @@ func TestPowerLoss(t *testing.T) {
 			for range 4 {
 				torn := slices.Clone(after[:max(len(before), r.IntN(2)*len(after))])
 				copy(torn, before)
-				for at := 2 * page; at < len(torn); at += 512 { // Sectors are written whole.
+				for at := 2 * page; at < len(torn); at += 512 { // A sector is written completely or not at all.
 					if r.IntN(2) == 0 {
 						copy(torn[at:at+512], after[at:])
 					}
 				}
 				if got := contents(t, torn, o); got != was {
-					t.Fatalf("step %d of -spool.seed=%d: part of a commit shows, or the one before is gone", step, *seed)
+					t.Fatalf("step %d of -spool.seed=%d: part of a commit is visible, or the previous commit is gone", step, *seed)
 				}
 				parts++
 			}
-			// After the first sync, only the page that makes the commit count is in doubt.
+			// After the first sync, only the meta page may be missing.
 			synced := slices.Clone(after)
 			copy(synced, before[:2*page])
 			if got := contents(t, synced, o); got != was {
-				t.Fatalf("step %d of -spool.seed=%d: a commit shows before it counts", step, *seed)
+				t.Fatalf("step %d of -spool.seed=%d: a commit is visible before its meta page is written", step, *seed)
 			}
 			first, second := bytes.Equal(before[:page], after[:page]), bytes.Equal(before[page:2*page], after[page:2*page])
 			if !bytes.Equal(before, after) && first == second {
-				t.Fatalf("step %d of -spool.seed=%d: a commit did not change exactly one of the first two pages", step, *seed)
+				t.Fatalf("step %d of -spool.seed=%d: a commit did not change exactly one of the two meta pages", step, *seed)
 			}
-			// A page of the commit that was acknowledged and is not there is noticed, unless nothing is missing.
+			// If a page of an acknowledged commit is missing, Open reports it, unless the page changes no contents.
 			for at := 2 * page; at < len(before); at += page {
 				if r.IntN(2) > 0 || bytes.Equal(before[at:at+page], after[at:at+page]) {
 					continue
@@ -89,7 +89,7 @@ func TestPowerLoss(t *testing.T) {
 				lost := slices.Clone(after)
 				copy(lost[at:], before[at:at+page])
 				if got, err := tryContents(t, lost, o); err == nil && got != now || err != nil && !errors.Is(err, spool.ErrDamaged) {
-					t.Fatalf("step %d of -spool.seed=%d: page %d of the commit is lost, and that is not reported: %v", step, *seed, at/page, err)
+					t.Fatalf("step %d of -spool.seed=%d: page %d of the commit is lost, but the error is: %v", step, *seed, at/page, err)
 				}
 			}
 			for range r.IntN(100) {
@@ -100,7 +100,7 @@ func TestPowerLoss(t *testing.T) {
 	})
 }
 
-// A small journal lies in one page, whose older contents are all of an older journal. They are not taken for it.
+// All records of a small journal fit into one page. Open does not accept an older version of that page.
 func TestOldPages(t *testing.T) {
 	dir, o := t.TempDir(), spool.Options{NoSync: true}
 	s := open(t, dir, o)
@@ -126,7 +126,7 @@ func TestOldPages(t *testing.T) {
 			copy(old[at:], before[at:at+page])
 			switch got, err := tryContents(t, old, o); {
 			case err == nil && got != now:
-				t.Errorf("step %d: page %d is that of an older commit, and that is not reported", step, at/page)
+				t.Errorf("step %d: page %d is from an older commit, and no error is reported", step, at/page)
 			case errors.Is(err, spool.ErrDamaged):
 				reported++
 			case err != nil:
@@ -135,11 +135,11 @@ func TestOldPages(t *testing.T) {
 		}
 	}
 	if reported == 0 {
-		t.Error("no page was missed")
+		t.Error("no lost page was found")
 	}
 }
 
-// contents is all that a file holds.
+// contents returns all that a file holds.
 func contents(t *testing.T, file []byte, o spool.Options) string {
 	t.Helper()
 	out, err := tryContents(t, file, o)

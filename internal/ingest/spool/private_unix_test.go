@@ -12,7 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// TestFolderIsPrivate whatever the umask, and whatever modes folder and files had: records are somebody's data.
+// TestFolderIsPrivate checks the modes under every umask, and if folder and files existed with other modes: records may
+// be personal data.
 func TestFolderIsPrivate(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
@@ -39,7 +40,7 @@ func TestFolderIsPrivate(t *testing.T) {
 	checkModes(t, dir)
 }
 
-// TestJournalBehindALink: a link to a file of somebody else's is not written to.
+// TestJournalBehindALink: the spool does not write to a link's target.
 func TestJournalBehindALink(t *testing.T) {
 	for _, name := range []string{"lock", "journal.db", "journal.tmp", "reserve"} {
 		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
@@ -50,7 +51,7 @@ func TestJournalBehindALink(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, err := spool.Open(dir, spool.Options{}); err == nil {
-			t.Errorf("%s: it opened", name)
+			t.Errorf("%s: Open succeeded", name)
 			_ = s.Close()
 		}
 		if text, err := os.ReadFile(victim); err != nil || string(text) != "mine" {

@@ -2,7 +2,7 @@ package spool
 
 import "slices"
 
-// publish makes a commit that is on disk known: its blocks replace those that it removed. The caller holds mu.
+// publish makes a durable commit visible in memory: its blocks replace the removed ones. The caller holds mu.
 func (s *Spool) publish(w *work) {
 	s.state = w.state
 	s.commits++
@@ -26,7 +26,7 @@ func (s *Spool) publish(w *work) {
 		s.index.replace(r)
 	}
 	s.index.replace(w.tail)
-	// What was done meanwhile is still to be written.
+	// Records that became done during the commit are still to be written.
 	s.index.dirty = slices.DeleteFunc(s.index.dirty, func(b *block) bool {
 		src := w.sources[b]
 		switch {
@@ -41,7 +41,8 @@ func (s *Spool) publish(w *work) {
 	s.index.sweep()
 }
 
-// replace puts the new blocks of a run into the place of the old ones, and of the empty ones between them, or at the end.
+// replace puts the new blocks of a run into the place of the old ones and of the empty ones between them, or at the
+// end.
 func (x *index) replace(r *run) {
 	lo, hi := len(x.list), len(x.list)
 	if n := len(r.from); n > 0 {
@@ -59,7 +60,7 @@ func (x *index) replace(r *run) {
 		x.left += b.left
 		x.bytes += int64(b.size)
 	}
-	// What was done while the commit was under way.
+	// Records that became done during the commit.
 	for _, src := range r.from {
 		for i := range src.b.n {
 			if src.b.done.has(i) && !src.done.has(i) {

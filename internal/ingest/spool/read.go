@@ -16,17 +16,17 @@ type Record struct {
 	Data []byte
 }
 
-// wanted is a block to read, as memory had it.
+// wanted is a block to read, as memory had it at that moment.
 type wanted struct {
 	first, end uint64
 	done       bitmap
 	seqs       *block // first, offsets and n only
 }
 
-// Read returns records that are not done, in order, from sequence number from on: at most maxRecords of them, and no more
-// after maxBytes of data; at least one, where there is one. None is no error. The data are the caller's; records of one
-// block share memory, up to 32 KiB of it. It waits only where a commit is just replacing the blocks it reads; errors are
-// those of the context, ErrClosed, ErrDamaged and what ended the spool.
+// Read returns records that are not done, in order, from sequence number from on. It returns at most maxRecords, and
+// stops after maxBytes of data, but returns at least one if there is one. An empty result is no error. The caller owns
+// the data; records of one block share memory, up to 32 KiB. Read waits only if a commit is replacing the blocks that
+// it reads. Errors are the context's, ErrClosed, ErrDamaged and the error that ended the spool.
 func (s *Spool) Read(ctx context.Context, from uint64, maxRecords, maxBytes int) ([]Record, error) {
 	if maxRecords <= 0 || maxBytes <= 0 {
 		return nil, invalid.New(ErrInvalid, "maxRecords and maxBytes", strconv.Itoa(maxRecords)+" and "+strconv.Itoa(maxBytes), "at least 1 each")
@@ -51,7 +51,7 @@ func (s *Spool) Read(ctx context.Context, from uint64, maxRecords, maxBytes int)
 		if err != nil || missing == nil {
 			return records, err
 		}
-		// A commit has replaced the block since the look at memory, or is doing so.
+		// A commit has replaced the block since want looked at memory, or is replacing it now.
 		s.mu.Lock()
 		again := s.commits != commits || s.index.over(missing)
 		writing = writing || s.writing
@@ -93,13 +93,13 @@ func (x *index) want(from uint64, maxRecords, maxBytes int) []wanted {
 	return out
 }
 
-// over says whether all of a block is done by now. The caller holds the spool's mu.
+// over reports whether all records of a block are done by now. The caller holds the spool's mu.
 func (x *index) over(w *wanted) bool {
 	b, _, ok := x.find(w.first)
 	return !ok || b.left == 0
 }
 
-// readAll reads blocks. missing is one that is not there, or not any more what it was.
+// readAll reads blocks. missing is a block that does not exist or that has changed.
 func readAll(tx *bolt.Tx, list []wanted, from uint64, maxRecords, maxBytes int) (out []Record, missing *wanted, err error) {
 	var frames []frame
 	for i := range list {
@@ -115,7 +115,7 @@ func readAll(tx *bolt.Tx, list []wanted, from uint64, maxRecords, maxBytes int) 
 		if frames, err = parseBlock(frames[:0], value); err != nil {
 			return nil, nil, err
 		}
-		// The last block may have become longer, and any one may have lost records that were done.
+		// The last block may have grown, and any block may have lost done records.
 		place := 0
 		for _, f := range frames {
 			seq := w.first + uint64(f.offset)
@@ -146,7 +146,7 @@ func readAll(tx *bolt.Tx, list []wanted, from uint64, maxRecords, maxBytes int) 
 	return out, nil, nil
 }
 
-// view runs f in a transaction that reads. What f returns must not lie in the file.
+// view runs f in a read transaction. The result of f must not refer to the file's mapping.
 func (s *Spool) view(f func(*bolt.Tx) error) error {
 	s.handle.RLock()
 	defer s.handle.RUnlock()

@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// scrubIdle is for how long nothing is written before the file is written anew by itself.
+// scrubIdle is how long nothing must be written before the spool rewrites the file by itself.
 const scrubIdle = 10 * time.Second
 
-// Scrub writes the file anew, so that it holds nothing of records that were done, and of dead letters that were dropped, before
-// the call. It costs a copy of all records that are left, during which appends wait, and as much space on the disk; and nothing
-// where nothing was done since the file was last written anew. A crash leaves the old file or the new one, and no record is lost.
-// What the file system does with the blocks of the old file is its own affair.
+// Scrub rewrites the file so that it holds no data of records that were done, or of dead letters that were dropped,
+// before the call. It copies all remaining records, makes appends wait meanwhile, and needs as much space on the disk.
+// It does nothing if nothing was done since the last rewrite. A crash leaves the old file or the new one, and no record
+// is lost. Scrub does not overwrite the old file's blocks in the file system.
 //
-// By itself a spool does the same where nothing was written for 10 seconds, if as much was done as is at least a quarter of what is
-// left, so that a record costs a copy of four at most; and when it is closed with at most 8 MiB left.
+// A spool scrubs by itself after 10 seconds without a write, if the done bytes are at least a quarter of the remaining
+// ones; so one record causes a copy of at most four. It also scrubs on Close if at most 8 MiB remain.
 //
-// Errors are those of Append, but for ErrFull, and those of the file system such as a full disk, after which the file is as it was.
+// Errors are those of Append except ErrFull, and those of the file system, such as a full disk; the file is then
+// unchanged.
 func (s *Spool) Scrub(ctx context.Context) error {
 	_, err := s.do(ctx, &request{scrub: true})
 	return err
 }
 
-// scrub does that on the committer's goroutine.
+// scrub implements Scrub, on the committer's goroutine.
 func (s *Spool) scrub() error {
 	if s.stale == 0 {
 		return nil
@@ -43,8 +44,8 @@ func (s *Spool) scrub() error {
 	return err
 }
 
-// planScrub decides on a commit that removes what is done from blocks in which other records are left, from a sequence number on.
-// It says where the next one goes on, as one commit takes a bounded number of bytes.
+// planScrub plans a commit that removes done records from blocks that have other records left, from a sequence number
+// on. It returns where the next commit continues, because one commit handles a bounded number of bytes.
 func (s *Spool) planScrub(from uint64) (w *work, next uint64, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +57,7 @@ func (s *Spool) planScrub(from uint64) (w *work, next uint64, more bool) {
 			return w, b.first, true
 		}
 		switch {
-		case b.left == b.n, b.left == 0 && !b.dirty: // nothing is done, or it is removed already
+		case b.left == b.n, b.left == 0 && !b.dirty: // nothing is done, or the block is already removed
 			continue
 		case b.left == 0:
 			w.source(b).role = remove
@@ -70,7 +71,8 @@ func (s *Spool) planScrub(from uint64) (w *work, next uint64, more bool) {
 	return w, 0, false
 }
 
-// worthScrub says whether enough is done for the file to be written anew by itself, and how much is left.
+// worthScrub reports whether enough records are done for the spool to rewrite the file by itself, and how many bytes
+// are left.
 func (s *Spool) worthScrub() (left int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +80,7 @@ func (s *Spool) worthScrub() (left int64, ok bool) {
 	return left, s.failed == nil && s.stale > 0 && s.stale >= left/4
 }
 
-// count notes what a commit has left in the file that is not needed any more.
+// count adds to stale the bytes that a commit left unused in the file.
 func (s *Spool) count(w *work) {
 	for b, src := range w.sources {
 		s.stale += int64(b.size * (b.n - src.left) / b.n)

@@ -33,7 +33,8 @@ func inFolder(t *testing.T, dir, text string) (names []string) {
 	return names
 }
 
-// deliverHalf appends records, has those with an even number delivered, and a dead letter dropped. What goes holds the text "secret".
+// deliverHalf appends records, delivers those with an even number, and drops a dead letter. The delivered and dropped
+// ones contain the text "secret".
 func deliverHalf(t *testing.T, s *spool.Spool) (left []string) {
 	t.Helper()
 	for i := range 400 {
@@ -63,27 +64,27 @@ func deliverHalf(t *testing.T, s *spool.Spool) (left []string) {
 func checkScrubbed(t *testing.T, s *spool.Spool, dir string, left []string) {
 	t.Helper()
 	if names := inFolder(t, dir, "secret"); names != nil {
-		t.Errorf("what was delivered is still in %v", names)
+		t.Errorf("delivered records are still in %v", names)
 	}
 	if got := all(t, s); strings.Join(got, "\n") != strings.Join(left, "\n") {
 		t.Errorf("%d records are left, want %d", len(got), len(left))
 	}
 }
 
-// TestScrub: what was delivered or dropped is no longer in the file, and what was not is.
+// TestScrub: after Scrub the file holds no delivered or dropped record, and all others.
 func TestScrub(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{NoSync: true})
 	left := deliverHalf(t, s)
 	if inFolder(t, dir, "secret") == nil {
-		t.Fatal("the test looks at the wrong bytes: the file should hold them before")
+		t.Fatal("the files do not contain the records before Scrub; the test looks at the wrong bytes")
 	}
 	if err := s.Scrub(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	checkScrubbed(t, s, dir, left)
 	if seq := appendAll(t, s, "more"); seq != 400 {
-		t.Errorf("the next record has the number %d", seq)
+		t.Errorf("the next record has the sequence number %d", seq)
 	}
 	before, err := os.Stat(filepath.Join(dir, "journal.db"))
 	if err != nil {
@@ -93,13 +94,13 @@ func TestScrub(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(filepath.Join(dir, "journal.db")); err != nil || !os.SameFile(before, after) {
-		t.Errorf("a journal of which nothing was done was written anew (%v)", err)
+		t.Errorf("Scrub rewrote a journal in which nothing was done (%v)", err)
 	}
 	s = reopen(t, s, dir, spool.Options{NoSync: true})
 	checkScrubbed(t, s, dir, append(left, "400:more"))
 }
 
-// TestScrubWhenIdle: by itself where nothing is written for a while, when it is closed, and after a crash.
+// TestScrubWhenIdle: the spool scrubs by itself when nothing is written for a while, on Close, and after a crash.
 func TestScrubWhenIdle(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,12 +120,12 @@ func TestScrubWhenIdle(t *testing.T) {
 	checkScrubbed(t, s, dir, left)
 }
 
-// TestScrubWithoutItsCopy: where there is no room for a copy, the file stays as it is, and the journal goes on.
+// TestScrubWithoutItsCopy: if the copy cannot be written, the file stays unchanged and the journal goes on.
 func TestScrubWithoutItsCopy(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{NoSync: true})
 	left := deliverHalf(t, s)
-	if err := os.Mkdir(filepath.Join(dir, "journal.tmp"), 0o700); err != nil { // the copy's name is taken
+	if err := os.Mkdir(filepath.Join(dir, "journal.tmp"), 0o700); err != nil { // takes the copy's name
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "journal.tmp", "x"), nil, 0o600); err != nil {
@@ -145,14 +146,14 @@ func TestScrubWithoutItsCopy(t *testing.T) {
 	checkScrubbed(t, s, dir, left)
 }
 
-// TestScrubAfterAShrink: a file that became smaller by itself still holds what was delivered of blocks in which other records are
-// left, until it is scrubbed.
+// TestScrubAfterAShrink: a file that shrank by itself still holds delivered records of blocks that have other records
+// left. Scrub removes them.
 func TestScrubAfterAShrink(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir, spool.Shrinking(spool.Options{NoSync: true}, 8<<20))
 		left := deliverHalf(t, s)
-		time.Sleep(time.Second) // what is done is noted in the file by then
+		time.Sleep(time.Second) // the marks are in the file by then
 		var large []uint64
 		for range 40 {
 			large = append(large, appendAll(t, s, strings.Repeat("x", 1<<20)))

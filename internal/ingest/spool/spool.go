@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// blockBytes is how large a block of several records becomes. Larger ones cost more to write: bbolt writes up to four
-	// neighbours of a changed entry again.
+	// blockBytes is the largest size of a block of several records. Larger blocks cost more to write: bbolt rewrites up
+	// to four neighbours of a changed entry.
 	blockBytes = 32 << 10
-	// tailBytes is the size below which a commit writes the last block again, with its own records behind. bbolt would
-	// write the page that holds it anyway, and a journal of small appends does not become one of small blocks.
+	// If the last block is smaller than tailBytes, a commit appends its records to that block. bbolt would rewrite the
+	// block's page anyway, and a journal of small appends does not become a journal of small blocks.
 	tailBytes = 4 << 10
-	// batchBytes is how much one commit takes of what waits; one append may be larger.
+	// batchBytes is how many waiting bytes one commit takes; one append may be larger.
 	batchBytes = 8 << 20
-	// markDelay is how long a Done mark may wait for a commit of others.
+	// markDelay is how long a Done mark may wait for another call's commit.
 	markDelay = 250 * time.Millisecond
 
 	maxRecord   = 32 << 20
@@ -36,17 +36,17 @@ const (
 	minBytes     = 64 << 10
 )
 
-// Options says how a spool works. The zero value is good.
+// Options configures a spool. The zero value is valid.
 type Options struct {
-	// MaxBytes bounds the records and dead letters together, in bytes on disk without the file's own overhead. 0 is 1 GiB;
-	// the least is 64 KiB. A block counts until its last record is done. An append beyond it gets ErrFull.
+	// MaxBytes bounds the records and dead letters together, in bytes on disk without the file's own overhead. 0 means
+	// 1 GiB; the minimum is 64 KiB. A block counts until its last record is done. An append beyond it gets ErrFull.
 	MaxBytes int64
-	// NoSync leaves out all syncing: what was acknowledged then survives the process, but not the machine. For tests.
+	// NoSync disables all syncing: acknowledged records then survive the process, but not the machine. For tests.
 	NoSync bool
-	// Clock gives dead letters their times; nil is time.Now. It is called on the goroutine of the spool.
+	// Clock supplies the times of dead letters; nil means time.Now. It is called on the spool's goroutine.
 	Clock func() time.Time
 
-	shrink int64 // see defaultShrink; tests choose less
+	shrink int64 // see defaultShrink; tests set less
 }
 
 func (o Options) resolve() (Options, error) {
@@ -65,32 +65,32 @@ func (o Options) resolve() (Options, error) {
 	return o, nil
 }
 
-// Spool is an open journal. Its methods may be called by many goroutines at once. It has one goroutine of its own, until
-// Close. It is made by Open only.
+// Spool is an open journal. Create it with Open. Its methods are safe for concurrent use. It runs one goroutine until
+// Close.
 type Spool struct {
 	path   string // of the journal's file
 	o      Options
 	stream string
 	lock   io.Closer
 
-	// handle is held for reading while a transaction reads the file, for writing while compaction replaces the file.
+	// handle is locked for reading while a transaction reads the file, and for writing while the file is replaced.
 	handle  sync.RWMutex
 	journal *journal
-	// shrinkFrom is the size of the file from which compaction is tried again. It belongs to the committer.
+	// shrinkFrom is the file size from which shrink tries again. Only the committer uses it.
 	shrinkFrom int64
-	// stale is about how many bytes of the file are of records that are done. It belongs to the committer.
+	// stale is about how many bytes of the file belong to done records. Only the committer uses it.
 	stale int64
 
 	mu        sync.Mutex
 	index     index
-	state     state // as it is on disk
+	state     state // as on disk
 	deadBytes int64
 	metas     map[string][]byte
 	metaBytes int
 	queue     []*request
-	asked     int64         // bytes of the appends in queue and in a commit under way
-	changed   chan struct{} // closed and replaced when a commit ends or room is made
-	writing   bool          // a commit is under way
+	asked     int64         // bytes of appends in the queue and in the current commit
+	changed   chan struct{} // closed and replaced when a commit ends or room becomes free
+	writing   bool          // a commit is running
 	commits   uint64
 	failed    error
 	closing   bool
@@ -99,9 +99,9 @@ type Spool struct {
 	ended chan struct{}
 }
 
-// Open opens the journal in a folder, which it makes if there is none, with mode 0700. It reads everything that is to be
-// delivered once, to check it. Errors are ErrLocked, ErrDamaged, ErrVersion, an invalid option (ErrInvalid) and those of
-// the file system.
+// Open opens the journal in a folder. If the folder does not exist, Open creates it with mode 0700. It reads all
+// records that are to be delivered once, to check them. Errors are ErrLocked, ErrDamaged, ErrVersion, an invalid option
+// (ErrInvalid) and those of the file system.
 func Open(dir string, o Options) (*Spool, error) {
 	o, err := o.resolve()
 	if err != nil {
@@ -116,28 +116,28 @@ func Open(dir string, o Options) (*Spool, error) {
 	return s, nil
 }
 
-// Stream returns the journal's identity: 128 random bits in hexadecimal, drawn when the journal was made. With a
-// record's sequence number it names the record for ever.
+// Stream returns the journal's identity: 128 random bits in hexadecimal, drawn when the journal was created. Stream and
+// sequence number together identify a record forever.
 func (s *Spool) Stream() string { return s.stream }
 
-// Stats is a look at a spool at one moment.
+// Stats describes a spool at one moment.
 type Stats struct {
-	// Records counts those that are not done.
+	// Records is the number of records that are not done.
 	Records int
-	// Bytes is what counts towards Limit: blocks with a record that is not done, and dead letters.
+	// Bytes counts towards Limit: blocks with a record that is not done, and dead letters.
 	Bytes int64
-	// First is the smallest sequence number that is not done; Next where there is none.
+	// First is the smallest sequence number that is not done, or Next if there is none.
 	First uint64
 	// Next is the sequence number of the next record.
 	Next uint64
-	// Dead counts dead letters, which take DeadBytes of Bytes.
+	// Dead is the number of dead letters. Their size, DeadBytes, is part of Bytes.
 	Dead      int
 	DeadBytes int64
 	// Limit is Options.MaxBytes.
 	Limit int64
 }
 
-// Stats costs a look at memory.
+// Stats reads memory only.
 func (s *Spool) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,14 +158,14 @@ func (s *Spool) Stats() Stats {
 	return st
 }
 
-// Used returns how many bytes count towards the limit, those of appends under way included, and the limit.
+// Used returns how many bytes count towards the limit, including running appends, and the limit.
 func (s *Spool) Used() (used, limit int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.index.bytes + s.deadBytes + s.asked, s.o.MaxBytes
 }
 
-// Meta returns a value that SetMeta stored. It is the caller's.
+// Meta returns a value that SetMeta stored. The caller owns it.
 func (s *Spool) Meta(name string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func (s *Spool) Meta(name string) ([]byte, bool) {
 	return append([]byte{}, value...), ok
 }
 
-// Metas returns all values that SetMeta stored. They are the caller's.
+// Metas returns all values that SetMeta stored. The caller owns them.
 func (s *Spool) Metas() map[string][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Spool) Metas() map[string][]byte {
 	return out
 }
 
-// SetMeta stores a small value under a name, durably; nil removes it. Names have 1 to 256 bytes, values up to 1 MiB, all
+// SetMeta stores a small value durably under a name; nil removes it. Names have 1 to 256 bytes, values up to 1 MiB, all
 // together 64 MiB, which MaxBytes does not include. Errors are those of Append.
 func (s *Spool) SetMeta(ctx context.Context, name string, value []byte) error {
 	if len(name) == 0 || len(name) > maxName {
@@ -203,8 +203,9 @@ func (s *Spool) SetMeta(ctx context.Context, name string, value []byte) error {
 	return err
 }
 
-// Close commits what waits, puts Done marks on disk and ends the spool's goroutine. Every later call gets ErrClosed; a
-// second Close gets nil. Close waits for the disk, however long that takes; its error says what could not be written.
+// Close commits waiting requests, writes Done marks to disk and ends the spool's goroutine. Every later call gets
+// ErrClosed; a second Close gets nil. Close waits for the disk without a limit; its error says what could not be
+// written.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	if s.closing {
@@ -231,7 +232,7 @@ func (s *Spool) Close() error {
 	return errors.Join(err, s.lock.Close())
 }
 
-// refusal is why the spool does nothing any more. The caller holds mu.
+// refusal returns why the spool refuses calls, or nil. The caller holds mu.
 func (s *Spool) refusal() error {
 	if s.failed != nil {
 		return s.failed
@@ -242,7 +243,7 @@ func (s *Spool) refusal() error {
 	return nil
 }
 
-// signal wakes all that wait for a commit or for room. The caller holds mu.
+// signal wakes all calls that wait for a commit or for room. The caller holds mu.
 func (s *Spool) signal() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -255,7 +256,7 @@ func (s *Spool) kick() {
 	}
 }
 
-// adopt takes over what a look at the file has found.
+// adopt takes over the contents of the file.
 func (s *Spool) adopt(found *contents) {
 	s.index, s.state, s.deadBytes = found.index, found.state, found.deadBytes
 	s.metas, s.metaBytes = found.metas, found.metaBytes

@@ -52,7 +52,7 @@ func appendAll(t *testing.T, s *spool.Spool, texts ...string) uint64 {
 	return first
 }
 
-// all is what is to be delivered, as "seq:data".
+// all returns the records to be delivered, as "seq:data".
 func all(t *testing.T, s *spool.Spool) []string {
 	t.Helper()
 	var out []string
@@ -106,7 +106,7 @@ func TestRecordsStayInOrderUntilTheyAreDone(t *testing.T) {
 	s = reopen(t, s, dir, spool.Options{})
 	want(t, "records after a restart", all(t, s), []string{"0:a", "2:c"})
 	if len(stream) != 32 || s.Stream() != stream {
-		t.Errorf("stream is %q after a restart, was %q: places in the journal lose their names", s.Stream(), stream)
+		t.Errorf("stream is %q after a restart, was %q: sequence numbers no longer identify records", s.Stream(), stream)
 	}
 	if got := s.Stats(); got.Records != 2 || got.First != 0 || got.Next != 4 {
 		t.Errorf("stats: %+v", got)
@@ -114,7 +114,7 @@ func TestRecordsStayInOrderUntilTheyAreDone(t *testing.T) {
 	s.Done(0, 2)
 	s = reopen(t, s, dir, spool.Options{})
 	if first := appendAll(t, s, "e"); first != 4 {
-		t.Errorf("an empty journal gives sequence number %d again, want 4", first)
+		t.Errorf("an empty journal assigns sequence number %d, want 4", first)
 	}
 	want(t, "records", all(t, s), []string{"4:e"})
 	if got := s.Stats(); got.Records != 1 || got.First != 4 || got.Next != 5 {
@@ -192,11 +192,11 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("stats: %+v", st)
 	}
 	if err := s.Bury(t.Context(), spool.Dead{Seq: 6}); !errors.Is(err, spool.ErrInvalid) {
-		t.Errorf("burying what was never appended: %v", err)
+		t.Errorf("burying a record that was never appended: %v", err)
 	}
 }
 
-// A record that was delivered long ago, and of which nothing is left, can still be named.
+// Bury ignores a record that was delivered long ago and is no longer in the file.
 func TestBuryingWhatIsGone(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{NoSync: true})
 	for range 3 {
@@ -257,11 +257,11 @@ func TestInvalidInput(t *testing.T) {
 		t.Errorf("Read of no records: %v", err)
 	}
 	if err := s.Bury(t.Context(), spool.Dead{Seq: 0}); !errors.Is(err, spool.ErrInvalid) {
-		t.Errorf("burying what is not there: %v", err)
+		t.Errorf("burying a record that does not exist: %v", err)
 	}
 }
 
-// A journal pushes back at its limit, and takes more as soon as something is delivered.
+// A journal refuses appends at its limit, and accepts more as soon as something is delivered.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), spool.Options{MaxBytes: 256 << 10, NoSync: true})
@@ -278,12 +278,12 @@ func TestFull(t *testing.T) {
 			t.Errorf("full with %d records and %d of %d bytes", n, st.Bytes, st.Limit)
 		}
 		if err := s.Bury(t.Context(), spool.Dead{Seq: 5}); err != nil {
-			t.Errorf("a full journal takes no dead letter: %v", err)
+			t.Errorf("Bury on a full journal: %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.Room(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("room in a full journal: %v", err)
+			t.Errorf("Room on a full journal: %v", err)
 		}
 		waited := make(chan error)
 		go func() { waited <- s.Room(t.Context(), record) }()
@@ -293,7 +293,7 @@ func TestFull(t *testing.T) {
 			s.Done(seq)
 		}
 		if err := <-waited; err != nil || !time.Now().Equal(start) {
-			t.Errorf("room: %v, after %v: it waited for the disk", err, time.Since(start))
+			t.Errorf("Room: %v, after %v: it waited for the disk", err, time.Since(start))
 		}
 		if _, err := s.Append(t.Context(), record); err != nil {
 			t.Errorf("an append after Room: %v", err)
@@ -301,7 +301,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// What is done is on disk soon even if nothing else is written.
+// Done marks reach the disk soon even if nothing else is written.
 func TestMarksAreWrittenByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -313,7 +313,7 @@ func TestMarksAreWrittenByThemselves(t *testing.T) {
 		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
 		}
-		want(t, "records of a process that died", all(t, open(t, copied, spool.Options{NoSync: true})), []string{"0:a", "2:c"})
+		want(t, "records after a crash of the process", all(t, open(t, copied, spool.Options{NoSync: true})), []string{"0:a", "2:c"})
 	})
 }
 
@@ -349,7 +349,7 @@ func TestOpening(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "folder")
 	s := open(t, dir, spool.Options{})
 	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, spool.ErrLocked) {
-		t.Errorf("the folder is opened twice: %v", err)
+		t.Errorf("the folder was opened twice: %v", err)
 	}
 	for name, mode := range map[string]os.FileMode{".": 0o700, "journal.db": 0o600, "lock": 0o600} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != mode {
@@ -377,7 +377,7 @@ func TestOpening(t *testing.T) {
 	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, spool.ErrDamaged) || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("a lost file: %v", err)
 	}
-	// Halfway through the making of a journal.
+	// A crash during the creation of a journal.
 	if err := os.Truncate(filepath.Join(dir, "lock"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -387,13 +387,13 @@ func TestOpening(t *testing.T) {
 	appendAll(t, open(t, dir, spool.Options{}), "a")
 }
 
-// A call that gave up before its turn has not been done.
+// A call that gave up before its commit began changed nothing.
 func TestGivingUp(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Append(ctx, [][]byte{{1}}); !errors.Is(err, context.Canceled) || errors.Is(err, spool.ErrUnsure) {
-		t.Errorf("an append without time: %v", err)
+		t.Errorf("an append with an ended context: %v", err)
 	}
 	if st := s.Stats(); st.Next != 0 {
 		t.Errorf("stats: %+v", st)

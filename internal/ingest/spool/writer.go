@@ -10,7 +10,7 @@ type writer struct {
 	buf []byte
 }
 
-// move takes over what is left of the run's old blocks, and removes these.
+// move copies the remaining records of the run's old blocks and removes these blocks.
 func (o *writer) move() error {
 	for _, src := range o.run.from {
 		list, err := src.b.frames(o.t.tx)
@@ -33,7 +33,7 @@ func (o *writer) move() error {
 	return nil
 }
 
-// append gives a record the next sequence number.
+// append stores a record under the next sequence number.
 func (o *writer) append(whole []byte) error {
 	seq := o.t.st.next
 	o.t.st.next++
@@ -71,7 +71,7 @@ func (src *source) delete(t txn) error {
 	return t.delete(marks, seqKey(src.b.first))
 }
 
-// frames loads a block and compares it with what memory knows. The records lie in the file.
+// frames loads a block and compares it with memory. The records are in the file's mapping.
 func (b *block) frames(tx *bolt.Tx) ([]frame, error) {
 	value, err := load(tx, blocks, seqKey(b.first))
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *block) frames(tx *bolt.Tx) ([]frame, error) {
 		return nil, err
 	}
 	if len(list) != b.n || b.first+uint64(list[b.n-1].offset)+1 != b.end() {
-		return nil, damaged("the block of sequence %d is another one", b.first)
+		return nil, damaged("the block of sequence %d differs from memory", b.first)
 	}
 	return list, nil
 }
