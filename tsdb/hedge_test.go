@@ -61,7 +61,7 @@ func TestHedgesAreCapped(t *testing.T) {
 		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05}
 		begin := time.Now()
 		for range 4 {
-			if _, err := repo.LatestMany(t.Context(), devices, hedge); err != nil {
+			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request a device
 				t.Fatal(err)
 			}
 		}
@@ -76,14 +76,14 @@ func TestHedgesAreCapped(t *testing.T) {
 		}
 		conn.Clear()
 		for range 100 { // what healthy times save up is bounded
-			if _, err := repo.LatestMany(t.Context(), devices, hedge); err != nil {
+			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request a device
 				t.Fatal(err)
 			}
 		}
 		conn.Reset()
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
 		for range 10 {
-			if _, err := repo.LatestMany(t.Context(), devices, hedge); err != nil {
+			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request a device
 				t.Fatal(err)
 			}
 		}

@@ -37,9 +37,11 @@ type History[T any] struct {
 // context's error. Any other error is about the call as a whole, and there are no answers.
 //
 // It costs one request for one row an entity, and in a schema with heads one for all of them, or for each 500 KB of row keys;
-// with a bounded number of them at once (Concurrency); an entity that is asked for more than once is read once, and what its
-// value points to is then shared by its answers. With a MaxStale the store's last-value cache may answer, and what it does
-// not know is read by one request an entity. The timeout of reads bounds each request, that of scans the whole call.
+// with a bounded number of them at once (Concurrency). Entities whose newest points the store has read before take one request
+// together: it remembers the times, of up to 4,096 entities of a tenant in a dataset, and asks for what was written since. An
+// entity that is asked for more than once is read once, and what its value points to is then shared by its answers. With a
+// MaxStale the store's last-value cache may answer, and what it does not know is read by one request an entity. The timeout of
+// reads bounds each request, that of scans the whole call.
 func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) (answers []LatestResult[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestMany)
 	defer func() { op.End(err) }()

@@ -162,17 +162,6 @@ func TestLatestManyPastDeadHistories(t *testing.T) {
 // TestLatestManyOnTheDeadline: what was finished comes back, the others are marked as out of time.
 func TestLatestManyOnTheDeadline(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
-		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
-		repo := s.For(store, acme)
-		var devices []tsdb.Entity
-		var points []tsdb.Point[reading]
-		for n := range 100 {
-			devices = append(devices, device("berlin", n))
-			points = append(points, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
-		}
-		putAll(t, repo, points)
-		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(60))
 		for name, end := range map[string]struct {
 			ctx  func() (context.Context, context.CancelFunc)
 			want error
@@ -184,7 +173,7 @@ func TestLatestManyOnTheDeadline(t *testing.T) {
 				return ctx, cancel
 			}, context.Canceled},
 		} {
-			conn.Clear()
+			repo, conn, devices := fleet(t, 100, tsdb.Timeouts{})
 			conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(60))
 			ctx, cancel := end.ctx()
 			begin := time.Now()
@@ -231,16 +220,6 @@ func TestLatestManyIsBounded(t *testing.T) {
 // TestLatestManyThroughFaults: one failure harms none of the others, a broken stream none at all.
 func TestLatestManyThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: 2 * time.Second}}}, s)
-		repo := s.For(store, acme)
-		var devices []tsdb.Entity
-		var points []tsdb.Point[reading]
-		for n := range 40 {
-			devices = append(devices, device("berlin", n))
-			points = append(points, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
-		}
-		putAll(t, repo, points)
 		for name, tt := range map[string]struct {
 			fault  tsdbtest.Fault
 			failed int
@@ -255,7 +234,7 @@ func TestLatestManyThroughFaults(t *testing.T) {
 			"outage":      {tsdbtest.Fail(codes.Unavailable), 40, context.DeadlineExceeded},
 		} {
 			for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}}} {
-				conn.Clear()
+				repo, conn, devices := fleet(t, 40, tsdb.Timeouts{Read: 2 * time.Second})
 				conn.Inject(tt.fault.On(tsdbtest.ReadRows))
 				answers, err := repo.LatestMany(t.Context(), devices, opts...)
 				failed := 0
@@ -297,7 +276,7 @@ func TestWidthBoundsTheRequestsUnderWay(t *testing.T) {
 			want int32
 		}{{nil, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(0)}, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(1)}, 1}, {[]tsdb.ReadOption{tsdb.Concurrency(7)}, 7}, {[]tsdb.ReadOption{tsdb.Concurrency(1000)}, 200}} {
 			most.Store(0)
-			if _, err := s.For(store, acme).LatestMany(t.Context(), devices, tt.opts...); err != nil {
+			if _, err := s.For(store, acme).LatestManyN(t.Context(), devices, 2, tt.opts...); err != nil { // a request each, always
 				t.Fatal(err)
 			}
 			if got := most.Load(); got > tt.want || !overTCP() && got != tt.want {

@@ -68,28 +68,6 @@ func latestOfHeads(b *testing.B) {
 	}
 }
 
-// BenchmarkLatest100 reads the newest point of each of 100 devices, without delay: by scans of their points, and from
-// their heads.
-func BenchmarkLatest100(b *testing.B) {
-	store := plain(b, points, heads)
-	for _, bm := range []struct {
-		name   string
-		schema *tsdb.Schema[reading]
-	}{{"scan", points}, {"head", heads}} {
-		b.Run(bm.name, func(b *testing.B) {
-			repo := bm.schema.For(store, acme)
-			devices := fillFleet(b, repo, "berlin", 100, 100)
-			b.ReportAllocs()
-			for b.Loop() {
-				answers, err := repo.LatestMany(context.Background(), devices)
-				if err != nil || answers[99].Point.Value.TempC != 21.5 {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // BenchmarkLatestOfOne reads the newest five points of one device, from its points and from its head, which has been
 // written 1,000 times and not been collected much.
 func BenchmarkLatestOfOne(b *testing.B) {

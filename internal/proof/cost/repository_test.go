@@ -290,6 +290,15 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		run: func(w *world, n int) func() { return latestMany(w, n) },
 	},
 	{
+		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, of entities that the store has read before", of: "entities", sizes: []int{10, 300, 4_000},
+		requests: only("read", always(1)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			read := latestMany(w, n)
+			read()
+			return read
+		},
+	},
+	{
 		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 300, 12_196},
 		requests: only("read", groups(12_195, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestMany(w, n) },

@@ -16,6 +16,10 @@ func (r *Rows) Newest(ctx context.Context, paths []string, n int, o Options, vis
 		r.newestOfHeads(ctx, paths, n, o, visit)
 		return
 	}
+	if n == 1 && len(paths) >= together {
+		r.newestTogether(ctx, paths, o, visit)
+		return
+	}
 	if o.Hedge.On() {
 		r.Hedges.Earn(len(paths), o.Hedge.MaxRatio)
 	}

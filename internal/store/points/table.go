@@ -11,6 +11,7 @@ import (
 type Table struct {
 	*tenancy.Tenancy
 	Hedges HedgeBudget
+	Recent Recent
 	Cache  *lastvalue.Cache // nil for none
 }
 

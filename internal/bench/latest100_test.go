@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// latestOfEach reads the newest point of each device in a request of its own, all at once.
+func latestOfEach(b *testing.B, repo *tsdb.Repository[reading], devices []tsdb.Entity) {
+	var wg sync.WaitGroup
+	for _, d := range devices {
+		wg.Go(func() {
+			if _, err := repo.Latest(context.Background(), d); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkLatest100 reads the newest point of each of 100 devices, without delay: in a request each (each), by a skip scan of
+// their points with histories of 100 and of 10,000 points (scan), by one request for a short range of each (window), and
+// from their heads (head).
+func BenchmarkLatest100(b *testing.B) {
+	store := plain(b, points, heads)
+	repo := points.For(store, acme)
+	const n = 100
+	devices := fillFleet(b, repo, "berlin", n, 100)
+	fillFleet(b, heads.For(store, acme), "berlin", n, 100)
+	ctx := context.Background()
+	many := func(b *testing.B, repo *tsdb.Repository[reading]) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if answers, err := repo.LatestMany(ctx, devices); err != nil || answers[n-1].Point.Value.TempC != 21.5 {
+				b.Fatal(err)
+			}
+		}
+	}
+	under := func(b *testing.B, site string) {
+		b.ReportAllocs()
+		for b.Loop() {
+			found := 0
+			for _, err := range repo.LatestUnder(ctx, tsdb.NewPrefix(site)) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				found++
+			}
+			if found != n {
+				b.Fatal(found)
+			}
+		}
+	}
+	b.Run("each", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			latestOfEach(b, repo, devices)
+		}
+	})
+	b.Run("scan", func(b *testing.B) { under(b, "berlin") })
+	b.Run("window", func(b *testing.B) { many(b, repo) })
+	b.Run("head", func(b *testing.B) { many(b, heads.For(store, acme)) })
+	b.Run("scan/history=10000", func(b *testing.B) {
+		fillFleet(b, repo, "bonn", n, 10_000)
+		under(b, "bonn")
+	})
+}
+
+// BenchmarkLatestManySilent reads the newest point of each of 100 devices, of which so many percent have been silent for 72
+// hours and the others write each minute, without delay and with 5 ms on each call. The clock goes on by ten seconds a call,
+// so that devices write between the calls.
+func BenchmarkLatestManySilent(b *testing.B) {
+	const n = 100
+	for _, silent := range []int{0, 5, 30} {
+		for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
+			for _, how := range []string{"each", "window"} {
+				b.Run(fmt.Sprintf("%d/delay=%v/%s", silent, delay, how), func(b *testing.B) {
+					now := time.Now()
+					store, conn := tsdbtest.Open(b, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, points)
+					repo := points.For(store, acme)
+					devices := make([]tsdb.Entity, n)
+					var first []tsdb.Point[reading]
+					for i := range devices {
+						devices[i] = tsdb.NewEntity("berlin", fmt.Sprintf("d-%d", i))
+						newest := now.Add(-time.Duration(i) * time.Minute / n)
+						if i%100 < silent {
+							newest = now.Add(-72 * time.Hour)
+						}
+						for k := range 20 {
+							first = append(first, tsdb.Point[reading]{Entity: devices[i], Time: newest.Add(-time.Duration(k) * time.Minute), Value: reading{21.5, 40}})
+						}
+					}
+					if _, err := repo.PutMany(context.Background(), first); err != nil {
+						b.Fatal(err)
+					}
+					conn.Inject(tsdbtest.Delay(delay).On(tsdbtest.ReadRows))
+					b.ReportAllocs()
+					turn := 0
+					for b.Loop() {
+						b.StopTimer()
+						now = now.Add(10 * time.Second)
+						var news []tsdb.Point[reading]
+						for i := turn % 6; i < n; i += 6 { // a sixth each ten seconds
+							if i%100 >= silent {
+								news = append(news, tsdb.Point[reading]{Entity: devices[i], Time: now, Value: reading{21.5, 40}})
+							}
+						}
+						turn++
+						if _, err := repo.PutMany(context.Background(), news); err != nil {
+							b.Fatal(err)
+						}
+						b.StartTimer()
+						if how == "each" {
+							latestOfEach(b, repo, devices)
+						} else if _, err := repo.LatestMany(context.Background(), devices); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(float64(conn.Counts().Calls[tsdbtest.ReadRows])/float64(b.N), "requests/op")
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package points
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// Bounds of a request for the newest points of several entities. The service cannot limit the rows of each range, so a request
+// may return crowd rows an entity in all.
+const (
+	together   = 4       // entities that are worth such a request
+	maxSurplus = 4 << 20 // bytes of payloads that are read and not returned
+	rangeBytes = 16      // that a range takes in a request beside its keys
+)
+
+// short is the range in which the newest point of an entity is expected.
+type short struct {
+	index int // of the entity in the call
+	rng   rowkey.Range
+	whole bool // it has all visible points
+}
+
+// shortHit is what a request found in such a range.
+type shortHit struct {
+	hit    dataset.Hit
+	found  bool
+	rows   int
+	oldest int64 // time of the last row, in units
+}
+
+// newestTogether is Newest for the newest point of each entity. It reads short ranges in one request, as earlier calls have
+// shown where the newest points are. Entities that are not known are read alone at the same time, and after it those that had
+// no point in a range of a part of their history: over all of it, so that what is written and deleted between the two requests
+// cannot hide a point.
+func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, visit func(i int, hits []dataset.Hit, err error)) {
+	recent := r.Recent.of(r.Tenant, r.D.Name)
+	now, _ := r.D.Precision.AtOrBefore(r.Clock())
+	h := r.Visibility()
+	parts, alone := r.shortRanges(paths, recent.plan(paths, now), h.Oldest())
+	found := make([]seen, len(paths))
+	readAlone := func(entities []int, k int) {
+		i := entities[k]
+		hits, err := r.newestOfOne(ctx, paths[i], 1, o)
+		found[i].read = err == nil
+		if len(hits) > 0 {
+			found[i].newest = hits[0].Units
+		}
+		visit(i, hits, err)
+	}
+	earn := func(requests int) {
+		if o.Hedge.On() {
+			r.Hedges.Earn(requests, o.Hedge.MaxRatio)
+		}
+	}
+	var mu sync.Mutex
+	var rest []int // entities that their ranges did not show
+	earn(len(parts) + len(alone))
+	AtOnce(o.Width, len(parts)+len(alone), func(k int) {
+		if k >= len(parts) {
+			readAlone(alone, k-len(parts))
+			return
+		}
+		part := parts[k]
+		got, err := r.readShort(ctx, paths, part, h, o)
+		for j, s := range part {
+			switch {
+			case j < len(got.hits) && got.hits[j].found:
+				found[s.index] = got.seen(j)
+				visit(s.index, []dataset.Hit{got.hits[j].hit}, nil)
+			case err != nil:
+				visit(s.index, nil, err)
+			case s.whole && j < got.reached:
+				found[s.index].read = true
+				visit(s.index, nil, nil)
+			default:
+				found[s.index] = got.seen(j)
+				mu.Lock()
+				rest = append(rest, s.index)
+				mu.Unlock()
+			}
+		}
+	})
+	earn(len(rest))
+	AtOnce(o.Width, len(rest), func(k int) { readAlone(rest, k) })
+	recent.learn(paths, found, now)
+}
+
+// shortRanges returns the ranges of a call, in the order of their keys and in parts that fit into a request each, and the
+// entities that are read alone. Ranges begin at the times from, where they are not negative, and at oldest at the earliest.
+func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts [][]short, alone []int) {
+	ranges := make([]short, 0, len(paths))
+	for i := range paths {
+		if from[i] < 0 {
+			alone = append(alone, i)
+			continue
+		}
+		rng := r.Space.Entity(paths[i], max(from[i], oldest), r.D.Precision.Max())
+		ranges = append(ranges, short{index: i, rng: rng, whole: from[i] <= oldest})
+	}
+	if len(ranges) < together {
+		for _, s := range ranges {
+			alone = append(alone, s.index)
+		}
+		return nil, alone
+	}
+	slices.SortFunc(ranges, func(a, b short) int { return cmp.Compare(a.rng.Start, b.rng.Start) })
+	begin, size := 0, 0
+	for j, s := range ranges {
+		n := len(s.rng.Start) + len(s.rng.Limit) + rangeBytes
+		if size+n > maxRowSet && j > begin {
+			parts, begin, size = append(parts, ranges[begin:j]), j, 0
+		}
+		size += n
+	}
+	return append(parts, ranges[begin:]), alone
+}
+
+// readShort reads ranges in one request. If it fails, the points that had come before stand.
+func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h dataset.Visibility, o Options) (shortHits, error) {
+	set := make(bigtable.RowRangeList, len(part))
+	for j, s := range part {
+		set[j] = bigtable.NewRange(s.rng.Start, s.rng.Limit)
+	}
+	scan := bt.Scan{Rows: set, Filter: h.Filter(), Limit: int64(crowd * len(part))}
+	return Once(ctx, r.Table, o.Hedge, func(ctx context.Context) (shortHits, error) {
+		in := shortReader{rows: r, visible: h, paths: paths, part: part, hits: make([]shortHit, len(part))}
+		err := r.View.Read(ctx, scan, in.row)
+		if in.foreign {
+			return shortHits{}, ForeignRow(r.D)
+		}
+		got := shortHits{hits: in.hits, reached: len(part), step: in.step()}
+		if in.total == crowd*len(part) || in.surplus > maxSurplus {
+			got.reached = in.at
+		}
+		return got, r.Explain(err)
+	})
+}
+
+// shortHits is what one request has found.
+type shortHits struct {
+	hits    []shortHit // by range
+	reached int        // ranges that were read to their end; the request was full before it came to that of the others
+	step    int64      // time between two rows of an entity of which there were too many; 0 if there was none
+}
+
+// seen returns how the request has found the entity of a range.
+func (g *shortHits) seen(j int) seen {
+	hit := &g.hits[j]
+	switch {
+	case hit.found:
+		return seen{read: true, newest: hit.hit.Units, crowd: hit.rows > crowd, step: hit.step()}
+	case j >= g.reached:
+		return seen{full: true, step: g.step}
+	}
+	return seen{missed: true, crowd: hit.rows > crowd}
+}
+
+// step returns the time between two rows of the range, 0 if there are not two.
+func (h *shortHit) step() int64 { return (h.hit.Units - h.oldest) / int64(max(1, h.rows-1)) }
+
+// shortReader takes the rows of one request for short ranges, which come in the order of their keys.
+type shortReader struct {
+	rows    *Rows
+	visible dataset.Visibility
+	paths   []string
+	part    []short
+	hits    []shortHit
+
+	at      int // the range of the last row
+	total   int // rows
+	surplus int // bytes of payloads that are not the newest
+	foreign bool
+}
+
+// row takes in a row, and reports whether the request goes on. A row outside of the range of the last row and those behind it
+// was not asked for.
+func (in *shortReader) row(row bigtable.Row) bool {
+	key := row.Key()
+	for in.at < len(in.part) && key >= in.part[in.at].rng.Limit {
+		in.at++
+	}
+	if in.at == len(in.part) || key < in.part[in.at].rng.Start {
+		in.foreign = true
+		return false
+	}
+	in.total++
+	rng, hit := in.part[in.at].rng, &in.hits[in.at]
+	hit.rows++
+	units, id, ok := in.rows.Space.PointTime(key, rng.Start[:len(rng.Start)-rowkey.ReverseLen])
+	if !ok {
+		return true
+	}
+	hit.oldest = units
+	item, tag, err := in.visible.Payload(row, bigtable.Timestamp(in.rows.D.Precision.CellMicros(units)))
+	switch {
+	case item == nil:
+		return true
+	case hit.found:
+		in.surplus += len(item.Value)
+		return in.surplus <= maxSurplus
+	}
+	path := in.paths[in.part[in.at].index]
+	hit.hit, hit.found = dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
+	return true
+}
+
+// step returns the time between two rows of the last entity that had too many, 0 if none had.
+func (in *shortReader) step() int64 {
+	for j := in.at; j >= 0 && j < len(in.hits); j-- {
+		if in.hits[j].found && in.hits[j].rows > crowd {
+			return max(1, in.hits[j].step())
+		}
+	}
+	return 0
+}
