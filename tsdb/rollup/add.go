@@ -17,14 +17,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// The errors of additions, to tell apart with errors.Is, beside those of tsdb.
+// Errors of additions, in addition to those of tsdb. Compare with errors.Is.
 var (
-	// ErrMode: the rollup comes by its numbers in another way than this call is for.
+	// ErrMode: this call adds to rollups of another mode.
 	ErrMode = errtype.New("rollup.ErrMode", "rollup: the rollup is of another mode")
-	// ErrTooManyMessages: the row remembers as many messages as it may (Options.MaxMessages), and takes no new one until it may
-	// forget some.
+	// ErrTooManyMessages: the row remembers Options.MaxMessages messages. It accepts new ones when old ones leave
+	// Options.Remember.
 	ErrTooManyMessages = rollupadd.ErrTooManyMessages
-	// ErrTooManyStreams: 1,000 journals have added to the row already. A journal's folder that is kept is one, however often
+	// ErrTooManyStreams: 1,000 journals have already added to the row. A journal's folder counts once, however often
 	// its program starts.
 	ErrTooManyStreams = rollupadd.ErrTooManyStreams
 )
@@ -37,12 +37,12 @@ const (
 	leastMessages      = 16
 )
 
-// resolveMessages resolves what only a rollup by message has.
+// resolveMessages resolves the options that only rollups of mode ByMessage have.
 func (r *Rollup[T]) resolveMessages() error {
 	o := &r.opts
 	if o.Mode != ByMessage {
 		if o.Remember != 0 || o.MaxMessages != 0 {
-			return invalid.New(ErrInvalid, "Remember and MaxMessages", fmt.Sprintf("%v and %d", o.Remember, o.MaxMessages), "0 for a rollup that is not by message")
+			return invalid.New(ErrInvalid, "Remember and MaxMessages", fmt.Sprintf("%v and %d", o.Remember, o.MaxMessages), "0 for a rollup whose mode is not ByMessage")
 		}
 		return nil
 	}
@@ -61,14 +61,14 @@ func (r *Rollup[T]) resolveMessages() error {
 	return nil
 }
 
-// adder is what the ways to add have in common.
+// adder holds the state that all adder types share.
 type adder[T any] struct {
 	rollup *Rollup[T]
 	repo   *tsdb.Repository[T]
 	mode   Mode
 }
 
-// placed is where an event belongs.
+// placed is an event with the row that it belongs to.
 type placed struct {
 	in    inside.Repository
 	key   string
@@ -76,7 +76,7 @@ type placed struct {
 	event rollupadd.Event
 }
 
-// begin begins an operation, of n events where it is batched.
+// begin starts an operation. If batched, it has n events.
 func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Context, *telemetry.Op) {
 	if a == nil {
 		return ctx, nil
@@ -84,13 +84,13 @@ func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Cont
 	return inside.Begin(ctx, a.repo, telemetry.RollupAdd, n, batched)
 }
 
-// open refuses a call that cannot or must not be made.
+// open returns the repository and the rollup, or the error of a call that is invalid or not allowed.
 func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup, error) {
 	switch {
 	case a == nil || a.rollup == nil || a.rollup.name == "":
 		return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", "zero", "one from Define")
 	case a.rollup.opts.Mode != a.mode:
-		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s is %s, this is for %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)
+		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s, this call adds to mode %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)
 	}
 	in, err := inside.OfRepository(a.repo)
 	if err != nil {
@@ -109,10 +109,10 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 			return in, &u, nil
 		}
 	}
-	return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(a.rollup.name), "one that the SchemaOptions.Rollups of the repository's schema list")
+	return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(a.rollup.name), "a rollup in SchemaOptions.Rollups of the repository's schema")
 }
 
-// place checks an event against every limit and says where it belongs.
+// place checks an event against every limit and returns its row and bucket.
 func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, t time.Time, v T) (placed, error) {
 	path := inside.PathOf(e)
 	if err := in.Space.CheckPath(path); err != nil {
@@ -152,7 +152,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// outcome returns what became of an addition as tsdb says it.
+// outcome converts o to the public type.
 func outcome(in inside.Repository, o bt.Outcome) tsdb.Outcome {
 	out := tsdb.Outcome{State: tsdb.State(o.State), Attempts: o.Attempts, Err: o.Err}
 	if o.Err != nil && o.Attempts > 0 && !errors.Is(o.Err, ErrTooManyMessages) {
@@ -163,7 +163,7 @@ func outcome(in inside.Repository, o bt.Outcome) tsdb.Outcome {
 
 func rejected(err error) tsdb.Outcome { return tsdb.Outcome{State: tsdb.Rejected, Err: err} }
 
-// errorOf returns an outcome as an error: nil where the event counts.
+// errorOf returns an outcome as an error: nil if the event counts.
 func errorOf(o tsdb.Outcome) error {
 	if o.State == tsdb.Stored || o.State == tsdb.Journaled {
 		return nil

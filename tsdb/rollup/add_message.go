@@ -10,28 +10,30 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// MessageAdder adds events that bring an identity of their own to a rollup of mode ByMessage. Messages makes one. It holds
-// no resources and is safe for concurrent use.
+// MessageAdder adds events to a rollup of mode ByMessage. Each event has an identity. NewMessageAdder makes a
+// MessageAdder. It holds no resources and is safe for concurrent use.
 type MessageAdder[T any] struct{ adder[T] }
 
-// Messages returns what adds events to a rollup of mode ByMessage for the tenant of a repository. It does no I/O and cannot
-// fail: what is wrong with the rollup or the repository is reported by each call.
+// NewMessageAdder returns an adder for the tenant of a repository. It does no I/O and cannot fail: each call reports
+// what is wrong with the rollup or the repository.
 func NewMessageAdder[T any](r *Rollup[T], repo *tsdb.Repository[T]) *MessageAdder[T] {
 	return &MessageAdder[T]{adder[T]{rollup: r, repo: repo, mode: ByMessage}}
 }
 
-// maxMessageID is how long the identity of a message may be.
+// maxMessageID is the most bytes that a message's identity may have.
 const maxMessageID = 128
 
-// Add adds the event of a message at a time to the bucket of an entity, unless the bucket's row has seen the message within
-// Options.Remember: added is then false, and the error nil. The identity of a message is 1 to 128 bytes; a message must bring
-// the same entity and time each time that it comes, as others are in another row.
+// Add adds the event of a message to the bucket of an entity at a time. If the bucket's row has seen the message
+// within Options.Remember, Add changes nothing and returns false and nil. The identity id is 1 to 128 bytes. A
+// repeated message must have the same entity and time, because the row is chosen by them.
 //
-// It costs a conditional write, and for a message that was seen before a read too. It tries again by itself where an answer
-// was lost, within the timeout of writes; calling it again with the same message is always safe within Options.Remember.
+// Add costs a conditional write, and also a read if the message was seen before. After a lost response it tries
+// again, within the timeout of writes. Calling Add again with the same message is always safe within
+// Options.Remember.
 //
-// An error is a *tsdb.WriteError. It matches tsdb.ErrRejected where this call has not added the event, for one of the reasons
-// of OnceAdder.Add or ErrTooManyMessages, and tsdb.ErrUnknown where it may have: call it again.
+// An error is a *tsdb.WriteError. If it matches tsdb.ErrRejected, this call did not add the event; the reason is
+// ErrTooManyMessages or one of those that OnceAdder.Add lists. If it matches tsdb.ErrUnknown, the event may have been
+// added: call Add again.
 func (a *MessageAdder[T]) Add(ctx context.Context, id string, e tsdb.Entity, t time.Time, v T) (added bool, err error) {
 	if a == nil {
 		a = new(MessageAdder[T])

@@ -11,23 +11,23 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// OnceAdder adds events to a rollup of mode Once. Once makes one. It holds no resources and is safe for concurrent
-// use.
+// OnceAdder adds events to a rollup of mode Once. NewOnceAdder makes one. It holds no resources and is safe for
+// concurrent use.
 type OnceAdder[T any] struct{ adder[T] }
 
-// Once returns what adds events to a rollup of mode Once for the tenant of a repository. It does no I/O and cannot
-// fail: what is wrong with the rollup or the repository is reported by each call.
+// NewOnceAdder returns an adder for the tenant of a repository. It does no I/O and cannot fail: each call reports
+// what is wrong with the rollup or the repository.
 func NewOnceAdder[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
 	return &OnceAdder[T]{adder[T]{rollup: r, repo: repo, mode: Once}}
 }
 
-// Add adds an event at a time to the bucket of an entity, in one request that is made once.
+// Add adds an event to the bucket of an entity at a time. It sends one request and never repeats it.
 //
-// An error is a *tsdb.WriteError. It matches tsdb.ErrRejected where the event does not count and never will: for a number
-// above its measure's Max (ErrInvalid), a time that is too late, too early or expired, or what the service says; adding it
-// again is safe then. It matches tsdb.ErrUnknown where the answer was lost, so that the event counts or does not: adding it
-// again may count it twice. A client without the interceptors would send the event again by itself, so through one nothing is
-// sent: tsdb.ErrUnguardedClient.
+// An error is a *tsdb.WriteError. If it matches tsdb.ErrRejected, the event does not count, and adding it again is
+// safe. Reasons are a number above its measure's Max (ErrInvalid), a time that is too late, too early or expired, and
+// a refusal by the service. If it matches tsdb.ErrUnknown, the response was lost and the event may count: adding it
+// again may count it twice. A client without the interceptors would repeat the request itself, so Add sends nothing
+// through such a client and returns tsdb.ErrUnguardedClient.
 func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
 	if a == nil {
 		a = new(OnceAdder[T])
@@ -48,9 +48,9 @@ func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T)
 	return errorOf(outcome(in, in.Table.Once(ctx, p.key, m)))
 }
 
-// AddMany adds events, those of one row together, each row once, in as few requests as it can. It returns what became of each
-// event, in order: events of one row end together. The error is nil where all of them count, and else a *tsdb.BatchError. An
-// event that cannot be added does not hinder the others.
+// AddMany adds events in as few requests as it can. Events of one row share a mutation and have the same outcome;
+// each request has a row at most once. It returns the outcome of each event, in order. The error is nil if all of
+// them count, else a *tsdb.BatchError. A rejected event does not stop the others.
 func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) (outcomes []tsdb.Outcome, err error) {
 	if a == nil {
 		a = new(OnceAdder[T])
@@ -105,15 +105,15 @@ func endAdds(op *telemetry.Op, outcomes []tsdb.Outcome, err error) {
 	op.End(err)
 }
 
-// rowOfEvents are events of one row that go together.
+// rowOfEvents are events of one row that share a mutation.
 type rowOfEvents struct {
 	key    string
 	batch  *rollupadd.Batch
-	events []int // by their index in the call
-	round  int   // how many others of the row go before it: a request has a row once
+	events []int // indexes in the call
+	round  int   // how many mutations of the row precede it: a request has a row at most once
 }
 
-// addRound sends the rows of a round, and returns those of later ones.
+// addRound sends the rows of a round, and returns the rows of later rounds.
 func (a *OnceAdder[T]) addRound(ctx context.Context, in inside.Repository, rows []*rowOfEvents, round int, outcomes []tsdb.Outcome) (later []*rowOfEvents) {
 	var entries []bt.Entry
 	var sent []*rowOfEvents

@@ -11,43 +11,45 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// StreamAdder adds events to a rollup of mode ByStream through a writer with a journal. Stream makes one. It holds no
-// resources and is safe for concurrent use.
+// StreamAdder adds events to a rollup of mode ByStream through a writer with a journal. NewStreamAdder makes one. It
+// holds no resources and is safe for concurrent use.
 type StreamAdder[T any] struct {
 	adder[T]
 	writer *tsdb.Writer
 }
 
-// Stream returns what adds events to a rollup of mode ByStream, for the tenant of a repository, through a writer of the same
-// store that has a journal. It does no I/O and cannot fail: what is wrong with them is reported by each call.
+// NewStreamAdder returns an adder for the tenant of a repository. The writer must have a journal and belong to the
+// same store. NewStreamAdder does no I/O and cannot fail: each call reports what is wrong with its arguments.
 //
-// The journal gives each event a number, and a row knows up to which number it holds the journal, so that each event counts
-// exactly once, whatever answers are lost and however often the program is killed. Events of a row that wait go together, in
-// one conditional write. What the service refuses becomes a dead letter of the journal. A copy of a journal's folder that is
-// brought back after the original went on would give numbers again that rows have seen: its events would not count. Begin a
-// new folder then.
+// The journal numbers the events, and each row stores the highest number it contains of each journal. So each event
+// counts exactly once, through lost responses and crashes. Waiting events of a row are sent together in one
+// conditional write. An event that the service refuses becomes a dead letter of the journal.
+//
+// Do not restore a copy of a journal's folder after the original has delivered more events. The copy would use
+// numbers that rows have already seen, and its events would not count. Use a new folder.
 func NewStreamAdder[T any](r *Rollup[T], repo *tsdb.Repository[T], w *tsdb.Writer) *StreamAdder[T] {
 	return &StreamAdder[T]{adder: adder[T]{rollup: r, repo: repo, mode: ByStream}, writer: w}
 }
 
-// Add adds an event at a time to the bucket of an entity. It waits until the event is in the journal, so that nil says that
-// it will count, once. That is a sync for each Add of a loop: a loop is many times faster with AddFunc or AddMany.
+// Add adds an event to the bucket of an entity at a time. It waits until the event is in the journal, so nil means
+// that the event will count, exactly once. Each Add waits for a sync of the disk: in a loop, AddFunc and AddMany are
+// many times faster.
 //
-// An error is a *tsdb.WriteError that matches tsdb.ErrRejected: the event was not taken, for one of the reasons of
-// OnceAdder.Add, or tsdb.ErrWriterClosed, or what the writer's Admit says, or ctx's error; ErrInvalid for a writer without
-// a journal. It matches tsdb.ErrUnknown where ctx ends during the sync.
+// An error is a *tsdb.WriteError. It matches tsdb.ErrRejected if the journal did not accept the event. Reasons are
+// those of OnceAdder.Add, tsdb.ErrWriterClosed, an error of the writer's Admit, ctx's error, and ErrInvalid for a
+// writer without a journal. It matches tsdb.ErrUnknown if ctx ends during the sync.
 func (a *StreamAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) error {
 	return a.add(ctx, e, t, v, false, nil)
 }
 
-// TryAdd is Add without the wait for room: while the journal is full it returns an error that matches tsdb.ErrBufferFull.
+// TryAdd is Add, but does not wait for room: if the journal is full, the error matches tsdb.ErrBufferFull.
 func (a *StreamAdder[T]) TryAdd(ctx context.Context, e tsdb.Entity, t time.Time, v T) error {
 	return a.add(ctx, e, t, v, true, nil)
 }
 
-// AddFunc is Add without the wait for the disk: told is called exactly once, as soon as the event is in the journal
-// (tsdb.Journaled) or will not be. Where AddFunc returns an error, told has been called with it, on the caller's goroutine;
-// otherwise it is called later, on one goroutine of the writer. It must not call back into the writer.
+// AddFunc is Add, but does not wait for the disk. It calls told exactly once: with tsdb.Journaled when the event is
+// in the journal, or with the reason why it never will be. If AddFunc returns an error, it has already called told on
+// the caller's goroutine. Otherwise one goroutine of the writer calls told later. told must not call the writer.
 func (a *StreamAdder[T]) AddFunc(ctx context.Context, e tsdb.Entity, t time.Time, v T, told func(tsdb.Outcome)) error {
 	if told == nil {
 		return errorOf(rejected(invalid.New(ErrInvalid, "told", "nil", "a function")))
@@ -55,9 +57,9 @@ func (a *StreamAdder[T]) AddFunc(ctx context.Context, e tsdb.Entity, t time.Time
 	return a.add(ctx, e, t, v, false, told)
 }
 
-// AddMany adds events and waits until each is in the journal, or will not be. It returns what became of each, in order; the
-// error is nil where all are in the journal, and else a *tsdb.BatchError. Where ctx ends before that, the events that have
-// not ended are unknown.
+// AddMany adds events and waits until each is in the journal or has failed. It returns the outcome of each, in order.
+// The error is nil if all are in the journal, else a *tsdb.BatchError. If ctx ends first, the outcome of the
+// remaining events is tsdb.Unknown.
 func (a *StreamAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.Outcome, error) {
 	var mu sync.Mutex
 	outcomes := make([]tsdb.Outcome, len(events))
@@ -77,7 +79,7 @@ func (a *StreamAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([
 				close(done)
 			}
 		}
-		_ = a.add(ctx, ev.Entity, ev.Time, ev.Value, false, told) // told knows
+		_ = a.add(ctx, ev.Entity, ev.Time, ev.Value, false, told) // told gets the error
 	}
 	select {
 	case <-done:
@@ -109,7 +111,7 @@ func (a *StreamAdder[T]) add(ctx context.Context, e tsdb.Entity, t time.Time, v 
 
 func (a *StreamAdder[T]) prepare(ctx context.Context, e tsdb.Entity, t time.Time, v T) (inside.Event, error) {
 	if a == nil {
-		return inside.Event{}, invalid.New(ErrInvalid, "adder", "nil", "one from Stream")
+		return inside.Event{}, invalid.New(ErrInvalid, "adder", "nil", "an adder from NewStreamAdder")
 	}
 	in, u, err := a.open(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// sums is what the numbers of one measure come to, as whole multiples of the measure's unit. Without numbers it is zero.
+// sums are the aggregates of one measure, in multiples of the measure's unit. Without numbers it is zero.
 type sums struct{ count, sum, min, max int64 }
 
 func (s *sums) add(x int64) { s.merge(sums{1, x, x, x}) }
@@ -26,7 +26,8 @@ func (s *sums) merge(o sums) {
 	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
 }
 
-// bucket is what a bucket holds. Its start is in milliseconds, that of the bucket in which 1970 begins is 0.
+// bucket holds the aggregates of one bucket. Its start is in milliseconds; the bucket that contains 1970-01-01 has
+// start 0.
 type bucket struct {
 	start  int64
 	points int64
@@ -44,7 +45,7 @@ func (b *bucket) merge(o bucket) {
 	}
 }
 
-// add takes in a value.
+// add adds a value to the bucket.
 func (r *Rollup[T]) add(b *bucket, v T) {
 	b.points++
 	for i := range r.measures {
@@ -54,7 +55,7 @@ func (r *Rollup[T]) add(b *bucket, v T) {
 	}
 }
 
-// public returns a bucket as a caller gets it.
+// public converts a bucket to the public type.
 func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 	start, end := r.grid.Bucket(time.UnixMilli(b.start))
 	out := window.Bucket{
@@ -71,7 +72,7 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 	return out
 }
 
-// summary returns sums as a caller gets them. What is not kept is not a number.
+// summary converts sums to the public type. Aggregates that are not kept are NaN.
 func (m *Measure[T]) summary(s sums) window.Summary {
 	nan := math.NaN()
 	out := window.Summary{Name: m.Name, Count: s.count, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, NoEnds: true}
@@ -96,7 +97,7 @@ func (m *Measure[T]) summary(s sums) window.Summary {
 	return out
 }
 
-// mayOverflow reports whether a sum over so many numbers may not fit into 64 bits.
+// mayOverflow reports whether a sum of count numbers may exceed 64 bits.
 func (m *Measure[T]) mayOverflow(count int64) bool {
 	high, low := bits.Mul64(uint64(count), uint64(math.Ceil(m.Max*math.Pow10(m.Decimals))))
 	return high > 0 || low > math.MaxInt64

@@ -10,7 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// The endings of the families of a class, and the columns in them.
+// Suffixes of the class's column families, and the columns in them.
 const (
 	endSum, endMin, endMax, endControl = ".s", ".n", ".x", ".c"
 
@@ -24,24 +24,25 @@ const (
 // place is a column of aggregates.
 type place struct {
 	family, column string
-	of             func(*bucket) *int64 // the number of a bucket that stands there
-	stands         func(*bucket) bool   // whether a bucket has one
-	implies        int                  // the measure whose count is that of the points where no other is stored; else -1
+	of             func(*bucket) *int64 // the number that the column stores
+	stands         func(*bucket) bool   // whether the bucket stores it
+	implies        int                  // the measure whose count equals that of the points if none is stored; else -1
 }
 
-// implied is a count that is that of the bucket's points, until that one is known.
+// implied stands for a count that equals the bucket's points, until those are read.
 const implied = -1
 
-// layout is where the numbers of a rollup's buckets stand.
+// layout maps the numbers of a rollup's buckets to columns.
 type layout struct {
 	places  []place
-	index   map[string]int // of places, by family:column
-	control string         // the family of what is not an aggregate
+	index   map[string]int // indexes of places, by family:column
+	control string         // the family of cells that are not aggregates
 	cells   bigtable.Filter
 }
 
-// newLayout returns the places of measures. Most points have a number for each measure, and cells are what reading costs: where
-// rows are replaced as a whole, a count that is that of the points is left out.
+// newLayout returns the layout of measures. If replaced is set, workers replace whole rows. A count that equals the
+// count of points is then not stored: that holds for most measures, and saves cells, which dominate the cost of
+// reading.
 func newLayout[T any](class string, measures []Measure[T], replaced bool) layout {
 	points := func(b *bucket) *int64 { return &b.points }
 	bad := func(b *bucket) *int64 { return &b.bad }
@@ -74,7 +75,7 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 	return l
 }
 
-// stored returns the buckets in the cells of a row, the oldest first.
+// stored returns the buckets in the cells of a row, oldest first.
 func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
 	out := l.starts(row, measures)
 	for family, items := range row {
@@ -87,14 +88,14 @@ func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
 				column, at = item.Column, len(out)-1
 				i, ok := l.index[column]
 				if place = i; !ok {
-					place = -1 // of a measure that the rollup had, or of a newer program
+					place = -1 // a former measure, or one of a newer program
 				}
 			}
 			if place < 0 {
 				continue
 			}
 			if len(item.Value) != 8 {
-				return nil, fmt.Errorf("rollup: row %q holds %d bytes in the aggregate %s, want 8", row.Key(), len(item.Value), item.Column)
+				return nil, fmt.Errorf("rollup: row %q has %d bytes in aggregate %s, want 8", row.Key(), len(item.Value), item.Column)
 			}
 			for start := int64(item.Timestamp) / 1000; out[at].start != start; { // cells of a column come newest first
 				if at--; at < 0 {
@@ -118,7 +119,7 @@ func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
 	return out, nil
 }
 
-// starts returns the buckets that the cells of a row belong to, without their numbers, the oldest first.
+// starts returns the starts of the buckets in a row, without their numbers, oldest first.
 func (l *layout) starts(row bigtable.Row, measures int) []bucket {
 	most := 0
 	for family, items := range row {
@@ -144,13 +145,13 @@ func (l *layout) starts(row bigtable.Row, measures int) []bucket {
 	return out
 }
 
-// replacement gathers what puts other numbers into the place of a row's buckets.
+// replacement collects the mutations that replace a row's buckets.
 type replacement struct {
 	*bigtable.Mutation
 	count int
 }
 
-// put makes the cells of a bucket those of b, which may be empty; old is what stands there, nil for nothing.
+// put replaces the cells of bucket old with those of b. b may be empty; a nil old means that no bucket is stored.
 func (l *layout) put(m *replacement, old, b *bucket) {
 	at := bigtable.Timestamp(b.start * 1000)
 	for _, p := range l.places {
@@ -169,7 +170,7 @@ func (l *layout) put(m *replacement, old, b *bucket) {
 	}
 }
 
-// generation returns the generation that a row says it has, 0 for none.
+// generation returns the generation stored in a row, or 0 if the row has none.
 func (l *layout) generation(row bigtable.Row) (uint64, error) {
 	for _, item := range row[l.control] {
 		if item.Column != l.control+":"+columnGeneration {
@@ -177,14 +178,14 @@ func (l *layout) generation(row bigtable.Row) (uint64, error) {
 		}
 		g, err := strconv.ParseUint(string(item.Value), 10, 64)
 		if err != nil || g == 0 {
-			return 0, fmt.Errorf("rollup: row %q has the generation %q, which is no number above 0", row.Key(), item.Value)
+			return 0, fmt.Errorf("rollup: row %q has generation %q, want a number above 0", row.Key(), item.Value)
 		}
 		return g, nil
 	}
 	return 0, nil
 }
 
-// isGeneration passes something in a row of that generation; of any, for 0.
+// isGeneration returns a filter that passes a cell if the row has generation g, or, if g is 0, any generation.
 func (l *layout) isGeneration(g uint64) bigtable.Filter {
 	filters := []bigtable.Filter{
 		bigtable.FamilyFilter(regexp.QuoteMeta(l.control)),

@@ -12,13 +12,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// compute calls visit with the buckets of an entity that hold something and start within s, as they follow from the points
-// or from the finer rollup, the oldest first. Where s ends within a bucket, the bucket is whole.
+// compute calls visit with the buckets of an entity that are not empty and start within s, oldest first. It computes
+// them from the points or from the finer rollup. If s ends within a bucket, compute includes the whole bucket.
 func (l *level[T]) compute(ctx context.Context, path string, s span, visit func(bucket) error) error {
 	s = span{l.startOf(s.from), l.endOf(s.to - 1)}
 	current := bucket{start: -1}
 	end := int64(-1)
-	// turn makes the bucket that ms is in the current one.
+	// turn makes the bucket that contains ms the current one.
 	turn := func(ms int64) error {
 		if ms < end {
 			return nil
@@ -41,7 +41,7 @@ func (l *level[T]) compute(ctx context.Context, path string, s span, visit func(
 	return visit(current)
 }
 
-// feed adds what is in s to the bucket that turn makes the current one.
+// feed adds the source's data in s to the buckets. It calls turn before each value.
 func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int64) error, current *bucket) error {
 	if l.source != nil {
 		return l.source.read(ctx, path, s, false, func(b bucket) (bool, error) {
@@ -71,11 +71,11 @@ func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int6
 	return nil
 }
 
-// maxRun is how many buckets are computed in one go, so that their number in memory has a bound.
+// maxRun is how many buckets one run computes. It bounds memory.
 const maxRun = 512
 
-// read calls visit with the buckets of an entity that hold something and start within s, in their order, until it returns
-// false: as they are stored, and where they are marked as they are computed.
+// read calls visit with the buckets of an entity that are not empty and start within s, in order, until visit returns
+// false. It computes buckets that are marked, and reads the others from the table.
 func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, visit func(bucket) (bool, error)) error {
 	now := l.in.Store.Clock()
 	s = span{max(s.from, l.oldest(now)), min(s.to, maxMillis)}
@@ -103,7 +103,7 @@ func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, v
 	return nil
 }
 
-// read visits what is stored in s, and what is computed.
+// read visits the stored and the computed buckets in s.
 func (m *merging[T]) read(ctx context.Context, s span) error {
 	l := m.level
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
@@ -131,12 +131,12 @@ func (m *merging[T]) read(ctx context.Context, s span) error {
 	return m.upTo(ctx, nil)
 }
 
-// merging puts buckets that are computed into their places among those that are stored.
+// merging merges computed buckets into the sequence of stored ones.
 type merging[T any] struct {
 	*level[T]
 	path   string
 	newest bool
-	dirty  []int64 // starts of the buckets that are to be computed, in order
+	dirty  []int64 // starts of the buckets to compute, in order
 	ready  []bucket
 	until  int // of dirty, what ready holds
 	visit  func(bucket) (bool, error)
@@ -151,7 +151,7 @@ func (m *merging[T]) before(a, b int64) bool {
 	return a < b
 }
 
-// take visits a stored bucket, unless it is one that is computed, after what comes before it.
+// take visits the computed buckets before b, and then b, unless b is itself computed.
 func (m *merging[T]) take(ctx context.Context, b bucket) error {
 	if err := m.upTo(ctx, &b.start); err != nil || m.done {
 		return err
@@ -168,7 +168,7 @@ func (m *merging[T]) show(b bucket) error {
 	return err
 }
 
-// upTo visits the computed buckets that come before limit; all, for nil.
+// upTo visits the computed buckets before limit, or all if limit is nil.
 func (m *merging[T]) upTo(ctx context.Context, limit *int64) error {
 	for len(m.dirty) > 0 && (limit == nil || m.before(m.dirty[0], *limit)) {
 		start := m.dirty[0]
@@ -190,8 +190,8 @@ func (m *merging[T]) upTo(ctx context.Context, limit *int64) error {
 	return nil
 }
 
-// run computes the next buckets: as many as lie next to each other, without a bound of time between them that would make
-// one read worse than several.
+// run computes the next buckets, as many as are adjacent. It stops at a gap, because reading the points in a long gap
+// would cost more than several reads.
 func (m *merging[T]) run(ctx context.Context) error {
 	n := 1
 	for n < len(m.dirty) && n < maxRun && m.adjacent(m.dirty[n-1], m.dirty[n]) {

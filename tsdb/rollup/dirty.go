@@ -8,15 +8,15 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// maxDirty is about how many marked buckets a read has in memory at once.
+// maxDirty is about how many marked buckets a read holds in memory.
 const maxDirty = 4096
 
-// dirty returns the starts of an entity's buckets in s that are marked and can be computed, in the order of the read, by the
-// marks of this rollup and of all that it comes from. Where they are too many it returns those in the first part of s, and
-// that part.
+// dirty returns the starts of an entity's buckets in s that are marked and can be computed, in the order of the read.
+// It uses the marks of this rollup and of all rollups that it is derived from. If there are too many, dirty returns
+// those in the first part of s, and that part.
 //
-// The marks of the finest rollup are read first: a worker marks the coarser one before it takes the finer marks away, so what
-// is not found there any more is found here, or is stored.
+// It reads the marks of the finest rollup first. A worker marks the coarser rollup before it removes the finer marks,
+// so a mark that is gone from the finer rollup is found in this one, or its bucket is stored.
 func (l *level[T]) dirty(ctx context.Context, path string, s span, newest bool, now time.Time) (starts []int64, part span, err error) {
 	able := span{max(s.from, l.computable(now)), s.to}
 	if able.empty() {
@@ -52,8 +52,8 @@ func (l *level[T]) dirty(ctx context.Context, path string, s span, newest bool, 
 	return starts, s, nil
 }
 
-// dirtyBy returns the starts of buckets in s by the marks of one rollup, up to the row of marks in which they become too many.
-// A bucket that starts in s is read whole, so that its marks may lie behind the end of s.
+// dirtyBy returns the starts of buckets in s by the marks of one rollup, up to the row of marks that reaches the
+// limit. A bucket that starts in s is read whole, so its marks may be after the end of s.
 func (l *level[T]) dirtyBy(ctx context.Context, at *level[T], path string, s span, newest bool) (starts []int64, err error) {
 	whole := span{s.from, max(s.to, l.endOf(s.to-1))}
 	err = at.scan(ctx, at.rowsOf(at.at.Marks, path, whole), bigtable.LatestNFilter(1), 0, !newest, func(row bigtable.Row) (bool, error) {
@@ -69,7 +69,7 @@ func (l *level[T]) dirtyBy(ctx context.Context, at *level[T], path string, s spa
 		if newest {
 			slices.Reverse(of)
 		}
-		if len(of) > 0 && len(starts) > 0 && of[0] == starts[len(starts)-1] { // it lies in both rows
+		if len(of) > 0 && len(starts) > 0 && of[0] == starts[len(starts)-1] { // both rows have marks of it
 			of = of[1:]
 		}
 		starts = append(starts, of...)

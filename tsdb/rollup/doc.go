@@ -1,5 +1,5 @@
-// Package rollup keeps aggregates of points, by entity and bucket of time, in the aggregate cells of Bigtable: a dashboard
-// reads 24 cells for a day and not a million rows.
+// Package rollup stores aggregates of points, per entity and time bucket, in Bigtable's aggregate cells. A dashboard
+// reads 24 cells for a day instead of a million points.
 //
 //	var hourly = rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }, Decimals: 2, Max: 100},
@@ -12,68 +12,76 @@
 //	hours := rollup.For(hourly, readings.For(store, acme))
 //	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //
-// If the points are stored, derive the rollup from them: it then follows every change of the points. If they are not, add
-// events up.
+// If the points are stored, derive the rollup from them: it then follows every change of the points. If the points
+// are not stored, add events to the rollup.
 //
 // # Derived from points
 //
-// The default. Each write, overwrite and deletion marks the buckets of its points in the same request. A Worker computes marked
-// buckets again from the points once they are closed, and replaces what is stored. Any number of workers may run. So the rollup
-// includes late points, overwrites and deletions, and counts nothing twice. Reads do not wait for a worker: they compute marked
-// buckets from the points. The result always equals that of the points, and mostly costs a few cells.
+// This is the default. Each write, overwrite and deletion marks the buckets of its points in the same request. A
+// Worker recomputes marked buckets from the points after they close, and replaces the stored ones. Any number of
+// workers may run. So the rollup includes late points, overwrites and deletions, and counts nothing twice. Reads do
+// not wait for a worker: they compute marked buckets from the points. The result always equals that of the points,
+// and usually costs a few cells.
 //
-// A coarser rollup is computed from a finer one that Options.From names: days from hours cost 24 buckets and not 86,400
-// points. Buckets of the finer one must lie within those of the coarser: hours of UTC lie within the days of Berlin, but not
-// within those of Kolkata, which begin at half past; Define refuses those. Writes mark only rollups that come from points;
-// a worker marks the coarser ones, and computes them in a later pass.
+// Options.From names a finer rollup from which a coarser one is computed: a day then costs 24 buckets instead of
+// 86,400 points. Each bucket of the finer rollup must be inside one bucket of the coarser one; else Define fails.
+// Hours of UTC fit into days of Berlin, but not into days of Kolkata, which begin at half past the hour. Writes mark
+// only rollups that are computed from points. A worker marks the coarser rollups and computes them in a later pass.
 //
 // # What it costs
 //
-// A write has one more row in its request for each rollup that comes from points: the entity's row of marks, which points of
-// the same span share. First-wins, merging and PutIfAbsent writes send it in a separate request after the conditional
-// one. A read takes a request for the marks of the rollup and of each that it comes from, and one for what is stored. It also
-// reads the points of marked buckets: those that are open, and those that changed since a worker last computed them. Without
-// any worker, reads are correct and cost what reading the points costs.
+// A write adds one row to its request for each rollup that is computed from points: the entity's row of marks. Points
+// of the same span share that row. First-wins, merging and PutIfAbsent writes send the marks in a separate request
+// after the conditional one.
+//
+// A read sends one request for the marks of the rollup, one for the marks of each rollup that it is derived from, and
+// one for the stored buckets. It also reads the points of marked buckets: open buckets, and buckets that changed
+// since a worker last computed them. Without a worker, reads are correct and cost as much as reading the points.
 //
 // # Workers and their clocks
 //
-// Run a worker in one process or in all. If two compute the same row, one repeats its work, and the result is correct: the
-// mutation that replaces a row's cells checks the row's generation. A worker takes a mark once its bucket ended at least
-// Options.Lateness ago and the mark is older than WorkerOptions.Settle: by then the write that made it has succeeded or failed. A mark
-// has the time of the writer's clock, so Settle must exceed the write timeout of every writing program by as much as clocks may
-// differ. The default, three times the timeout of the worker's store, allows for 20 seconds. If a clock is wrong by more, a point
-// may be stored after the worker took its mark. The bucket then lacks that point until it is marked again or rebuilt.
+// Run a worker in one process or in all. If two workers compute the same row, one repeats the work of the other, and
+// the result is correct: a mutation replaces a row's cells only if the row's generation is unchanged.
 //
-// # Added up
+// A worker processes a mark when its bucket ended at least Options.Lateness ago and the mark is older than
+// WorkerOptions.Settle. By then the write that made the mark has succeeded or failed. The mark's time is that of the
+// writer's clock, so Settle must exceed the write timeout of every writing program by the largest difference between
+// clocks. The default is three times the timeout of the worker's store, which allows for 20 seconds. If a clock is
+// wrong by more, a point may be stored after the worker has processed its mark. The bucket then lacks that point
+// until it is marked again or rebuilt.
 //
-// For events that are not stored, such as views of advertisements. Such a sum cannot be repaired afterwards. The official client
-// sends an addition again when the response was lost, which counts it twice. The rollup's Mode decides how this is prevented, and
-// each mode has its own type that adds:
+// # Adding events
 //
-//   - ByStream, Stream: through a writer with a journal. Exact through lost answers and crashes. Events of a row that wait go
-//     together in one conditional write. The row keeps some 60 bytes for each journal.
-//   - ByMessage, Messages: each event has an identity, such as the number of a message in a queue. Exact if the queue repeats a
-//     message only within Options.Remember. One conditional write an event; the row keeps some 100 bytes for each.
-//   - Once, Once: one attempt. Never counts an event twice; if the response is lost, the outcome is reported as unknown.
+// Use this for events that are not stored, such as views of advertisements. Nothing can repair such a sum afterwards.
+// The official client repeats an addition when the response was lost, which counts the event twice. The rollup's Mode
+// decides how this is prevented. Each mode has its own adder type:
 //
-// The first two need single-cluster routing, as all conditional writes do. So does a worker.
+//   - ByStream, StreamAdder: through a writer with a journal. Exact through lost responses and crashes. Waiting events of a row
+//     share one conditional write. The row stores some 60 bytes for each journal.
+//   - ByMessage, MessageAdder: each event has an identity, such as the ID of a message in a queue. Exact if the queue repeats a
+//     message only within Options.Remember. Each event costs one conditional write; the row stores some 100 bytes for each.
+//   - Once, OnceAdder: one attempt. Never counts an event twice. If the response is lost, the outcome is reported as unknown.
+//
+// ByStream, ByMessage and workers need single-cluster routing, because they use conditional writes.
 //
 // # Bounds
 //
-// A schema has at most 8 rollups, a rollup at most 16 measures, a row at most 2,000 buckets, or Options.Span of time. A row
-// that is added to knows at most 1,000 journals, or about Options.MaxMessages messages. A number is a whole multiple of
-// 10^-Decimals, of at most Max in magnitude: one beyond counts as none in a rollup that is derived, as the point itself is
-// stored, and rejects an event that is to be added. A sum that may not fit 64 bits is read with Summary.Overflow. A read
-// computes at most 512 buckets in one go.
+// A schema has at most 8 rollups and a rollup at most 16 measures. A row has at most 2,000 buckets, and covers at
+// most Options.Span of time. A row that events are added to knows at most 1,000 journals, or about
+// Options.MaxMessages messages.
+//
+// A number is rounded to a multiple of 10^-Decimals, and its magnitude is at most Max. A derived rollup ignores a
+// number beyond Max, because the point itself is stored. An adder rejects the event. If a sum may exceed 64 bits,
+// Summary.Overflow is set. A read computes at most 512 buckets at a time.
 //
 // # Known limits
 //
-//   - A rollup is part of the stored format: its grid, measures, class and mode cannot change. Define another one, under
+//   - A rollup is part of the stored format: its grid, measures, class and mode cannot change. Define another rollup with
 //     another name, and rebuild it.
-//   - Programs that do not declare the rollup write points without marks. After declaring a rollup over existing points, call
+//   - Programs that do not declare the rollup write points without marks. After you declare a rollup over existing points, call
 //     Reader.Rebuild.
-//   - A bucket stays when its points expire, until it expires itself. Once some of its points have expired, a bucket is not
-//     computed again, whatever is written or deleted then.
-//   - A copy of a journal's folder repeats its numbers: events that go into both copies are counted for one of them only.
+//   - A bucket outlives its points and expires by its own retention. Once some of its points have expired, later writes and
+//     deletions no longer change the bucket.
+//   - A copy of a journal's folder repeats its numbers: of the events that go into both copies, only those of one copy count.
 //   - A read returns the buckets that start in its interval, each of them whole.
 package rollup

@@ -15,21 +15,21 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// The two halves of a rebuild: entities that have points, and those that have none but rows of the rollup. What resumes it says
-// in which half it was, and behind which path.
+// A rebuild has two halves: entities that have points, then entities that have only rows of the rollup.
+// Rebuilt.Resume holds the half and the last path.
 const (
 	resumePoints = "points "
 	resumeRows   = "rows "
 )
 
-// entities returns the entities below a prefix that a rebuild has to look at, behind where resume says.
+// entities returns the entities below a prefix that a rebuild visits after resume.
 func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) iter.Seq2[Rebuilt, error] {
 	return func(yield func(Rebuilt, error) bool) {
 		after, inRows := strings.CutPrefix(resume, resumeRows)
 		if !inRows {
 			var ok bool
 			if after, ok = strings.CutPrefix(resume, resumePoints); !ok && resume != "" {
-				yield(Rebuilt{}, invalid.New(ErrInvalid, "Resume", invalid.Quote(resume), "what an earlier rebuild has said"))
+				yield(Rebuilt{}, invalid.New(ErrInvalid, "Resume", invalid.Quote(resume), "a Rebuilt.Resume of an earlier rebuild"))
 				return
 			}
 			last := entityAt(after)
@@ -48,7 +48,7 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 			e := entityAt(path)
 			if err == nil {
 				if _, err = l.repo.Latest(ctx, e); err == nil {
-					continue // it was among those that have points
+					continue // visited in the first half
 				}
 				if _, undecoded := errors.AsType[*tsdb.PointError](err); undecoded {
 					continue
@@ -64,7 +64,7 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 	}
 }
 
-// paths returns the entities that have rows of the rollup in ranges, one request each, behind a path.
+// paths returns the entities after a path that have rows of the rollup in ranges. It sends one request per entity.
 func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after string) iter.Seq2[string, error] {
 	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(string, error) bool) {

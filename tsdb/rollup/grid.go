@@ -16,7 +16,7 @@ var sample = time.Date(2024, 1, 3, 12, 0, 0, 0, time.UTC)
 // width is how long a bucket usually is.
 func (r *Rollup[T]) width() time.Duration { return r.grid.Next(sample).Sub(r.grid.Start(sample)) }
 
-// resolve puts the defaults in the place of zero options, and refuses what cannot be.
+// resolve replaces zero options by defaults and checks the options.
 func (r *Rollup[T]) resolve() error {
 	o := &r.opts
 	if r.width() < time.Second {
@@ -25,7 +25,7 @@ func (r *Rollup[T]) resolve() error {
 	if zone := r.grid.Start(sample).Location(); zone != time.UTC {
 		named, err := time.LoadLocation(zone.String())
 		if err != nil || zone == time.Local || zone.String() == "" {
-			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String()), "one that time.LoadLocation knows by its name, as other programs have to")
+			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String()), "a zone name that time.LoadLocation knows, so that other programs find it")
 		}
 		if at, ok := sameClock(zone, named); !ok {
 			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String())+" at "+at.In(zone).Format(time.RFC3339), "the zone that time.LoadLocation returns for this name, "+at.In(named).Format(time.RFC3339))
@@ -58,7 +58,8 @@ func (r *Rollup[T]) resolve() error {
 	return r.resolveSpan()
 }
 
-// sameClock reports whether two zones show the same time on sampled days, and else when they do not.
+// sameClock reports whether two zones show the same time on sampled days. If not, it returns a time at which they
+// differ.
 func sameClock(a, b *time.Location) (at time.Time, ok bool) {
 	ok = true
 	samples(window.Days(1), func(day time.Time) bool {
@@ -86,7 +87,7 @@ func (r *Rollup[T]) resolveSpan() error {
 		default:
 			r.opts.Span = max(400*day, width)
 		}
-		if r.opts.Mode == ByStream { // a row knows a bounded number of streams
+		if r.opts.Mode == ByStream { // a row knows at most 1,000 journals
 			r.opts.Span = min(r.opts.Span, max(day, width))
 		}
 		r.opts.Span = (r.opts.Span + r.step() - 1).Truncate(r.step())
@@ -98,7 +99,7 @@ func (r *Rollup[T]) resolveSpan() error {
 	return nil
 }
 
-// step is what a mark stands for: a bucket, where all are equally long, and else a time that no bucket of the zone is shorter
+// step returns the time that one mark covers: a bucket if all are equally long, else a time that no bucket is shorter
 // than.
 func (r *Rollup[T]) step() time.Duration {
 	width := r.width()

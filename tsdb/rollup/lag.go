@@ -7,11 +7,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// lag is how far rollups are behind, as one pass finds it: since when the first closed bucket waits that is not computed.
+// lag is how far behind rollups are, as one pass finds it: for each, since when the oldest closed bucket waits.
 type lag struct {
 	begin time.Time
-	since map[lagOf]int64 // in milliseconds; 0 where none waits
-	off   map[string]bool // datasets of which not all tenants could be looked at
+	since map[lagOf]int64 // in milliseconds; 0 if none waits
+	off   map[string]bool // datasets whose tenants the pass could not all visit
 }
 
 type lagOf struct{ dataset, rollup string }
@@ -20,7 +20,7 @@ func newLag(begin time.Time) lag {
 	return lag{begin: begin, since: map[lagOf]int64{}, off: map[string]bool{}}
 }
 
-// earlier returns the earlier of two times, of which 0 is none.
+// earlier returns the earlier of two times; 0 means none.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -28,7 +28,7 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// waits notes since when a closed bucket of a rollup waits; 0 that the rollup is looked at.
+// waits records since when a closed bucket of a rollup waits; 0 records only that the pass visits the rollup.
 func (p *pass) waits(dataset, rollup string, since int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +36,7 @@ func (p *pass) waits(dataset, rollup string, since int64) {
 	p.lag.since[of] = earlier(p.lag.since[of], since)
 }
 
-// unknown notes that jobs could not look at all tenants: how far they are behind stays as it was known before.
+// unknown records that jobs could not visit all tenants: the lag reported before stays valid.
 func (p *pass) unknown(jobs ...Job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *pass) unknown(jobs ...Job) {
 	}
 }
 
-// tell tells the store's telemetry, whose time is that of the machine.
+// tell reports the lag to the store's telemetry, which uses the machine's clock.
 func (l *lag) tell(watch *telemetry.Probe, now time.Time) {
 	for of, ms := range l.since {
 		if l.off[of.dataset] {
@@ -59,7 +59,7 @@ func (l *lag) tell(watch *telemetry.Probe, now time.Time) {
 	}
 }
 
-// leave tells that the worker has ended: how far its rollups are behind is not known any more.
+// leave ends the reports of this worker: the lag of its rollups is no longer known.
 func (w *Worker) leave() {
 	for _, j := range w.jobs {
 		inside.Watch(w.store).Left(j.Name())

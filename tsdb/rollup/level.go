@@ -17,20 +17,20 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// level is one rollup of one tenant, with the finer one that it is computed from.
+// level is one rollup of one tenant, with the finer rollup that it is computed from.
 type level[T any] struct {
 	*Rollup[T]
 	repo   *tsdb.Repository[T]
-	table  *bt.Table // as the tenant may see it
+	table  *bt.Table // through the tenant's view
 	in     inside.Repository
 	at     inside.Rollup
-	source *level[T] // nil for the points
+	source *level[T] // nil if computed from the points
 	stored *catalog.Entry
-	age    time.Duration // for which the tenant's class keeps rollups at most; 0 for their own age
+	age    time.Duration // the most that the tenant's class allows; 0 for the rollup's own age
 }
 
-// levels returns the rollups of a repository's schema, finer ones before those that are computed from them. With single all
-// their calls go through the app profile of conditional writes.
+// levels returns the rollups of a repository's schema, each after the finer one it is computed from. If single is
+// set, all their calls use the app profile of conditional writes.
 func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (inside.Repository, []*level[T], error) {
 	repo = inside.Unlimited(repo, single)
 	in, err := inside.OfRepository(repo)
@@ -52,7 +52,7 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 	for _, r := range in.Rollups {
 		def, ok := r.Definition.(*Rollup[T])
 		if !ok {
-			continue // of another type: For could not have been given it
+			continue // of another type, which For does not accept
 		}
 		l := &level[T]{Rollup: def, repo: repo, table: in.Table, in: in, at: r.Within(age), stored: &stored, age: age}
 		for _, finer := range out {
@@ -73,15 +73,15 @@ func (l *level[T]) path(e tsdb.Entity) (string, error) {
 
 func entityAt(path string) tsdb.Entity { return inside.EntityAt(path).(tsdb.Entity) }
 
-// span is the times from from up to, not including, to, in milliseconds.
+// span is the times from from to to in milliseconds, without to.
 type span struct{ from, to int64 }
 
 func (s span) empty() bool { return s.from >= s.to }
 
-// rowOf returns the start of the row that holds what starts at ms.
+// rowOf returns the start of the row that contains ms.
 func (l *level[T]) rowOf(ms int64) int64 { return l.entry.Row(ms) }
 
-// oldest returns from when on buckets are visible.
+// oldest returns the time from which buckets are visible.
 func (l *level[T]) oldest(now time.Time) int64 { return oldest(l.at, now) }
 
 func oldest(r inside.Rollup, now time.Time) int64 {
@@ -91,9 +91,9 @@ func oldest(r inside.Rollup, now time.Time) int64 {
 	return milli(now.Add(-r.Age))
 }
 
-// computable returns from when on buckets can be computed: before, what they come from may have expired in part, or does
-// while it is read, by the policies that are declared, those that are stored, or shorter ones of before. Of a finer rollup the
-// shortest age of any class counts, as the tenant may have been in that.
+// computable returns the time from which buckets can be computed. Earlier source data may have expired, or may expire
+// during the read. It considers the declared policies, the stored ones and shorter former ones. For a finer rollup
+// the shortest age of any class counts, because the tenant may have been in that class.
 func (l *level[T]) computable(now time.Time) int64 {
 	later := now.Add(l.table.Timeouts().Scan)
 	if l.source != nil {
@@ -102,7 +102,7 @@ func (l *level[T]) computable(now time.Time) int64 {
 	return max(l.in.Whole(later), l.stored.PointsCompleteFrom(later))
 }
 
-// replaceable returns from when on stored buckets can be replaced: those that are visible and computable.
+// replaceable returns the time from which stored buckets can be replaced: they must be visible and computable.
 func (l *level[T]) replaceable(now time.Time) int64 { return max(l.computable(now), l.oldest(now)) }
 
 // ceilMilli returns t in milliseconds, rounded up.
@@ -114,17 +114,18 @@ func ceilMilli(t time.Time) int64 {
 	return ms
 }
 
-// startOf and endOf return where the bucket that holds ms starts and ends. A time that is in no calendar is in no bucket.
+// startOf and endOf return the start and the end of the bucket that contains ms. Times outside the calendar have no
+// bucket.
 func (l *level[T]) startOf(ms int64) int64 {
 	return max(0, l.grid.Start(time.UnixMilli(ms)).UnixMilli())
 }
 
 func (l *level[T]) endOf(ms int64) int64 { return l.grid.Next(time.UnixMilli(ms)).UnixMilli() }
 
-// maxMillis is the last millisecond of the calendar that grids know.
+// maxMillis is the last day of the calendar that grids support.
 var maxMillis = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli()
 
-// starts returns the starts of the buckets that the slots are in and that start within s, ascending.
+// starts returns the starts, within s, of the buckets that slots overlap, ascending.
 func (l *level[T]) starts(slots []span, s span) []int64 {
 	var out []int64
 	for _, slot := range slots {
@@ -141,21 +142,21 @@ func (l *level[T]) starts(slots []span, s span) []int64 {
 	return slices.Compact(out)
 }
 
-// marked is what the marks of one row say.
+// marked is the content of one row of marks.
 type marked struct {
 	path  string
 	row   int64 // start of the row
 	slots []slot
 }
 
-// slot is a stretch of time that is marked, and since when.
+// slot is a marked time span, and when it was marked.
 type slot struct {
 	span
 	column string
 	at     bigtable.Timestamp
 }
 
-// parseMarks reads a row of marks. It reports false for a row of another program.
+// parseMarks parses a row of marks. It returns false for another program's row.
 func (l *level[T]) parseMarks(row bigtable.Row) (marked, bool) {
 	path, start, ok := l.at.Marks.Split(row.Key())
 	if !ok {
@@ -174,12 +175,12 @@ func (l *level[T]) parseMarks(row bigtable.Row) (marked, bool) {
 	return m, true
 }
 
-// rowsOf returns the range of an entity's rows in a space that hold anything of s, which is not empty.
+// rowsOf returns the range of an entity's rows in a space that overlap s. s must not be empty.
 func (l *level[T]) rowsOf(space rowkey.Space, path string, s span) rowkey.Range {
 	return space.Entity(path, l.rowOf(s.from), l.rowOf(s.to-1))
 }
 
-// scan calls visit with the rows of a range, once each row was found to be in it.
+// scan calls visit with the rows of a range, after it has checked that each row belongs to it.
 func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, reverse bool, visit func(bigtable.Row) (bool, error)) error {
 	var failed error
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Reverse: reverse, Long: true}

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// Aggregates are the aggregates that a rollup keeps of a measure: Count, Sum, Min, Max, or several joined by |. Mean is Count|Sum,
-// and All is all four.
+// Aggregates says which aggregates a rollup keeps of a measure: Count, Sum, Min, Max, or several joined by |. Mean is
+// Count|Sum, and All is all four.
 type Aggregates uint8
 
 // The aggregates.
@@ -41,26 +41,26 @@ func (a Aggregates) names() []string {
 // String returns the names of the aggregates: count+sum.
 func (a Aggregates) String() string { return strings.Join(a.names(), "+") }
 
-// Measure draws a number from a value. Its cells hold whole multiples of 10^-Decimals.
+// Measure extracts a number from a value. Its cells store multiples of 10^-Decimals.
 type Measure[T any] struct {
-	// Name is the measure's, 1 to 16 bytes of a-z 0-9 _: it is part of each cell.
+	// Name is the measure's name, 1 to 16 bytes of a-z 0-9 _. It is part of each cell.
 	Name string
-	// Of returns the number, and false where a value has none. One that is not finite, or of a magnitude above Max, counts as
-	// none: the bucket's Points less the measure's Count says how many there were.
+	// Of returns the number, and false if the value has none. A number that is not finite, or greater than Max in
+	// magnitude, counts as none: the bucket's Points minus the measure's Count is the number of values without one.
 	Of func(T) (float64, bool)
-	// Decimals is how many decimal places are kept, 0 to 9; numbers are rounded to them, half away from zero.
+	// Decimals is the number of decimal places kept, 0 to 9. Numbers are rounded to them, half away from zero.
 	Decimals int
-	// Max is the greatest magnitude that a number may have, above 0. Max times 10^Decimals is at most 2^53. A sum over so many
-	// numbers that it might not fit 64 bits is read with Summary.Overflow.
+	// Max is the greatest magnitude of a number, above 0. Max times 10^Decimals is at most 2^53. If a sum has so many
+	// numbers that it may exceed 64 bits, Summary.Overflow is set.
 	Max float64
-	// Aggregates is what is kept. Zero is All.
+	// Aggregates are the aggregates kept. Zero is All.
 	Aggregates Aggregates
 }
 
 // maxMeasures bounds the cells of a bucket.
 const maxMeasures = 16
 
-// maxExact is up to where each whole number is a float64.
+// maxExact is the largest number up to which a float64 represents each whole number.
 const maxExact = 1 << 53
 
 func (m *Measure[T]) check(i int) error {
@@ -81,7 +81,7 @@ func (m *Measure[T]) check(i int) error {
 	return nil
 }
 
-// entry returns what the catalogue is to know of the measure.
+// entry returns the measure's catalogue entry.
 func (m *Measure[T]) entry() catalog.RollupMeasure {
 	return catalog.RollupMeasure{
 		Name:       m.Name,
@@ -91,7 +91,7 @@ func (m *Measure[T]) entry() catalog.RollupMeasure {
 	}
 }
 
-// scaled returns the number that a value has as a whole multiple of the measure's unit.
+// scaled returns the number of a value as a multiple of the measure's unit, and false if it has none.
 func (m *Measure[T]) scaled(v T) (int64, bool) {
 	x, ok := m.Of(v)
 	if !ok || !(math.Abs(x) <= m.Max) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// definition is every *Rollup[T].
+// definition is implemented by every *Rollup[T].
 type definition interface {
 	Name() string
 	Grid() window.Grid
@@ -34,8 +34,8 @@ func init() {
 	inside.CheckSource = checkSource
 }
 
-// follows refuses a finer rollup whose buckets do not lie whole in those of this one, and a source whose policies remove it
-// before a bucket closes.
+// follows rejects a finer rollup whose buckets are not each inside one bucket of r, and a source whose policies
+// remove data before a bucket of r closes.
 func (r *Rollup[T]) follows(finer definition, kept []gc.Policy) error {
 	if r == nil {
 		return invalid.New(ErrInvalid, "rollup", "nil", "one from Define")
@@ -43,14 +43,14 @@ func (r *Rollup[T]) follows(finer definition, kept []gc.Policy) error {
 	if finer != nil {
 		if at, ok := nested(finer.Grid(), r.grid); !ok {
 			return invalid.New(ErrInvalid, "From", invalid.Quote(finer.Name())+" of "+finer.Grid().String(),
-				"one whose buckets lie whole in those of "+r.grid.String()+", of which one starts at "+at.UTC().Format(time.RFC3339))
+				"a grid with each bucket inside one bucket of "+r.grid.String()+"; one of these starts at "+at.UTC().Format(time.RFC3339))
 		}
 	}
 	return outlived(&r.entry, r.grid, kept)
 }
 
-// checkSource refuses policies of what a derived rollup is computed from, as a schema does, for a rollup that only the
-// catalogue describes.
+// checkSource checks the policies of a derived rollup's source, as a schema does, for a rollup known only from the
+// catalogue.
 func checkSource(r catalog.Rollup, kept []gc.Policy) error {
 	every, _, _ := strings.Cut(r.Every, " from ") // the first day of a week does not change its length
 	grid, err := window.Parse(every)
@@ -64,7 +64,7 @@ func checkSource(r catalog.Rollup, kept []gc.Policy) error {
 	return outlived(&r, grid.In(zone), kept)
 }
 
-// outlived refuses policies by which what a bucket is computed from expires before the bucket is closed.
+// outlived rejects policies that remove a bucket's source before the bucket closes.
 func outlived(r *catalog.Rollup, grid window.Grid, kept []gc.Policy) error {
 	least := longest(grid) + time.Duration(r.Late)*time.Millisecond
 	for _, p := range kept {
@@ -80,13 +80,14 @@ func outlived(r *catalog.Rollup, grid window.Grid, kept []gc.Policy) error {
 			what = "Retention of " + invalid.Quote(r.From) + ", or RollupAges,"
 		}
 		return invalid.New(ErrInvalid, what, age.String(), "more than the longest bucket and its lateness, "+least.String()+
-			": what a bucket is computed from must not expire before it is closed")
+			": the source of a bucket must not expire before the bucket closes")
 	}
 	return nil
 }
 
-// samples calls look with starts of a grid's buckets until it returns false: one each month, where zones may have had another
-// offset then, four a day for two years, with all changes of clocks, and 3,000 that follow each other.
+// samples calls look with starts of a grid's buckets until it returns false. It samples one start each month
+// from 1970 to 2049, when zones may have had another offset; four a day for two years, with all changes of clocks; and 3,000
+// consecutive ones.
 func samples(g window.Grid, look func(start time.Time) bool) {
 	at := func(t time.Time) bool { return look(g.Next(t)) }
 	for month := range 12 * 80 {
@@ -109,7 +110,8 @@ func samples(g window.Grid, look func(start time.Time) bool) {
 	}
 }
 
-// nested reports whether each bucket of a fine grid lies in one bucket of a coarse one, and else where not.
+// nested reports whether each bucket of a fine grid is inside one bucket of a coarse grid. If not, it returns a time
+// at which it is not.
 func nested(fine, coarse window.Grid) (at time.Time, ok bool) {
 	ok = true
 	samples(coarse, func(start time.Time) bool {

@@ -55,7 +55,7 @@ func TestFromMustNest(t *testing.T) {
 			t.Fatalf("%v: %v", tc.coarse, err)
 		}
 		_, err = tsdb.Define("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{fine, coarse}})
-		if (err == nil) != tc.ok || err != nil && (!errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "lie whole in")) {
+		if (err == nil) != tc.ok || err != nil && (!errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "inside one bucket of")) {
 			t.Errorf("%v from %v: %v", tc.coarse, tc.fine, err)
 		}
 	}

@@ -17,27 +17,27 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Reader reads the buckets of a rollup for one tenant. It holds no resources, is safe for concurrent use, and may be made
-// anew for each request.
+// Reader reads the buckets of a rollup for one tenant. It holds no resources and is safe for concurrent use. You may
+// make a new one for each request.
 //
-// A bucket is read whole, by its start: an interval holds the buckets that start in it. Expired buckets are never visible.
-// What a rollup that is derived has marked is computed by the read, from the points or from the finer rollup: the answer is
-// that of the points, and only its cost depends on how far workers have come. Buckets whose points have expired since, in
-// part or all, stay as they were stored. For that a store reads the catalogue's entry of the dataset, at most once a minute
-// while its rollups are used.
+// An interval selects the buckets that start in it, each of them whole. Expired buckets are never visible. A read of
+// a derived rollup computes marked buckets from the points or from the finer rollup. So the result always equals that
+// of the points; only the cost depends on how far workers have come. If some or all points of a bucket have expired,
+// the bucket stays as it was stored. To know that, the store reads the catalogue's entry of the dataset at most once
+// a minute while its rollups are used.
 type Reader[T any] struct {
 	rollup *Rollup[T]
 	repo   *tsdb.Repository[T]
 	gaps   window.Options
 }
 
-// For returns the reader of a rollup for the tenant of a repository. It does no I/O and cannot fail: where the rollup is not
-// one of the repository's schema, each call on it says so.
+// For returns the reader of a rollup for the tenant of a repository. It does no I/O and cannot fail: if the rollup is
+// not in the repository's schema, each call on the reader returns the error.
 func For[T any](r *Rollup[T], repo *tsdb.Repository[T]) *Reader[T] {
 	return &Reader[T]{rollup: r, repo: repo}
 }
 
-// level refuses what cannot be read. With single it is to be written too.
+// level returns the level to read. If single is set, it is also for writing.
 func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	if r == nil || r.rollup == nil || r.repo == nil {
 		return nil, invalid.New(ErrInvalid, "reader", "zero", "one from For")
@@ -54,8 +54,8 @@ func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	return nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "one of the schema's Rollups")
 }
 
-// WithGaps returns a reader that puts something where Buckets and Many find no bucket, as package window does. The zero Options
-// leave gaps out, as a reader of For does.
+// WithGaps returns a reader whose Buckets and Many fill gaps as package window does. The zero Options leave gaps out,
+// as For does.
 func (r *Reader[T]) WithGaps(opts window.Options) *Reader[T] {
 	if r == nil {
 		return nil
@@ -65,12 +65,12 @@ func (r *Reader[T]) WithGaps(opts window.Options) *Reader[T] {
 	return &filled
 }
 
-// Buckets returns the buckets of an entity that start in an interval as a sequence, newest first or in another tsdb.Order. It reads
-// when it is run, and leaving the loop ends it. An error is the last pair.
+// Buckets returns an iterator over the buckets of an entity that start in an interval, newest first or in another
+// tsdb.Order. Each loop over it reads from the table; leaving the loop ends the read. An error is the last pair.
 //
-// It costs a request for the row of marks, one more for each rollup that this one is derived from, and one for what is
-// stored; and where buckets are marked, as many reads of points as there are runs of them. The timeout of scans bounds the
-// whole, together with the time that its consumer takes.
+// It costs a request for the row of marks, one more for each rollup that this one is derived from, and one for the
+// stored buckets. Each run of marked buckets costs a read of points. The scan timeout bounds the whole loop,
+// including the time that the loop's body takes.
 func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[window.Bucket, error] {
 	return func(yield func(window.Bucket, error) bool) {
 		ctx, op := r.begin(ctx, telemetry.RollupBuckets)
@@ -115,7 +115,7 @@ func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 	return withoutEnds(window.Fill(stored, frame, r.gaps))
 }
 
-// withoutEnds marks the summaries of gaps as those of a rollup.
+// withoutEnds sets the summaries of gaps to those of a rollup, which has no First and Last.
 func withoutEnds(buckets iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
 	return func(yield func(window.Bucket, error) bool) {
 		for b, err := range buckets {
@@ -129,7 +129,7 @@ func withoutEnds(buckets iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucke
 	}
 }
 
-// begin begins an operation.
+// begin starts an operation.
 func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
 	if r == nil {
 		return ctx, nil
@@ -137,7 +137,7 @@ func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Con
 	return inside.Begin(ctx, r.repo, name, 0, false)
 }
 
-// each calls visit with the buckets of an entity that start in an interval, until it returns false.
+// each calls visit with the buckets of an entity that start in an interval, until visit returns false.
 func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, visit func(window.Bucket) bool) error {
 	l, err := r.level(ctx, false)
 	if err != nil {
@@ -161,8 +161,8 @@ func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, o
 	})
 }
 
-// spanOf returns where the buckets that start in an interval start, in milliseconds. The bucket in which 1970 begins may start
-// before it, and has the start 0 in all rows.
+// spanOf returns the span of the starts of the buckets that start in an interval. The bucket that contains 1970-01-01
+// may start before it, but has start 0 in all rows.
 func (r *Rollup[T]) spanOf(in tsdb.Interval) span {
 	edge := func(t time.Time) int64 {
 		switch epoch := time.Unix(0, 0); {
@@ -183,7 +183,7 @@ func (r *Rollup[T]) spanOf(in tsdb.Interval) span {
 	return s
 }
 
-// milli returns t in milliseconds, rounded up, within what a grid knows.
+// milli returns t in milliseconds, rounded up and limited to the calendar of grids.
 func milli(t time.Time) int64 {
 	switch year := t.Year(); {
 	case year < 1970:
@@ -194,7 +194,7 @@ func milli(t time.Time) int64 {
 	return ceilMilli(t)
 }
 
-// whole returns the interval of the buckets that start in one, with all of each of them.
+// whole returns the interval that the buckets starting in an interval cover.
 func (r *Rollup[T]) whole(in tsdb.Interval) tsdb.Interval {
 	from, hasFrom := in.Start()
 	to, hasTo := in.End()
@@ -215,8 +215,8 @@ func (r *Rollup[T]) whole(in tsdb.Interval) tsdb.Interval {
 	return tsdb.AllTime()
 }
 
-// Latest returns the n newest buckets of an entity that hold something, newest first; fewer where there are fewer, and none
-// without an error. Its cost is that of Buckets, up to there.
+// Latest returns the n newest buckets of an entity that are not empty, newest first. It returns fewer if there are
+// fewer, and none without an error. It costs as much as Buckets for the time span that it reads.
 func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []window.Bucket, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupLatest)
 	defer func() {
@@ -237,8 +237,9 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 	return out, err
 }
 
-// Total returns the buckets of an entity that start in an interval, taken together as one: from the start of the first one
-// to the end of the last one. Where none holds anything its times are zero. Its cost is that of Buckets.
+// Total merges the buckets of an entity that start in an interval into one bucket. It lasts from the start of the
+// first bucket to the end of the last one that is not empty. If all are empty, its times are zero. It costs as much
+// as Buckets.
 func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) (_ window.Bucket, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupTotal)
 	defer func() {
@@ -284,18 +285,18 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	return out, nil
 }
 
-// EntityBuckets is what Many has to say of one entity.
+// EntityBuckets is the result of Many for one entity.
 type EntityBuckets struct {
 	Entity tsdb.Entity
-	// Buckets are those that start in the interval, in the order that was asked for.
+	// Buckets are the buckets that start in the interval, in the requested order.
 	Buckets []window.Bucket
-	// Err is why they could not be read.
+	// Err is the reason why the buckets could not be read.
 	Err error
 }
 
-// Many reads the buckets of several entities, and returns one answer for each, in order. Where some could not be read the
-// error says of how many and why the first, and the other answers stand. Its cost is that of Buckets for each, with
-// at most 16 of them at once or as many as a tsdb.Concurrency says, and memory for all of the buckets.
+// Many reads the buckets of several entities, and returns one result per entity, in order. If some fail, the error
+// gives their number and the first reason, and the other results are valid. Many costs as much as Buckets for each
+// entity, with at most 16 of them at once, or as many as tsdb.Concurrency sets. It holds all buckets in memory.
 func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) (answers []EntityBuckets, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupMany)
 	defer func() { op.End(err) }()

@@ -15,40 +15,40 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// ErrAdded is returned by Rebuild for a rollup that events are added to.
+// ErrAdded: Rebuild refuses a rollup that events are added to, unless RebuildOptions.AddersStopped is set.
 var ErrAdded = errtype.New("rollup.ErrAdded", "rollup: events are added to it")
 
-// RebuildOptions say what is rebuilt. The zero value is all entities.
+// RebuildOptions select what Rebuild computes. The zero value selects all entities.
 type RebuildOptions struct {
-	// Prefix is below which entities are rebuilt. The zero Prefix is all of them.
+	// Prefix selects the entities to rebuild. The zero Prefix selects all.
 	Prefix tsdb.Prefix
-	// Resume continues a rebuild behind the entity with which an earlier one has said it. Empty begins.
+	// Resume continues after the entity whose Rebuilt had this Resume. Empty starts at the first entity.
 	Resume string
-	// OnEntity is told of each entity that is done. Its error ends the rebuild, and is returned. Nil is for nobody.
+	// OnEntity is called after each entity. If it returns an error, Rebuild stops and returns it. Nil disables it.
 	OnEntity func(Rebuilt) error
-	// AddersStopped says that nothing is being added to a rollup whose Mode is not Derived: no writer with a journal of its
-	// events runs or will deliver some that it still has, and nobody calls Add. Only then can it be replaced by what the
-	// points come to; what was added of events that are no points is lost.
+	// AddersStopped confirms that no program adds to a rollup whose Mode is not Derived: nobody calls Add, and no
+	// writer with a journal of its events runs or has events left to deliver. Rebuild needs this to replace the
+	// rollup by the aggregates of the points. Added events that are not points are lost.
 	AddersStopped bool
 }
 
-// Rebuilt is an entity that a rebuild is done with.
+// Rebuilt reports an entity that Rebuild has finished.
 type Rebuilt struct {
 	Entity tsdb.Entity
-	// Buckets is how many of its buckets were not what was stored.
+	// Buckets is how many of its buckets differed from the stored ones.
 	Buckets int
-	// Resume is what RebuildOptions.Resume takes to go on behind it.
+	// Resume is the value for RebuildOptions.Resume that continues after this entity.
 	Resume string
 }
 
-// Rebuild computes the buckets that start in an interval anew, from the points or from the finer rollup, and replaces those
-// that differ: for a rollup that was added to a schema that has points, or whose marks were lost. It returns how many
-// differed. A rollup that is derived may be written to, and be worked on, meanwhile; coarser ones are to be rebuilt
-// after it. An interval that begins where points have expired is refused with tsdb.ErrExpired; one without a start begins with
-// what has not.
+// Rebuild recomputes the buckets that start in an interval from the points or from the finer rollup, and replaces
+// those that differ. It returns how many differed. Use it after you declare a rollup over existing points, or after
+// marks were lost. Programs may write points and workers may run during the rebuild of a derived rollup. Rebuild
+// coarser rollups after it. If the interval starts where points have expired, the error matches tsdb.ErrExpired. An
+// interval without a start begins at the oldest points that have not expired.
 //
-// It reads all points of the interval, entity by entity, each within the timeout of scans. It ends with ctx, and can be
-// continued by RebuildOptions.Resume.
+// Rebuild reads all points of the interval, entity by entity, each within the scan timeout. It stops when ctx ends;
+// RebuildOptions.Resume continues it.
 func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildOptions) (buckets int, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupRebuild)
 	defer func() { op.End(err) }()
@@ -57,8 +57,8 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 		return 0, err
 	}
 	if l.opts.Mode != Derived && !opts.AddersStopped {
-		return 0, fmt.Errorf("%w: %s is replaced by what its points come to only when every writer with a journal of its events has delivered and ended, "+
-			"nobody adds, and RebuildOptions.AddersStopped says so", ErrAdded, l.name)
+		return 0, fmt.Errorf("%w: stop all programs that add to %s, let every writer with a journal of its events deliver and close, "+
+			"then set RebuildOptions.AddersStopped", ErrAdded, l.name)
 	}
 	if err := in.Check(); err != nil {
 		return 0, err
@@ -117,7 +117,8 @@ func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets 
 	}
 }
 
-// next returns the start of the first bucket in s that is stored or has something to hold; negative for none.
+// next returns the start of the first bucket in s that is stored or has source data; negative if there is no such
+// bucket.
 func (l *level[T]) next(ctx context.Context, path string, s span) (int64, error) {
 	first := int64(math.MaxInt64)
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
@@ -142,7 +143,7 @@ func (l *level[T]) next(ctx context.Context, path string, s span) (int64, error)
 	return first, nil
 }
 
-// first returns the start of the first bucket that starts in s and has something to hold; the largest number for none.
+// first returns the start of the first bucket that starts in s and has source data, or math.MaxInt64 if none has.
 func (l *level[T]) first(ctx context.Context, path string, s span) (int64, error) {
 	if l.startOf(s.from) < s.from {
 		s.from = l.endOf(s.from)

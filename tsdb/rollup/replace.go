@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// maxReplaced is about how many mutations one replacement holds.
+	// maxReplaced is about how many mutations one replacement has.
 	maxReplaced = 20_000
-	// maxRaces is how often a row is tried again at once where others were faster.
+	// maxRaces is how often a row is retried immediately after another worker changed it first.
 	maxRaces = 5
 )
 
-// errRaced says that others replaced a row each time. It is tried again by the next pass, whoever makes it.
+// errRaced: other workers changed the row first, at each attempt. A later pass of any worker tries again.
 var errRaced = errors.New("rollup: others were faster each time that a row was to be replaced")
 
-// replaceAll computes buckets of one row anew and puts them in the place of what is stored, where that differs. Buckets that
-// cannot be computed any more it leaves as they are. It returns the starts of those that it has changed.
+// replaceAll recomputes buckets of one row and replaces the stored ones that differ. It skips buckets that can no
+// longer be computed. It returns the starts of the changed buckets.
 func (l *level[T]) replaceAll(ctx context.Context, path string, starts []int64) (changed []int64, err error) {
 	if lost := l.lost(starts); lost > 1 {
-		starts = starts[lost-1:] // one of them is enough to raise the row's generation
+		starts = starts[lost-1:] // one is enough to raise the row's generation
 	}
 	for chunk := range slices.Chunk(starts, max(1, maxReplaced/(2*len(l.layout.places)))) {
 		c, err := l.replace(ctx, path, chunk)
@@ -38,7 +38,7 @@ func (l *level[T]) replaceAll(ctx context.Context, path string, starts []int64) 
 	return changed, nil
 }
 
-// lost returns how many of the starts, which ascend, are of buckets that cannot be replaced any more.
+// lost returns how many of the ascending starts belong to buckets that can no longer be replaced.
 func (l *level[T]) lost(starts []int64) int {
 	n, _ := slices.BinarySearch(starts, l.replaceable(l.in.Store.Clock()))
 	return n
@@ -53,9 +53,9 @@ func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (ch
 	return nil, fmt.Errorf("%w: %s", errRaced, l.name)
 }
 
-// replaceOnce reads the row's generation before what the buckets are computed from, and writes only while the row has it
-// still. It raises the generation even if no bucket differs, or none can be computed any more: its caller then takes marks away,
-// and a computation that began before and stalled must not write what it has read.
+// replaceOnce reads the row's generation before the source of the buckets, and writes only if the generation is
+// unchanged. It raises the generation even if no bucket differs or none can be computed any more. Its caller then
+// removes the marks, and an older computation that stalled must not write its outdated result.
 func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64) (changed []int64, raced bool, err error) {
 	if err := l.admit(ctx, path); err != nil {
 		return nil, false, err
@@ -63,7 +63,7 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	at := l.rowOf(starts[0])
 	key := l.rowKey(path, at)
 	filter := l.layout.isGeneration(0)
-	if starts = starts[l.lost(starts):]; len(starts) > 0 { // each time: points may have expired since others were faster
+	if starts = starts[l.lost(starts):]; len(starts) > 0 { // check at each attempt: points may have expired since
 		first, last := starts[0], starts[len(starts)-1]
 		filter = bigtable.InterleaveFilters(filter,
 			bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(first*1000), bigtable.Timestamp((last+1)*1000))))
@@ -97,7 +97,7 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	if generation == 0 {
 		then, otherwise = otherwise, then
 	}
-	if err := l.admit(ctx, path); err != nil { // to compute takes its time
+	if err := l.admit(ctx, path); err != nil { // the tenant may have been erased during the computation
 		return nil, false, err
 	}
 	matched, out := l.table.Conditional(ctx, key, same, then, otherwise)
@@ -107,7 +107,7 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	return changed, matched != (then != nil), nil
 }
 
-// admit refuses to write of what has been erased meanwhile.
+// admit returns an error if the entity or its tenant has been erased.
 func (l *level[T]) admit(ctx context.Context, path string) error {
 	if err := l.in.Admit(ctx); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (l *level[T]) admit(ctx context.Context, path string) error {
 	return l.in.AdmitEntity(path)
 }
 
-// recompute adds to m what puts buckets that lie next to each other in the place of the old ones.
+// recompute adds the mutations to m that replace adjacent buckets by recomputed ones.
 func (l *level[T]) recompute(ctx context.Context, path string, starts []int64, old []bucket, m *replacement) (changed []int64, err error) {
 	put := func(start int64, b *bucket) {
 		var was *bucket

@@ -17,17 +17,17 @@ type Mode uint8
 
 // The modes.
 const (
-	// Derived, the default, computes buckets from points, or from a finer rollup, and replaces them: whatever happens to the
-	// points is in it.
+	// Derived is the default. Workers compute buckets from points or from a finer rollup. Buckets follow every change
+	// of the points.
 	Derived Mode = iota
-	// ByStream adds up events that come through a writer with a journal. A row knows up to where it holds each journal, so an
-	// addition that is repeated changes nothing. Exact through retries and crashes.
+	// ByStream adds events that pass through a writer with a journal. A row stores how much of each journal it
+	// contains, so a repeated addition changes nothing. Exact through retries and crashes.
 	ByStream
-	// ByMessage adds up events that bring an identity of their own, such as the number of a message. A row remembers those of
-	// the last while (Options.Remember): the same one does not count again. Exact within it.
+	// ByMessage adds events that have an identity, such as the ID of a message. A row remembers the messages of the
+	// last Options.Remember and counts each of them once. Exact within that time.
 	ByMessage
-	// Once adds up events by one attempt each. Where the answer is lost, nobody knows whether the event counts. It is
-	// the cheapest, and never counts twice.
+	// Once adds each event with one attempt. If the response is lost, it is unknown whether the event counts. Once is
+	// the cheapest mode, and never counts an event twice.
 	Once
 )
 
@@ -41,37 +41,39 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// Options are what a rollup may decide. The zero value derives it from points and keeps it for ever.
+// Options configure a rollup. The zero value derives it from points and keeps it forever.
 type Options struct {
-	// Mode says how the rollup comes by its numbers. Zero is Derived.
+	// Mode says how the rollup gets its numbers. Zero is Derived.
 	Mode Mode
-	// From, of a derived rollup, is the name of a finer one of the same schema with the same measures, from whose buckets this
-	// one is computed. Its buckets lie within the buckets of this one. Empty is from the points.
+	// From names the finer rollup that a derived rollup is computed from. Both are in the same schema and have the
+	// same measures. Each bucket of the finer one must be inside one bucket of this one. Empty means: computed from
+	// the points.
 	From string
-	// Retention is the class that buckets are kept in: as long after their start as its policy says. Its families hold
-	// aggregates and are the rollup's own: they are named after the class, with an ending. Zero is "keep", for ever.
-	// tsdb.SchemaOptions.RollupAges ends buckets of some tenants earlier.
+	// Retention is the class of the buckets. Its policy counts the age from the start of a bucket. The rollup has its
+	// own column families, because they store aggregates; their names are the class's name with a suffix. Zero is
+	// "keep", forever. tsdb.SchemaOptions.RollupAges sets shorter ages for some tenants.
 	Retention gc.Class
-	// Lateness is how long after its end a bucket stays open, for points that come late. Zero is one minute. Points that come
-	// later still are in it too, after the next run of a worker; reads show them at once.
+	// Lateness is how long after its end a bucket stays open, for late points. Zero is one minute. The next pass of a
+	// worker adds points that are even later; reads include them immediately.
 	Lateness time.Duration
-	// Span is how much of time one row holds, a multiple of the width of a bucket; of 15 minutes where buckets follow a clock
-	// that is changed. Zero is about 1 day for buckets below an hour, 30 days for those below a day, and 400 days for others; by
-	// stream at most a day, or one bucket, as a row takes events of at most 1,000 journals, and every pod that is replaced may
-	// begin a journal. A row holds at most 2,000 buckets. The span of a rollup that is stored cannot change: Ensure and Verify
-	// name it where it differs.
+	// Span is how much time one row covers. It is a multiple of the bucket width, or of 15 minutes if the buckets
+	// follow a zone that changes its clock. A row has at most 2,000 buckets. Zero is about 1 day for buckets below an
+	// hour, 30 days for buckets below a day, and 400 days for others. With ByStream it is at most a day or one
+	// bucket, because a row accepts events of at most 1,000 journals and each replaced pod may start a journal. The
+	// span of a stored rollup cannot change: Ensure and Verify report a difference.
 	Span time.Duration
-	// Remember, of a rollup by message, is how long a row remembers a message: the same one does not count again within it.
-	// Zero is 24 hours, which is longer than most queues deliver again; 1 minute to 30 days, in whole milliseconds.
+	// Remember is how long a row of a ByMessage rollup remembers a message: within it, the same message does not
+	// count again. Zero is 24 hours, longer than most queues redeliver. Allowed are 1 minute to 30 days, in whole
+	// milliseconds.
 	Remember time.Duration
-	// MaxMessages, of a rollup by message, is about how many messages a row remembers at once, each in some 100 bytes. One
-	// that is too many is rejected with ErrTooManyMessages. They are counted in 16 parts, so that the first one that is
-	// rejected may come when the row is only about nine tenths full. Zero is 10,000; at least 16, at most 100,000.
+	// MaxMessages is about how many messages a row of a ByMessage rollup remembers at once, each in some 100 bytes. A
+	// row that is full rejects new ones with ErrTooManyMessages. Messages are counted in 16 parts, so the first
+	// rejection may come when the row is about nine tenths full. Zero is 10,000; allowed are 16 to 100,000.
 	MaxMessages int
 }
 
-// Rollup is the definition of a rollup of values of type T: its buckets and its measures. List it in the
-// SchemaOptions.Rollups of one schema; For binds it to a repository. It is immutable and safe for concurrent use.
+// Rollup defines a rollup of values of type T: its buckets and its measures. List it in the SchemaOptions.Rollups of
+// one schema. For returns a reader of it. It is immutable and safe for concurrent use.
 type Rollup[T any] struct {
 	name     string
 	grid     window.Grid
@@ -82,8 +84,9 @@ type Rollup[T any] struct {
 	added    *rollupadd.Shape // nil for a rollup that is derived
 }
 
-// Define returns a rollup: its name within the schema (1 to 16 bytes of a-z 0-9 _), the grid of its buckets, and its
-// measures, at most 16. One without measures counts points. It does no I/O. Errors match ErrInvalid, gc.ErrInvalid or gc.ErrVersions.
+// Define returns a rollup. The name is unique within the schema: 1 to 16 bytes of a-z 0-9 _. The grid defines the
+// buckets. At most 16 measures are allowed; a rollup without measures counts points. Define does no I/O. Errors match
+// ErrInvalid, gc.ErrInvalid or gc.ErrVersions.
 func Define[T any](name string, grid window.Grid, measures []Measure[T], opts Options) (*Rollup[T], error) {
 	r, err := define(name, grid, measures, opts)
 	if err != nil {
@@ -92,7 +95,7 @@ func Define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	return r, nil
 }
 
-// MustDefine is Define for package variables. It panics where Define fails.
+// MustDefine is Define for package variables. It panics if Define fails.
 func MustDefine[T any](name string, grid window.Grid, measures []Measure[T], opts Options) *Rollup[T] {
 	r, err := Define(name, grid, measures, opts)
 	if err != nil {
@@ -127,8 +130,8 @@ func (r *Rollup[T]) describe() catalog.Rollup {
 const (
 	defaultLateness = time.Minute
 	maxBuckets      = 2000 // in a row
-	// zoneStep is what a mark stands for where buckets follow a clock that is changed: every zone's hours begin on one of
-	// its multiples.
+	// zoneStep is the time that one mark covers if buckets follow a zone that changes its clock: the hours of every
+	// zone start at multiples of it.
 	zoneStep = 15 * time.Minute
 )
 

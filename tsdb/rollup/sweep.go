@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// markPage is how many rows of marks are read at once.
+	// markPage is how many rows of marks one request reads.
 	markPage = 500
-	// maxAhead is how far ahead a mark may be to be waited for.
+	// maxAhead is how far in the future a mark may be before it counts as made by a wrong clock.
 	maxAhead = 10 * time.Minute
 )
 
-// sweep goes over the marks of one rollup of one tenant.
+// sweep processes the marks of one rollup of one tenant.
 type sweep[T any] struct {
 	*level[T]
-	coarser []*level[T] // that come from this one
+	coarser []*level[T] // computed from this one
 	worker  *Worker
 	pass    *pass
 }
@@ -54,7 +54,7 @@ func (s *sweep[T]) all(ctx context.Context) (marks bool, err error) {
 	return marks, nil
 }
 
-// page reads the first rows of marks in a range, and returns what is left of it.
+// page reads the first rows of marks in a range, and returns the rest of the range.
 func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, next rowkey.Range, err error) {
 	rows, last := 0, ""
 	err = s.scan(ctx, rng, bigtable.LatestNFilter(1), markPage, false, func(row bigtable.Row) (bool, error) {
@@ -70,7 +70,8 @@ func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, n
 	return page, next, err
 }
 
-// settle does what is due of a page, some rows at once, then tells the coarser rollups, and then takes the marks away.
+// settle processes the due marks of a page, several rows at once. It then marks the coarser rollups, and last removes
+// the page's marks.
 func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 	now, err := s.in.Store.Confirmed(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 	}
 	told := s.bulk(ctx, s.tell(page, done))
 	if now, err = s.in.Store.Confirmed(ctx); err != nil {
-		return err // what was computed may lack points that looked expired
+		return err // the computed buckets may lack points that looked expired
 	}
 	young := s.young(now)
 	var clear []bt.Entry
@@ -101,7 +102,7 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 			p.Buckets += d.changed
 			p.Waiting += len(page[i].slots) - len(d.slots)
 		})
-		// A mark that is young again, as the clock was set back meanwhile, may hide those of later writes.
+		// If the clock was set back, a processed mark is young again and may hide the marks of later writes.
 		again := slices.ContainsFunc(d.slots, func(slot slot) bool { return slot.at > young })
 		if len(d.slots) > 0 && told && !again {
 			s.pass.count(func(p *Pass) { p.Marks += len(d.slots) })
@@ -117,28 +118,29 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 	return ctxerr.Of(ctx)
 }
 
-// young returns the time up to which a mark's write has ended.
+// young returns the time before which the write of each mark has ended.
 func (s *sweep[T]) young(now time.Time) bigtable.Timestamp {
 	return bigtable.Time(now.Add(-s.worker.opts.Settle))
 }
 
-// settled is what was done of one row of marks.
+// settled is the result of one row of marks.
 type settled struct {
-	slots   []slot  // whose marks are done with
-	ahead   []slot  // whose marks a clock made that was ahead
-	due     int64   // since when the first of them was, in milliseconds; 0 for none
-	waits   int64   // likewise of those that are closed, and stay
-	starts  []int64 // of the buckets in them
-	changed int     // how many of these were not what was stored
+	slots   []slot  // processed marks
+	ahead   []slot  // marks made by a clock that was ahead
+	due     int64   // since when the oldest processed mark was due, in milliseconds; 0 for none
+	waits   int64   // likewise of marks of closed buckets that stay
+	starts  []int64 // of the buckets in slots
+	changed int     // how many of these buckets differed from the stored ones
 }
 
-// row replaces the buckets of a row of marks that are due, or, where they cannot be computed any more, keeps others from it.
+// row replaces the due buckets of a row of marks. If they can no longer be computed, row stops older computations
+// from writing them.
 func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settled) {
 	young := s.young(now)
 	var due []span
 	latest := bigtable.Time(now.Add(maxAhead))
 	for _, slot := range m.slots {
-		if slot.at > max(latest, bigtable.Timestamp(slot.to*1000)) { // that of a slot which has not ended is its end
+		if slot.at > max(latest, bigtable.Timestamp(slot.to*1000)) { // the mark of a slot that has not ended has the slot's end as its time
 			done.ahead = append(done.ahead, slot)
 			continue
 		}
@@ -176,9 +178,9 @@ func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settl
 	return done
 }
 
-// tell returns the marks that buckets leave in the rollups that come from this one: all that were due, since what has changed
-// is only known to whoever changed it, and that may have ended before it could tell. So it is with those that cannot be computed
-// any more.
+// tell returns the entries that mark the coarser rollups. It marks all due buckets, changed or not: an earlier worker
+// may have changed them and stopped before it marked the coarser rollups. It also marks buckets that can no longer be
+// computed.
 func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
 	if len(s.coarser) == 0 {
 		return nil
@@ -198,7 +200,7 @@ func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
 	return entries
 }
 
-// marking returns the entries that mark the slots in which times lie.
+// marking returns the entries that mark the slots of times.
 func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 	now := l.in.Store.Clock().UnixMilli()
 	rows := map[int64]int{}
@@ -218,8 +220,8 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 	return entries
 }
 
-// clearing returns the entry that takes marks away, as old as they were seen, and puts those that a clock made which was ahead to
-// the present: whose write is under way now has ended when that is old enough.
+// clearing returns the entry that removes marks with the timestamps that were read. It moves marks of a clock that
+// was ahead to the present: their writes, which may still run, have ended when the moved marks are old enough.
 func (s *sweep[T]) clearing(m marked, slots, ahead []slot, now time.Time) bt.Entry {
 	var buf [256]byte
 	e := bt.Entry{Key: string(s.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots) + 2*len(ahead)}

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// aside is how many rows of other programs are passed over at once.
+	// aside is how many rows of other programs one request skips.
 	aside = 1000
-	// mostRanges bounds the ranges in one request: of the longest names they take half of what the service allows.
+	// mostRanges bounds the ranges in one request. With the longest names they take half of the service's limit.
 	mostRanges = 1000
 )
 
-// list returns the tenants to work on, in order, each once. Those of the table that it has found it remembers, and looks only
-// between them; those that are erased it forgets. An error leaves those that are known.
+// list returns the tenants to work on, sorted, each once. The worker remembers the tenants that it found in the
+// table, and searches only between them. It forgets erased ones. With an error, list returns the known tenants.
 func (w *Worker) list(ctx context.Context) (ids []tenant.ID, err error) {
 	if w.opts.Tenants != nil {
 		named := w.opts.Tenants(ctx)
@@ -76,8 +76,8 @@ func sorted(ids []tenant.ID) []tenant.ID {
 	return slices.Compact(ids)
 }
 
-// marked returns those of the tenants that may have marks, from one at random on: those that had some in the last pass, which
-// mostly have some again, and those of the others that are found to have any.
+// marked returns the tenants that may have marks, starting at a random one. Tenants that had marks in the last pass
+// are returned without a check, because most have marks again. For the others it asks the table.
 func (w *Worker) marked(ctx context.Context, ids []tenant.ID) iter.Seq2[tenant.ID, error] {
 	return func(yield func(tenant.ID, error) bool) {
 		if len(ids) == 0 {
@@ -121,9 +121,9 @@ func (w *Worker) marked(ctx context.Context, ids []tenant.ID) iter.Seq2[tenant.I
 	}
 }
 
-// find returns the tenants that have rows in ranges, which are in order: by a request for so many ranges, and one for each tenant
-// that is found. It reads keys alone, and those of several tenants at once, as no tenant's own view of the table shows.
-// It reads where buckets are replaced, through the app profile of conditional writes.
+// find returns the tenants that have rows in ranges, which are sorted. It sends one request for mostRanges ranges,
+// and one for each tenant found. It reads only keys, and several tenants at once, which no tenant's own view of the
+// table allows. It uses the app profile of conditional writes, because workers replace buckets through that profile.
 func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tenant.ID, error] {
 	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(tenant.ID, error) bool) {
@@ -165,7 +165,7 @@ func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tena
 	}
 }
 
-// from returns ranges without the keys before one.
+// from returns ranges without the keys before key.
 func from(ranges []rowkey.Range, key string) []rowkey.Range {
 	n := 0
 	for n < len(ranges) && ranges[n].Limit <= key {

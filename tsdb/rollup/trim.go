@@ -19,18 +19,19 @@ import (
 )
 
 const (
-	// trimEvery is how often a worker looks for expired buckets of a tenant: each look makes the service scan the tenant's rollups.
+	// trimEvery is how often a worker looks for expired buckets of a tenant. Each look scans the tenant's rollups in
+	// the service.
 	trimEvery = 24 * time.Hour
-	// trimAgain is when it looks again where that failed.
+	// trimAgain is when a worker looks again after an error.
 	trimAgain = time.Hour
 	// trimPage is how many rows with expired buckets are read, and written, at once.
 	trimPage = 500
-	// trimCells is how many cells of a row are looked at: more than there are columns of buckets.
+	// trimCells is how many cells of a row are read: more than there are columns of buckets.
 	trimCells = 200
 )
 
-// trims deletes what has expired of the rollups of tenants whose class sets an age for them. Column families cannot: all tenants
-// share those of a rollup.
+// trims deletes expired buckets of tenants whose class sets an age for rollups. Garbage collection cannot do it: all
+// tenants share the column families of a rollup.
 func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
 	var jobs []Job
 	for _, j := range w.jobs {
@@ -74,7 +75,7 @@ func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
 	working.Wait()
 }
 
-// trim reports whether it has deleted all that has expired.
+// trim reports whether it has deleted everything that has expired.
 func (w *Worker) trim(ctx context.Context, j Job, id tenant.ID, p *pass) bool {
 	rows, err := j.trim(tenant.NewContext(ctx, id), w.store, id)
 	p.count(func(p *Pass) { p.Trimmed += rows })
@@ -82,7 +83,7 @@ func (w *Worker) trim(ctx context.Context, j Job, id tenant.ID, p *pass) bool {
 		return true
 	}
 	if ctx.Err() == nil {
-		p.fail(fmt.Errorf("rollup: delete what has expired of tenant %s, dataset %s: %w", id, j.Name(), err))
+		p.fail(fmt.Errorf("rollup: delete expired buckets of tenant %s, dataset %s: %w", id, j.Name(), err))
 	}
 	return false
 }
@@ -93,7 +94,7 @@ func (j job[T]) ages() bool {
 	return err == nil && len(d.Entry.RollupAges) > 0
 }
 
-// trim deletes what has expired of the tenant's rollups by the age that its class sets, and returns of how many rows.
+// trim deletes the tenant's buckets that are older than its class allows, and returns the number of changed rows.
 func (j job[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error) {
 	_, all, err := levels(ctx, j.For(store, id), true)
 	if err != nil {
@@ -101,7 +102,7 @@ func (j job[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows
 	}
 	for _, l := range all {
 		if l.age == 0 || l.at.Age < l.age {
-			continue // its families' policy does it
+			continue // garbage collection does it
 		}
 		for _, rng := range l.at.Rows.Under("") {
 			for !rng.Empty() {
@@ -116,7 +117,7 @@ func (j job[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows
 	return rows, nil
 }
 
-// trimPage deletes what has expired in the first rows of a range that hold any such thing, and returns what is left of it.
+// trimPage deletes expired cells in the first rows of a range that have any, and returns the rest of the range.
 func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, next rowkey.Range, err error) {
 	now, err := l.in.Store.Confirmed(ctx)
 	if err != nil {
@@ -165,7 +166,8 @@ func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, ne
 	return rows, next, err
 }
 
-// trimming returns the entry that deletes the cells of a row that are older than cutoff, or, where all its buckets are, the row.
+// trimming returns the entry that deletes the cells of a row older than cutoff, or the whole row if all its buckets
+// are older.
 func (l *level[T]) trimming(row bigtable.Row, whole bool, cutoff bigtable.Timestamp) bt.Entry {
 	e := bt.Entry{Key: row.Key(), Mutation: bigtable.NewMutation()}
 	if whole {

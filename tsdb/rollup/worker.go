@@ -19,56 +19,57 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// WorkerOptions are what a worker may decide. The zero value works on all tenants of the table, every half minute.
+// WorkerOptions configure a worker. The zero value works on all tenants of the table, every 30 seconds.
 type WorkerOptions struct {
-	// Tenants are those whose rollups the worker keeps, asked for at each pass. Nil is all that the table has: the first pass
-	// finds them by a request each, later ones look for new tenants by a request for 1,000 known ones.
+	// Tenants lists the tenants whose rollups the worker maintains. It is called at each pass. If it is nil, the
+	// worker finds all tenants of the table: the first pass sends one request per tenant, later passes one per 1,000
+	// known tenants.
 	Tenants func(context.Context) iter.Seq2[tenant.ID, error]
 	// Every is the pause between passes. Zero is 30 seconds.
 	Every time.Duration
-	// Settle is how old a mark is when its bucket is computed, so that the point that was written in the same request has
-	// landed, or never will. It is more than the store's timeout of writes, by as much as the clocks of the machines may
-	// differ. Zero is three times that timeout. The age of a mark counts from the end of its slot of time, and where the slot
-	// had ended before, from the end of the minute in which the mark was made.
+	// Settle is the least age of a mark before its bucket is computed. By then the point that was written in the same
+	// request is stored, or never will be. It must exceed the store's write timeout by the largest difference between
+	// the machines' clocks. Zero is three times that timeout. The age of a mark counts from the end of its time slot.
+	// If the slot had ended before the mark was made, the age counts from the end of the minute in which it was made.
 	Settle time.Duration
-	// Concurrency is how many tenants are worked on at once, and how many rows of all of them together are computed at once. Zero is
-	// 8; at most 256.
+	// Concurrency is how many tenants are processed at once, and how many rows of all tenants together are computed
+	// at once. Zero is 8; at most 256.
 	Concurrency int
-	// OnError is told of each row, and each tenant, with which something went wrong. They are tried again by the next pass.
-	// It is called by several goroutines. Nil is for nobody: Pass returns the first one.
+	// OnError is called with the error of each row and each tenant that failed. The next pass tries them again.
+	// Several goroutines call it. Nil disables it; Pass returns the first error in any case.
 	OnError func(error)
 }
 
-// Job is the derived rollups of one schema, for a Worker: see Of.
+// Job is the derived rollups of one schema, for a Worker. NewJob makes one.
 type Job interface {
 	Name() string
 
 	derived() []string // the names of its derived rollups
-	// pass works on one tenant, and reports whether there were any marks.
+	// pass processes one tenant, and reports whether there were any marks.
 	pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error)
-	// ages reports whether tenants' rollups may expire before their families' policies say, and trim deletes what has so.
+	// ages reports whether rollups of tenants may expire before their families' policies remove them. trim deletes
+	// those.
 	ages() bool
 	trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error)
 }
 
-// Of returns the work of keeping the derived rollups of a schema.
+// NewJob returns the job of maintaining the derived rollups of a schema.
 func NewJob[T any](s *tsdb.Schema[T]) Job {
 	if s == nil {
-		return nil // as NewWorker reports
+		return nil // NewWorker returns the error
 	}
 	return job[T]{s}
 }
 
 type job[T any] struct{ *tsdb.Schema[T] }
 
-// Worker computes the buckets that writes and deletions have marked, once they are closed, and replaces what is stored. Any
-// number of workers may run, in any processes: they do no harm to each other, and none is needed for reads to be right. Each
-// pass begins with another tenant, at random, so that workers that run at once share the computing; each of them reads all
-// marks. It is safe for concurrent use.
+// Worker computes marked buckets after they close, and replaces the stored ones. Any number of workers may run, in
+// any processes, without harm. Reads are correct without a worker. Each pass starts at a random tenant, so that
+// concurrent workers share the computing; each of them reads all marks. A Worker is safe for concurrent use.
 //
-// Once a day it deletes the buckets of tenants that have expired by SchemaOptions.RollupAges, also of rollups that are not
-// derived. That makes the service scan the rollups of such tenants, and costs a request for 500 rows that lose something and
-// another one that writes to them.
+// Once a day it deletes buckets of tenants that have expired by SchemaOptions.RollupAges, also of rollups that are
+// not derived. The service then scans the rollups of these tenants. For each 500 rows that lose buckets, it costs one
+// request that reads and one that writes.
 type Worker struct {
 	store *tsdb.Store
 	in    inside.Store
@@ -76,13 +77,13 @@ type Worker struct {
 	jobs  []Job
 
 	mu    sync.Mutex
-	known []tenant.ID        // that the table has, in order
-	busy  map[tenant.ID]bool // those that had marks in the last pass
+	known []tenant.ID        // the table's tenants, sorted
+	busy  map[tenant.ID]bool // tenants that had marks in the last pass
 
 	trimAt map[tenant.ID]time.Time // when to look for expired buckets again
 }
 
-// NewWorker returns a worker on the derived rollups of schemas. It does nothing by itself: Run does, and Pass.
+// NewWorker returns a worker for the derived rollups of schemas. Call Run or Pass to start it.
 func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, error) {
 	in, err := inside.OfStore(store)
 	if err != nil {
@@ -91,7 +92,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	write := in.Table.Timeouts().Write
 	switch {
 	case len(jobs) == 0:
-		return nil, invalid.New(ErrInvalid, "jobs", "none", "at least one, from Of")
+		return nil, invalid.New(ErrInvalid, "jobs", "none", "at least one job from NewJob")
 	case opts.Every < 0:
 		return nil, invalid.New(ErrInvalid, "Every", opts.Every.String(), "0 for the default, or more")
 	case opts.Settle != 0 && opts.Settle <= write:
@@ -101,7 +102,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	}
 	for i, j := range jobs {
 		if j == nil || j.Name() == "" {
-			return nil, invalid.New(ErrInvalid, "job "+strconv.Itoa(i), "zero", "one from Of, with a schema from Define")
+			return nil, invalid.New(ErrInvalid, "job "+strconv.Itoa(i), "zero", "a job from NewJob, with a schema from Define")
 		}
 	}
 	if opts.Every == 0 {
@@ -116,7 +117,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	return &Worker{store: store, in: in, opts: opts, jobs: jobs}, nil
 }
 
-// Run makes one pass after the other until ctx ends, and returns why it did.
+// Run makes one pass after the other until ctx ends, and returns ctx's error.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if w == nil || w.store == nil {
@@ -131,28 +132,29 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctxerr.Of(ctx)
 		}
-		_, _ = w.Pass(ctx) // OnError was told
+		_, _ = w.Pass(ctx) // OnError gets the errors
 		timer.Reset(w.opts.Every)
 	}
 }
 
-// Pass says what one pass over all tenants has done.
+// Pass reports one pass over all tenants.
 type Pass struct {
-	// Tenants is how many tenants were looked at.
+	// Tenants is how many tenants the pass visited.
 	Tenants int
-	// Buckets is how many buckets were computed and differed from what was stored.
+	// Buckets is how many buckets were computed and differed from the stored ones.
 	Buckets int
-	// Marks is how many marks were done with, and Waiting how many stay: of buckets that are open, or too young.
+	// Marks is how many marks were processed. Waiting is how many stay, because their bucket is open or they are too
+	// young.
 	Marks, Waiting int
-	// Failed is how many rows, and tenants, could not be done; the next pass tries again.
+	// Failed is how many rows and tenants failed. The next pass tries them again.
 	Failed int
-	// Trimmed is of how many rows expired buckets were deleted, by SchemaOptions.RollupAges.
+	// Trimmed is how many rows lost buckets that had expired by SchemaOptions.RollupAges.
 	Trimmed int
 }
 
-// pass is one under way.
+// pass is a pass in progress.
 type pass struct {
-	rows chan struct{} // has a place for each row that may be computed at once
+	rows chan struct{} // bounds the rows computed at once
 
 	mu    sync.Mutex
 	done  Pass
@@ -179,12 +181,12 @@ func (p *pass) fail(err error) {
 	}
 }
 
-// Pass goes over all tenants once: it computes what is marked, closed and old enough. The error is the first of those that
-// OnError was told of; what could be done is done all the same. While the store's clock is not believed nothing is, and the error
-// matches tsdb.ErrClock.
+// Pass visits all tenants once. It computes the buckets that are marked, closed and older than WorkerOptions.Settle.
+// It continues after an error, and returns the first error that OnError received. While the store does not trust its
+// clock, Pass does nothing, and the error matches tsdb.ErrClock.
 //
-// It costs a request for each 1,000 tenants without marks, and for a tenant with marks one a rollup and 500 rows of marks, and
-// what computing costs. A tenant that had no marks in the pass before costs one more request.
+// It costs one request for each 1,000 tenants without marks. A tenant with marks costs one request for each rollup
+// and 500 rows of marks, and the computing. A tenant that had no marks in the pass before costs one more request.
 func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
 		return Pass{}, invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
@@ -236,7 +238,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	return p.done, p.first
 }
 
-// tenant does all jobs for one tenant.
+// tenant runs all jobs for one tenant.
 func (w *Worker) tenant(ctx context.Context, id tenant.ID, p *pass) {
 	for _, j := range w.jobs {
 		if ctx.Err() != nil {
@@ -258,7 +260,7 @@ func (w *Worker) tenant(ctx context.Context, id tenant.ID, p *pass) {
 func (j job[T]) derived() (names []string) {
 	d, err := inside.OfDataset(j.Schema)
 	if err != nil {
-		return nil // as NewWorker reports
+		return nil // NewWorker returns the error
 	}
 	for _, r := range d.Rollups {
 		if r.Kind == catalog.Derived {
@@ -268,7 +270,7 @@ func (j job[T]) derived() (names []string) {
 	return names
 }
 
-// pass works on one tenant: finer rollups first, so that what they change is in those that come from them.
+// pass processes one tenant: finer rollups first, so that coarser ones include their changes.
 func (j job[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error) {
 	_, all, err := levels(ctx, j.For(w.store, id), true)
 	if err != nil {

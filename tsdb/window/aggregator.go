@@ -11,17 +11,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Measure is a number that values have, and its name.
+// Measure extracts a number from a value. It has a name.
 type Measure[T any] struct {
 	// Name is not empty and differs from those of the other measures. It is the key in JSON.
 	Name string
-	// Of returns the number of a value, and false where the value has none for this measure. What is not finite (NaN, an
-	// infinity) counts as none: one such reading would leave nothing of the sum and the mean of its bucket.
+	// Of returns the number, and false if the value has none. A number that is not finite (NaN or an infinity) counts
+	// as none, because it would make the bucket's sum and mean useless.
 	Of func(T) (float64, bool)
 }
 
-// Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable: one can serve every
-// request of a program, and be used concurrently.
+// Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable and safe for
+// concurrent use: one Aggregator can serve all requests of a program.
 type Aggregator[T any] struct {
 	grid  Grid
 	names []string
@@ -29,8 +29,8 @@ type Aggregator[T any] struct {
 	opts  Options
 }
 
-// New returns an aggregator of measures, at least one, over the buckets of a grid. All measures are taken in one pass over
-// the points. The error matches [ErrInvalid].
+// New returns an aggregator over the buckets of a grid, with at least one measure. One pass over the points computes
+// all measures. The error matches [ErrInvalid].
 func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T], error) {
 	if len(measures) == 0 {
 		return nil, invalid.New(ErrInvalid, "measures", "none", "at least one")
@@ -57,8 +57,9 @@ type Ranger[T any] interface {
 	Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error]
 }
 
-// Read returns the buckets of an entity's points in an interval, newest first or in another tsdb.Order. It reads when the sequence
-// is run, and costs what the Range of the repository costs. For all else see [Aggregator.Over].
+// Read returns an iterator over the buckets of an entity's points in an interval, newest first or in another
+// tsdb.Order. Each loop over it reads from the table and costs as much as the repository's Range. For everything else
+// see [Aggregator.Over].
 func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		if from == nil {
@@ -83,17 +84,20 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 	}
 }
 
-// Over returns the buckets of a sequence of points that lie in an interval and come in an order; times may repeat. Points of
-// several entities are taken together. The interval decides which buckets are partial, and how far gaps reach; where it has
-// no start or end there is no gap before the first or after the last point.
+// Over returns an iterator over the buckets of a sequence of points. The points must be in the interval and in the
+// given order; times may repeat. Points of several entities are aggregated together. The interval decides which
+// buckets are partial and how far gaps extend. If the interval has no start or end, there is no gap before the first
+// or after the last point.
 //
-// The sequence reads the points when it is run, and starts no goroutine. It keeps one bucket, and with some Gaps more (see
-// [Fill]). Each bucket is yielded when the first point behind it, or the end, is seen. Per bucket it allocates its values.
+// Each loop reads the points and starts no goroutine. It holds one bucket in memory, and more for some Gaps (see
+// [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. Per bucket it allocates
+// the bucket's values.
 //
-// A *tsdb.PointError among the points is passed on when it comes, before its bucket, which counts it as Bad; a bucket with
-// nothing but bad points is a gap that is not left out. Any other error is the last pair: the points' own, [ErrOrder]
-// where a point comes out of order, [ErrInvalid] where one is not in the interval, or [ErrTooManyFilled]. The bucket that is
-// incomplete then, and those held back, are not yielded.
+// If the points contain a *tsdb.PointError, Over yields it immediately, and the point's bucket counts it as Bad. A
+// bucket with only bad points counts as a gap, but [LeaveOut] does not remove it. Any other error is the last pair:
+// an error of the points, [ErrOrder] for a point out of order, [ErrInvalid] for a point outside the interval, or
+// [ErrTooManyFilled]. After such an error, Over does not yield the incomplete bucket and the buckets that it holds
+// back.
 func (a *Aggregator[T]) Over(points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order) iter.Seq2[Bucket, error] {
 	if a == nil || len(a.of) == 0 {
 		return fail(invalid.New(ErrInvalid, "aggregator", "zero", "one from New"))
@@ -140,19 +144,19 @@ func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame)
 	}
 }
 
-// run is one run of a sequence.
+// run is one loop over a sequence.
 type run[T any] struct {
 	*Aggregator[T]
 	frame   Frame
 	bucket  Bucket
 	open    bool
 	cut     bool      // the open bucket is partial
-	stopped bool      // by the caller
-	last    time.Time // of the point before
+	stopped bool      // the caller left the loop
+	last    time.Time // time of the previous point
 	sums    []accumulator
 }
 
-// turn makes the bucket that t is in the open one, and yields the one before. It refuses a t that does not belong there.
+// turn makes the bucket that contains t the open one, and yields the one before. It rejects a t out of order.
 func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 	if r.open && r.frame.before(t, r.last) {
 		return r.frame.disorder(t, r.last)
@@ -171,7 +175,7 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 		r.cut = r.frame.cut(&r.bucket)
 	}
 	if r.cut && !r.frame.Interval.Contains(t) {
-		return invalid.New(ErrInvalid, "time of a point", stamp(t), "one in the interval")
+		return invalid.New(ErrInvalid, "time of a point", stamp(t), "a time in the interval")
 	}
 	r.last = t
 	return nil
@@ -186,7 +190,7 @@ func (r *run[T]) add(v T) {
 	}
 }
 
-// close returns the bucket that is open.
+// close returns the open bucket.
 func (r *run[T]) close() Bucket {
 	b := r.bucket
 	b.Values = make([]Summary, len(r.names))

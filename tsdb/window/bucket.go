@@ -5,26 +5,27 @@ import (
 	"time"
 )
 
-// Bucket is one stretch of time with what its points come to. It is the caller's to keep. As JSON it is an object in which
+// Bucket holds the aggregates of the points in one span of time. The caller may keep it. In JSON it is an object, and
 // "values" holds the summaries by name.
 type Bucket struct {
-	// Start and End are where the bucket starts and where the next one does, in the grid's zone. They are those of the grid
-	// also where the interval covers only part of it.
+	// Start is where the bucket starts, and End where the next one starts, in the grid's zone. Both are those of the
+	// grid even if the interval covers only part of the bucket.
 	Start, End time.Time
-	// Points is how many points lie in the bucket, with numbers or without.
+	// Points is how many points the bucket has, with and without numbers.
 	Points int64
-	// Bad is how many points besides lie there that could not be decoded; the sequence has given each as a
+	// Bad is how many more points the bucket has that could not be decoded. The iterator yields each as a
 	// *tsdb.PointError.
 	Bad int64
 	// Partial says that the interval covers only part of the bucket.
 	Partial bool
-	// Open says that more points are expected: what comes still changes the bucket. Only package rollup sets it.
+	// Open says that more points are expected, and that late points still change the bucket. Only package rollup sets
+	// it.
 	Open bool
 	// Values are the summaries of the measures, in their order.
 	Values []Summary
 }
 
-// MarshalJSON implements json.Marshaler. It fails where Start or End is not in the years 0 to 9999.
+// MarshalJSON implements json.Marshaler. It fails if Start or End is not in the years 0 to 9999.
 func (b Bucket) MarshalJSON() ([]byte, error) {
 	values := make(map[string]Summary, len(b.Values))
 	for _, s := range b.Values {

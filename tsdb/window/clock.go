@@ -2,11 +2,11 @@ package window
 
 import "time"
 
-// Buckets by the clock: a bucket starts at each instant at which the clock of the zone shows a multiple of the width since
-// midnight, and at each at which it is put forward over one, or from one on. Between two changes of the clock that is plain
-// arithmetic; the loops below go from one such stretch to its neighbour where a bucket lies across the change.
+// Buckets by the clock start when the zone's clock shows a multiple of the width since midnight, and when the clock
+// is put forward over or from such a multiple. Between two clock changes, arithmetic is enough. The loops below step
+// over a clock change that falls within a bucket.
 
-// clockStart returns the last such instant that is not after t.
+// clockStart returns the last start of a bucket that is not after t.
 func (g Grid) clockStart(t time.Time) time.Time {
 	for {
 		from, _ := unchanged(t)
@@ -21,7 +21,7 @@ func (g Grid) clockStart(t time.Time) time.Time {
 	}
 }
 
-// clockNext returns the first such instant after t.
+// clockNext returns the first start of a bucket after t.
 func (g Grid) clockNext(t time.Time) time.Time {
 	for {
 		_, to := unchanged(t)
@@ -36,12 +36,12 @@ func (g Grid) clockNext(t time.Time) time.Time {
 	}
 }
 
-// unchanged returns a stretch of time around t in which the clock is not changed, with the zero time for no start or no end.
-// It need not be the longest. It is what ZoneBounds returns, but for the last day of a leap year that the zone's table does not
-// reach (2040): there Go 1.26 gives an end that is over already (golang.org/issue/81583).
+// unchanged returns a span of time around t in which the clock is not changed. The zero time means no start or no
+// end. The span need not be the longest. It is the result of ZoneBounds, except on the last day of a leap year after
+// the zone's table ends (2040): there Go 1.26 returns an end before t (golang.org/issue/81583).
 func unchanged(t time.Time) (from, to time.Time) {
 	from, to = t.ZoneBounds()
-	midnight := t.Truncate(day) // in UTC, as the year ends that the bounds are wrong about
+	midnight := t.Truncate(day) // in UTC, like the years for which ZoneBounds is wrong
 	if from.After(t) {
 		from = midnight
 	}
@@ -51,7 +51,7 @@ func unchanged(t time.Time) (from, to time.Time) {
 	return from, to
 }
 
-// shown returns by how much the clock at t is over a multiple of the width.
+// shown returns how far the clock at t is past a multiple of the width.
 func (g Grid) shown(t time.Time) time.Duration {
 	_, offset := t.Zone()
 	wall := t.UTC().Add(time.Duration(offset) * time.Second)
@@ -69,7 +69,7 @@ func (g Grid) startsAtChange(t time.Time) bool {
 	return over <= time.Duration(after-before)*time.Second
 }
 
-// sinceEpoch returns how far t is into its bucket where those are counted from the epoch.
+// sinceEpoch returns how far t is into its bucket, if buckets are counted from the epoch.
 func sinceEpoch(t time.Time, width time.Duration) time.Duration {
 	epoch := time.Unix(0, 0)
 	past := t.Sub(t.Truncate(width)) - epoch.Sub(epoch.Truncate(width)) // Truncate counts from the year 1

@@ -6,11 +6,11 @@ const (
 	daySeconds = 24 * 60 * 60
 	// thursday is the weekday of day 0, 1970-01-01.
 	thursday = 4
-	// beyond is more than any clock is ahead of UTC.
+	// beyond is more than any zone is ahead of UTC.
 	beyond = 2 * day
 )
 
-// dates returns the bucket of days, weeks or months that t is in.
+// dates returns the bucket of days, weeks or months that contains t.
 func (g Grid) dates(t time.Time) (start, next time.Time) {
 	i := g.index(t)
 	start = g.reached(g.firstDay(i))
@@ -19,13 +19,13 @@ func (g Grid) dates(t time.Time) (start, next time.Time) {
 		if t.Before(next) {
 			return start, next
 		}
-		// The clock at t shows a date that has been before: it was put back over midnight.
+		// The clock was put back over midnight, so t shows a date for the second time.
 		start = next
 		i++
 	}
 }
 
-// index returns which bucket, counted from 1970, the date that the calendar shows at t belongs to.
+// index returns the number of the bucket, counted from 1970, of the calendar date at t.
 func (g Grid) index(t time.Time) int64 {
 	year, month, date := t.Date()
 	number := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / daySeconds // whole days: exact before 1970 too
@@ -49,13 +49,13 @@ func (g Grid) firstDay(index int64) int64 {
 	return index * g.n
 }
 
-// firstWeekday returns the first day of 1970 that is the weekday on which weeks start.
+// firstWeekday returns the first day of 1970 on which a week starts.
 func (g Grid) firstWeekday() int64 {
 	return (int64(g.first) - thursday + 7) % 7
 }
 
-// reached returns the first instant at which the calendar of the zone shows a day or a later one. time.Date will not do: of
-// a midnight that is twice, or never, it does not say which instant it returns.
+// reached returns the first instant at which the zone's calendar shows a day or a later one. time.Date does not
+// guarantee that: if midnight occurs twice or not at all, it may return either instant.
 func (g Grid) reached(number int64) time.Time {
 	midnight := time.Unix(number*daySeconds, 0).In(g.location())
 	t := midnight.Add(-beyond)

@@ -8,6 +8,6 @@ var (
 	ErrInvalid = errors.New("window: invalid input")
 	// ErrOrder: the sequence is not in the order that the caller stated.
 	ErrOrder = errors.New("window: out of order")
-	// ErrTooManyFilled: gaps hold more buckets than Options.MaxFilled.
+	// ErrTooManyFilled: the gaps have more buckets than Options.MaxFilled.
 	ErrTooManyFilled = errors.New("window: gaps hold too many buckets")
 )

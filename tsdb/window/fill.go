@@ -11,19 +11,22 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Fill returns a sequence of buckets with what Options.Gaps puts into its gaps, and Partial set on those that the interval
-// of the frame covers in part. It is what [Aggregator.Over] does with its own buckets, for buckets that come from elsewhere:
-// they are buckets of the frame's grid that hold something, each once, in the frame's order, with its measures in theirs. A
-// sequence of others ends with [ErrInvalid] or [ErrOrder]; their errors are passed on, and any but a *tsdb.PointError is
-// the last pair.
+// Fill returns an iterator over a sequence of buckets with its gaps filled as Options.Gaps says. It sets Partial on
+// buckets that the frame's interval covers only in part. [Aggregator.Over] does the same for its own buckets; use
+// Fill for buckets from elsewhere.
 //
-// Memory: [LeaveOut] and [Null], and [Previous] from the oldest on, keep nothing. [Linear], and [Previous] from the newest on, hold
-// back the buckets from a gap up to the next bucket that has the measure, at most Options.MaxFilled of them.
+// The buckets must be buckets of the frame's grid that are not empty, each once and in the frame's order, with the
+// values in the order of the frame's measures. Otherwise the sequence ends with [ErrInvalid] or [ErrOrder]. Fill
+// passes on errors of the sequence. Any error except a *tsdb.PointError is the last pair.
+//
+// Memory: [LeaveOut] and [Null] hold no buckets back, nor does [Previous] with the oldest first. [Linear], and
+// [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at
+// most Options.MaxFilled of them.
 func Fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options) iter.Seq2[Bucket, error] {
 	return fill(buckets, frame, opts, false)
 }
 
-// fill is Fill; buckets that are trusted are known to be the grid's.
+// fill is Fill. If trusted is set, the buckets are known to be buckets of the grid.
 func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, trusted bool) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		f := filler{Frame: frame, opts: opts, trusted: trusted, yield: yield}
@@ -43,14 +46,14 @@ func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, trusted b
 	}
 }
 
-// filler is one run of Fill.
+// filler is one loop over the result of Fill.
 type filler struct {
 	Frame
 	opts     Options
 	trusted  bool
 	yield    func(Bucket, error) bool
-	stopped  bool      // by the caller
-	edge     time.Time // up to where the buckets are complete, seen in the frame's order
+	stopped  bool      // the caller left the loop
+	edge     time.Time // how far the buckets are complete, in the frame's order
 	hasEdge  bool
 	inserted int
 	row      row
@@ -84,7 +87,8 @@ func (f *filler) run(buckets iter.Seq2[Bucket, error]) error {
 	return nil
 }
 
-// begin sets the edge to the near end of the interval, in whole buckets, and returns its far end, zero where it has none.
+// begin sets the edge to the near end of the interval, in whole buckets, and returns its far end, or zero if it has
+// none.
 func (f *filler) begin() (far time.Time, err error) {
 	f.row = newRow(f.opts.Gaps, f.Order == tsdb.OldestFirst, len(f.Measures))
 	if f.opts.Gaps == LeaveOut {
@@ -106,14 +110,14 @@ func (f *filler) begin() (far time.Time, err error) {
 	return from, nil
 }
 
-// take takes the next bucket that holds something.
+// take adds the next bucket that is not empty.
 func (f *filler) take(b Bucket) error {
 	if len(b.Values) != len(f.Measures) {
 		return invalid.New(ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one a measure")
 	}
 	if !f.trusted {
 		if start, next := f.Grid.Bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
-			return invalid.New(ErrInvalid, "bucket", stamp(b.Start)+" to "+stamp(b.End), "one of the grid "+f.Grid.String())
+			return invalid.New(ErrInvalid, "bucket", stamp(b.Start)+" to "+stamp(b.End), "a bucket of the grid "+f.Grid.String())
 		}
 	}
 	near, far := b.Start, b.End
@@ -132,7 +136,7 @@ func (f *filler) take(b Bucket) error {
 	return f.put(b)
 }
 
-// insert puts an empty bucket wherever there is none before t.
+// insert adds empty buckets up to t.
 func (f *filler) insert(t time.Time) error {
 	for f.before(f.edge, t) {
 		if f.inserted == f.opts.maxFilled() {
@@ -157,7 +161,7 @@ func (f *filler) insert(t time.Time) error {
 	return nil
 }
 
-// put puts a bucket at the end of the row, and yields what is ready of it.
+// put appends a bucket to the row, and yields the buckets that are complete.
 func (f *filler) put(b Bucket) error {
 	b.Partial = b.Partial || f.cut(&b)
 	f.release(f.row.push(b))
@@ -179,13 +183,14 @@ func (f *filler) tooMany() error {
 	return fmt.Errorf("%w: more than %d of %s", ErrTooManyFilled, f.opts.maxFilled(), f.Grid)
 }
 
-// row is the buckets that wait for what their gaps are filled with. Numbers of buckets count from the start of the run.
+// row is the queue of buckets that wait for their gaps to be filled. Numbers of buckets count from the start of the
+// run.
 type row struct {
 	gaps        Gaps
 	oldestFirst bool
 	held, ready []Bucket
 	first       int      // number of held[0]
-	anchors     []anchor // one a measure
+	anchors     []anchor // one per measure
 }
 
 // anchor is the last bucket that has a measure.
@@ -193,18 +198,18 @@ type anchor struct {
 	found   bool
 	start   time.Time
 	summary Summary
-	open    int // number of the first bucket after it that is not decided
+	open    int // number of the first later bucket whose gap may still be filled
 }
 
 func newRow(gaps Gaps, oldestFirst bool, measures int) row {
 	return row{gaps: gaps, oldestFirst: oldestFirst, anchors: make([]anchor, measures)}
 }
 
-// push adds a bucket and returns those that are decided, valid until the next call.
+// push adds a bucket and returns the buckets that are complete, valid until the next call.
 func (r *row) push(b Bucket) []Bucket {
 	number := r.first + len(r.held)
 	if r.gaps > Null && slices.ContainsFunc(b.Values, isGap) {
-		b.Values = slices.Clone(b.Values) // the caller's are not written to
+		b.Values = slices.Clone(b.Values) // do not write to the caller's slice
 	}
 	r.held = append(r.held, b)
 	decided := number + 1
@@ -224,12 +229,12 @@ func (r *row) push(b Bucket) []Bucket {
 	return r.take(decided - r.first)
 }
 
-// waits reports whether a gap behind an anchor may yet be filled from a bucket that has not come.
+// waits reports whether a later bucket may fill the gap after an anchor.
 func (r *row) waits(a *anchor) bool {
 	return r.gaps == Previous && !r.oldestFirst || r.gaps == Linear && a.found
 }
 
-// reach fills the gaps of a measure between its anchor and the bucket that has it next.
+// reach fills the gaps of a measure between its anchor and the next bucket that has it.
 func (r *row) reach(measure int, a *anchor, b Bucket) {
 	for n := a.open - r.first; n < len(r.held)-1; n++ {
 		gap := &r.held[n]
@@ -243,7 +248,7 @@ func (r *row) reach(measure int, a *anchor, b Bucket) {
 	}
 }
 
-// rest returns the buckets whose gaps stay.
+// rest returns the remaining buckets; their gaps stay.
 func (r *row) rest() []Bucket { return r.take(len(r.held)) }
 
 func (r *row) take(n int) []Bucket {
@@ -255,12 +260,12 @@ func (r *row) take(n int) []Bucket {
 
 func isGap(s Summary) bool { return s.Count == 0 }
 
-// carry fills a gap with what another bucket has.
+// carry fills a gap with the aggregates of another bucket.
 func carry(gap, from Summary) Summary {
 	return between(gap, from, from, 0)
 }
 
-// between fills a gap with what lies between two buckets, at 0 for a and 1 for b.
+// between fills a gap by linear interpolation between a (at 0) and b (at 1).
 func between(gap, a, b Summary, at float64) Summary {
 	mix := func(a, b float64) float64 {
 		if a == b {

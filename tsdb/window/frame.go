@@ -12,16 +12,16 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Frame says what a sequence of buckets is made of. The zero Frame is invalid: it has no grid.
+// Frame describes a sequence of buckets. The zero Frame is invalid: it has no grid.
 type Frame struct {
-	// Grid has the buckets.
+	// Grid is the grid of the buckets.
 	Grid Grid
-	// Measures are the names of each bucket's values, in their order: none empty, none twice. Buckets that only count points
-	// have none.
+	// Measures are the names of each bucket's values, in their order. Names are unique and not empty. It is empty for
+	// buckets that only count points.
 	Measures []string
-	// Interval is what the points lie in. The zero value is all of time. A start at the zero time.Time counts as none.
+	// Interval contains the points. The zero value is all of time. A start at the zero time.Time counts as none.
 	Interval tsdb.Interval
-	// Order is that of the buckets. The zero value is tsdb.NewestFirst.
+	// Order is the order of the buckets. The zero value is tsdb.NewestFirst.
 	Order tsdb.Order
 }
 
@@ -31,7 +31,7 @@ func (f Frame) check() error {
 	}
 	for i, name := range f.Measures {
 		if name == "" || slices.Contains(f.Measures[:i], name) {
-			return invalid.New(ErrInvalid, "name of measure "+strconv.Itoa(i), invalid.Quote(name), "one that is not empty and no other measure has")
+			return invalid.New(ErrInvalid, "name of measure "+strconv.Itoa(i), invalid.Quote(name), "a unique name that is not empty")
 		}
 	}
 	if f.Order != tsdb.NewestFirst && f.Order != tsdb.OldestFirst {
@@ -43,7 +43,7 @@ func (f Frame) check() error {
 	return nil
 }
 
-// bounds returns where gaps end, the zero time where the interval has no such end.
+// bounds returns where gaps end, or the zero time if the interval has no such end.
 func (f Frame) bounds() (from, to time.Time, err error) {
 	from, hasFrom := f.Interval.Start()
 	to, hasTo := f.Interval.End()
@@ -56,7 +56,7 @@ func (f Frame) bounds() (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-// before reports whether t lies before u in the order of the frame.
+// before reports whether t is before u in the order of the frame.
 func (f *Frame) before(t, u time.Time) bool {
 	if f.Order == tsdb.OldestFirst {
 		return t.Before(u)
@@ -64,7 +64,7 @@ func (f *Frame) before(t, u time.Time) bool {
 	return u.Before(t)
 }
 
-// disorder is the error for a t that follows u although it lies before it.
+// disorder returns the error for a t that follows u but is before it in the frame's order.
 func (f *Frame) disorder(t, u time.Time) error {
 	order := "newest"
 	if f.Order == tsdb.OldestFirst {
@@ -73,13 +73,13 @@ func (f *Frame) disorder(t, u time.Time) error {
 	return fmt.Errorf("%w: %s after %s, want the %s first", ErrOrder, stamp(t), stamp(u), order)
 }
 
-// pointError returns err as the error about one point, after which a sequence goes on.
+// pointError returns err as the error of one point, after which a sequence continues.
 func pointError(err error) (*tsdb.PointError, bool) {
 	bad, ok := errors.AsType[*tsdb.PointError](err)
 	return bad, ok && bad != nil
 }
 
-// fail returns the sequence of one error.
+// fail returns a sequence that yields only err.
 func fail(err error) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) { yield(Bucket{}, err) }
 }

@@ -2,26 +2,25 @@ package window
 
 import "github.com/tidemark-go/tidemark/internal/invalid"
 
-// Gaps says what stands where a bucket holds no point, or none with a number for one of the measures. Whatever stands there
-// has a Count of 0; what was put there is marked as Filled, and its Sum stays 0, so that totals count nothing that was not
-// measured.
+// Gaps says how to represent a bucket without points, or without a number for one of the measures. Such a bucket
+// always has a Count of 0. If a Gaps fills it, it is marked as Filled, and its Sum stays 0, so that totals count only
+// measured numbers.
 //
-// Gaps are the buckets between the first and the last one that hold a point, and where the interval has a start or an end,
-// those from there to the first point and from the last point to there too. A Gaps is written and read as text: "leave-out",
-// "null", "previous", "linear".
+// Gaps are the empty buckets between the first and the last bucket with a point. If the interval has a start or an
+// end, gaps extend to it. A Gaps marshals as text: "leave-out", "null", "previous", "linear".
 type Gaps uint8
 
 const (
-	// LeaveOut, the default: buckets without a point are not in the sequence.
+	// LeaveOut is the default: the sequence has no buckets without a point.
 	LeaveOut Gaps = iota
-	// Null: they are, and are empty.
+	// Null includes them as empty buckets.
 	Null
-	// Previous: they have each aggregate of the nearest older bucket that has the measure. Before the first such bucket they
-	// are empty; after the last one it is carried to the end of the interval.
+	// Previous copies each aggregate of the nearest older bucket that has the measure. Gaps before the first such
+	// bucket stay empty. The last such bucket fills gaps up to the end of the interval.
 	Previous
-	// Linear: they have each aggregate on the straight line between the nearest older and the nearest newer bucket that
-	// have the measure, by the times at which the buckets start. Before the first and after the last such bucket they are
-	// empty: nothing is extrapolated.
+	// Linear interpolates each aggregate between the nearest older and the nearest newer bucket that have the
+	// measure, by the buckets' start times. Gaps before the first and after the last such bucket stay empty: Linear
+	// does not extrapolate.
 	Linear
 )
 
@@ -35,7 +34,8 @@ func (g Gaps) String() string {
 	return gapNames[g]
 }
 
-// MarshalText implements encoding.TextMarshaler. It fails with [ErrInvalid] for a value that is none of the constants.
+// MarshalText implements encoding.TextMarshaler. It fails with [ErrInvalid] for a value that is not one of the
+// constants.
 func (g Gaps) MarshalText() ([]byte, error) {
 	if int(g) >= len(gapNames) {
 		return nil, g.invalid()

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// unit is what the width of a grid is counted in.
+// unit is the unit of a grid's width.
 type unit uint8
 
 const (
@@ -20,18 +20,19 @@ const (
 	months
 )
 
-// day is the time that widths by the clock divide.
+// day is a multiple of each width that follows the clock.
 const day = 24 * time.Hour
 
 // maxCount is the largest number of days, weeks or months in one bucket.
 const maxCount = 10_000
 
-// Grid divides all of time into buckets: each starts where the one before it ends. [Every], [Days], [Weeks] and [Months]
-// make one in UTC, [Grid.In] moves it into a time zone, whose changes of the clock it follows. Constructors do not fail;
-// whatever takes a grid reports a bad one as [ErrInvalid], and so does [Grid.Check]. The zero Grid is invalid.
+// Grid divides all of time into buckets without gaps between them. [Every], [Days], [Weeks] and [Months] make a grid
+// in UTC. [Grid.In] moves it into a time zone; the grid then follows the zone's clock changes. Constructors do not
+// fail: [Grid.Check] and every function with a Grid argument report a bad grid as [ErrInvalid]. The zero Grid is
+// invalid.
 //
-// Start, Next and Prev take times in the years 1 to 9999, and return other times, and all times on an invalid grid, as they
-// are. They cost a few look-ups in the zone's table and no allocation. What they return is in the grid's zone.
+// Start, Next and Prev accept times in the years 1 to 9999. They return other times unchanged, and on an invalid grid
+// all times. They cost a few look-ups in the zone's table and no allocation. Their results are in the grid's zone.
 //
 // A Grid is a value: comparable, and safe for concurrent use.
 type Grid struct {
@@ -43,13 +44,14 @@ type Grid struct {
 
 // Every returns the grid of buckets of one width.
 //
-// A width that divides 24 hours follows the clock of the grid's zone: a bucket starts whenever that clock shows a multiple of
-// the width since midnight, or is put forward over one. So hours start on the full hour of the zone, wherever it lies to UTC;
-// a day of 23 or 25 hours has 23 or 25 of them, the repeated one twice; and buckets of 6 hours always start at 0, 6, 12 and 18
-// o'clock. A bucket into which a change of the clock falls is longer or shorter by it. Every(24*time.Hour) is Days(1).
+// A width that divides 24 hours follows the clock of the grid's zone. A bucket starts when that clock shows a
+// multiple of the width since midnight, or is put forward over one. So hours start on the full hour of the zone,
+// whatever its offset from UTC. A day of 23 or 25 hours has 23 or 25 hourly buckets, and the repeated hour has two.
+// Buckets of 6 hours always start at 0, 6, 12 and 18 o'clock. A bucket that contains a clock change is longer or
+// shorter by that change. Every(24*time.Hour) is Days(1).
 //
-// Any other width is counted from 1970-01-01 00:00 UTC, and refused in any other zone than UTC: its buckets would start at
-// another time each day. For several days see [Days].
+// Any other width is counted from 1970-01-01 00:00 UTC. It is invalid in any other zone than UTC, because its buckets
+// would start at another time each day. For several days see [Days].
 func Every(width time.Duration) Grid {
 	switch {
 	case width == day:
@@ -60,20 +62,20 @@ func Every(width time.Duration) Grid {
 	return Grid{unit: clock, n: int64(width)}
 }
 
-// Days returns the grid of buckets of n days, 1 to 10,000. Days are those of the grid's zone, 23 or 25 hours long where its
-// clock is changed, and start when its calendar first shows a date: usually at midnight, or at 1 o'clock where the clock is put
-// forward at midnight. Of several days a bucket, the first one starts on 1970-01-01.
+// Days returns the grid of buckets of n days, 1 to 10,000. Days are those of the grid's zone: they have 23 or 25
+// hours if the clock changes. A day starts when the zone's calendar first shows its date. That is usually midnight,
+// or 1 o'clock if the clock is put forward at midnight. For n above 1, one bucket starts on 1970-01-01.
 func Days(n int) Grid { return Grid{unit: days, n: int64(n)} }
 
-// Weeks returns the grid of buckets of n weeks, 1 to 10,000, that start on a weekday, as [Days] start. Of several weeks a
-// bucket, one starts on the first such weekday of 1970.
+// Weeks returns the grid of buckets of n weeks, 1 to 10,000. They start on a weekday, at the same instant as [Days].
+// For n above 1, one bucket starts on the first such weekday of 1970.
 func Weeks(n int, first time.Weekday) Grid { return Grid{unit: weeks, n: int64(n), first: first} }
 
-// Months returns the grid of buckets of n calendar months, 1 to 10,000, that start as [Days] start: 3 are quarters, 12 are
-// years. They are counted from January 1970.
+// Months returns the grid of buckets of n calendar months, 1 to 10,000. They start at the same instant as [Days]. For
+// n = 3 they are quarters, for n = 12 years. They are counted from January 1970.
 func Months(n int) Grid { return Grid{unit: months, n: int64(n)} }
 
-// In returns the grid in a time zone; nil is UTC.
+// In returns the grid in a time zone. A nil zone is UTC.
 func (g Grid) In(zone *time.Location) Grid {
 	if zone == time.UTC {
 		zone = nil
@@ -82,7 +84,7 @@ func (g Grid) In(zone *time.Location) Grid {
 	return g
 }
 
-// Check returns what is wrong with the grid, an error that matches [ErrInvalid], or nil.
+// Check returns an error that matches [ErrInvalid] if the grid is invalid, else nil.
 func (g Grid) Check() error {
 	switch {
 	case g.unit == noUnit:
@@ -92,7 +94,7 @@ func (g Grid) Check() error {
 			return invalid.New(ErrInvalid, "width", time.Duration(g.n).String(), "more than 0")
 		}
 		if g.unit == elapsed && g.zone != nil {
-			return invalid.New(ErrInvalid, "width", time.Duration(g.n).String()+" in "+g.zone.String(), "one that divides 24h, or days, or UTC")
+			return invalid.New(ErrInvalid, "width", time.Duration(g.n).String()+" in "+g.zone.String(), "a width that divides 24h, or days, or UTC")
 		}
 		return nil
 	case g.n < 1 || g.n > maxCount:
@@ -103,24 +105,24 @@ func (g Grid) Check() error {
 	return nil
 }
 
-// Start returns when the bucket that t is in starts.
+// Start returns the start of the bucket that contains t.
 func (g Grid) Start(t time.Time) time.Time {
 	start, _ := g.Bucket(t)
 	return start
 }
 
-// Next returns when the bucket after that of t starts, which is when that of t ends.
+// Next returns the end of the bucket that contains t, which is the start of the next bucket.
 func (g Grid) Next(t time.Time) time.Time {
 	_, next := g.Bucket(t)
 	return next
 }
 
-// Prev returns when the bucket before that of t starts.
+// Prev returns the start of the bucket before the one that contains t.
 func (g Grid) Prev(t time.Time) time.Time {
 	return g.Start(g.Start(t).Add(-1))
 }
 
-// Bucket returns what Start and Next do, in one step.
+// Bucket returns the results of Start and Next with one computation.
 func (g Grid) Bucket(t time.Time) (start, next time.Time) {
 	if !inCalendar(t) || g.Check() != nil {
 		return t, t
@@ -136,7 +138,7 @@ func (g Grid) Bucket(t time.Time) (start, next time.Time) {
 	return g.dates(t)
 }
 
-// inCalendar reports whether a time can be written as RFC 3339 has it.
+// inCalendar reports whether RFC 3339 can express a time.
 func inCalendar(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= 1 && year <= 9999
@@ -149,7 +151,7 @@ func (g Grid) location() *time.Location {
 	return g.zone
 }
 
-// String returns the width as [Parse] reads it, and the zone.
+// String returns the width in the syntax of [Parse], and the zone.
 func (g Grid) String() string {
 	var width string
 	switch g.unit {
@@ -175,7 +177,7 @@ func (u unit) String() string {
 	return [...]string{"no unit", "clock time", "elapsed time", "days", "weeks", "months"}[u]
 }
 
-// suffix is how Parse knows the unit.
+// suffix returns the unit's suffix in the syntax of Parse.
 func (u unit) suffix() string {
 	return [...]string{days: "d", weeks: "w", months: "mo"}[u]
 }

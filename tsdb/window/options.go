@@ -6,17 +6,17 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// DefaultMaxFilled is how many buckets gaps may hold unless Options say otherwise: a year has 8,760 hours.
+// DefaultMaxFilled is the default of Options.MaxFilled. For comparison: a year has 8,760 hours.
 const DefaultMaxFilled = 10_000
 
-// Options of [New] and [Fill]. The zero value means the documented defaults.
+// Options configure [New] and [Fill]. The zero value means the documented defaults.
 type Options struct {
-	// Gaps says what stands where a bucket holds nothing. The zero value is [LeaveOut].
+	// Gaps says how to represent empty buckets. The zero value is [LeaveOut].
 	Gaps Gaps
 
-	// MaxFilled is how many buckets without a point one run of a sequence may put into gaps, and how many it may hold back
-	// at a time (see [Fill]), so that a narrow grid over a long silence cannot run away. One more ends the sequence with
-	// [ErrTooManyFilled]. Zero means [DefaultMaxFilled]. [LeaveOut] has no use for it.
+	// MaxFilled bounds the empty buckets that one run of a sequence inserts, and the buckets that it holds back at a
+	// time (see [Fill]). It protects against a narrow grid over a long gap. One bucket more ends the sequence with
+	// [ErrTooManyFilled]. Zero means [DefaultMaxFilled]. [LeaveOut] ignores it.
 	MaxFilled int
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Parse returns the grid, in UTC, whose width a text names: a duration as time.ParseDuration reads it ("15m", "1h30m"), or a
-// whole number of days ("1d"), weeks from Monday ("2w") or calendar months ("3mo"). The error matches [ErrInvalid].
+// Parse returns a grid in UTC. The width s is a duration in the syntax of time.ParseDuration ("15m", "1h30m"), or a
+// whole number of days ("1d"), weeks that start on Monday ("2w") or calendar months ("3mo"). The error matches
+// [ErrInvalid].
 func Parse(s string) (Grid, error) {
 	g, ok := parse(s)
 	if !ok {

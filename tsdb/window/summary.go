@@ -5,28 +5,29 @@ import (
 	"math"
 )
 
-// Summary is what the numbers of one measure in one bucket come to. Where there are none, Count and Sum are 0 and the others
-// NaN, unless the gap was filled; in a rollup, so is what it does not keep. As JSON, what is not a finite number is null.
+// Summary holds the aggregates of one measure in one bucket. Without numbers, Count and Sum are 0 and the others are
+// NaN, unless the gap was filled. Aggregates that a rollup does not keep are NaN, too. In JSON, a number that is not
+// finite is null.
 type Summary struct {
-	// Name is that of the measure.
+	// Name is the measure's name.
 	Name string
 	// Count is how many points of the bucket have a number for the measure.
 	Count int64
-	// Sum is correct to about the last bit however many numbers there are (compensated summation); beyond the range of
+	// Sum is correct to about the last bit, even for many numbers (compensated summation). Beyond the range of
 	// float64 it is infinite. It is 0 in a filled gap.
 	Sum float64
-	// Mean is Sum by Count, from Min to Max.
+	// Mean is Sum divided by Count, and within Min and Max.
 	Mean float64
 	// Min and Max are the smallest and the largest number.
 	Min, Max float64
 	// First and Last are the oldest and the newest number.
 	First, Last float64
-	// Filled says that Mean, Min, Max, First and Last were put into a gap: nothing was measured.
+	// Filled says that Mean, Min, Max, First and Last fill a gap: nothing was measured.
 	Filled bool
-	// Overflow says that there are so many numbers that their sum may not have fit into what holds it, and that Sum and Mean
-	// may be wrong. Only package rollup sets it.
+	// Overflow says that the sum of so many numbers may have exceeded 64 bits, so Sum and Mean may be wrong. Only
+	// package rollup sets it.
 	Overflow bool
-	// NoEnds says that First and Last are never known here: they are NaN, and left out of the JSON. Only package rollup sets it.
+	// NoEnds says that First and Last are never known: they are NaN, and absent in JSON. Only package rollup sets it.
 	NoEnds bool
 }
 
@@ -42,9 +43,9 @@ type ends struct {
 	Last  *float64 `json:"last"`
 }
 
-// MarshalJSON implements json.Marshaler. The name is left to what the summary stands in.
+// MarshalJSON implements json.Marshaler. The JSON has no name: the enclosing object has it as a key.
 func (s Summary) MarshalJSON() ([]byte, error) {
-	var known *ends // nil is left out
+	var known *ends // nil: absent in JSON
 	if !s.NoEnds {
 		known = &ends{finite(s.First), finite(s.Last)}
 	}
@@ -60,7 +61,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	}{s.Count, finite(s.Sum), finite(s.Mean), finite(s.Min), finite(s.Max), known, s.Filled, s.Overflow})
 }
 
-// finite returns nil for what JSON cannot hold.
+// finite returns nil for a number that JSON cannot represent.
 func finite(x float64) *float64 {
 	if !isFinite(x) {
 		return nil
@@ -70,15 +71,15 @@ func finite(x float64) *float64 {
 
 func isFinite(x float64) bool { return x-x == 0 }
 
-// accumulator takes numbers in the order in which they come.
+// accumulator aggregates numbers in the order of the sequence.
 type accumulator struct {
 	count      int64
 	sum, lost  float64
 	min, max   float64
-	head, tail float64 // the number that came first, and the one that came last
+	head, tail float64 // the first and the last number of the sequence
 }
 
-// add takes a finite number. The sum is Neumaier's: it keeps apart what each addition loses.
+// add adds a finite number. It is Neumaier's sum: it keeps the rounding error of each addition separately.
 func (a *accumulator) add(x float64) {
 	if a.count == 0 {
 		*a = accumulator{count: 1, sum: x, min: x, max: x, head: x, tail: x}
@@ -104,12 +105,12 @@ func (a *accumulator) add(x float64) {
 // total returns the sum.
 func (a *accumulator) total() float64 {
 	if !isFinite(a.sum) {
-		return a.sum // what was lost is not a number then
+		return a.sum // the rounding error is NaN then
 	}
 	return a.sum + a.lost
 }
 
-// summary returns what the numbers come to, and starts over.
+// summary returns the aggregates, and resets the accumulator.
 func (a *accumulator) summary(name string, oldestFirst bool) Summary {
 	defer func() { *a = accumulator{} }()
 	if a.count == 0 {
