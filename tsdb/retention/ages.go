@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// agesOf says for each class of datasets with rollups how long points and rollups are kept, a line each.
+// agesOf returns one line for each class of datasets with rollups: how long points and rollups are kept.
 func agesOf(datasets ...catalog.Dataset) (lines []string) {
 	for i := range datasets {
 		d := &datasets[i]
@@ -34,7 +34,7 @@ func writeAges(b *strings.Builder, lines []string) {
 	}
 }
 
-// shortened returns the classes whose tenants' rollups are kept for less than before, and what that does.
+// shortened returns notes on the classes whose tenants' rollups are now kept for a shorter time.
 func shortened(declared, stored catalog.Dataset) (notes []string) {
 	if len(stored.Rollups) == 0 {
 		return nil
@@ -50,8 +50,8 @@ func shortened(declared, stored catalog.Dataset) (notes []string) {
 	return notes
 }
 
-// longerRollups sets in from, if rollups of a class's tenants are to be kept for longer, up to when those that others are computed
-// from are deleted at a time.
+// longerRollups sets in from the time up to which finer rollups have been deleted, if rollups of a class's tenants
+// are to be kept longer.
 func longerRollups(from map[string]int64, declared, stored catalog.Dataset, until time.Time) {
 	now, was := declared.ShortestRollupAge(), stored.ShortestRollupAge()
 	if was == 0 || now > 0 && now <= was {

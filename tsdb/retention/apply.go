@@ -83,7 +83,7 @@ type applier struct {
 	doubt   []Item // requested, and maybe applied
 	done    []Item
 	checked bool            // conditional writes pass
-	noted   map[string]bool // datasets of which the catalogue says what is complete
+	noted   map[string]bool // datasets whose complete range the catalogue now has
 }
 
 // once reads the table and makes the changes that are left. It reports false if the caller must try again.

@@ -19,7 +19,7 @@ import (
 // maxFamilies is how many column families the service advises a table to have at most.
 const maxFamilies = 100
 
-// comparison compares what is declared with what the catalogue has recorded and what the table has.
+// comparison compares the declared datasets with the catalogue and the table.
 type comparison struct {
 	declared []catalog.Dataset // in the order of their names
 	listed   map[string]bool   // their names
@@ -31,13 +31,13 @@ type comparison struct {
 	items    []Item
 }
 
-// record is what the catalogue says of a family.
+// record is a family as the catalogue describes it.
 type record struct {
-	policies []gc.Policy // each once
-	holds    []string    // by datasets that are not declared
+	policies []gc.Policy // without duplicates
+	holds    []string    // of datasets that are not declared
 }
 
-// compare returns what the comparison finds, in the order in which a plan lists it.
+// compare returns the differences, in the order of a plan.
 func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual, families func([]catalog.Dataset) ([]dataset.Family, error)) []Item {
 	c := comparison{
 		declared: declared, listed: map[string]bool{}, want: want, have: have, families: families,
@@ -67,7 +67,7 @@ func compare(declared []catalog.Dataset, want map[string]dataset.Family, have ac
 	return c.items
 }
 
-// readCatalog notes what the catalogue says of each family, and what datasets that are not declared do not agree with.
+// readCatalog records each family of the catalogue, and conflicts with datasets that are not declared.
 func (c *comparison) readCatalog() {
 	classes := map[string]gc.Class{}
 	for _, w := range c.want {
@@ -109,7 +109,7 @@ func (c *comparison) readCatalog() {
 	}
 }
 
-// unlisted notes where a family that only others' datasets use is not as they have recorded it.
+// unlisted adds an item for a family that only other datasets use and that differs from the catalogue.
 func (c *comparison) unlisted(name string, r *record) {
 	i := Item{Kind: Unlisted, Family: name, Recorded: texts(r.policies), Holds: r.holds}
 	if f, ok := c.have.families[name]; ok {
@@ -120,7 +120,7 @@ func (c *comparison) unlisted(name string, r *record) {
 	c.items = append(c.items, i)
 }
 
-// family compares a family that is declared.
+// family compares a declared family.
 func (c *comparison) family(w dataset.Family) {
 	i := Item{Family: w.Name, Class: w.Class.Name, Declared: w.Policy.String(), Holds: holds(w)}
 	var recorded []gc.Policy
@@ -165,7 +165,8 @@ func (c *comparison) family(w dataset.Family) {
 	c.items = append(c.items, i)
 }
 
-// effects says what setting the policy of a family does; changed says that the policy is new to those who read.
+// effects returns notes on the effect of setting the policy of a family. changed says that the policy is new to
+// readers.
 func effects(w dataset.Family, have family, changed bool) (notes []string) {
 	keeps := have.policy
 	if have.err != nil {
@@ -191,7 +192,7 @@ func effects(w dataset.Family, have family, changed bool) (notes []string) {
 	return notes
 }
 
-// sources refuses policies that no schema may declare, as they remove what a rollup is computed from too early.
+// sources rejects policies that no schema may declare, because they remove a rollup's source too early.
 func (c *comparison) sources(d catalog.Dataset) {
 	for _, r := range d.Rollups {
 		if r.Kind != catalog.Derived {
@@ -251,7 +252,7 @@ func (c *comparison) dataset(d catalog.Dataset) {
 	c.items = append(c.items, i)
 }
 
-// withPolicies returns a dataset as it is stored, with the policies, and the ages of rollups, that a program declares for its classes.
+// withPolicies returns the stored dataset with the declared policies and rollup ages of its classes.
 func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
 	stored.Classes, stored.Rollups = slices.Clone(stored.Classes), slices.Clone(stored.Rollups)
 	for i := range stored.Classes {
@@ -282,7 +283,7 @@ func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
 	return stored
 }
 
-// format refuses what a newer version of this module has written.
+// format rejects a format that a newer version of this module has written.
 func (c *comparison) format() {
 	if v := c.have.catalog.Format; v > catalog.FormatVersion {
 		c.impossible(Item{}, fmt.Sprintf("The stored format has version %d, this program knows %d.", v, catalog.FormatVersion))
@@ -307,7 +308,7 @@ func (c *comparison) impossible(i Item, notes ...string) {
 	c.items = append(c.items, i)
 }
 
-// holds says what is kept in a family.
+// holds lists the contents of a family.
 func holds(f dataset.Family) []string {
 	if f.Name == catalog.Family {
 		return []string{"the store's own rows"}
@@ -327,7 +328,7 @@ func texts(policies []gc.Policy) string {
 	return strings.Join(out, " and ")
 }
 
-// sentence makes a sentence of what a comparison in the catalogue says.
+// sentence makes a sentence of a difference reported by package catalog.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // byName returns families by their names.

@@ -8,14 +8,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// clockSkew is by how much the clock of the service, which collects, may be ahead of this one.
+// clockSkew is how far the clock of the service, which collects garbage, may be ahead of this machine's.
 const clockSkew = time.Minute
 
-// noteComplete notes in the catalogue, before any policy keeps more, from which time on each class is complete: what a shorter
-// policy has given up does not come back, and rollups must not be computed from what is left. It reports true if the catalogue
-// was changed and has to be read again.
+// noteComplete records in the catalogue from which time on each class is complete, before any policy keeps more. Data
+// that a shorter policy removed does not come back, and rollups must not be computed from the rest. It reports true
+// if it changed the catalogue, which must then be read again.
 //
-// The change is made within the timeout of scans, so until then the shorter policy collects on.
+// It counts the scan timeout in, because the shorter policy applies until the change is made.
 func (a *applier) noteComplete(ctx context.Context, have actual) (again bool, err error) {
 	until := a.Clock().Add(a.Table.Timeouts().Scan + clockSkew)
 	for _, d := range a.plan.Declared {
@@ -65,8 +65,8 @@ func classOf(classes []catalog.Class, name string) catalog.Class {
 	return catalog.Class{}
 }
 
-// longer sets in from, if a class is to keep longer than it does by the catalogue or by one of its families, up to when the
-// shortest of these policies has collected at a time.
+// longer sets in from the time up to which the shortest current policy has collected data, if a class is to keep data
+// longer than the catalogue or one of its families does.
 func longer(from map[string]int64, declared, stored catalog.Class, until time.Time, families ...family) {
 	next, err := gc.Parse(declared.Policy)
 	if err != nil {

@@ -33,12 +33,12 @@ type Forecast struct {
 	// a large table small tenants may be missing; Unmet estimates what they have together. Classes and Whole include it.
 	Holdings []Holding `json:"holdings"`
 	Unmet    Estimate  `json:"unmet"` // bytes
-	// Kept has a line for each dataset with rollups and each class in which its points are written: how long points and rollups
-	// are kept. The figures use the policies of families alone: what workers delete earlier, by SchemaOptions.RollupAges, counts
-	// as kept.
+	// Kept says how long points and rollups are kept: one line for each dataset with rollups and each class of its
+	// points. The figures use only the families' policies. They count data as kept that workers delete earlier by
+	// SchemaOptions.RollupAges.
 	Kept []string `json:"kept,omitempty"`
 
-	sample *sample // nil for one that was read from JSON
+	sample *sample // nil if read from JSON
 }
 
 // Basis is how a Forecast got its figures: Counted, Sampled or Assumed.
@@ -57,7 +57,7 @@ const (
 // Cost is what a forecast read.
 type Cost struct {
 	Requests int   `json:"requests"`
-	Rows     int   `json:"rows"`  // that were read
+	Rows     int   `json:"rows"`  // rows read
 	Bytes    int64 `json:"bytes"` // of their keys, columns and values
 	// Parts is how many parts the service's samples divide the table into, Read how many of them were read at least in part, and
 	// Finished how many were read to their end.
@@ -73,27 +73,28 @@ type Estimate struct {
 	Error float64 `json:"error"`
 }
 
-// Figures are what some column families hold. Bytes are those of keys, column names and values, before the service
-// compresses them. Cells are points, in the families of points and of heads.
+// Figures are the sizes of some column families. Bytes count keys, column names and values, before the service
+// compresses them. In families of points and of heads, cells are points.
 type Figures struct {
 	Bytes Estimate `json:"bytes"`
 	Cells Estimate `json:"cells"`
 	// ExpiredBytes and ExpiredCells are the part that has expired by the catalogue's policy but is not yet collected.
 	ExpiredBytes Estimate `json:"expired_bytes"`
 	ExpiredCells Estimate `json:"expired_cells"`
-	// DayBytes and DayCells are what a day adds, from the cells with timestamps within ForecastOptions.Window, without those in
-	// the future. They are 0 for heads and marks, whose cells are replaced.
+	// DayBytes and DayCells are what a day adds, computed from the cells with timestamps within
+	// ForecastOptions.Window and not in the future. They are 0 for heads and marks, whose cells are replaced.
 	DayBytes Estimate `json:"day_bytes"`
 	DayCells Estimate `json:"day_cells"`
 	// Weeks are the bytes after one week, two weeks, and so on, if writes continue at the same rate, under the catalogue's
 	// policy, and if everything expired is collected.
 	Weeks []Estimate `json:"weeks"`
-	// Steady is the size at which the bytes stop growing. Nil is never.
+	// Steady is the size at which the bytes stop growing, or nil if they never do.
 	Steady *Estimate `json:"steady,omitempty"`
 	Ages   []Band    `json:"ages"`
 }
 
-// Band is what is at least From and less than To old. A zero To has no end. Points in the future are in the first band.
+// Band is a range of ages, from From up to but excluding To. A zero To has no end. Points in the future are in the
+// first band.
 type Band struct {
 	From  time.Duration `json:"from"` // nanoseconds, in JSON
 	To    time.Duration `json:"to,omitempty"`
@@ -101,14 +102,14 @@ type Band struct {
 	Cells Estimate      `json:"cells"`
 }
 
-// ClassFigures are what a retention class holds: its family, and the families of its heads and rollups.
+// ClassFigures are the figures of a retention class: its family, and the families of its heads and rollups.
 type ClassFigures struct {
 	Class  string `json:"class"`
 	Policy string `json:"policy,omitempty"` // the catalogue's, in the syntax of package gc
 	Figures
 }
 
-// Holding is what a tenant has in the rows of one kind of one dataset, in one class. Rows that belong to no dataset in the
+// Holding is a tenant's data in the rows of one kind of one dataset, in one class. Rows of no dataset in the
 // catalogue have the zero tenant.
 type Holding struct {
 	Tenant  tenant.ID `json:"tenant,omitzero"`
@@ -121,12 +122,13 @@ type Holding struct {
 
 // ForecastOptions bound what a forecast reads. The zero value has the documented defaults.
 type ForecastOptions struct {
-	// Rows, Bytes and Requests bound what is read; a request may go over Bytes by one row. 0 is 200,000 rows, 256 MiB and 2,000
-	// requests. Rows is at least 100. In memory it holds about 50 bytes a cell that was read, of which it reads at most 10 a row on average.
+	// Rows, Bytes and Requests bound what NewForecast reads; a request may exceed Bytes by one row. 0 is 200,000
+	// rows, 256 MiB and 2,000 requests. Rows is at least 100. NewForecast uses about 50 bytes of memory for each cell
+	// read, and reads at most 10 cells a row on average.
 	Rows     int
 	Bytes    int64
 	Requests int
-	// Weeks is how far it looks ahead, up to 520. 0 is 12.
+	// Weeks is how many weeks the forecast covers, up to 520. 0 is 12.
 	Weeks int
 	// Window is the time before now from which the rate of writes is computed; at least an hour. 0 is 7 days. It is shorter if
 	// data is kept for less, or is not that old yet.

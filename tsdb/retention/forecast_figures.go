@@ -9,12 +9,12 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// bands are the borders between ages.
+// bands are the limits of the age bands.
 var bands = []time.Duration{
 	0, time.Hour, 6 * time.Hour, day, 2 * day, 3 * day, 7 * day, 14 * day, 30 * day, 60 * day, 90 * day, 180 * day, 365 * day, 730 * day, 0,
 }
 
-// forecast works the figures out.
+// forecast computes the figures.
 func (s *sample) forecast() *Forecast {
 	holdings := map[rowkey.Group][]string{} // the classes of each group
 	for _, g := range s.groups {
@@ -48,7 +48,7 @@ func (s *sample) forecast() *Forecast {
 	return f
 }
 
-// each calls visit for the cells that were seen of a group.
+// each calls visit for the observed cells of a group.
 func (s *sample) each(g rowkey.Group, visit func(*observed)) {
 	for _, c := range s.strata.pieces[g] {
 		for i := range c.seen {
@@ -57,7 +57,7 @@ func (s *sample) each(g rowkey.Group, visit func(*observed)) {
 	}
 }
 
-// rate sets what the cells of a group stand for in the rate of writes, and returns the group's classes.
+// rate sets how many cells a day each cell of a group represents, and returns the group's classes.
 func (s *sample) rate(g rowkey.Group) []string {
 	oldest := map[string]int64{}
 	s.each(g, func(o *observed) {
@@ -71,7 +71,7 @@ func (s *sample) rate(g rowkey.Group) []string {
 		if o.bounded {
 			window = min(window, o.keeping.age.Milliseconds())
 		}
-		if o.versions == 0 && o.age >= 0 && o.age < window && !o.removed(0) { // what lies in the future is of no known day
+		if o.versions == 0 && o.age >= 0 && o.age < window && !o.removed(0) { // the day of a cell in the future is unknown
 			o.perDay = float32(day.Milliseconds()) / float32(window)
 		}
 	})
@@ -84,10 +84,10 @@ func inClass(class string) func(*observed) bool {
 
 func bytesOf(o *observed) float64 { return float64(o.bytes) }
 
-// kept is what of the cell's bytes is there in some time, and what has come to it.
+// kept returns the bytes that cells like this one hold after a time: what remains, and what was added since.
 func (o *observed) kept(later time.Duration) float64 {
 	if o.versions > 0 {
-		later = 0 // as long as the newest come, the oldest go
+		later = 0 // as new cells arrive, the oldest expire
 	}
 	bytes := 0.0
 	if !o.removed(later) {
@@ -100,7 +100,7 @@ func (o *observed) kept(later time.Duration) float64 {
 	return bytes + float64(o.perDay)*float64(o.bytes)*lasts.Hours()/24
 }
 
-// steady is what comes to be kept of cells like this one. It reports false where that has no end.
+// steady returns the bytes at which cells like this one stop growing. It reports false if they grow without end.
 func (o *observed) steady() (float64, bool) {
 	switch {
 	case o.versions > 0 || o.perDay == 0 && !o.bounded:
@@ -111,8 +111,8 @@ func (o *observed) steady() (float64, bool) {
 	return float64(o.perDay) * float64(o.bytes) * o.keeping.age.Hours() / 24, true
 }
 
-// partOf returns the estimate of a part of another one, that comes of looking in so many places. Where none of them or all showed
-// something, it may still not be so everywhere.
+// partOf returns the estimate of a part of all, from a number of looks. Even if no look or each look found the part,
+// other places may differ, so the error is not 0.
 func (e Estimate) partOf(all Estimate, looks int) Estimate {
 	if all.Error > 0 {
 		e.Error = max(e.Error, all.Value/float64(looks+2))
@@ -120,7 +120,7 @@ func (e Estimate) partOf(all Estimate, looks int) Estimate {
 	return e
 }
 
-// figures works out the figures of the cells that belong to something, of which some are seen in so many places.
+// figures computes the figures of the cells that mine selects, from a number of looks.
 func (s *sample) figures(looks int, mine func(*observed) bool, over func(measure) sum) Figures {
 	of := func(m measure) Estimate {
 		return over(func(o *observed) float64 {
@@ -130,7 +130,7 @@ func (s *sample) figures(looks int, mine func(*observed) bool, over func(measure
 			return m(o)
 		}).estimate(s.spread)
 	}
-	// both returns the bytes and the cells of those that some.
+	// both returns the bytes and the cells of a selection.
 	both := func(some func(*observed) float64) (bytes, cells Estimate) {
 		return of(func(o *observed) float64 { return some(o) * float64(o.bytes) }), of(some)
 	}
@@ -173,7 +173,7 @@ func one(yes bool) float64 {
 	return 0
 }
 
-// drops works out what another policy of a class would remove.
+// drops computes what another policy of a class would remove.
 func (s *sample) drops(class string, policy gc.Policy) Drop {
 	would := func(o *observed) float64 {
 		age := time.Duration(o.age) * time.Millisecond

@@ -11,20 +11,20 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// kept are the column families of the catalogue's datasets, by dataset and family, and without a dataset all of them.
+// kept maps dataset and family to the column families of the catalogue. The empty dataset has all of them.
 type kept map[string]map[string]*keeping
 
 // keeping is a column family of a dataset.
 type keeping struct {
 	class    string
-	versions int // that it keeps at most beside what the class says; 0 for all
+	versions int // the most versions that it keeps, in addition to the class's policy; 0 for all
 	policy   gc.Policy
-	age      time.Duration // at which the policy ends a cell that is alone
+	age      time.Duration // at which the policy removes a single cell
 	bounded  bool
 	declared bool // by a dataset
 }
 
-// addDataset adds the families of a dataset, with the policies that the catalogue says they have.
+// addDataset adds the families of a dataset, with their policies in the catalogue.
 func (k kept) addDataset(d catalog.Dataset) error {
 	k[d.Name] = map[string]*keeping{}
 	for _, c := range d.Classes {
@@ -68,7 +68,7 @@ func (k kept) add(dataset string, c catalog.Class, name string, versions int) er
 	return nil
 }
 
-// under returns the family's policy where its class has that one.
+// under returns the family's policy if its class has the policy class.
 func (f *keeping) under(class gc.Policy) gc.Policy {
 	if f.versions == 0 {
 		return class
@@ -76,8 +76,8 @@ func (f *keeping) under(class gc.Policy) gc.Policy {
 	return gc.Any(class, gc.MaxVersions(f.versions))
 }
 
-// of returns a family in the rows of a dataset. What it says there of itself it says wherever else it is found: a policy is a
-// family's. One that no dataset has is without a policy.
+// of returns a family of a dataset. A family has the same policy in all datasets. A family of no dataset has no
+// policy.
 func (k kept) of(dataset, name string) *keeping {
 	if f := k[dataset][name]; f != nil {
 		return f
@@ -91,9 +91,9 @@ func (k kept) of(dataset, name string) *keeping {
 // has reports whether a dataset declares the class.
 func (k kept) has(class string) bool { return k.policy(class) != nil }
 
-// policy returns the policy of a class, nil for one that no dataset declares.
+// policy returns the policy of a class, or nil if no dataset declares it.
 func (k kept) policy(class string) *gc.Policy {
-	for _, dataset := range slices.Sorted(maps.Keys(k)) { // of datasets that do not agree always the same one
+	for _, dataset := range slices.Sorted(maps.Keys(k)) { // sorted, so that the result is stable if datasets differ
 		for _, f := range k[dataset] {
 			if f.declared && f.class == class && f.versions == 0 {
 				return &f.policy

@@ -11,32 +11,32 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// part is what lies between two of the service's samples, and what was read of it.
+// part is the range between two of the service's samples, with the rows read of it.
 type part struct {
 	rowkey.Range
 	size   float64 // by the service's offsets
-	pure   bool    // both ends are in one group, and so is all between them
+	pure   bool    // both ends, and so all rows, are in one group
 	group  rowkey.Group
 	pieces []*piece
-	next   string  // where the walk over the groups goes on
+	next   string  // where the walk over the groups continues
 	walked bool    // to the end
-	extra  float64 // bytes that were not read, by estimate, of groups that the walk did not come to
+	extra  float64 // estimated bytes of groups that the walk did not reach
 }
 
-// piece is what a part has of one group, or of what is of no group.
+// piece is the share of one group in a part, or of the rows without a group.
 type piece struct {
 	group rowkey.Group
 	all   rowkey.Range
-	next  rowkey.Range // what was not read of it
-	left  bool         // the walk has gone on behind it
+	next  rowkey.Range // the rest that was not read
+	left  bool         // the walk has continued after it
 	done  bool         // all of it was read
 	rows  int
 	raw   float64 // bytes that were read
-	extra float64 // bytes that were not read, by estimate
-	stood float64 // bytes for which those stand that were read, where they were read here and there; else 0
+	extra float64 // estimated bytes that were not read
+	stood float64 // bytes that a scattered sample represents; 0 if there is none
 	seen  []observed
 
-	counted bool // with its part, which is of one group alone
+	counted bool // with its part, which has only one group
 }
 
 // observed is a cell.
@@ -45,14 +45,14 @@ type observed struct {
 	age    int64 // in milliseconds; below 0 for one in the future
 	newer  int32 // cells of its column
 	bytes  float32
-	stands float32 // how many cells of the piece it stands for, where it was read here and there
-	perDay float32 // how many cells a day it stands for in the rate of writes
+	stands float32 // how many cells of the piece it represents in a scattered sample
+	perDay float32 // how many cells a day it represents in the rate of writes
 }
 
-// longest is the greatest age that is told from others, in milliseconds: what a time.Duration holds.
+// longest is the greatest age in milliseconds that a time.Duration can represent.
 const longest = math.MaxInt64 / int64(time.Millisecond)
 
-// removed reports whether the cell has been collected, or could be, a time from now.
+// removed reports whether the cell is expired after the time later.
 func (o *observed) removed(later time.Duration) bool {
 	age := time.Duration(o.age) * time.Millisecond
 	if later > 0 && age > math.MaxInt64-later {
@@ -96,7 +96,7 @@ func (p *part) open() *piece {
 	return nil
 }
 
-// turn returns the piece to read of next; nil for the walk over the groups.
+// turn returns the piece to read next, or nil for the walk over the groups.
 func (p *part) turn() *piece {
 	if p.pure && len(p.pieces) == 0 {
 		p.pieces = []*piece{{group: p.group, all: p.Range, next: p.Range, left: true}}
@@ -107,22 +107,23 @@ func (p *part) turn() *piece {
 	return p.open()
 }
 
-// enter returns the piece of a row that the walk has come to. Rows of no group are one piece until a group begins.
+// enter returns the piece of a row that the walk has reached. Rows without a group are one piece until a group
+// begins.
 func (p *part) enter(group rowkey.Group, key, limit string) *piece {
 	if n := len(p.pieces); n > 0 {
 		c := p.pieces[n-1]
 		if c.group == group && !c.left {
 			return c
 		}
-		c.done = c.done || !c.left // what follows is of another group
+		c.done = c.done || !c.left // the next rows are of another group
 	}
 	c := &piece{group: group, all: rowkey.Range{Start: key, Limit: min(limit, p.Limit)}}
 	p.pieces = append(p.pieces, c)
 	return c
 }
 
-// walk notes how far the walk has come: to that key, the last of some rows, or to the end of the part. What has more rows
-// than most in one group is left for later, so that small groups behind it are met.
+// walk records how far the walk has come: to the key last, or to the end of the part. It leaves a group with more
+// than most rows for later, so that the walk reaches small groups after it.
 func (p *part) walk(last string, ended bool, most int) {
 	var c *piece
 	if n := len(p.pieces); n > 0 {
@@ -143,7 +144,7 @@ func (p *part) walk(last string, ended bool, most int) {
 	}
 }
 
-// raw is how many bytes of the part were read.
+// raw returns how many bytes of the part were read.
 func (p *part) raw() (n float64) {
 	for _, c := range p.pieces {
 		n += c.raw
@@ -151,7 +152,7 @@ func (p *part) raw() (n float64) {
 	return n
 }
 
-// note notes a row.
+// note records a row.
 func (c *piece) note(row bigtable.Row, kept kept, now int64) (cells int, bytes int64) {
 	for _, items := range row {
 		cells += len(items)

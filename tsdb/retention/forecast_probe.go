@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// probe reads some rows of a piece that is too large to be read to its end: of an entity somewhere in it, from some time on. The
-// beginnings of pieces and of entities are the newest of them, and would say that nothing is old.
+// probe reads some rows of a piece that is too large to read to its end: it chooses a random entity and a random
+// time. Pieces and entities begin with their newest rows, so reading only their beginnings would hide the old data.
 func (s *sample) probe(ctx context.Context, c *piece) error {
 	place, when := s.random.Float64(), s.random.Float64()
 	from := rowkey.Between(c.all.Start, c.all.Limit, place)
@@ -55,20 +55,21 @@ func (s *sample) probe(ctx context.Context, c *piece) error {
 	return err
 }
 
-// span is how much time lies between the first row and the last, of one entity.
+// span returns the time between the first and the last row of one entity.
 func (s *sample) span(b block) float64 {
 	_, from, _ := s.entityOf(b.first)
 	_, to, _ := s.entityOf(b.last)
 	return to - from
 }
 
-// entityOf is rowkey.EntityOf by what the catalogue says of the key's dataset. Only points have an ID behind their time.
+// entityOf is rowkey.EntityOf with the catalogue's entry of the key's dataset. Only points have an ID after their
+// time.
 func (s *sample) entityOf(key string) (all rowkey.Range, reverse float64, ok bool) {
 	group, _, _ := rowkey.GroupOf(key)
 	return rowkey.EntityOf(key, group.Kind == "" && s.identity[group.Dataset])
 }
 
-// one returns the first key of a range, or the last; empty where there is none.
+// one returns the first or the last key of a range, or empty if there is none.
 func (s *sample) one(ctx context.Context, rng rowkey.Range, last bool) (key string, err error) {
 	if s.spent() {
 		return "", errSpent
@@ -86,7 +87,7 @@ func (s *sample) one(ctx context.Context, rng rowkey.Range, last bool) (key stri
 	return key, err
 }
 
-// stand notes that the cells from an index on were read here and there, and for how many they stand each.
+// stand marks the cells from an index on as a scattered sample, and sets how many cells each represents.
 func (c *piece) stand(from int, each float64) {
 	if c.stood == 0 {
 		for i := range from {

@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// sample is what was read of a table.
+// sample is the data read of a table.
 type sample struct {
 	store inside.Store
 	opts  ForecastOptions
@@ -29,14 +29,14 @@ type sample struct {
 	parts  []*part
 	cost   Cost
 	cells  int
-	scale  float64 // bytes that are read for each that the service's sizes tell
+	scale  float64 // bytes read per byte of the service's sizes
 	spread float64 // its standard error, by its own size
 	basis  Basis
 
 	ends     bool    // parts are read to their ends
-	measured []*part // that were read to their end for the scale
+	measured []*part // parts read to their end to find the scale
 	strata   strata
-	groups   []rowkey.Group // of which something was read, in order
+	groups   []rowkey.Group // groups with rows read, in order
 }
 
 const (
@@ -46,16 +46,16 @@ const (
 	page       = 5000 // rows of a request where a part is read to its end
 	leastParts = 5    // that have to be read to their ends, for them to be
 	mostCells  = 10   // a row, on average
-	// toMeasure are the parts that are read to their end to find out how many bytes stand behind the service's sizes, and
-	// measureShare the share of rows that this may take.
+	// toMeasure is how many parts are read to their end to compare bytes with the service's sizes. measureShare is
+	// the share of Rows that this may use.
 	toMeasure    = 4
 	measureShare = 4
 )
 
-// errSpent is why reading ends early.
+// errSpent ends the reading when a limit is reached.
 var errSpent = errors.New("retention: the rows, bytes or requests are spent")
 
-// read reads rows of parts that are chosen by chance, until all is read or what it may take is spent.
+// read reads rows of random parts, until all are read or a limit is reached.
 func (s *sample) read(ctx context.Context) error {
 	if err := s.cut(ctx); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (s *sample) read(ctx context.Context) error {
 	return s.weigh()
 }
 
-// readAll reads parts in turns. Where they are small, each is read to its end at once: a part that was cut off tells of its
-// beginning, and where parts begin is not chance alone.
+// readAll reads parts in turns. Small parts are read to their end immediately: the beginning of a part does not
+// represent the whole part, and the service does not cut parts entirely at random.
 func (s *sample) readAll(ctx context.Context, queue []*part) error {
 	perSize, small := s.small()
 	for len(queue) > 0 {
@@ -96,7 +96,8 @@ func (s *sample) readAll(ctx context.Context, queue []*part) error {
 	return nil
 }
 
-// small reports whether enough parts can be read to their ends, and how many rows stand behind a byte that the service tells.
+// small reports whether enough parts can be read to their ends, and how many rows there are per byte of the service's
+// sizes.
 func (s *sample) small() (perSize float64, ok bool) {
 	var rows, size, sized, raw float64
 	for _, p := range s.parts {
@@ -113,7 +114,7 @@ func (s *sample) small() (perSize float64, ok bool) {
 	case sized == 0:
 		return 0, true
 	case len(s.measured) > 0:
-		perSize = rows / size // those that are not finished count too: there is at most one, and it is large
+		perSize = rows / size // include the unfinished part: there is at most one, and it is large
 	default:
 		perSize = packed * rows / max(1, raw)
 	}
@@ -121,7 +122,7 @@ func (s *sample) small() (perSize float64, ok bool) {
 	return perSize, all <= float64(s.opts.Rows) || len(s.measured) > 0 && all/float64(len(s.parts))*leastParts <= float64(s.opts.Rows)
 }
 
-// packed is how many times smaller a service may make rows, where that is not known.
+// packed is the assumed compression ratio of the service, if it is unknown.
 const packed = 3
 
 // cut cuts the table into parts.
@@ -144,8 +145,8 @@ func (s *sample) cut(ctx context.Context) error {
 	return nil
 }
 
-// order returns the parts in the order in which they are read: those with several groups and those with one in turn, first
-// of each group two parts, as one alone does not say how far off it is.
+// order returns the parts in the order in which they are read. It alternates parts with several groups and parts with
+// one. It starts with two parts of each group, because one part does not show the error.
 func (s *sample) order() []*part {
 	var mixed, first, second, rest []*part
 	had := map[rowkey.Group]int{}
@@ -226,7 +227,7 @@ func (s *sample) turn(ctx context.Context, p *part) error {
 	return err
 }
 
-// block is what was read at once.
+// block is the result of one read.
 type block struct {
 	rows        int
 	first, last string
@@ -256,12 +257,12 @@ func (s *sample) block(ctx context.Context, rng rowkey.Range, most int, into fun
 	return b, err
 }
 
-// spent reports whether nothing more may be read.
+// spent reports whether a limit is reached.
 func (s *sample) spent() bool {
 	return s.cost.Rows >= s.opts.Rows || s.cost.Requests >= s.opts.Requests || s.cost.Bytes >= s.opts.Bytes || s.cells >= mostCells*s.opts.Rows
 }
 
-// enter returns the piece of a part that a row is in. Rows that are of no dataset in the catalogue are of no group.
+// enter returns the piece of a part that contains a row. Rows of no dataset in the catalogue have no group.
 func (s *sample) enter(p *part, key string) *piece {
 	group, all, ok := rowkey.GroupOf(key)
 	if _, known := s.kept[group.Dataset]; !ok || !known {
@@ -270,7 +271,7 @@ func (s *sample) enter(p *part, key string) *piece {
 	return p.enter(group, key, all.Limit)
 }
 
-// rows reads some rows of a range, and refuses any other before it is looked at.
+// rows reads some rows of a range. It rejects rows outside the range before it reads their content.
 func (s *sample) rows(ctx context.Context, read bt.Scan, rng rowkey.Range, visit func(bigtable.Row) bool) error {
 	s.cost.Requests++
 	var foreign error

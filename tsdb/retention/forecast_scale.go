@@ -13,10 +13,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// sizesOff is how far off the service's sizes may be, all of them together.
+// sizesOff is the largest relative error of the sum of the service's sizes.
 const sizesOff = 0.05
 
-// weigh finds out what the service's sizes stand for, and how much each part has that was not read.
+// weigh finds the scale of the service's sizes, and the unread bytes of each part.
 func (s *sample) weigh() error {
 	sized := 0.0
 	for _, p := range s.parts {
@@ -36,7 +36,7 @@ func (s *sample) weigh() error {
 		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("spent after %d requests", s.cost.Requests), "enough to read some rows")
 	}
 	s.basis = Sampled
-	if s.cost.Finished == s.cost.Read { // nothing but what is unread depends on the scale
+	if s.cost.Finished == s.cost.Read { // only unread rows depend on the scale
 		s.measured = slices.DeleteFunc(slices.Clone(s.parts), func(p *part) bool { return !p.finished() || p.size == 0 })
 	}
 	if s.scale, s.spread = scaleOf(s.measured); len(s.measured) == 0 {
@@ -53,7 +53,7 @@ func (s *sample) weigh() error {
 	return nil
 }
 
-// divide divides the parts by what is known of them.
+// divide divides the parts into strata.
 func (s *sample) divide() {
 	s.strata = newStrata(s.parts)
 	for _, parts := range s.strata.own {
@@ -68,8 +68,8 @@ func (s *sample) divide() {
 	})
 }
 
-// scaleOf returns how many bytes stand behind one that the service tells, by parts that were read to their end, and how far
-// off that is by its own size. Without any it is taken for one, and half of it for how far off.
+// scaleOf returns the bytes read per byte of the service's sizes, from parts that were read to their end, and its
+// relative error. Without such parts it returns 1 and an error of one half.
 func scaleOf(parts []*part) (scale, spread float64) {
 	var raw, size, off float64
 	for _, p := range parts {
@@ -90,8 +90,7 @@ func scaleOf(parts []*part) (scale, spread float64) {
 	return scale, math.Sqrt(off*n/(n-1)) / raw
 }
 
-// share divides what was not read of a part that was read in part among the groups that it is known to have, and those that
-// the walk did not come to.
+// share divides the unread bytes of a part among its known groups and the groups that the walk did not reach.
 func (p *part) share(scale float64) {
 	if p.finished() || !p.read() {
 		return

@@ -20,14 +20,15 @@ func (e Estimate) text(unit func(float64) string) string {
 	return unit(e.Value) + " ±" + unit(e.Error)
 }
 
-// Range returns between what the truth nearly always is: two standard errors to either side, and not below 0.
+// Range returns the range that nearly always contains the true value: two standard errors to either side, and at
+// least 0.
 func (e Estimate) Range() (low, high float64) {
 	return max(0, e.Value-2*e.Error), e.Value + 2*e.Error
 }
 
 func count(x float64) string { return fmt.Sprintf("%.0f", x) }
 
-// size writes bytes in the unit that fits.
+// size formats bytes with a suitable unit.
 func size(x float64) string {
 	const units = "KMGTPE"
 	if math.Abs(x) < 1000 {
@@ -40,8 +41,8 @@ func size(x float64) string {
 	return fmt.Sprintf("%.3g %cB", x, units[i])
 }
 
-// String returns the forecast as text of several lines, for people. What it leaves out, ages and the weeks between, is in the
-// fields and in JSON.
+// String returns the forecast as text of several lines. It leaves out ages and the weeks between; the fields and JSON
+// have them.
 func (f *Forecast) String() string {
 	if f == nil {
 		f = new(Forecast)
@@ -106,7 +107,7 @@ func (f *Forecast) String() string {
 	return trimmed(b.String())
 }
 
-// weeks is how far the forecast looks ahead. One that was read from JSON may say less than it should.
+// weeks returns how many weeks the forecast covers. A forecast read from JSON may have fewer.
 func (f *Forecast) weeks() int {
 	n := len(f.Whole.Weeks)
 	for i := range f.Classes {
@@ -115,7 +116,7 @@ func (f *Forecast) weeks() int {
 	return n
 }
 
-// String returns what would be removed as text of several lines, for people.
+// String returns the drop as text of several lines.
 func (d Drop) String() string {
 	var b strings.Builder
 	switch {
@@ -152,7 +153,7 @@ func rowsOf(dataset, kind string) string {
 	return "points"
 }
 
-// trimmed takes the blanks off the ends of lines, which columns leave.
+// trimmed removes the trailing blanks of lines, which come from padded columns.
 func trimmed(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

@@ -6,18 +6,18 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// measure is what a cell counts for in a figure.
+// measure returns the contribution of a cell to a figure.
 type measure func(*observed) float64
 
-// strata are the parts, divided by what is known of them.
+// strata are the parts, divided by their known groups.
 type strata struct {
-	own    map[rowkey.Group][]*part // of one group alone, which has enough of them that were read to stand for the others
-	thin   map[rowkey.Group][]*part // of one group alone, of which too few were read
-	common []*part                  // those of several groups, and all in thin
+	own    map[rowkey.Group][]*part // parts of a single group, with enough parts read to represent the others
+	thin   map[rowkey.Group][]*part // parts of a single group with too few parts read
+	common []*part                  // parts of several groups, and all in thin
 	pieces map[rowkey.Group][]*piece
 }
 
-// enough is how many parts of a group have to be read to tell how far off they are.
+// enough is how many parts of a group must be read to estimate the error.
 const enough = 3
 
 func newStrata(parts []*part) strata {
@@ -46,10 +46,10 @@ func newStrata(parts []*part) strata {
 	return st
 }
 
-// sum is an estimate that is being added up.
+// sum is an estimate under construction.
 type sum struct {
 	value, variance float64
-	scaled          float64 // the part of value that goes by the scale of the service's sizes
+	scaled          float64 // the part of value that depends on the scale of the service's sizes
 }
 
 func (s *sum) add(o sum) {
@@ -62,11 +62,11 @@ func (s sum) estimate(spread float64) Estimate {
 	return Estimate{Value: s.value, Error: math.Sqrt(s.variance + square(s.scaled*spread))}
 }
 
-// guess is a sum of which nothing more is known than what like it was seen elsewhere.
+// guess is a sum known only by comparison with similar data; its error is as large as its value.
 func guess(value float64) sum { return sum{value: value, variance: square(value), scaled: value} }
 
-// total returns the sum of a measure over some parts, of which some were read, by the ratio of what was found to their sizes. The
-// parts that were read are a choice by chance. It reports false where none was.
+// total returns the sum of a measure over parts, some of which were read. It scales the findings by the parts' sizes.
+// The read parts are a random choice. It reports false if no part was read.
 func total(parts []*part, m measure) (t sum, ok bool) {
 	var sized, size, seen, finished float64
 	var ys []float64
@@ -103,12 +103,12 @@ func total(parts []*part, m measure) (t sum, ok bool) {
 		t.variance = chance * square(t.value)
 	default:
 		t.variance = chance * square(weight) * n * off / (n - 1)
-		t.variance *= (n + 1) / (n - 1) // the few that were read do not tell well how far apart all are
+		t.variance *= (n + 1) / (n - 1) // correct for the small number of parts read
 	}
 	return t, true
 }
 
-// total returns the sum of a measure over what was read of a part, and over what was not.
+// total returns the sum of a measure over the read and over the unread rows of a part.
 func (p *part) total(m measure) (found, more float64) {
 	for _, c := range p.pieces {
 		y := c.total(m)
@@ -146,7 +146,7 @@ func (s *sample) whole(m measure) (t sum) {
 func (s *sample) group(g rowkey.Group, m measure) (t sum) {
 	own := s.strata.own[g]
 	t, _ = total(own, m)
-	like, raw := 0.0, 0.0 // what stands for what was not read of it
+	like, raw := 0.0, 0.0 // what represents its unread rows
 	for _, p := range own {
 		y, _ := p.total(m)
 		like, raw = like+y, raw+p.raw()
@@ -174,7 +174,7 @@ func (s *sample) group(g rowkey.Group, m measure) (t sum) {
 	return t
 }
 
-// unmet returns how many bytes are of nobody knows whom.
+// unmet returns the estimated bytes of groups that the sample did not meet.
 func (s *sample) unmet() (t sum) {
 	if s.basis == Counted {
 		return t

@@ -5,20 +5,22 @@ import (
 	"strings"
 )
 
-// Kind is what an Item of a plan is about.
+// Kind is the kind of an Item of a plan.
 type Kind string
 
 // The kinds, in the order in which a plan lists them. The zero Kind is invalid.
 const (
-	// Create: a family that the table lacks is created.
+	// Create: the table lacks the family, and Apply creates it.
 	Create Kind = "create"
-	// Change: the schemas declare another policy than the catalogue and the table have, and the table's is changed.
+	// Change: the schemas declare another policy than the catalogue and the table have, and Apply changes the
+	// table's.
 	Change Kind = "change"
-	// Drift: the table's policy was changed elsewhere, and is set back to what is declared and recorded.
+	// Drift: the table's policy was changed elsewhere, and Apply restores the declared and recorded one.
 	Drift Kind = "drift"
-	// ChangeAndDrift: the table's policy was changed elsewhere, and the schemas declare a third one, which it becomes.
+	// ChangeAndDrift: the table's policy was changed elsewhere, and Apply changes it to a third one that the schemas
+	// declare.
 	ChangeAndDrift Kind = "change+drift"
-	// Record: a dataset's entry in the catalogue is written.
+	// Record: Apply writes a dataset's entry in the catalogue.
 	Record Kind = "record"
 	// Unlisted: a family of datasets that are in the catalogue but not in the plan is missing, or has another policy than
 	// recorded. Apply leaves it alone. To change it, plan with those datasets, or with NewPlanFor.
@@ -39,22 +41,22 @@ func (k Kind) family() bool { return k == Create || k == Change || k == Drift ||
 // gc.Parse, except for policies of a table that package gc cannot express, such as "maxage=500ms". Empty is none.
 type Item struct {
 	Kind Kind `json:"kind"`
-	// Family is the column family; empty for what is about a dataset.
+	// Family is the column family, or empty if the item concerns a dataset.
 	Family string `json:"family,omitempty"`
 	// Class is the retention class that the family belongs to; empty for the store's own families and for foreign ones.
 	Class string `json:"class,omitempty"`
-	// Dataset is the dataset of a Record, and of an Impossible that concerns one.
+	// Dataset is the dataset of a Record, or of an Impossible that concerns a dataset.
 	Dataset string `json:"dataset,omitempty"`
-	// Declared is the policy that the schemas declare, Recorded what the catalogue has (of several that differ, all of them),
-	// and Actual what the table has.
+	// Declared is the policy that the schemas declare. Recorded is the catalogue's policy, or all policies if they
+	// differ. Actual is the table's policy.
 	Declared string `json:"declared,omitempty"`
 	Recorded string `json:"recorded,omitempty"`
 	Actual   string `json:"actual,omitempty"`
-	// Holds is what is kept in the family: "points of readings".
+	// Holds lists the contents of the family: "points of readings".
 	Holds []string `json:"holds,omitempty"`
-	// Destructive says that the new policy deletes what the one that the table has would keep.
+	// Destructive says that the new policy deletes data that the table's policy would keep.
 	Destructive bool `json:"destructive,omitempty"`
-	// Notes say what the item means, in whole sentences.
+	// Notes explain the item in whole sentences.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -71,13 +73,13 @@ func (i Item) String() string {
 	return b.String()
 }
 
-// is is the same for items about the same family or dataset.
+// is returns the same value for items about the same family or dataset.
 func (i Item) is() [2]string { return [2]string{i.Family, i.Dataset} }
 
-// allowedBy is the name that allows the item where it is destructive.
+// allowedBy returns the name that allows a destructive item.
 func (i Item) allowedBy() string { return cmp.Or(i.Class, i.Family, i.Dataset) }
 
-// subject is what the item is about.
+// subject returns what the item is about.
 func (i Item) subject() string {
 	switch {
 	case i.Family != "":
@@ -88,7 +90,7 @@ func (i Item) subject() string {
 	return "table"
 }
 
-// policies says how the policy changes.
+// policies returns the change of the policy as text.
 func (i Item) policies() string {
 	switch {
 	case i.Kind == Create:

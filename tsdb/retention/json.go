@@ -10,10 +10,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// maxPlan bounds what ReadPlan reads. A plan for a catalogue of 10,000 datasets takes about half of it.
+// maxPlan bounds the bytes that ReadPlan reads. A plan for a catalogue of 10,000 datasets has about half of it.
 const maxPlan = 32 << 20
 
-// MarshalJSON implements json.Marshaler. The form is stable, and has a version.
+// MarshalJSON implements json.Marshaler. The format is stable and has a version.
 func (p *Plan) MarshalJSON() ([]byte, error) {
 	if p == nil || p.doc.Format == "" {
 		return nil, invalid.New(ErrInvalid, "plan", "zero", "one from NewPlan, NewPlanFor or ReadPlan")
@@ -21,9 +21,9 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.doc)
 }
 
-// ReadPlan reads a plan that was marshalled to JSON, up to the end of r: at most 32 MiB, of the version that this package
-// writes. Anything else is refused with ErrInvalid. A plan from outside can do no more than one that is made here: Apply compares
-// again, and goes by what it finds.
+// ReadPlan reads a plan in JSON up to the end of r. It fails with ErrInvalid for more than 32 MiB, or another version
+// than this package writes. A plan from outside is as safe as one made here: Apply compares again, and uses what it
+// finds.
 func ReadPlan(r io.Reader) (*Plan, error) {
 	if r == nil {
 		return nil, invalid.New(ErrInvalid, "reader", "nil", "an io.Reader with a plan")
@@ -48,13 +48,13 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 	}
 	p := &Plan{}
 	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields() // what is not understood must not be applied
+	dec.DisallowUnknownFields() // a plan with unknown fields must not be applied
 	if err := dec.Decode(&p.doc); err != nil {
 		return nil, invalid.New(ErrInvalid, "plan", "no plan of this version", err.Error())
 	}
 	for n, i := range p.doc.Items {
 		if _, ok := signs[i.Kind]; !ok {
-			return nil, invalid.New(ErrInvalid, "kind of item "+strconv.Itoa(n), invalid.Quote(string(i.Kind)), "one that this version knows")
+			return nil, invalid.New(ErrInvalid, "kind of item "+strconv.Itoa(n), invalid.Quote(string(i.Kind)), "a kind that this version knows")
 		}
 	}
 	return p, nil

@@ -17,12 +17,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Plan is what it takes to make a table keep its data as long as is declared. NewPlan, NewPlanFor and ReadPlan make one. It
-// prints as text for people (String) and marshals to JSON for machines, which ReadPlan reads. A plan is immutable and safe for
-// concurrent use; Apply may be called again and by many programs at once. The zero Plan is none, and cannot be applied.
+// Plan lists the changes that make a table keep its data as declared. NewPlan, NewPlanFor and ReadPlan make one.
+// String returns it as text; MarshalJSON returns JSON that ReadPlan reads. A plan is immutable and safe for
+// concurrent use. Apply may be called again, and by many programs at once. The zero Plan is empty and cannot be
+// applied.
 type Plan struct{ doc document }
 
-// document returns what is in the plan: nothing for nil.
+// document returns the plan's content; empty for nil.
 func (p *Plan) document() *document {
 	if p == nil {
 		return new(document)
@@ -30,7 +31,7 @@ func (p *Plan) document() *document {
 	return &p.doc
 }
 
-// document is a plan as it is marshalled.
+// document is a plan in its JSON form.
 type document struct {
 	Format   string            `json:"format"`
 	Version  int               `json:"version"`
@@ -40,12 +41,13 @@ type document struct {
 	Seen     seen              `json:"seen"`
 }
 
-// NewPlan compares what the schemas declare with the table, its rollups and heads included, and changes nothing. Pass all
-// datasets that share a retention class: one that is in the catalogue and not among them keeps its class from changing.
+// NewPlan compares what the schemas declare with the table, including rollups and heads, and changes nothing. Pass
+// all datasets that share a retention class. If the catalogue has another dataset of the class, the class cannot
+// change.
 //
-// Whatever differs is in the plan, also what cannot be done; the error is for what keeps from looking. Where the table is
-// missing the plan is to make it, as Store.Ensure does. It costs one admin call and two reads. What fails and may succeed later
-// is tried again, within the timeout of scans.
+// The plan has all differences, also impossible changes. The error says why the table could not be read. If the table
+// is missing, the plan creates it, as Store.Ensure does. NewPlan costs one admin call and two reads. It retries
+// temporary errors within the scan timeout.
 func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (*Plan, error) {
 	declared := make([]catalog.Dataset, len(datasets))
 	for i, d := range datasets {
@@ -58,19 +60,20 @@ func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (
 	return newPlan(ctx, store, func(actual) ([]catalog.Dataset, error) { return declared, nil })
 }
 
-// NewPlanFor is NewPlan for programs without the schemas: it goes by the catalogue, for all of its datasets, with other policies
-// for the named retention classes. Nil changes nothing, and the plan shows drift alone. The programs that write to the table
-// have to declare the same policies: until they do, their Ensure and Verify fail, and they read by what they declare.
+// NewPlanFor is NewPlan for programs without the schemas. It plans for all datasets of the catalogue, with other
+// policies for the named retention classes. Nil changes nothing, and the plan shows only drift. The programs that
+// write to the table must then declare the same policies. Until they do, their Ensure and Verify fail, and their
+// reads use their own policies.
 //
-// A name that is no class in the catalogue is refused with ErrInvalid, and so is a policy that does not fit points. Its error
-// matches tsdb.ErrNoTable where the table is missing, or holds no store.
+// The error matches ErrInvalid for a name that is not a class of the catalogue, and for a policy that does not fit
+// points. It matches tsdb.ErrNoTable if the table is missing or holds no store.
 func NewPlanFor(ctx context.Context, store *tsdb.Store, classes map[string]gc.Policy) (*Plan, error) {
 	classes = maps.Clone(classes)
 	return newPlan(ctx, store, func(have actual) ([]catalog.Dataset, error) {
 		switch {
 		case !have.exists:
 			return nil, tsdb.ErrNoTable
-		case have.catalog.Format == 0: // by no means is a family to be made in another program's table
+		case have.catalog.Format == 0: // never create a family in another program's table
 			return nil, fmt.Errorf("%w: the table holds no store", tsdb.ErrNoTable)
 		}
 		return have.with(classes)
@@ -106,7 +109,7 @@ const (
 	planVersion = 1
 )
 
-// plan compares what is declared with what the table has.
+// plan compares the declared datasets with the table.
 func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 	families, err := r.Families(declared)
 	if err != nil {
@@ -172,26 +175,26 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 // Table returns the full name of the table: projects/p/instances/i/tables/t.
 func (p *Plan) Table() string { return p.document().Table }
 
-// Items returns the lines of the plan: what is to be created, changed, set back and recorded, what is left alone, and what
-// cannot be done, in this order.
+// Items returns the lines of the plan in this order: families to create, to change and to restore; entries to record;
+// families to leave alone; impossible changes.
 func (p *Plan) Items() []Item { return cloneItems(p.document().Items) }
 
-// Empty reports whether there is nothing to do: Apply would change nothing. What is left alone, or cannot be done, may still
-// be among the items.
+// Empty reports whether Apply would change nothing. The items may still contain families to leave alone and
+// impossible changes.
 func (p *Plan) Empty() bool {
 	return !slices.ContainsFunc(p.document().Items, func(i Item) bool { return i.Kind.steps() })
 }
 
-// Drifted reports whether a policy was changed, or a family removed, elsewhere: by a hand in a console, or another program. What
-// others' datasets have recorded counts too.
+// Drifted reports whether somebody changed a policy or removed a family elsewhere, such as in a console or with
+// another program. It includes the families of datasets that are not in the plan.
 func (p *Plan) Drifted() bool {
 	return slices.ContainsFunc(p.document().Items, func(i Item) bool {
 		return i.Kind == Drift || i.Kind == ChangeAndDrift || i.Kind == Unlisted || i.Kind == Create && i.Recorded != ""
 	})
 }
 
-// Destructive returns the names that ApplyOptions.Allow must have for the plan to be applied: retention classes, families that
-// belong to none, and datasets whose rollups are kept for less by SchemaOptions.RollupAges.
+// Destructive returns the names that ApplyOptions.Allow must contain: retention classes, families without a class,
+// and datasets whose rollups SchemaOptions.RollupAges now keeps for a shorter time.
 func (p *Plan) Destructive() []string {
 	var names []string
 	for _, i := range p.document().Items {
@@ -203,7 +206,7 @@ func (p *Plan) Destructive() []string {
 	return names
 }
 
-// impossible returns why the plan cannot be applied.
+// impossible returns the reason why the plan cannot be applied, or nil.
 func impossible(items []Item) error {
 	var why []string
 	for _, i := range items {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Report says what an Apply has done. It marshals to JSON; String is the same as text. Where Apply failed it says how far it came.
+// Report lists what an Apply has done, also if Apply failed. It marshals to JSON; String returns it as text.
 type Report struct {
 	// Table is the full name of the table.
 	Table string `json:"table"`
-	// Applied are the items that this call has seen to; empty where all was done already.
+	// Applied are the items that this call has applied. It is empty if everything was done already.
 	Applied []Item `json:"applied"`
 }
 

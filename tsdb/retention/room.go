@@ -20,14 +20,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// room is a store from the inside, with its admin client.
+// room is a store's internals with its admin client.
 type room struct {
 	inside.Store
 	admin *bigtable.AdminClient
 	path  string // the table's full name
 }
 
-// enter opens a store for a call of an operator, and returns what ends it.
+// enter prepares a store for an operator's call, and returns the function that ends the call.
 func enter(ctx context.Context, store *tsdb.Store) (room, func(), error) {
 	if have, ok := tenant.FromContext(ctx); ok {
 		return room{}, nil, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
@@ -45,17 +45,17 @@ func enter(ctx context.Context, store *tsdb.Store) (room, func(), error) {
 	return r, end, err
 }
 
-// actual is what a table has.
+// actual is the state of a table.
 type actual struct {
 	exists   bool
 	families map[string]family
 	catalog  catalog.State
 }
 
-// family is a column family as the table has it.
+// family is a column family of the table.
 type family struct {
 	policy gc.Policy
-	err    error  // why the policy is none of package gc
+	err    error  // why package gc cannot express the policy
 	text   string // the policy for people to read
 	kind   bigtable.Type
 }
@@ -95,7 +95,7 @@ func familiesOf(t *adminpb.Table) map[string]family {
 		if have.policy, have.err = policyOf(f.GetGcRule(), 0); have.err == nil {
 			have.text = have.policy.String()
 		} else {
-			have.policy = gc.Never() // nothing is known of it, so it is taken to keep everything
+			have.policy = gc.Never() // the policy is unknown, so assume that it keeps everything
 			have.text = ruleText(f.GetGcRule(), 0)
 		}
 		if f.GetValueType() != nil {
@@ -106,11 +106,11 @@ func familiesOf(t *adminpb.Table) map[string]family {
 	return out
 }
 
-// seen is what a plan remembers of what a table has, to know it again: each family and each dataset of the catalogue.
+// seen is the table's state when the plan was made: each family and each dataset of the catalogue.
 type seen struct {
 	Families map[string]string `json:"families"`
 	Datasets map[string]string `json:"datasets"`
-	// Halfway are the datasets that are recorded in two steps, as they are between them.
+	// Halfway are the datasets that are recorded in two steps, as they are after the first step.
 	Halfway map[string]string `json:"halfway,omitempty"`
 }
 
@@ -125,7 +125,7 @@ func (a actual) seen() seen {
 	return s
 }
 
-// fingerprint is the same for datasets that the catalogue describes in the same way.
+// fingerprint is equal for datasets with equal catalogue entries.
 func fingerprint(d catalog.Dataset) string {
 	doc, err := json.Marshal(d)
 	if err != nil {

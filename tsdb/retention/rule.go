@@ -15,8 +15,8 @@ import (
 // maxNesting bounds the recursion over rules. The service's limit of 500 bytes is reached first.
 const maxNesting = 64
 
-// policyOf returns the policy that a rule of the service is. The official client would cut ages to whole seconds, so what it
-// reports is not always what the table has.
+// policyOf converts a rule of the service to a policy. The official client truncates ages to whole seconds, so its
+// result may differ from the table's policy.
 func policyOf(r *adminpb.GcRule, depth int) (gc.Policy, error) {
 	if depth > maxNesting {
 		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested over %d deep", maxNesting), "a flatter one")
@@ -53,7 +53,7 @@ func policyOf(r *adminpb.GcRule, depth int) (gc.Policy, error) {
 	return p, p.Validate()
 }
 
-// ruleText writes out a rule that is no policy of package gc. The official client would cut ages to whole seconds here too.
+// ruleText formats a rule that package gc cannot express. The official client would truncate ages here, too.
 func ruleText(r *adminpb.GcRule, depth int) string {
 	if depth > maxNesting {
 		return "(...)"
@@ -83,7 +83,7 @@ func ruleText(r *adminpb.GcRule, depth int) string {
 	return "(" + strings.Join(texts, join) + ")"
 }
 
-// ruleOf returns a valid policy as the service takes it. The official client keeps its own conversion to itself.
+// ruleOf converts a valid policy to the service's form. The official client does not export its own conversion.
 func ruleOf(p bigtable.GCPolicy) *adminpb.GcRule {
 	switch p := p.(type) {
 	case bigtable.MaxAgeGCPolicy:
@@ -107,7 +107,7 @@ func rulesOf(policies []bigtable.GCPolicy) []*adminpb.GcRule {
 	return out
 }
 
-// typeOf returns the type of a family that tsdb needs as the service takes it: none, or an aggregate of big-endian int64.
+// typeOf converts the type of a family to the service's form: none, or an aggregate of big-endian int64.
 func typeOf(t bigtable.Type) *adminpb.Type {
 	a, ok := t.(bigtable.AggregateType)
 	if !ok {
@@ -129,7 +129,7 @@ func typeOf(t bigtable.Type) *adminpb.Type {
 	return &adminpb.Type{Kind: &adminpb.Type_AggregateType{AggregateType: aggregate}}
 }
 
-// kindOf names what an aggregate family's cells are, for comparing two looks at a table; empty for other families.
+// kindOf returns the kind of an aggregate family's cells, to compare two states of a table; empty for other families.
 func kindOf(t bigtable.Type) string {
 	if a, ok := t.(bigtable.AggregateType); ok {
 		return fmt.Sprintf(" of %T of %T", a.Aggregator, a.Input)

@@ -10,10 +10,10 @@ var signs = map[Kind]string{
 	Create: "+", Change: "~", Drift: "!", ChangeAndDrift: "!", Record: "=", Unlisted: "?", Foreign: ".", Impossible: "x",
 }
 
-// mostShown is how many of the things that a family holds are printed. JSON has all of them.
+// mostShown is how many of a family's contents are printed. JSON has all of them.
 const mostShown = 8
 
-// String returns the plan as text of several lines, for people: each item with what it holds and what it does, and a summary.
+// String returns the plan as text of several lines: each item with its contents and effects, and a summary.
 func (p *Plan) String() string {
 	if p == nil {
 		p = new(Plan)
@@ -47,7 +47,7 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// write writes the item with what belongs to it.
+// write writes an item with its contents and notes.
 func (i Item) write(b *strings.Builder) {
 	line := fmt.Sprintf("  %s %-12s %-12s %s", signs[i.Kind], i.Kind, i.subject(), i.policies())
 	b.WriteString(strings.TrimRight(line, " "))
