@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTenantsStayApart: where tenants cannot share a request, no batch ever holds two, first attempts, repeated ones and
-// halves alike, and each item still ends.
+// TestTenantsStayApart: if tenants cannot share a request, no batch ever holds items of two tenants, whether first
+// attempt, repeat or half; and each item still ends.
 func TestTenantsStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 2))
@@ -37,7 +37,7 @@ func TestTenantsStayApart(t *testing.T) {
 		q := New(s, opts)
 		o := &outcomes{t: t}
 		for i := range 400 {
-			of := i % 46 * (i % 2) // half are of one tenant, whose queue is long
+			of := i % 46 * (i % 2) // half belong to one tenant, whose queue is long
 			it := item(fmt.Sprintf("t%d", of), fmt.Sprintf("t%d#%d", of, i))
 			it.Done, it.Alone = o.done, of == 3
 			if err := q.Enqueue(t.Context(), it); err != nil {
@@ -68,8 +68,8 @@ func TestTenantsStayApart(t *testing.T) {
 	})
 }
 
-// TestFewOfManyTenantsWaitForOthersOfTheirOwn: as they cannot share a request, many small tenants together do not end the
-// wait of each before there is little room.
+// TestFewOfManyTenantsWaitForOthersOfTheirOwn: if tenants cannot share a request, the items of many small tenants
+// together do not end Linger early until little room is left.
 func TestFewOfManyTenantsWaitForOthersOfTheirOwn(t *testing.T) {
 	for apart, want := range map[bool]int{false: 2, true: 5} {
 		synctest.Test(t, func(t *testing.T) {

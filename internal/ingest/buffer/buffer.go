@@ -13,17 +13,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
-// The errors of a buffer.
 var (
-	// ErrFull: the buffer, or the tenant's share of it, has no room.
+	// ErrFull means that the buffer, or the tenant's share of it, has no room.
 	ErrFull = errors.New("tsdb: the writer's buffer is full")
-	// ErrClosed: the buffer is closed, or was closed before the item could be sent.
+	// ErrClosed means that the buffer is closed, or was closed before the item could be sent.
 	ErrClosed = errors.New("tsdb: the writer is closed")
-	// ErrTimeout: the item could not be delivered in the time that it had.
+	// ErrTimeout means that the item could not be delivered within Options.Delivery.
 	ErrTimeout = errors.New("tsdb: not delivered in time")
 )
 
-// Buffer is the writer's buffer. Make one with New. It is safe for concurrent use.
+// Buffer is the writer's buffer. Create it with New. It is safe for concurrent use.
 type Buffer struct {
 	opts   Options
 	sender Sender
@@ -34,28 +33,28 @@ type Buffer struct {
 	mu        sync.Mutex
 	lanes     map[laneID]*lane
 	ring      ring
-	waiting   int              // items in the lanes, chunks apart
-	rows      map[uint64]*list // that are taken, each with the items that wait for it
+	waiting   int              // items in the lanes, except those in chunks
+	rows      map[uint64]*list // taken rows, each with the items that wait for it
 	retries   groups           // items between two attempts
-	spare     int              // spare batches in flight
-	spared    bool             // the batch that went last was spare
+	spare     int              // spare batches in flight, see mayFly and permit
+	spared    bool             // the last batch was spare
 	gov       governor
-	downSince time.Time           // since when the service is taken for down, where it is
+	downSince time.Time           // when the service went down; zero if it is up
 	flights   map[*batch]struct{} // batches in flight
 
 	held      int
 	heldBytes int64
-	blocked   []*lane // for which callers wait
-	turn      int     // whose turn among them it is
+	blocked   []*lane // lanes in which callers wait for room
+	turn      int     // index in blocked of the lane whose turn is next
 
-	gens    []generation // not ended yet, the present one last
+	gens    []generation // generations that have not ended; the current one is last
 	flushes []*flush
 	idle    chan struct{} // closed when the buffer is closed and empty
 	closed  bool
 	closing chan struct{}
 
-	timerAt time.Time // when the dispatcher wakes by itself; zero for never
-	expiry  time.Time // before which no item's time is over; zero for never
+	timerAt time.Time // when the dispatcher wakes by itself; zero means never
+	expiry  time.Time // the earliest deadline of an item, or earlier; zero means none
 	stats   Stats
 
 	wake chan struct{}
@@ -67,7 +66,7 @@ type Buffer struct {
 	workers sync.WaitGroup
 }
 
-// generation is the items that came between two flushes.
+// generation is the items that arrived between two flushes.
 type generation struct {
 	n    uint64
 	open int // items that have not ended
@@ -78,7 +77,7 @@ type flush struct {
 	done chan struct{}
 }
 
-// ending is an item that has ended, for whoever is told.
+// ending is an ended item that is still to be reported.
 type ending struct {
 	it  *Item
 	out bt.Outcome
@@ -106,7 +105,7 @@ func New(sender Sender, opts Options) *Buffer {
 	return q
 }
 
-// Enqueue takes an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's, and the item is then not taken.
+// Enqueue adds an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's; the item is then not added.
 func (q *Buffer) Enqueue(ctx context.Context, it *Item) error {
 	return q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
 }
@@ -136,7 +135,7 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 		q.drop(l)
 		return err
 	} else {
-		it.arrived = time.Now() // so that the lane's items are in the order of their times
+		it.arrived = time.Now() // under the lock, so that the lane's items are in time order
 	}
 	it.lane = l
 	g := &q.gens[len(q.gens)-1]
@@ -150,14 +149,14 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 	return nil
 }
 
-// stirs reports whether the dispatcher has to look at the lane because of an item that came. A batch that ends wakes it
-// anyway.
+// stirs reports whether the dispatcher must look at the lane because a new item arrived. The end of a batch wakes the
+// dispatcher anyway.
 func (q *Buffer) stirs(l *lane, it *Item) bool {
 	sleeps := q.timerAt.IsZero()
 	switch {
 	case l.failed > 0:
 		return true
-	case sleeps && q.opts.Delivery > 0: // its time has to be watched
+	case sleeps && q.opts.Delivery > 0: // the dispatcher must watch the item's deadline
 		return true
 	case len(q.flights) >= q.gov.slots(), !q.mayFly(l):
 		return false
@@ -167,7 +166,7 @@ func (q *Buffer) stirs(l *lane, it *Item) bool {
 	return sleeps || it.arrived.Add(q.opts.Linger).Before(q.timerAt) || q.waiting >= q.opts.BatchEntries || q.full(l)
 }
 
-// full reports whether the lane's items fill a batch by themselves.
+// full reports whether the lane's own items fill a batch.
 func (q *Buffer) full(l *lane) bool {
 	limit := q.opts.BatchEntries
 	if l.id.alone {
@@ -184,7 +183,7 @@ func (q *Buffer) poke() {
 	}
 }
 
-// Flush sends what is waiting without delay, and returns when every item that was put before has ended and its Done has
+// Flush sends waiting items at once. It returns when every item that was added before has ended and its Done has
 // returned, or when ctx ends.
 func (q *Buffer) Flush(ctx context.Context) error {
 	q.mu.Lock()
@@ -213,9 +212,9 @@ func (q *Buffer) Flush(ctx context.Context) error {
 	return ctxerr.Of(ctx)
 }
 
-// Close refuses what comes from now on, sends what is waiting, and returns when everything has ended. Where ctx ends
-// before that, attempts under way are broken off and what is left ends as what is known of it, with ErrClosed; each Done is
-// still called, but Close does not wait for those. A second Close waits as the first.
+// Close refuses new items, sends waiting ones, and returns when all have ended. If ctx ends first, Close cancels
+// running attempts; each remaining item ends with ErrClosed and the outcome that is known of it. Done is still called
+// for these items, but Close does not wait for it. A second Close waits like the first.
 func (q *Buffer) Close(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.closed {
@@ -232,7 +231,7 @@ func (q *Buffer) Close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	select {
-	case <-q.idle: // also where ctx had ended before
+	case <-q.idle: // checked first, because ctx may have ended too
 		q.workers.Wait()
 		return nil
 	default:
@@ -243,7 +242,7 @@ func (q *Buffer) Close(ctx context.Context) error {
 	return err
 }
 
-// signalIdle ends the goroutines of a closed buffer that is empty.
+// signalIdle stops the goroutines of a closed, empty buffer.
 func (q *Buffer) signalIdle() {
 	if !q.closed {
 		return
@@ -255,7 +254,7 @@ func (q *Buffer) signalIdle() {
 	}
 }
 
-// Stats returns what the buffer holds and has done.
+// Stats returns the buffer's contents and counters.
 func (q *Buffer) Stats() Stats {
 	now := time.Now()
 	q.mu.Lock()
@@ -277,7 +276,7 @@ func (q *Buffer) Stats() Stats {
 	return s
 }
 
-// each calls f for an item that is the oldest of its queue, and for all that are in flight or between two attempts.
+// each calls f for the oldest item of each queue, and for all items that are in flight or between two attempts.
 func (q *Buffer) each(f func(*Item)) {
 	for _, l := range q.lanes {
 		for _, it := range []*Item{l.front.head, l.queue.head} {
@@ -303,7 +302,7 @@ func (q *Buffer) each(f func(*Item)) {
 	}
 }
 
-// end ends items, and those that they stand for: their rows are free again, and those that are waited for are told.
+// end ends items, and the items that they cover. It frees their rows and reports the items that have a Done.
 func (q *Buffer) end(items []ending) {
 	tell := 0
 	for _, e := range items {
@@ -342,7 +341,7 @@ func (q *Buffer) end(items []ending) {
 	}
 }
 
-// gone gives back an item's room and counts it out of its generation.
+// gone frees an item's room and subtracts the item from its generation.
 func (q *Buffer) gone(it *Item) {
 	first := q.gens[0].n
 	q.gens[it.gen-first].open--
@@ -362,11 +361,11 @@ func (q *Buffer) gone(it *Item) {
 	q.giveBack(it)
 }
 
-// tellAtOnce is how many callers are told before the room of their items is given back.
+// tellAtOnce is how many ended items are reported before their room is freed.
 const tellAtOnce = 64
 
-// tell calls Failed and Done, off the sending path. Items keep their room until they return, so that slow callers slow down
-// what comes in, and nothing grows.
+// tell calls Failed and Done, outside the sending path. Items keep their room until these return, so slow callers slow
+// down new items and the queue stays bounded.
 func (q *Buffer) tell() {
 	var items []ending
 	for {

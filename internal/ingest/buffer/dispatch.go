@@ -7,16 +7,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// window is how many batches of a long queue are sorted by row together. More make narrower ranges of the table, and let
-// the items wait longer.
+// window is how many batches of a long queue are sorted by row together. More would make the key ranges narrower, but
+// the items would wait longer.
 const window = 4
 
 // batch is the items of one request.
 type batch struct {
 	items  []*Item
-	lanes  []*lane // whose items they are, each once
-	tries  int     // attempts that were made at all of them together
-	spare  bool    // it is one of the few that may be in flight without holding up others
+	lanes  []*lane // the lanes of its items, each once
+	tries  int     // attempts at all of its items together
+	spare  bool    // it is one of the few batches that may be in flight without delaying others
 	reason Reason
 }
 
@@ -43,7 +43,7 @@ func (q *Buffer) dispatch() {
 	}
 }
 
-// round sends what can go now, and returns when to look again without being woken; zero for never.
+// round sends what can go now. It returns when the next round is due without a wake-up; zero means never.
 func (q *Buffer) round(now time.Time) time.Time {
 	if q.ctx.Err() != nil {
 		q.abandon()
@@ -60,8 +60,8 @@ func (q *Buffer) round(now time.Time) time.Time {
 	return q.alarm(now)
 }
 
-// alarm returns when something is due next. What is due already is kept back by its lane's share of the slots, and goes
-// when a batch ends, which wakes the dispatcher.
+// alarm returns when something is due next. Due items that remain are held back by their lane's share of the slots;
+// they go when a batch ends, which wakes the dispatcher.
 func (q *Buffer) alarm(now time.Time) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
@@ -94,10 +94,10 @@ func (q *Buffer) alarm(now time.Time) time.Time {
 	return at
 }
 
-// next takes the batch that is to go next: one whose time to be repeated has come, or the next lane's. A spare one goes last if
-// the batch before was spare, so that it holds up others by one request at most.
+// next takes the next batch to send: a due repeat, or the next lane's batch. If the batch before was spare, it looks
+// for a spare one last, so spare batches delay others by one request at most.
 func (q *Buffer) next(now time.Time) *batch {
-	spare := !q.spared || q.gov.down != nil // an outage is asked about by what was sent before
+	spare := !q.spared || q.gov.down != nil // an outage is probed with items that were sent before
 	b := q.pick(now, spare)
 	if b == nil && !spare {
 		b = q.pick(now, true)
@@ -115,7 +115,7 @@ func (q *Buffer) pick(now time.Time, spare bool) *batch {
 	return q.fresh(now, spare)
 }
 
-// fresh takes the next lane's batch of items that were not sent yet. With spare it may be a spare one.
+// fresh takes the next lane's batch of items that were not sent yet. If spare is set, the batch may be a spare one.
 func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 	for range q.ring.n {
 		turn := q.ring.at
@@ -149,20 +149,20 @@ func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 	return nil
 }
 
-// mayFly reports whether the lane may send items that were not sent yet, and needs no permit for it.
+// mayFly reports whether the lane may send new items without a permit.
 func (q *Buffer) mayFly(l *lane) bool { return l.failed == 0 && q.hasSlot(l) }
 
-// hasSlot reports whether the lane's share of the slots has room for one more batch. As with the buffer's room, a lane may
-// have some times the slots that are free; where there are several, one is left to others.
+// hasSlot reports whether the lane's share of the slots has room for one more batch. Like the buffer's room, a lane's
+// share is a multiple of the free slots. With several slots, one stays free for other lanes.
 func (q *Buffer) hasSlot(l *lane) bool {
 	slots := q.gov.slots()
 	return l.inflight == 0 || l.inflight < min(slots-1, share*(slots-len(q.flights)))
 }
 
-// spareSlots is how many spare batches may be in flight.
+// spareSlots returns how many spare batches may be in flight.
 func (q *Buffer) spareSlots() int { return max(1, q.gov.slots()/(share+1)) }
 
-// due returns why the lane has something that need not wait any longer; empty where it has nothing.
+// due returns why the lane has something to send now; empty if it has nothing.
 func (q *Buffer) due(l *lane, now time.Time) Reason {
 	switch {
 	case len(l.chunks) > 0 || q.full(l):
@@ -183,8 +183,8 @@ func (q *Buffer) due(l *lane, now time.Time) Reason {
 	return ""
 }
 
-// crowd is how many waiting items let all lanes go: as many as make a batch, or where they cannot share one, as many as
-// leave little room.
+// crowd is the number of waiting items at which all lanes send: as many as fill a batch. If tenants cannot share a
+// batch, it is as many as leave little room.
 func (q *Buffer) crowd() int {
 	if q.opts.Apart {
 		return max(q.opts.BatchEntries, q.opts.BufferEntries/2)
@@ -192,8 +192,8 @@ func (q *Buffer) crowd() int {
 	return q.opts.BatchEntries
 }
 
-// form makes a batch of the lane's items: of a long queue a part that is next to each other in the table, of a short one
-// all, filled up with those of other short ones.
+// form makes a batch of the lane's items. From a long queue it takes items that are next to each other in the table. A
+// short queue it takes whole, and fills the batch with items of other short queues.
 func (q *Buffer) form(l *lane) *batch {
 	if len(l.chunks) == 0 && q.full(l) {
 		q.cut(l)
@@ -226,14 +226,14 @@ func (q *Buffer) form(l *lane) *batch {
 	return newBatch(f.items, 0)
 }
 
-// filling is a batch in the making.
+// filling is a batch that is being formed.
 type filling struct {
 	items              []*Item
-	limit, bytes, muts int // that are left
+	limit, bytes, muts int // what still fits
 	full               bool
 }
 
-// add adds an item, and reports false where it is one too many.
+// fits reports whether the item still fits, and sets full if not.
 func (f *filling) fits(it *Item) bool {
 	f.full = len(f.items) > 0 && (len(f.items) == f.limit || it.Bytes > f.bytes || int(it.Mutations) > f.muts)
 	return !f.full
@@ -248,7 +248,7 @@ func (q *Buffer) fill(f *filling, l *lane) {
 		if it = q.pop(l); it == nil {
 			return
 		}
-		if !f.fits(it) { // another than the one that was looked at, whose row was taken
+		if !f.fits(it) { // pop skipped the item that peek returned, because its row is taken
 			q.putBack(it)
 			return
 		}
@@ -261,7 +261,7 @@ func (q *Buffer) fill(f *filling, l *lane) {
 // putBack undoes pop.
 func (q *Buffer) putBack(it *Item) {
 	l := it.lane
-	delete(q.rows, it.hash) // nobody has come to wait for it meanwhile
+	delete(q.rows, it.hash) // no item can wait for it yet
 	it.claimed = false
 	rest := l.front
 	l.front = list{}
@@ -269,7 +269,8 @@ func (q *Buffer) putBack(it *Item) {
 	l.front.append(&rest)
 }
 
-// cut takes a window of the lane's items, sorts them by row, and cuts them into chunks, each within the limits of a batch.
+// cut takes a window of the lane's items, sorts them by row, and cuts them into chunks. Each chunk is within the limits
+// of a batch.
 func (q *Buffer) cut(l *lane) {
 	limit := q.opts.BatchEntries
 	if l.id.alone {
@@ -305,7 +306,7 @@ func (q *Buffer) cut(l *lane) {
 func newBatch(items []*Item, tries int) *batch {
 	b := &batch{items: items, tries: tries}
 	for _, it := range items {
-		if n := len(b.lanes); n > 0 && b.lanes[n-1] == it.lane { // they are in the order of their rows, and so of tenants
+		if n := len(b.lanes); n > 0 && b.lanes[n-1] == it.lane { // the items are sorted by row, so a tenant's are together
 			continue
 		}
 		b.lanes = append(b.lanes, it.lane)
@@ -313,7 +314,7 @@ func newBatch(items []*Item, tries int) *batch {
 	return b
 }
 
-// launch sends a batch.
+// launch starts a goroutine that sends a batch.
 func (q *Buffer) launch(b *batch) {
 	q.flights[b] = struct{}{}
 	for _, l := range b.lanes {
@@ -350,8 +351,8 @@ func (q *Buffer) attempt(b *batch) {
 	}
 }
 
-// attempted ends the items of an attempt, or lets them wait for the next one. It reports whether the service went down or came
-// back by it, for what reason, and after how long.
+// attempted ends the items of an attempt, or lets them wait for the next one. It reports whether the attempt showed
+// that the service went down or came back, the reason, and how long it was down.
 func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Report) (turned bool, after time.Duration, down error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -361,7 +362,7 @@ func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Rep
 	for _, l := range b.lanes {
 		l.inflight--
 		if !report.Down && !report.Suspect {
-			l.failed++ // until an item of it is found that was served
+			l.failed++ // reset below if one of its items was served
 		}
 	}
 	if b.spare {
@@ -377,7 +378,7 @@ func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Rep
 		}
 		it.lane.failed = 0
 		out := it.Track.Outcome()
-		if out.State == bt.Rejected && !it.Merge { // what merges is refused together
+		if out.State == bt.Rejected && !it.Merge { // merged items are refused together
 			q.uncover(it)
 		}
 		over = append(over, ending{it, out})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// expireBy notes when an item's time is over.
+// expireBy records an item's deadline.
 func (q *Buffer) expireBy(it *Item) {
 	if q.opts.Delivery == 0 {
 		return
@@ -19,7 +19,7 @@ func (q *Buffer) expireBy(it *Item) {
 	}
 }
 
-// expire ends the items whose time is over, those in flight and what these replace apart.
+// expire ends the items whose deadline has passed. It leaves those in flight, and those that these cover.
 func (q *Buffer) expire(now time.Time) {
 	for !q.expiry.IsZero() && !now.Before(q.expiry) {
 		q.expiry = time.Time{}
@@ -27,11 +27,11 @@ func (q *Buffer) expire(now time.Time) {
 	}
 }
 
-// late takes out the items whose time is over. It may take those that wait for the row of one of them only the next time,
-// and notes when that is.
+// late removes the items whose deadline has passed. Items that wait for the row of such an item may be removed only the
+// next time; late then sets expiry so that they are.
 func (q *Buffer) late(now time.Time) (over []ending) {
 	overdue := func(it *Item) bool { return !now.Before(it.arrived.Add(q.opts.Delivery)) }
-	// late ends an item, or at least what it replaces, which is older.
+	// late ends an item, or at least the items that it covers, which are older.
 	late := func(it *Item) bool {
 		for c := it.covers.head; c != nil && overdue(c); c = it.covers.head {
 			it.covers.pop()
@@ -53,7 +53,7 @@ func (q *Buffer) late(now time.Time) (over []ending) {
 	}
 	for _, l := range q.lanes {
 		l.front.remove(waits)
-		for it := l.queue.head; it != nil && waits(it); it = l.queue.head { // they are in the order in which they came
+		for it := l.queue.head; it != nil && waits(it); it = l.queue.head { // the queue is in order of arrival
 			l.queue.pop()
 		}
 		for i := range l.chunks {
@@ -80,7 +80,7 @@ func (q *Buffer) late(now time.Time) (over []ending) {
 	return over
 }
 
-// abandon ends everything that is not in flight, as the buffer is closed and nobody waits any longer.
+// abandon ends everything that is not in flight, after the buffer was closed and Close no longer waits.
 func (q *Buffer) abandon() {
 	var over []ending
 	leave := func(it *Item) { over = append(over, ending{it, q.left(it)}) }

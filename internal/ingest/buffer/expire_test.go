@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// put puts an item and returns when and how it ended, by a function that is to be called when it has.
+// put adds an item. It returns a function that waits for its end and returns when and how it ended.
 func put(t *testing.T, q *Buffer, it *Item) func() (time.Duration, bt.Outcome) {
 	t.Helper()
 	begin := time.Now()
@@ -32,7 +32,7 @@ func put(t *testing.T, q *Buffer, it *Item) func() (time.Duration, bt.Outcome) {
 	}
 }
 
-// TestTimeIsOverForEachAlone: an item whose time is over while its row is taken ends then, and takes no other with it.
+// TestTimeIsOverForEachAlone: an item whose deadline passes while its row is taken ends then, and ends no other item.
 func TestTimeIsOverForEachAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: 30 * time.Second}
@@ -47,22 +47,21 @@ func TestTimeIsOverForEachAlone(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		if took, out := waits(); took != opts.Delivery || !errors.Is(out.Err, ErrTimeout) || out.State != bt.Rejected {
-			t.Errorf("what waits for its row ended after %v: %+v", took, out)
+			t.Errorf("the item that waits for its row ended after %v: %+v", took, out)
 		}
 		if took, out := other(); took != opts.Delivery || !errors.Is(out.Err, ErrTimeout) {
-			t.Errorf("another row ended after %v: %+v", took, out)
+			t.Errorf("the item of another row ended after %v: %+v", took, out)
 		}
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, out := flying(); out.State != bt.Stored {
-			t.Errorf("what was under way: %+v", out)
+			t.Errorf("the item in flight: %+v", out)
 		}
 	})
 }
 
-// TestTimeOfWhatWaitsForItsRow: of items that wait until their row is free, and of those that a later one replaces, each
-// ends when its own time is over.
+// TestTimeOfWhatWaitsForItsRow: an item that waits for its row, or that a later item covers, ends at its own deadline.
 func TestTimeOfWhatWaitsForItsRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Second, whole: func([]*Item) (Report, error) {
@@ -83,7 +82,7 @@ func TestTimeOfWhatWaitsForItsRow(t *testing.T) {
 			t.Errorf("the first: %+v", out)
 		}
 		for i, end := range ends {
-			// What is under way when its time is over is waited for.
+			// An item that is in flight at its deadline ends when its attempt ends.
 			if took, out := end(); took < opts.Delivery || took > opts.Delivery+s.takes || !errors.Is(out.Err, ErrTimeout) {
 				t.Errorf("item %d ended after %v: %+v", i, took, out)
 			}
@@ -94,7 +93,7 @@ func TestTimeOfWhatWaitsForItsRow(t *testing.T) {
 	})
 }
 
-// TestPoisonThatReplaces: a write that is refused replaces nothing: what it was to be sent instead of is sent.
+// TestPoisonThatReplaces: a refused write replaces nothing: the write that it covered is sent.
 func TestPoisonThatReplaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Second, verdict: func(it *Item) error {
@@ -124,12 +123,13 @@ func TestPoisonThatReplaces(t *testing.T) {
 			}
 		}
 		if got := s.order["row"]; !slices.Equal(got, []int{0, 2}) {
-			t.Errorf("the service has applied %v", got)
+			t.Errorf("the service applied %v", got)
 		}
 	})
 }
 
-// TestWhatDependsReplacesNothing: a write that depends on what its row holds is sent after the one before it, not instead.
+// TestWhatDependsReplacesNothing: a write that depends on its row's contents is sent after the one before it, not
+// instead.
 func TestWhatDependsReplacesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Second}
@@ -146,12 +146,12 @@ func TestWhatDependsReplacesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.order["row"]; !slices.Equal(got, []int{0, 1, 2}) {
-			t.Errorf("the service has applied %v", got)
+			t.Errorf("the service applied %v", got)
 		}
 	})
 }
 
-// TestHotRow: a hundred thousand writes of one row that wait for it cost what those of as many rows do.
+// TestHotRow: a hundred thousand waiting writes of one row cost as much as those of as many rows.
 func TestHotRow(t *testing.T) {
 	const n = 100_000
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestBufferWithoutBounds(t *testing.T) {
 	})
 }
 
-// TestCloseOfAnEmptyBuffer is nil, whatever has become of the context.
+// TestCloseOfAnEmptyBuffer: Close returns nil even if the context has ended.
 func TestCloseOfAnEmptyBuffer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

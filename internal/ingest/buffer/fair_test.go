@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// quiet puts n items at a steady pace for a tenant, and returns how long each took from Put to its end, sorted.
+// quiet adds n items of a tenant at a steady pace, and returns how long each took from Put to its end, sorted.
 func quiet(t *testing.T, q *Buffer, tenant string, n int, every time.Duration) []time.Duration {
 	t.Helper()
 	took := make(chan time.Duration, n)
@@ -38,8 +38,8 @@ func quiet(t *testing.T, q *Buffer, tenant string, n int, every time.Duration) [
 	return all
 }
 
-// TestFairness: with one tenant offering a hundred times the load of another, and far more than the service takes, the
-// other's p99 stays within twice what it is alone. Each request takes 20 ms, whatever is in it.
+// TestFairness: one tenant offers a hundred times the load of another, and far more than the service takes. The other's
+// p99 stays within twice its p99 alone. Each request takes 20 ms, whatever its size.
 func TestFairness(t *testing.T) {
 	for _, slots := range []int{1, 2, 4, 16} {
 		t.Run(fmt.Sprintf("slots=%d", slots), func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestFairness(t *testing.T) {
 					go func() {
 						n := 0
 						for ; flood && ctx.Err() == nil; n++ {
-							// A hundred for each of the other's, until the buffer keeps it back.
+							// A hundred for each item of the other tenant, until the buffer blocks it.
 							if err := q.Enqueue(ctx, item("noisy", fmt.Sprintf("noisy%09d", n))); err != nil && !errors.Is(err, context.Canceled) {
 								t.Error(err)
 							}
@@ -78,13 +78,13 @@ func TestFairness(t *testing.T) {
 			}
 			alone, beside := p99(false), p99(true)
 			if beside > 2*alone {
-				t.Errorf("p99 is %v beside a tenant that floods, %v alone", beside, alone)
+				t.Errorf("p99 is %v while another tenant floods, %v alone", beside, alone)
 			}
 		})
 	}
 }
 
-// TestOneTenantCannotFillTheBuffer: whatever others hold, a tenant that comes new has room at once.
+// TestOneTenantCannotFillTheBuffer: a new tenant has room at once, whatever others hold.
 func TestOneTenantCannotFillTheBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Hour}
@@ -100,7 +100,7 @@ func TestOneTenantCannotFillTheBuffer(t *testing.T) {
 				held[tenant]++
 			}
 			if held[tenant] == 0 {
-				t.Errorf("no room for %s beside %v", tenant, held)
+				t.Errorf("no room for %s while others hold %v", tenant, held)
 			}
 		}
 		if held["a"] < 800 || held["a"] > 900 {
@@ -115,8 +115,7 @@ func TestOneTenantCannotFillTheBuffer(t *testing.T) {
 	})
 }
 
-// TestRoomGoesAround: callers of several tenants that wait for room get it in turns, and a large item is not starved by
-// small ones.
+// TestRoomGoesAround: waiting callers of several tenants get room in turns, and small items do not starve a large one.
 func TestRoomGoesAround(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: 10 * time.Millisecond}

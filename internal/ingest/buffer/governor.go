@@ -12,34 +12,33 @@ import (
 )
 
 const (
-	// While the service is down, one request at a time asks whether it is back, after 25 ms at first, then after half as
-	// long again each time up to 5 s, each spread by half to either side.
+	// While the service is down, one request at a time probes it. The first probe goes after 25 ms; the interval then
+	// grows by half each time, up to 5 s. Each interval is randomised by half in both directions.
 	firstProbe   = 25 * time.Millisecond
 	longestProbe = 5 * time.Second
 
-	// A tenant's repeated requests are paid from a budget that each of its requests that is served fills by a fifth, so that
-	// repeats are at most a fifth of all once it is used up. One a second is always allowed, so that nothing stays for ever;
-	// those of all tenants share an eighth of the slots.
+	// Each tenant has a budget for repeats. A request that is served adds a fifth to it, so once the budget is used up,
+	// repeats are at most a fifth of all requests. One repeat a second is always allowed, so no item stays forever;
+	// such repeats of all tenants share an eighth of the slots.
 	retryBudget = 20
 	retryRatio  = 0.2
 	retryPace   = time.Second
 
-	// Items that were refused for now, in a request that was served, wait 25 ms at first and 2 s at last.
+	// An item that was refused for now, in a request that was served, waits 25 ms at first and up to 2 s later.
 	firstRetry   = 25 * time.Millisecond
 	longestRetry = 2 * time.Second
 
-	// firstSlots is how many batches are in flight before anything is known of the service.
+	// firstSlots is the limit of batches in flight before any attempt has ended.
 	firstSlots = 4
-	// slowdown is how many times slower than usual an attempt is where the service counts as crowded, and crowdedFrom the
-	// least that an attempt then takes.
+	// The service counts as crowded if an attempt takes slowdown times longer than usual, and at least crowdedFrom.
 	slowdown    = 3
 	crowdedFrom = 50 * time.Millisecond
-	// longestWait bounds how long the service may ask to be left alone: a request a minute does not harm it.
+	// longestWait bounds the pause that the service can ask for: one request a minute does not harm it.
 	longestWait = time.Minute
 )
 
-// size is what batches are compared by: how long an attempt takes is no news where the batch is larger than others. It is
-// the logarithm of their bytes in KiB, apart for batches whose items go alone.
+// size is a class of batches whose durations are compared with each other, because a larger batch takes longer anyway.
+// It is the logarithm of the bytes in KiB; batches of items that go alone have their own classes.
 type size int
 
 const sizes = 2 * 16
@@ -52,17 +51,17 @@ func sizeOf(bytes int, alone bool) size {
 	return s
 }
 
-// governor decides how many batches may be in flight, and when. Its zero value is not ready.
+// governor decides how many batches may be in flight, and when. Create it with newGovernor.
 type governor struct {
 	limit   float64
 	most    float64
-	usual   [sizes]time.Duration // that an attempt at a batch takes, by its size; 0 for not known
-	lowered time.Time            // when limit was lowered; attempts from before say nothing new
+	usual   [sizes]time.Duration // usual duration of an attempt, by batch size; 0 means not known
+	lowered time.Time            // when limit was lowered; attempts that began before do not count
 
-	down    error // why the service is taken for down; nil where it is not
+	down    error // why the service counts as down; nil if it is up
 	failed  time.Time
-	until   time.Time // before which nothing is sent
-	asked   time.Time // how much of that the service asked for; the rest ends when an attempt succeeds
+	until   time.Time // nothing is sent before this time
+	asked   time.Time // how much of until the service asked for; the rest ends when an attempt succeeds
 	backoff *backoff.ExponentialBackOff
 }
 
@@ -78,11 +77,11 @@ func exponential(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(first),
 		backoff.WithMaxInterval(longest),
-		backoff.WithMaxElapsedTime(0), // an item's own time is the bound
+		backoff.WithMaxElapsedTime(0), // the item's own deadline is the bound
 	)
 }
 
-// slots is how many batches may be in flight.
+// slots returns how many batches may be in flight.
 func (g *governor) slots() int {
 	if g.down != nil {
 		return 1
@@ -90,7 +89,8 @@ func (g *governor) slots() int {
 	return int(g.limit)
 }
 
-// note learns from an attempt at a batch of that size. Busy says that all slots were in use when it ended.
+// note learns from an attempt at a batch of the given size. busy means that all slots were in use when the attempt
+// ended.
 func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 	if r.Wait > 0 {
 		g.asked = later(g.asked, now.Add(min(r.Wait, longestWait)))
@@ -119,7 +119,8 @@ func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 
 var errDown = errors.New("the service does not answer")
 
-// learn adapts to how long an attempt took: more in flight while that does not make attempts slower, less where it does.
+// learn adapts the limit to how long an attempt took: it raises the limit while attempts do not become slower, and
+// lowers it when they do.
 func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 	took, usual := now.Sub(begin), g.usual[of]
 	if usual == 0 {
@@ -130,7 +131,7 @@ func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 	} else if busy {
 		g.limit = min(g.most, g.limit+1/g.limit)
 	}
-	// What is usual follows slowly upwards, so that a crowd does not become usual by itself, and fast downwards.
+	// The usual duration rises slowly, so that overload does not become usual, and falls quickly.
 	if took < usual {
 		usual -= (usual - took) / 4
 	} else {
@@ -154,7 +155,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// tooLate is the outcome of an item whose time is over, and left that of one that is still there when the buffer ends.
+// tooLate returns the outcome of an item whose deadline has passed.
 func (q *Buffer) tooLate(it *Item) bt.Outcome {
 	cause := ErrTimeout
 	if q.gov.down != nil {
@@ -175,7 +176,7 @@ func over(it *Item, cause error) bt.Outcome {
 	return out
 }
 
-// overError is why an item was given up, and what its last attempt said.
+// overError says why an item was given up, and the error of its last attempt.
 type overError struct{ why, last error }
 
 func (e *overError) Error() string   { return e.why.Error() + "; the last attempt: " + e.last.Error() }

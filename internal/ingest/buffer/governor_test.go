@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// TestMixedSizesAreNoCrowd: that a large batch takes longer than a small one does not say that the service is crowded.
+// TestMixedSizesAreNoCrowd: a large batch that takes longer than a small one does not make the service count as
+// crowded.
 func TestMixedSizesAreNoCrowd(t *testing.T) {
 	g := newGovernor(16)
 	at := time.Now()
@@ -21,19 +22,19 @@ func TestMixedSizesAreNoCrowd(t *testing.T) {
 		}
 	}
 	if g.slots() != 16 {
-		t.Errorf("%d slots after batches of two sizes, each as fast as ever", g.slots())
+		t.Errorf("%d slots after batches of two sizes at usual speed", g.slots())
 	}
 	for range 50 {
 		g.note(at, at.Add(2*time.Second), sizeOf(4000<<10, false), Report{}, true)
 		at = at.Add(2 * time.Second)
 	}
 	if g.slots() > 8 {
-		t.Errorf("%d slots though batches take ten times as long", g.slots())
+		t.Errorf("%d slots although batches take ten times as long", g.slots())
 	}
 }
 
-// TestGovernorBelievesAnAnswer: once the service has answered, nothing waits for a probe that was planned before, but for
-// what the service itself has asked for.
+// TestGovernorBelievesAnAnswer: once the service has answered, sending resumes without waiting for the next probe,
+// except for a pause that the service itself asked for.
 func TestGovernorBelievesAnAnswer(t *testing.T) {
 	g := newGovernor(4)
 	begin := time.Now()
@@ -47,20 +48,20 @@ func TestGovernorBelievesAnAnswer(t *testing.T) {
 	}
 	g.note(begin, now, 0, Report{}, false)
 	if g.until.After(now) || g.down != nil {
-		t.Errorf("after an answer nothing goes for %v", g.until.Sub(now))
+		t.Errorf("after an answer the governor still pauses for %v", g.until.Sub(now))
 	}
 	g.note(now, now, 0, Report{Overload: true, Wait: 5 * time.Second}, false)
 	g.note(begin, now, 0, Report{}, false)
 	if got := g.until.Sub(now); got != 5*time.Second {
-		t.Errorf("left alone for %v, asked for 5 s", got)
+		t.Errorf("the pause is %v, the service asked for 5 s", got)
 	}
 	g.note(now, now, 0, Report{Overload: true, Wait: 1000 * time.Hour}, false)
 	if got := g.until.Sub(now); got != longestWait {
-		t.Errorf("left alone for %v", got)
+		t.Errorf("the pause is %v", got)
 	}
 }
 
-// TestBackFromAnOutage: a full buffer is on its way again soon after the service is back.
+// TestBackFromAnOutage: soon after the service is back, a full buffer is being sent again.
 func TestBackFromAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// service is a Sender whose requests take a fixed time, one or several at once, and that remembers what it was sent.
+// service is a Sender that records what it is sent. Its requests take a fixed time; it serves one at a time or several.
 type service struct {
 	t     *testing.T
 	takes time.Duration
-	// verdict says how an item of a request ends; nil is stored.
+	// verdict returns the error of one item; nil means stored.
 	verdict func(*Item) error
-	// whole says how a request as a whole ends; nil is served.
+	// whole returns the result of a whole request; nil means served.
 	whole func([]*Item) (Report, error)
 
 	mu       sync.Mutex
@@ -103,7 +103,7 @@ func options() Options {
 
 func item(tenant, key string) *Item { return &Item{Tenant: tenant, Key: key, Bytes: 100, Mutations: 1} }
 
-// outcomes counts how items ended, and fails for one that ends twice.
+// outcomes counts how items ended, and fails the test if one ends twice.
 type outcomes struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -114,7 +114,7 @@ func (o *outcomes) done(it *Item, out bt.Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, twice := o.seen[it]; twice {
-		o.t.Errorf("%s was told twice", it.Key)
+		o.t.Errorf("%s was reported twice", it.Key)
 	}
 	if o.seen == nil {
 		o.seen = map[*Item]bt.Outcome{}
@@ -179,8 +179,8 @@ func TestBatchesCloseOnWhateverComesFirst(t *testing.T) {
 	}
 }
 
-// TestRowsKeepTheirOrder: writes of one row reach the service in the order in which they came, one at a time, whatever
-// fails in between. Writes that are replaced while they wait may be left out, the last one never.
+// TestRowsKeepTheirOrder: writes of one row reach the service one at a time, in the order of their arrival, whatever
+// fails in between. Writes that are replaced while they wait may be left out, but never the last one.
 func TestRowsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 1))
@@ -216,7 +216,7 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := told.count(bt.Stored); got != 5000 {
-			t.Errorf("%d of 5000 items were told after Flush", got)
+			t.Errorf("%d of 5000 items were reported after Flush", got)
 		}
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 			skipped += len(want) - len(got)
 		}
 		if skipped == 0 {
-			t.Error("no write was skipped for one that replaces it")
+			t.Error("no write was skipped because a later one replaces it")
 		}
 		if st := q.Stats(); st.Entries != 0 || st.Bytes != 0 || len(q.lanes) != 0 || len(q.rows) != 0 || q.ring.n != 0 {
 			t.Errorf("an empty buffer holds %+v, %d lanes, %d rows, a ring of %d", st, len(q.lanes), len(q.rows), q.ring.n)
@@ -241,7 +241,7 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// TestPoisonIsRejectedAlone: one item for whose sake the service refuses whole requests does not take the others with it.
+// TestPoisonIsRejectedAlone: if one item makes the service refuse whole requests, only that item is rejected.
 func TestPoisonIsRejectedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Millisecond}
@@ -276,8 +276,8 @@ func TestPoisonIsRejectedAlone(t *testing.T) {
 	})
 }
 
-// TestOutage: a producer that runs flat out through an hour in which nothing is served fills the buffer and no more, the
-// service is asked a bounded number of times, and afterwards everything is delivered.
+// TestOutage: for an hour nothing is served, and a producer adds items as fast as it can. The buffer stays within its
+// limits, the number of requests is bounded, and afterwards everything is delivered.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -314,7 +314,7 @@ func TestOutage(t *testing.T) {
 		if got := told.count(bt.Stored); got != n {
 			t.Errorf("%d of %d items are stored", got, n)
 		}
-		// Half the longest probe is the shortest wait between two, once it is reached.
+		// Once the longest interval is reached, the shortest wait between two probes is half of it.
 		if most := int64(time.Hour/(longestProbe/2)) + 50; asked.Load() > most || asked.Load() < 100 {
 			t.Errorf("%d requests in an hour in which none was served, want at most %d", asked.Load(), most)
 		}
@@ -340,10 +340,10 @@ func TestItemsEndWhenTheirTimeIsOver(t *testing.T) {
 				ends = append(ends, time.Since(begin))
 				told.done(it, out)
 				if !errors.Is(out.Err, ErrTimeout) {
-					t.Errorf("%+v does not say that the time is over", out)
+					t.Errorf("%+v is not ErrTimeout", out)
 				}
 				if (out.State == bt.Unknown) != (out.Attempts > 0) {
-					t.Errorf("%+v: an item is unknown if an answer for it was lost, and rejected if it was never sent", out)
+					t.Errorf("%+v: an item is unknown if its answer was lost, and rejected if it was never sent", out)
 				}
 			}
 			if err := q.Enqueue(t.Context(), it); err != nil {
@@ -401,7 +401,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(told.seen) != 200 {
-			t.Errorf("%d of 200 items were told", len(told.seen))
+			t.Errorf("%d of 200 items were reported", len(told.seen))
 		}
 		if err := q.Enqueue(t.Context(), item("a", "x")); !errors.Is(err, ErrClosed) {
 			t.Errorf("Put after Close: %v", err)

@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// check compares what the buffer counts with what it holds. Granted is how many callers may have room for items that they
-// have not brought yet.
+// check compares the buffer's counters with its contents. granted is how many callers may have room for items that they
+// have not added yet.
 func (q *Buffer) check(t *testing.T, granted int) {
 	t.Helper()
 	q.mu.Lock()
@@ -32,7 +32,7 @@ func (q *Buffer) check(t *testing.T, granted int) {
 	}
 	timed := func(where string, it *Item) {
 		if q.opts.Delivery > 0 && (q.expiry.IsZero() || q.expiry.After(it.arrived.Add(q.opts.Delivery))) {
-			t.Errorf("nobody looks when the time of %s in %s is over", it.Key, where)
+			t.Errorf("the expiry time is after the deadline of %s in %s", it.Key, where)
 		}
 	}
 	inflight := map[*lane]int{}
@@ -58,7 +58,7 @@ func (q *Buffer) check(t *testing.T, granted int) {
 				n, bytes, muts = n+1, bytes+it.Bytes, muts+int(it.Mutations)
 				timed("lane", it)
 				if it.claimed {
-					t.Errorf("%s waits and has its row", it.Key)
+					t.Errorf("%s waits although it holds its row", it.Key)
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func (q *Buffer) check(t *testing.T, granted int) {
 			t.Errorf("lane %v: %d in flight, counted %d", id, inflight[l], l.inflight)
 		}
 		if l.held == 0 && len(l.blocked) == 0 {
-			t.Errorf("lane %v is of no use", id)
+			t.Errorf("lane %v is empty and was not dropped", id)
 		}
 		waiting, held, heldBytes = waiting+n, held+l.held, heldBytes+l.heldBytes
 	}
@@ -106,9 +106,9 @@ func (q *Buffer) check(t *testing.T, granted int) {
 	}
 }
 
-var lives = flag.Int("ingest.lives", 20, "how many random lives of a buffer to look at")
+var lives = flag.Int("ingest.lives", 20, "number of random runs of a buffer to check")
 
-// TestRandomLife lets everything happen at once, and looks at the buffer all the while.
+// TestRandomLife runs random operations at once, and checks the buffer's invariants all the while.
 func TestRandomLife(t *testing.T) {
 	for seed := range uint64(*lives) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -164,10 +164,10 @@ func randomLife(t *testing.T, seed uint64) {
 		told.done(it, out)
 		took := time.Since(it.arrived)
 		if errors.Is(out.Err, ErrTimeout) && took < opts.Delivery {
-			t.Errorf("%s ended after %v, before its time was over", it.Key, took)
+			t.Errorf("%s ended after %v, before its deadline", it.Key, took)
 		}
 		if opts.Delivery > 0 && took > opts.Delivery+s.takes {
-			t.Errorf("%s ended after %v, long after its time was over: %+v", it.Key, took, out)
+			t.Errorf("%s ended after %v, long after its deadline: %+v", it.Key, took, out)
 		}
 		if (out.Err == nil) != (out.State == bt.Stored) {
 			t.Errorf("%+v", out)
@@ -231,7 +231,7 @@ func randomLife(t *testing.T, seed uint64) {
 		t.Error(err)
 	}
 	if len(told.seen) != taken {
-		t.Errorf("%d of %d items were told", len(told.seen), taken)
+		t.Errorf("%d of %d items were reported", len(told.seen), taken)
 	}
 	st := q.Stats()
 	if st.Entries != 0 || st.Bytes != 0 || len(q.lanes) != 0 || len(q.rows) != 0 || q.ring.n != 0 || len(q.retries) != 0 || len(q.gens) != 1 || len(q.flushes) != 0 || len(q.blocked) != 0 {

@@ -1,10 +1,15 @@
-// Package buffer is the writer's buffer: it takes writes of many tenants, forms batches, sends them through a Sender, and
-// sees each write to its end. It knows nothing of points, schemas or Bigtable's requests.
+// Package buffer is the writer's buffer. It takes writes of many tenants, forms batches, sends them through a Sender,
+// and follows each write until it ends. It knows nothing of points, schemas or Bigtable's requests.
 //
-// Its promises: memory stays within the buffer's limits; each item ends exactly once; two items of one row are sent in the
-// order in which they came, never in one batch and never at the same time, and of those that wait for their row while
-// another is under way only the last is sent, as it replaces the others or, where they merge, brings them with it; a tenant that floods leaves room, and every
-// next slot, to the others; and in an outage the requests of all items together stay within one budget.
+// Guarantees:
+//
+//   - Memory stays within the buffer's limits.
+//   - Each item ends exactly once.
+//   - Two items of one row are sent in the order of their arrival, never in one batch and never at the same time. If several
+//     items wait for a row that is in flight, only the last one is sent: it replaces the others or, if they merge, carries
+//     them along.
+//   - A tenant that floods the buffer leaves room, and every next slot, to the others.
+//   - In an outage the requests of all items together stay within one budget.
 package buffer
 
 import (
@@ -15,28 +20,29 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// Item is one write on its way. The caller sets the exported fields and leaves the item alone until Done is called.
+// Item is one write. The caller sets the exported fields and must not touch the item until Done is called.
 type Item struct {
-	Tenant string // whose share of the buffer it takes
-	Key    string // of its row
-	Bytes  int    // that it takes in memory
-	Work   any    // for the Sender
-	// Done is told how the write ended, exactly once, on one goroutine for all items of the buffer. Nil is for nobody.
+	Tenant string // whose share of the buffer the item takes
+	Key    string // of the item's row
+	Bytes  int    // the item's size in memory
+	Work   any    // the Sender's data
+	// Done is called with the outcome of the write, exactly once, on one goroutine for all items of the buffer. It may
+	// be nil.
 	Done func(*Item, bt.Outcome)
 
-	// For the Sender: what is known of the attempts so far, and whether the last one leaves another to be made.
+	// Set by the Sender: the result of the attempts so far, and whether another attempt is needed.
 	Track bt.Tracker
 	Again bool
-	Wait  time.Duration // with Again: how long the service asks to leave this item alone; 0 for no such wish
+	Wait  time.Duration // with Again: the pause that the service asks for this item; 0 means none
 
-	// The fields are in an order in which they take little memory.
-	Mutations int32 // that it takes in a request
-	Alone     bool  // it cannot go in a bulk request; a batch holds only such, or none. All items of a row agree on it
-	Merge     bool  // with Alone: what waits for a row goes together with the last of it. All items of a row agree on it
-	claimed   bool  // it has taken its row
+	// The order of the fields keeps the struct small.
+	Mutations int32 // the item's mutations in a request
+	Alone     bool  // it cannot go in a bulk request; such items never share a batch with others. All items of a row agree on it
+	Merge     bool  // with Alone: all items that wait for a row go together with the last of them. All items of a row agree on it
+	claimed   bool  // the item holds its row
 	lane      *lane
 	next      *Item
-	covers    list // earlier ones of the same row, which it replaces or brings with it, oldest first: they end as it does
+	covers    list // earlier items of the same row, oldest first, that it replaces or carries along; they end with it
 	hash      uint64
 	gen       uint64
 	arrived   time.Time
@@ -44,28 +50,28 @@ type Item struct {
 
 // Sender makes attempts at batches.
 type Sender interface {
-	// Send makes one attempt at the items of a batch, which are in the order of their rows. It adds the attempt to each
-	// item's Track and sets its Again. It must end soon after ctx does.
+	// Send makes one attempt at the items of a batch, which are sorted by row. It adds the attempt to each item's Track
+	// and sets its Again. It must return soon after ctx ends.
 	Send(ctx context.Context, items []*Item) Report
 }
 
-// Report is how a request ended as a whole, apart from the single items. What the service says of an item, the item itself
-// holds: it slows down that item and its tenant, and nobody else.
+// Report is the result of a whole request. The service's answer for a single item is in the item; it slows down only
+// that item and its tenant.
 type Report struct {
-	// Down: the service did not serve the request at all. Its cause is Err.
+	// Down means that the service did not serve the request at all. Err is the cause.
 	Down bool
-	// Overload: the service asks for less.
+	// Overload means that the service asks for fewer requests.
 	Overload bool
-	// Suspect: the request was refused as a whole for what one of its items holds. Items that are then Again are sent again
-	// in halves.
+	// Suspect means that the service refused the whole request because of one item's contents. Items with Again set are
+	// then sent again in halves.
 	Suspect bool
-	// Wait is how long the service asks to be left alone; 0 for no such wish.
+	// Wait is the pause that the service asks for; 0 means none.
 	Wait time.Duration
 	Err  error
 }
 
-// Covered returns the earlier items of the row that this one replaces, or brings with it where they merge, oldest first. It
-// is for the Sender, until Send returns.
+// Covered returns the earlier items of the row that this one replaces or, if they merge, carries along, oldest first.
+// The Sender may call it until Send returns.
 func (it *Item) Covered() iter.Seq[*Item] {
 	return func(yield func(*Item) bool) {
 		for c := it.covers.head; c != nil && yield(c); c = c.next {
@@ -99,7 +105,7 @@ func (l *list) pop() *Item {
 	return it
 }
 
-// remove takes out the items that f picks.
+// remove removes the items for which f is true.
 func (l *list) remove(f func(*Item) bool) {
 	var rest list
 	for it := l.pop(); it != nil; it = l.pop() {

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// A lane is one tenant's part of the buffer. Items that go alone have a lane of their own.
+// A lane is one tenant's part of the buffer. A tenant's items that go alone have their own lane.
 type lane struct {
 	id laneID
 
-	// What waits to be sent: first what had waited for its row, then what came.
+	// Waiting items: front holds those that had to wait for their row, queue the newer ones.
 	front, queue list
-	chunks       [][]*Item // of a long queue: sorted and cut, ready to go
+	chunks       [][]*Item // parts of a long queue, sorted and cut, ready to send
 	waiting      int       // items in front and queue
 	bytes, muts  int       // of them
 
-	held      int // items from Enqueue until Done has returned
+	held      int // items between Enqueue and the return of Done
 	heldBytes int64
-	inflight  int // batches with items of this lane
+	inflight  int // batches in flight with items of this lane
 
-	// Repeats are paid from a budget that each request fills by a fifth in which an item of the lane was served.
+	// Repeats are paid from a budget. Each request that serves an item of the lane adds a fifth.
 	budget float64
-	paced  time.Time // of the last repeat that the budget did not pay
-	// While nothing of the lane's last attempts was served, it makes one request at a time, with growing waits, and pays for
-	// each as for a repeat.
-	failed int       // attempts of which nothing was served, one after the other
-	until  time.Time // before which it sends nothing then
+	paced  time.Time // time of the last repeat that the budget did not pay for
+	// While the lane's last attempts served nothing, the lane makes one request at a time, with growing pauses, and
+	// needs a permit for each as for a repeat.
+	failed int       // consecutive attempts that served nothing
+	until  time.Time // it sends nothing before this time
 
 	blocked waiters
 
@@ -41,7 +41,8 @@ type laneID struct {
 
 func (l *lane) empty() bool { return l.waiting == 0 && len(l.chunks) == 0 }
 
-// push adds an item at the end of the lane, or before everything that came after it where it had waited for its row.
+// push adds an item at the end of the lane's queue. An item that had to wait for its row goes to the front list, before
+// all newer ones.
 func (q *Buffer) push(l *lane, it *Item, front bool) {
 	if front {
 		l.front.push(it)
@@ -55,8 +56,8 @@ func (q *Buffer) push(l *lane, it *Item, front bool) {
 	q.ring.add(l)
 }
 
-// pop takes the lane's next item whose row is free, and takes the row for it. Items whose rows are taken are put aside to
-// wait for them. It returns nil where none is left.
+// pop removes the lane's next item whose row is free, and claims the row for it. It makes items whose rows are taken
+// wait for them. It returns nil if no item is left.
 func (q *Buffer) pop(l *lane) *Item {
 	for {
 		it := l.front.pop()
@@ -73,7 +74,7 @@ func (q *Buffer) pop(l *lane) *Item {
 	}
 }
 
-// leave counts an item out of those that wait in their lane.
+// leave subtracts an item from the waiting ones of its lane.
 func (q *Buffer) leave(it *Item) {
 	l := it.lane
 	l.waiting--
@@ -90,8 +91,8 @@ func (l *lane) peek() *Item {
 	return l.queue.head
 }
 
-// claim takes the item's row for it, or lets it wait for the row. Rows are known by a hash: two that share one only wait for
-// each other without need.
+// claim claims the item's row, or lets the item wait for the row. Rows are identified by a hash; two rows with the same
+// hash only wait for each other needlessly.
 func (q *Buffer) claim(it *Item) bool {
 	behind, taken := q.rows[it.hash]
 	if !taken {
@@ -107,8 +108,8 @@ func (q *Buffer) claim(it *Item) bool {
 	return false
 }
 
-// release gives up the item's row, and lets those that waited for it go next: all of them, where they depend on what the
-// row holds, and else the last of each row, which replaces what those before it write, or brings it with it.
+// release frees the item's row and makes the items that waited for it go next. Items that depend on what the row holds
+// all go. Of other items only the last of each row goes; it covers those before it.
 func (q *Buffer) release(it *Item) {
 	behind := q.rows[it.hash]
 	delete(q.rows, it.hash)
@@ -126,10 +127,10 @@ func (q *Buffer) release(it *Item) {
 	}
 }
 
-// covered reports whether a later item of its row can stand for this one.
+// covered reports whether a later item of the row can cover this one.
 func (it *Item) covered() bool { return !it.Alone || it.Merge }
 
-// cover lets the item stand for an earlier one of the same row, and for those that that one stands for.
+// cover makes the item cover an earlier one of the same row, and the items that the earlier one covers.
 func (it *Item) cover(earlier *Item) {
 	all := earlier.covers
 	earlier.covers = list{}
@@ -138,8 +139,8 @@ func (it *Item) cover(earlier *Item) {
 	it.covers = all
 }
 
-// uncover lets what the item was to replace wait for the row again, before all others: the item was refused and replaces
-// nothing.
+// uncover lets the items that this one covers wait for the row again, before all others: this one was refused and
+// replaces nothing.
 func (q *Buffer) uncover(it *Item) {
 	if it.covers.head == nil {
 		return
@@ -152,9 +153,9 @@ func (q *Buffer) uncover(it *Item) {
 	q.rows[it.hash] = &all
 }
 
-// ring is the lanes that have something to send, in the order of their turns.
+// ring holds the lanes that have something to send, in the order of their turns.
 type ring struct {
-	at *lane // whose turn it is
+	at *lane // the lane whose turn is next
 	n  int
 }
 
@@ -190,7 +191,7 @@ func (r *ring) remove(l *lane) {
 	l.prev, l.next = nil, nil
 }
 
-// byRow sorts items by row, so that a request lies in as few ranges of the table as can be.
+// byRow sorts items by row, so that a request touches few ranges of the table.
 func byRow(items []*Item) {
 	slices.SortFunc(items, func(a, b *Item) int { return strings.Compare(a.Key, b.Key) })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// together is a Sender that notes the items of each row that it is handed, those that are brought along too.
+// together is a Sender that records the items of each row that it gets, including carried ones.
 type together struct {
 	*service
 	mu   sync.Mutex
@@ -31,8 +31,8 @@ func (s *together) Send(ctx context.Context, items []*Item) Report {
 	return s.service.Send(ctx, items)
 }
 
-// TestWhatWaitsGoesTogether: items that merge are handed over in their order, all that wait for a row at once, together
-// again after a failure, and end together.
+// TestWhatWaitsGoesTogether: items that merge are sent in their order, all that wait for a row at once, together again
+// after a failure, and they end together.
 func TestWhatWaitsGoesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := 2

@@ -6,53 +6,53 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// Options are all required, and checked by the caller.
+// Options are checked by the caller. All are required, except where a comment allows a zero.
 type Options struct {
 	BatchEntries, BatchMutations, BatchBytes int
 	// AloneEntries is how many items that go alone make a batch.
 	AloneEntries int
-	Linger       time.Duration // that an item waits for others; 0 for none
-	// BufferEntries and BufferBytes bound what is held, from Enqueue until Done has returned.
+	Linger       time.Duration // how long an item waits for others; 0 means not at all
+	// BufferEntries and BufferBytes bound the items between Enqueue and the return of Done.
 	BufferEntries int
 	BufferBytes   int64
-	InFlight      int // batches at once, at most
-	// Apart keeps tenants apart: the items of a batch are of one.
+	InFlight      int // largest number of batches in flight
+	// Apart keeps tenants apart: all items of a batch belong to one tenant.
 	Apart bool
-	// Request bounds one attempt.
+	// Request is the timeout of one attempt.
 	Request time.Duration
-	// Delivery bounds an item's stay; 0 for no bound.
+	// Delivery bounds how long an item stays in the buffer; 0 means no bound.
 	Delivery time.Duration
-	// Freed is poked each time that room is given back; nil for nobody.
+	// Freed receives a signal each time room becomes free; it may be nil.
 	Freed chan struct{}
-	// Sends is told of each attempt before it is made, by many goroutines; nil for nobody.
+	// Sends is called before each attempt, by many goroutines; it may be nil.
 	Sends func(Sending)
-	// Turned is told that the service is taken for down, and why, and with nil that it is back, after how long; nil for nobody.
+	// Turned is called when the service counts as down, with the reason, and with nil when it is back, with the
+	// duration of the outage. It may be nil.
 	Turned func(down error, after time.Duration)
-	// Failed is told of each item that ended and is not stored, before its Done; nil for nobody.
+	// Failed is called for each item that ended and is not stored, before its Done; it may be nil.
 	Failed func(*Item, bt.Outcome)
 }
 
 // Sending is an attempt at a batch.
 type Sending struct {
 	Items  int
-	Wait   time.Duration // of the oldest of them, since Enqueue
+	Wait   time.Duration // of the oldest item, since Enqueue
 	Reason Reason
 }
 
-// Reason says why a batch goes.
+// Reason says why a batch is sent.
 type Reason string
 
-// The reasons.
 const (
-	Full    Reason = "full"   // it holds as much as one may
-	Linger  Reason = "linger" // its oldest item has waited for others long enough
+	Full    Reason = "full"   // the batch has reached a limit
+	Linger  Reason = "linger" // its oldest item has waited for Linger
 	Crowd   Reason = "crowd"  // the items of all tenants together fill a batch
-	Flush   Reason = "flush"  // somebody waits for Flush
+	Flush   Reason = "flush"  // a caller waits in Flush
 	Closing Reason = "close"  // the buffer is being closed
-	Retry   Reason = "retry"  // it was sent before
+	Retry   Reason = "retry"  // its items were sent before
 )
 
-// Stats is what a buffer holds and has done.
+// Stats describes a buffer's contents and counts its work.
 type Stats struct {
 	Entries  int   // held
 	Bytes    int64 // held
@@ -65,5 +65,5 @@ type Stats struct {
 	Requests uint64 // attempts at batches
 	Retries  uint64 // of them, repeated ones
 	Blocked  time.Duration
-	Down     error // why the service is taken for unreachable now; nil where it is not
+	Down     error // why the service counts as unreachable; nil if it is reachable
 }

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// group is items that wait together for their next attempt.
+// group holds items that wait together for their next attempt.
 type group struct {
 	items []*Item
 	tries int
 	at    time.Time
-	free  bool // the next attempt is no repeat of one that failed: it costs nothing of the budget
+	free  bool // the next attempt does not repeat a failed one, so it is not paid from the budget
 }
 
-// groups is a heap, the earliest first.
+// groups is a heap ordered by time, earliest first.
 type groups []*group
 
 func (h groups) Len() int           { return len(h) }
@@ -31,8 +31,8 @@ func (h *groups) Pop() any {
 	return g
 }
 
-// repeat takes what is to be sent again: the groups whose time has come, as many as go into one request, where the share of
-// the slots and the budget of the first one's lane allow it. With spare it may be a spare one.
+// repeat takes due groups for another attempt, as many as fit into one request, if the slot share and the budget of the
+// first group's lane allow it. If spare is set, the batch may be a spare one.
 func (q *Buffer) repeat(now time.Time, spare bool) *batch {
 	var passed []*group
 	defer func() {
@@ -59,9 +59,9 @@ func (q *Buffer) repeat(now time.Time, spare bool) *batch {
 	return nil
 }
 
-// permit reports whether a lane may make a request that repeats one, or that follows one of which nothing was served, and pays
-// for it. Spare says that the request has to be among the few that may be in flight without holding up others: no budget paid
-// for it, or the lane has failed more than once. Where the lane may not, next says when to ask again; zero is when a batch ends.
+// permit reports whether a lane may make a request that repeats one, or that follows one that served nothing, and pays
+// for it. spare means that the request must use one of the few spare slots, because no budget paid for it or the lane
+// has failed more than once. If the lane may not, next says when to ask again; zero means when a batch ends.
 func (q *Buffer) permit(l *lane, now time.Time, maySpare bool) (ok, spare bool, next time.Time) {
 	paid := l.budget >= 1
 	next = l.paced.Add(retryPace)
@@ -93,7 +93,7 @@ func (q *Buffer) retry(g *group, spare bool) *batch {
 	return b
 }
 
-// merge adds to a group those that are due, go the same way, and fit next to it.
+// merge adds to a group other due groups of the same kind that fit.
 func (q *Buffer) merge(now time.Time, g *group) *group {
 	entries, bytes, muts := g.size()
 	for len(q.retries) > 0 {
@@ -121,9 +121,9 @@ func (g *group) size() (entries, bytes, muts int) {
 	return len(g.items), bytes, muts
 }
 
-// again lets items wait for their next attempt: in halves and at once where one of them made the service refuse all of
-// them, and after a while where the service could not take them. Each tenant's wait together, but for those that the service
-// asks to leave alone for longer.
+// again lets items wait for their next attempt. If one of them made the service refuse them all, they go in halves and
+// at once; if the service could not take them, after a pause. Each tenant's items wait together, except items for which
+// the service asks a longer pause.
 func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
 	for _, it := range items {
 		q.expireBy(it)
@@ -151,7 +151,7 @@ func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
 	}
 }
 
-// pause is how long items wait after so many attempts.
+// pause returns how long items wait after the given number of attempts.
 func pause(tries int) time.Duration {
 	b := exponential(firstRetry, longestRetry)
 	d := b.NextBackOff()

@@ -7,31 +7,31 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
-// share is how many times the free room one tenant may hold. One tenant alone fills 7/8 of the buffer, two that flood 7/15
-// each: however many do, room is left for one that comes new.
+// share is how many times the free room one tenant may hold. One tenant alone fills 7/8 of the buffer, two flooding
+// tenants 7/15 each. However many tenants flood, room is left for a new one.
 const share = 7
 
 // waiter is a caller of Enqueue that waits for room.
 type waiter struct {
 	bytes int64
-	ready chan struct{} // closed when the room is given
+	ready chan struct{} // closed when the caller has its room
 	given bool
 }
 
-// waiters are those of one lane, first come first.
+// waiters are the waiting callers of one lane, first come first.
 type waiters []*waiter
 
-// fits reports whether an item of that size may be taken into the lane now.
+// fits reports whether the lane has room for an item of that size now.
 func (q *Buffer) fits(l *lane, bytes int64) bool {
 	entries, free := q.opts.BufferEntries-q.held, q.opts.BufferBytes-q.heldBytes
 	if entries < 1 || free < bytes && q.held > 0 {
 		return false
 	}
-	// By division: a buffer without bounds to speak of has more room than can be multiplied.
+	// Division instead of multiplication: a practically unbounded buffer would overflow.
 	return l.held == 0 || l.held/share < entries-1 && (l.heldBytes+bytes+share-1)/share <= free-bytes
 }
 
-// fitsAtAll reports whether the buffer as a whole has room, whosever it is.
+// fitsAtAll reports whether the whole buffer has room, regardless of tenants' shares.
 func (q *Buffer) fitsAtAll(bytes int64) bool {
 	return q.held < q.opts.BufferEntries && (q.heldBytes+bytes <= q.opts.BufferBytes || q.held == 0)
 }
@@ -43,7 +43,7 @@ func (q *Buffer) take(l *lane, bytes int64) {
 	q.heldBytes += bytes
 }
 
-// giveBack frees the room of an item and gives what is free to those that wait, one tenant after the other.
+// giveBack frees the room of an item and gives free room to waiting callers, one tenant after the other.
 func (q *Buffer) giveBack(it *Item) {
 	l := it.lane
 	l.held--
@@ -60,8 +60,8 @@ func (q *Buffer) giveBack(it *Item) {
 	}
 }
 
-// grant gives free room to waiting callers in turns. A caller that its own tenant's share keeps out is passed over; one for
-// whom the buffer has no room ends the round, so that large items are not starved by small ones.
+// grant gives free room to waiting callers in turns. It skips a caller whose tenant has used up its share. If the
+// buffer has no room for a caller, the round ends, so that small items do not starve large ones.
 func (q *Buffer) grant() {
 	for passed := 0; passed < len(q.blocked); {
 		q.turn %= len(q.blocked)
@@ -83,7 +83,7 @@ func (q *Buffer) grant() {
 	}
 }
 
-// unblock takes the lane's waiter at an index out of the queue.
+// unblock removes the lane's waiter at an index from the queue.
 func (q *Buffer) unblock(l *lane, i int) {
 	l.blocked = append(l.blocked[:i], l.blocked[i+1:]...)
 	if len(l.blocked) > 0 {
@@ -101,7 +101,8 @@ func (q *Buffer) unblock(l *lane, i int) {
 	}
 }
 
-// wait waits until the lane has room for an item of that size, and takes it. The buffer is locked before and after.
+// wait waits until the lane has room for an item of that size, and takes the room. The buffer is locked before and
+// after.
 func (q *Buffer) wait(ctx context.Context, l *lane, bytes int64) error {
 	w := &waiter{bytes: bytes, ready: make(chan struct{})}
 	if l.blocked = append(l.blocked, w); len(l.blocked) == 1 {
@@ -137,7 +138,7 @@ func (q *Buffer) wait(ctx context.Context, l *lane, bytes int64) error {
 	return err
 }
 
-// untake gives back room that was taken for an item that does not come.
+// untake frees room that was taken for an item that will not be added.
 func (q *Buffer) untake(l *lane, bytes int64) {
 	l.held--
 	l.heldBytes -= bytes
@@ -147,7 +148,7 @@ func (q *Buffer) untake(l *lane, bytes int64) {
 	q.grant()
 }
 
-// drop forgets a lane that holds nothing and for which nobody waits.
+// drop deletes a lane that holds nothing and in which nobody waits.
 func (q *Buffer) drop(l *lane) {
 	if l.held == 0 && len(l.blocked) == 0 {
 		delete(q.lanes, l.id)

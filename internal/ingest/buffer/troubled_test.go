@@ -13,12 +13,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// troubles are what the service may have against some tenants while it serves others. Their names begin with "bad".
+// troubles are ways in which the service may refuse some tenants while it serves others. The refused tenants' names
+// begin with "bad".
 var troubles = []struct {
 	name    string
 	tenants int
-	whole   bool          // their requests are refused as a whole, as for a view that is missing
-	wait    time.Duration // that the service asks for with each of their items
+	whole   bool          // their requests are refused as a whole, as if their view were missing
+	wait    time.Duration // the pause that the service asks for with each of their items
 	some    bool          // every second of their items is stored
 }{
 	{"an item asks for a minute", 1, false, time.Minute, true},
@@ -29,8 +30,8 @@ var troubles = []struct {
 	{"a hundred tenants have no view", 100, true, 0, false},
 }
 
-// TestTroubledTenantsHoldUpNobody: whatever the service has against some tenants, the p99 of another stays within twice what it
-// is alone, also where one in fifty of its own items needs a second attempt. Each request takes 20 ms.
+// TestTroubledTenantsHoldUpNobody: however the service refuses some tenants, the p99 of another stays within twice its
+// p99 alone, even if one in fifty of its own items needs a second attempt. Each request takes 20 ms.
 func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 	for _, trouble := range troubles {
 		for _, apart := range []bool{false, true} {
@@ -95,7 +96,7 @@ func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 					}
 					alone, beside := p99(false), p99(true)
 					if beside > 2*alone {
-						t.Errorf("p99 is %v while others are in trouble, %v alone", beside, alone)
+						t.Errorf("p99 is %v while other tenants are refused, %v alone", beside, alone)
 					}
 				})
 			}
@@ -103,8 +104,8 @@ func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// TestOneBadRowDoesNotStopItsTenant: a row that is refused for ever, with nothing else of its tenant in its request, does not
-// keep the tenant's other rows from being stored.
+// TestOneBadRowDoesNotStopItsTenant: a row that is always refused, alone in its request, does not keep the tenant's
+// other rows from being stored.
 func TestOneBadRowDoesNotStopItsTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: 20 * time.Millisecond}
