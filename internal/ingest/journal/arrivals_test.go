@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// TestAgeOfTheOldestRecord says that the age of a record is never less than it is, and little more.
+// TestAgeOfTheOldestRecord: the reported age of a record is never less than its age, and only a little more.
 func TestAgeOfTheOldestRecord(t *testing.T) {
 	var a arrivals
 	begin := time.Unix(1_700_000_000, 0)
-	const records = 100_000 // one each 100 ms: far more than moments are kept for
+	const records = 100_000 // one each 100 ms: far more than the arrivals that are kept
 	came := func(seq uint64) time.Time { return begin.Add(time.Duration(seq) * 100 * time.Millisecond) }
 	for seq := range uint64(records) {
 		a.add(seq, came(seq), 0)
@@ -21,30 +21,30 @@ func TestAgeOfTheOldestRecord(t *testing.T) {
 	for seq := uint64(0); seq < records; seq += 777 {
 		true, got := now.Sub(came(seq)), a.age(seq, now)
 		if got < true || got > true+40*time.Second {
-			t.Fatalf("record %d: %v, it is %v old", seq, got, true)
+			t.Fatalf("record %d: %v, but its age is %v", seq, got, true)
 		}
 	}
 	if got := a.age(records, now); got > 40*time.Second {
-		t.Errorf("the newest: %v", got)
+		t.Errorf("the newest record: %v", got)
 	}
 	a.add(records, now, records)
 	a.add(records+1, now.Add(time.Hour), records+1)
 	if got := a.age(records+1, now.Add(time.Hour)); got != 0 {
-		t.Errorf("one that came now: %v", got)
+		t.Errorf("a record that arrived now: %v", got)
 	}
 	if got := (&arrivals{}).age(7, now); got != 0 {
-		t.Errorf("nothing is known: %v", got)
+		t.Errorf("no arrivals: %v", got)
 	}
 }
 
-// TestAgeAfterAnIdleStart: the first record of a journal that was opened long ago, and empty, is as old as itself.
+// TestAgeAfterAnIdleStart: if a journal was opened empty long ago, the age of its first record counts from its arrival.
 func TestAgeAfterAnIdleStart(t *testing.T) {
 	var a arrivals
 	opened := time.Unix(1_700_000_000, 0)
-	a.add(7, opened, 7) // the number that the first record will have
+	a.add(7, opened, 7) // the sequence number of the first record to come
 	came := opened.Add(time.Hour)
 	a.add(7, came, 7)
 	if got := a.age(7, came.Add(time.Second)); got != time.Second {
-		t.Errorf("%v, it came a second ago", got)
+		t.Errorf("%v, but it arrived a second ago", got)
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 )
 
-// callers are those who are to be told how the sync of their writes ended. One goroutine tells them, so that slow ones do
-// not hold up the syncs.
+// callers are the callers that wait to learn whether their writes were synced. One goroutine calls them, so that slow
+// ones do not delay the syncs.
 type callers struct {
 	sync.Mutex
 	queue []call
 	wake  chan struct{}
-	over  bool // nobody comes any more
+	over  bool // no more callers will come
 }
 
-// call is one of them, with the bytes of its record, which count as queued until it is told.
+// call is one caller, with the bytes of its record. They count as queued until the caller was called.
 type call struct {
 	caller  Caller
 	bytes   int
 	outcome bt.Outcome
 }
 
-// callLoop tells callers.
+// callLoop calls the callers.
 func (j *Journal) callLoop() {
 	for {
 		j.callers.Lock()
@@ -51,7 +51,7 @@ func (j *Journal) callLoop() {
 	}
 }
 
-// awaitCallers waits until everybody is told who is in the queue now.
+// awaitCallers waits until all callers that are in the queue now were called.
 func (j *Journal) awaitCallers(ctx context.Context) error {
 	told := make(outcomes, 1)
 	j.callers.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 )
 
-// Flush returns when all writes that were taken before have been delivered or rejected, and every caller is told.
+// Flush returns when all writes that were taken before have been delivered or rejected, and every caller was called.
 func (j *Journal) Flush(ctx context.Context) error {
 	j.mu.Lock()
 	last := j.enqueued
@@ -36,7 +36,8 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return j.awaitCallers(ctx)
 }
 
-// await waits until a condition holds, while the journal works. The condition is called with the journal locked.
+// await waits until a condition holds, or the journal fails, or ctx ends. It calls the condition with the journal
+// locked.
 func (j *Journal) await(ctx context.Context, condition func() bool) error {
 	for {
 		j.mu.Lock()
@@ -58,11 +59,12 @@ func (j *Journal) await(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// lastWait is how long Close waits, once its context has ended, for requests that it cancelled and for callers.
+// lastWait is how long Close waits, after its context has ended, for cancelled requests and for callers.
 const lastWait = time.Second
 
-// Close takes no more writes, delivers what it can until ctx ends, and returns an error that matches ErrUndelivered if records
-// are left. A second call returns what the first one does, and ends its delivery if its own context ends earlier.
+// Close accepts no more writes, delivers as much as it can until ctx ends, and returns an error that matches
+// ErrUndelivered if records are left. A second call returns the same error; if its own context ends earlier, it ends
+// the delivery.
 func (j *Journal) Close(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -90,7 +92,8 @@ func (j *Journal) Close(ctx context.Context) error {
 
 func (j *Journal) end(ctx context.Context) error {
 	err := j.drain(ctx)
-	// Requests that are under way when ctx ends are cancelled. What the service has answered by then leaves the journal.
+	// Requests that are running when ctx ends are cancelled. Writes that the service has answered by then leave the
+	// journal.
 	j.stop()
 	wake(j.wakeSync)
 	_ = j.buffer.Close(ctx)

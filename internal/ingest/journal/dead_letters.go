@@ -12,22 +12,24 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// maxRejected bounds the writes that wait to become dead letters. While there are more, the buffer reports no more outcomes.
+// maxRejected bounds the writes that wait to become dead letters. At the bound, reject blocks the buffer's report of
+// outcomes.
 const maxRejected = 1000
 
-// rejectPause is how long the journal waits before it writes dead letters again, if the disk has no room for them.
+// rejectPause is how long the journal waits before it tries again to write dead letters, if the disk had no room for
+// them.
 const rejectPause = time.Second
 
-// rejected are the writes that are to become dead letters.
+// rejected holds the writes that are to become dead letters.
 type rejected struct {
 	queue        []rejection
-	total, ended uint64 // since Open; ended are those that are dead letters, or could not become one
+	total, ended uint64 // since Open; ended counts those that became dead letters, or could not
 }
 
-// rejection is one of them.
+// rejection is one rejected write.
 type rejection struct {
 	letter spool.Dead
-	item   *buffer.Item // nil where the record cannot be read
+	item   *buffer.Item // nil if the record cannot be read
 	out    bt.Outcome
 }
 
@@ -35,7 +37,7 @@ func deadLetter(seq uint64, out bt.Outcome) spool.Dead {
 	return spool.Dead{Seq: seq, Reason: reason(out), Attempts: out.Attempts}
 }
 
-// reason is why a write is a dead letter, in the words of its outcome.
+// reason returns why a write is a dead letter, from its outcome.
 func reason(out bt.Outcome) string {
 	const most = 4 << 10
 	text := out.State.String()
@@ -45,8 +47,8 @@ func reason(out bt.Outcome) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// delivered takes a write out of the journal when the buffer reports how it ended. A write that ended because the writer is
-// closed stays for the next writer.
+// delivered removes a write from the journal when the buffer reports how it ended. A write that ended because the
+// writer was closed stays for the next writer.
 func (j *Journal) delivered(it *buffer.Item, out bt.Outcome) {
 	e := entryOf(it)
 	switch {
@@ -62,7 +64,7 @@ func (j *Journal) delivered(it *buffer.Item, out bt.Outcome) {
 	}
 }
 
-// remove removes the record of a write, and gives back its share.
+// remove removes the record of a write and frees its share.
 func (j *Journal) remove(e *Entry) {
 	j.spool.Done(e.seq)
 	j.mu.Lock()
@@ -70,7 +72,7 @@ func (j *Journal) remove(e *Entry) {
 	j.addToShare(e.Item.Tenant, -e.bytes)
 }
 
-// reject has a write made a dead letter. It waits while there are many.
+// reject makes rejectLoop turn a write into a dead letter. It waits while maxRejected writes are queued.
 func (j *Journal) reject(seq uint64, it *buffer.Item, out bt.Outcome) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,7 +90,7 @@ func (j *Journal) reject(seq uint64, it *buffer.Item, out bt.Outcome) {
 	wake(j.wakeReject)
 }
 
-// rejectLoop makes dead letters of the writes that were rejected.
+// rejectLoop turns rejected writes into dead letters.
 func (j *Journal) rejectLoop() {
 	for {
 		j.mu.Lock()
@@ -112,7 +114,7 @@ func (j *Journal) rejectLoop() {
 		}
 		j.mu.Lock()
 		for _, r := range queue {
-			if r.item != nil { // else its tenant is not known
+			if r.item != nil { // otherwise its tenant is not known
 				j.addToShare(r.item.Tenant, int64(len(r.letter.Reason)))
 			}
 		}
@@ -122,8 +124,8 @@ func (j *Journal) rejectLoop() {
 	}
 }
 
-// writeDeadLetters writes dead letters, and repeats that while the disk has no room. Where it reports false the records stay
-// in the journal, and the next writer sends them again.
+// writeDeadLetters writes dead letters, and tries again while the disk has no room. If it returns false, the records
+// stay in the journal, and the next writer sends them again.
 func (j *Journal) writeDeadLetters(queue []rejection) bool {
 	letters := make([]spool.Dead, len(queue))
 	for i, r := range queue {
@@ -145,8 +147,8 @@ func (j *Journal) writeDeadLetters(queue []rejection) bool {
 	}
 }
 
-// Reject makes dead letters of writes at once, for a Sender that must not free their row before. Those that are Applied
-// leave the journal instead. It reports whether all of that is on disk. Where it is not, it may be all the same.
+// Reject turns writes into dead letters at once, for a Sender that must not free their row before. Applied writes leave
+// the journal instead. It reports whether all of that is on disk; if it returns false, it may be on disk or not.
 func (j *Journal) Reject(out bt.Outcome, entries ...*Entry) bool {
 	var letters []spool.Dead
 	for _, e := range entries {
@@ -162,14 +164,14 @@ func (j *Journal) Reject(out bt.Outcome, entries ...*Entry) bool {
 // DeadLetter is a write that was rejected.
 type DeadLetter struct {
 	spool.DeadLetter
-	Entry *Entry // nil where the record cannot be read
+	Entry *Entry // nil if the record cannot be read
 }
 
-// bytes is how much of its tenant's share the letter takes.
+// bytes returns how much of its tenant's share the letter takes.
 func (l DeadLetter) bytes() int64 { return int64(len(l.Data) + len(l.Reason)) }
 
-// DeadLetters returns the dead letters, oldest first. Those that are retried or dropped while it runs may or may not show.
-// An error is the last pair.
+// DeadLetters returns the dead letters, oldest first. If a letter is retried or dropped during the loop, the loop may
+// or may not return it. An error is the last pair.
 func (j *Journal) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		for d, err := range j.spool.Dead(ctx) {
@@ -188,18 +190,18 @@ func (j *Journal) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] 
 	}
 }
 
-// Retry appends the records of dead letters to the journal, whether it has room or not, and returns how many of the IDs there
-// were.
+// Retry appends the records of dead letters to the journal, even if the journal is full. It returns how many of the IDs
+// it found.
 func (j *Journal) Retry(ctx context.Context, ids ...uint64) (int, error) {
 	return j.take(ctx, ids, j.spool.Revive, func(l DeadLetter) int64 { return int64(len(l.Reason)) })
 }
 
-// Drop removes dead letters, and returns how many of the IDs there were.
+// Drop removes dead letters, and returns how many of the IDs it found.
 func (j *Journal) Drop(ctx context.Context, ids ...uint64) (int, error) {
 	return j.take(ctx, ids, j.spool.Drop, DeadLetter.bytes)
 }
 
-// take takes dead letters away, and gives back of their tenants' shares what each frees.
+// take removes dead letters by calling away, and frees each letter's part of its tenant's share.
 func (j *Journal) take(ctx context.Context, ids []uint64, away func(context.Context, ...uint64) (int, error), frees func(DeadLetter) int64) (int, error) {
 	freed, err := j.freedBy(ctx, ids, frees)
 	if err != nil {

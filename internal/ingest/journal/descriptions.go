@@ -10,22 +10,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// Descriptions are texts that a journal keeps beside its records, each with a kind and a number. A record refers to one by
-// its number, so that it can be read by a program that knows neither its kind nor its text. They are never removed. It is
-// safe for concurrent use.
+// Descriptions are texts that a journal stores next to its records, each with a kind and a number. Records refer to
+// descriptions by number. They are never removed. It is safe for concurrent use.
 type Descriptions struct {
 	spool   *spool.Spool
-	writing sync.Mutex // held while one is written
+	writing sync.Mutex // held while a description is written
 }
 
-// Description is one of them. The kinds of a journal share their numbers.
+// Description is one text. All kinds of a journal share one sequence of numbers.
 type Description struct {
 	Kind   string
 	Number uint64
 	Text   []byte
 }
 
-// Name is how the journal stores the description.
+// Name returns the name under which the journal stores the description.
 func (d Description) Name() string { return d.Kind + "/" + strconv.FormatUint(d.Number, 10) }
 
 // All returns the descriptions, in no order.
@@ -41,7 +40,7 @@ func (d *Descriptions) All() iter.Seq[Description] {
 	}
 }
 
-// Number returns the number of a description, and writes the description where there is none.
+// Number returns the number of a description, and writes the description if it does not exist.
 func (d *Descriptions) Number(ctx context.Context, kind string, text []byte) (uint64, error) {
 	d.writing.Lock()
 	defer d.writing.Unlock()

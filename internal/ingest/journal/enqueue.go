@@ -9,9 +9,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 )
 
-// Enqueue takes a write for the next sync, and waits for room until ctx ends. With noWait it returns buffer.ErrFull instead.
-// The write's Caller is told Journaled when its record is on disk, or why it is not. Where Enqueue returns an error, the
-// write is not taken and its Caller is not told.
+// Enqueue adds a write to the next sync, and waits for room until ctx ends. With noWait it returns buffer.ErrFull
+// instead of waiting. The write's Caller gets Journaled when its record is on disk, or the reason why it is not. If
+// Enqueue returns an error, the write is not added and its Caller gets nothing.
 func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
 	record, err := j.opts.Codec.Encode(ctx, e)
 	if err != nil {
@@ -54,7 +54,7 @@ func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
 	}
 }
 
-// push puts a write into the queue. The journal is locked.
+// push adds a write to the queue. The journal is locked.
 func (j *Journal) push(e *Entry) {
 	j.queued += len(e.record)
 	j.addToShare(e.Item.Tenant, e.bytes)
@@ -88,11 +88,11 @@ func (j *Journal) EnqueueAndWait(ctx context.Context, e *Entry, noWait bool) bt.
 	case o := <-ended:
 		return o
 	default:
-		return bt.Outcome{State: bt.Unknown, Err: ctxerr.Of(ctx)} // it is being synced right now
+		return bt.Outcome{State: bt.Unknown, Err: ctxerr.Of(ctx)} // its sync is running
 	}
 }
 
-// withdraw takes a write back that is not being synced yet.
+// withdraw removes a write from the queue if its sync has not begun.
 func (j *Journal) withdraw(e *Entry) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

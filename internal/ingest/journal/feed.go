@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// feedBytes is how many bytes of records are read from the disk at once, at most.
+	// feedBytes bounds the bytes of records that one read takes from the disk.
 	feedBytes = 1 << 20
-	// feedPause is how long the feeder lets the buffer give back more room, after it gave back some.
+	// feedPause is how long the feeder waits, after the buffer freed some room, for more room to become free.
 	feedPause = 5 * time.Millisecond
 )
 
-// feed is how far the records of the journal have gone on to the buffer. A write goes on from memory as soon as it is synced,
-// while the buffer has room for its tenant. A tenant for which it has none falls behind: its records are read from the disk
-// later, in their order, while those of other tenants go on.
+// feed tracks which records of the journal the buffer has. A synced write goes directly from memory to the buffer while
+// the buffer has room for its tenant. If it has none, the tenant falls behind: its later records are read from the
+// disk, in their order, while records of other tenants go on.
 type feed struct {
-	frontier uint64            // all records before it are in the buffer, or of tenants that fell behind
+	frontier uint64            // all records before it are in the buffer, or belong to tenants that fell behind
 	behind   map[string]uint64 // by tenant, the first sequence number that is not in the buffer
-	stuck    map[string]bool   // tenants behind for which the buffer has no room
+	stuck    map[string]bool   // tenants behind, with no room in the buffer
 }
 
 func newFeed(first uint64) feed {
 	return feed{frontier: first, behind: map[string]uint64{}, stuck: map[string]bool{}}
 }
 
-// past reports whether all records before target are in the buffer or further.
+// past reports whether all records before target are in the buffer or have ended.
 func (f *feed) past(target uint64) bool {
 	if f.frontier < target {
 		return false
@@ -41,16 +41,16 @@ func (f *feed) past(target uint64) bool {
 	return true
 }
 
-// feedDirect lets a write that was just synced go on, if everything before it has. The journal is locked.
+// feedDirect passes a newly synced write to the buffer, if everything before it has gone. The journal is locked.
 func (j *Journal) feedDirect(e *Entry) {
 	if e.seq != j.feed.frontier {
-		wake(j.wakeFeed) // the feeder has not come this far yet
+		wake(j.wakeFeed) // the feeder has not reached this record yet
 		return
 	}
 	j.feedNext(e)
 }
 
-// feedNext lets the write at the frontier go on, or its tenant falls behind.
+// feedNext passes the write at the frontier to the buffer, or lets its tenant fall behind.
 func (j *Journal) feedNext(e *Entry) {
 	f := &j.feed
 	f.frontier = e.seq + 1
@@ -64,7 +64,7 @@ func (j *Journal) feedNext(e *Entry) {
 	}
 }
 
-// feedLoop reads from the disk what did not go on directly.
+// feedLoop reads from the disk the records that did not go to the buffer directly.
 func (j *Journal) feedLoop() {
 	for j.ctx.Err() == nil {
 		j.mu.Lock()
@@ -94,7 +94,7 @@ func (j *Journal) feedLoop() {
 	}
 }
 
-// nextFeed returns where there is something to read.
+// nextFeed returns from where to read, if there is something to read.
 func (j *Journal) nextFeed() (from uint64, ok bool) {
 	f := &j.feed
 	if next := j.spool.Stats().Next; f.frontier < next {
@@ -108,7 +108,7 @@ func (j *Journal) nextFeed() (from uint64, ok bool) {
 	return from, ok
 }
 
-// feedFrom reads some records and lets go on what can.
+// feedFrom reads some records and passes to the buffer those that fit.
 func (j *Journal) feedFrom(from uint64) {
 	next := j.spool.Stats().Next
 	records, err := j.spool.Read(j.ctx, from, j.opts.ReadRecords, feedBytes)
@@ -124,7 +124,7 @@ func (j *Journal) feedFrom(from uint64) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	end := next // where nothing is left to read before it
+	end := next // if nothing is left to read before it
 	if len(records) > 0 {
 		end = records[len(records)-1].Seq + 1
 	}
@@ -154,8 +154,8 @@ func (j *Journal) feedFrom(from uint64) {
 	j.change()
 }
 
-// catchUp lets a write of a tenant that fell behind go on, if what was read begins early enough to hold all that the tenant
-// is behind with.
+// catchUp passes on a write of a tenant that fell behind. It does so only if the read began at or before the tenant's
+// first missing record.
 func (j *Journal) catchUp(e *Entry, from uint64) {
 	f := &j.feed
 	tenant := e.Item.Tenant
@@ -171,10 +171,10 @@ func (j *Journal) catchUp(e *Entry, from uint64) {
 	f.behind[tenant] = e.seq + 1
 }
 
-// errUnreadable is the reason of a dead letter whose record cannot be read.
-var errUnreadable = errors.New("tsdb: the journal holds a record that is no point")
+// errUnreadable is the reason of a dead letter whose record cannot be decoded.
+var errUnreadable = errors.New("tsdb: the journal holds a record that is not a point or an event")
 
-// decode returns the write of a record; nil where there is none, and the record becomes a dead letter.
+// decode returns the write of a record, or nil if the record cannot be decoded; it then becomes a dead letter.
 func (j *Journal) decode(r spool.Record) *Entry {
 	e, err := j.opts.Codec.Decode(r.Data)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package journal stores a writer's writes on disk until they are delivered. A write becomes a record. Records are synced
-// in groups, go on to the writer's buffer in the order of the journal, and leave the journal when the buffer reports how
-// they ended: stored, erased, or rejected for what they hold, which makes them dead letters.
+// Package journal stores a writer's writes on disk until they are delivered. Each write becomes a record. The journal
+// syncs records in groups, passes them to the writer's buffer in their order, and removes them when the buffer reports
+// how they ended: stored, erased, or rejected because of their contents. Rejected ones become dead letters.
 //
 // The journal knows bytes, sequence numbers and tenants. A Codec turns writes into records and back.
 package journal
@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// maxQueued bounds the records that wait for a sync, or whose callers are not told yet, in bytes.
+	// maxQueued bounds, in bytes, the records that wait for a sync or whose callers were not called yet.
 	maxQueued = 16 << 20
-	// maxGroup is how many bytes of them one sync takes.
+	// maxGroup bounds the bytes of one sync.
 	maxGroup = 4 << 20
 )
 
-// ErrUndelivered is the error of a Close that leaves records behind.
+// ErrUndelivered is the error of a Close that leaves records in the journal.
 var ErrUndelivered = errors.New("tsdb: points are kept in the journal")
 
-// Options are all required, and checked by the caller.
+// Options are checked by the caller. All are required except MaxBytes.
 type Options struct {
 	Dir      string
 	MaxBytes int64 // 0 is the spool's default
 	Codec    Codec
 	Erasures Erasures
-	// ReadRecords is how many records are read from the disk at once, at most.
+	// ReadRecords bounds how many records one read takes from the disk.
 	ReadRecords int
 	// Failed is called for each write that was rejected, once it is a dead letter.
 	Failed func(*buffer.Item, bt.Outcome)
@@ -44,54 +44,54 @@ type Options struct {
 
 // Codec turns writes into records and back. Its methods are called by many goroutines at once.
 type Codec interface {
-	// Load reads the descriptions that the journal holds, and keeps d for more of them. It is called once, before all others.
+	// Load reads the descriptions in the journal, and keeps d to add more. It is called once, before all other methods.
 	Load(d *Descriptions) error
 	// Encode returns the record of a write.
 	Encode(ctx context.Context, e *Entry) ([]byte, error)
-	// Decode returns the write of a record. It may keep the record.
+	// Decode returns the write of a record. It may retain the record's bytes.
 	Decode(record []byte) (*Entry, error)
 }
 
-// Erasures tells a journal which writes must leave no trace on the disk.
+// Erasures decides which writes must leave no trace on the disk.
 type Erasures interface {
-	// Watch returns a channel that receives when more writes may be erased, until stop is called.
+	// Watch returns a channel that receives when more writes may be erased. Call stop to end that.
 	Watch() (changed <-chan struct{}, stop func())
-	// Filter returns a function that reports whether a write is erased, by what is known now. Nil is for no write.
+	// Filter returns a function that reports whether a write is erased, as known now. Nil means that no write is.
 	Filter() func(*Entry) bool
 	// Refused reports whether a write was rejected because it is erased.
 	Refused(err error) bool
 }
 
-// Journal is an open journal. Open makes one. It is safe for concurrent use.
+// Journal is an open journal. Create it with Open. It is safe for concurrent use.
 type Journal struct {
 	opts   Options
 	spool  *spool.Spool
 	buffer *buffer.Buffer
 
-	ctx  context.Context // of all work in the background
+	ctx  context.Context // of all background work
 	stop context.CancelFunc
-	done func(*buffer.Item, bt.Outcome) // delivered, made once: each method value would be an allocation
+	done func(*buffer.Item, bt.Outcome) // the method value delivered, made once because each method value allocates
 
 	mu       sync.Mutex
 	queue    []*Entry           // entries that wait for a sync
-	queued   int                // bytes of entries in the queue, or whose callers are not told yet
-	enqueued uint64             // how many entries came into the queue
-	syncing  uint64             // the number of the first entry of the group that is being synced and passed on; 0 for none
-	full     bool               // the journal's limit is reached
-	oversize *Entry             // the entry for which there is no room, while the others wait behind it
-	giveUp   context.CancelFunc // ends the wait for its room
+	queued   int                // bytes of the entries in the queue or whose callers were not called yet
+	enqueued uint64             // number of entries ever put into the queue
+	syncing  uint64             // number of the first entry of the group that is being synced and passed on; 0 means none
+	full     bool               // the journal has reached its limit
+	oversize *Entry             // the entry that finds no room; the others wait behind it
+	giveUp   context.CancelFunc // ends the wait for room for oversize
 	feed     feed
 	shares   shares
 	arrivals arrivals
 	rejected rejected
 	failure  error         // why the spool no longer works
-	changed  chan struct{} // closed and replaced when something changes that a caller may wait for
+	changed  chan struct{} // closed and replaced when a state changes that a caller may wait for
 
 	closed      bool
-	cancelClose context.CancelCauseFunc // ends the context of the Close that is under way
+	cancelClose context.CancelCauseFunc // ends the context of the running Close
 	closeErr    error                   // what Close returns
 
-	erased  atomic.Uint64 // writes and dead letters that were dropped as erased
+	erased  atomic.Uint64 // number of writes and dead letters dropped as erased
 	callers callers
 	workers sync.WaitGroup
 
@@ -102,7 +102,7 @@ type Journal struct {
 	ended                          chan struct{} // closed when Close has done everything
 }
 
-// Open opens the journal in a folder, and makes one where there is none. Start begins the delivery.
+// Open opens the journal in a folder, and creates it if it does not exist. Start begins the delivery.
 func Open(opts Options) (*Journal, error) {
 	sp, err := spool.Open(opts.Dir, spool.Options{MaxBytes: opts.MaxBytes})
 	if err != nil {
@@ -133,7 +133,7 @@ func Open(opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// Freed returns the channel for buffer.Options.Freed, of the buffer that Start is given.
+// Freed returns the channel for the option Freed of the buffer that is passed to Start.
 func (j *Journal) Freed() chan struct{} { return j.freed }
 
 // Start begins the delivery into a buffer.
@@ -147,21 +147,21 @@ func (j *Journal) Start(b *buffer.Buffer) {
 	wake(j.wakeFeed)
 }
 
-// Stream returns the journal's identity: 32 hexadecimal digits, drawn when its folder was made.
+// Stream returns the journal's identity: 32 hexadecimal digits, drawn when the journal was created.
 func (j *Journal) Stream() string { return j.spool.Stream() }
 
 // Done removes the record of a write.
 func (j *Journal) Done(e *Entry) { j.spool.Done(e.seq) }
 
-// Scrub writes the journal's file anew, without anything of records that are done.
+// Scrub rewrites the journal's file without any data of records that are done.
 func (j *Journal) Scrub(ctx context.Context) error { return j.spool.Scrub(ctx) }
 
-// Stats are what a journal holds.
+// Stats describes a journal's contents.
 type Stats struct {
 	Records, DeadLetters int
-	Erased               uint64 // records and dead letters that were dropped as erased
+	Erased               uint64 // records and dead letters dropped as erased
 	Bytes, Limit         int64
-	// OldestAge is how old the oldest record is, at most; 0 where there is none.
+	// OldestAge is the greatest possible age of the oldest record; 0 if there is none.
 	OldestAge time.Duration
 }
 
@@ -185,13 +185,13 @@ func wake(c chan struct{}) {
 	}
 }
 
-// change wakes everybody who waits for something to change. The journal is locked.
+// change wakes all that wait for a change. The journal is locked.
 func (j *Journal) change() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
 
-// pause lets some time pass, while the journal is open.
+// pause waits for d, or until the journal closes.
 func (j *Journal) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -201,7 +201,7 @@ func (j *Journal) pause(d time.Duration) {
 	}
 }
 
-// fail notes that the spool no longer works.
+// fail records that the spool no longer works.
 func (j *Journal) fail(err error) {
 	err = fmt.Errorf("tsdb: the journal: %w", err)
 	j.mu.Lock()
@@ -212,6 +212,6 @@ func (j *Journal) fail(err error) {
 	j.change()
 	j.mu.Unlock()
 	if first {
-		j.opts.Broken(err) // unlocked, as a logger may ask for Stats
+		j.opts.Broken(err) // called without the lock, because a logger may call Stats
 	}
 }

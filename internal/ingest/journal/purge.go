@@ -3,16 +3,16 @@ package journal
 import "time"
 
 const (
-	// scrubDelay is how long the journal waits before it writes its file anew, after something was erased.
+	// scrubDelay is how long the journal waits after an erasure before it rewrites its file.
 	scrubDelay = 5 * time.Second
-	// scrubPause is how many times as long as that takes it waits before it does it again.
+	// After a rewrite the journal waits scrubPause times as long as the rewrite took before it begins another.
 	scrubPause = 20
-	// maxDrop is how many dead letters are dropped at once.
+	// maxDrop bounds how many dead letters one step drops.
 	maxDrop = 100
 )
 
-// purgeLoop drops dead letters that are erased, at the start and whenever more is erased. It then has the journal's file written
-// anew, so that nothing erased is left in it.
+// purgeLoop drops erased dead letters, at the start and whenever more may be erased. It then has the journal's file
+// rewritten, so that the file holds no erased data.
 func (j *Journal) purgeLoop() {
 	changed, stop := j.opts.Erasures.Watch()
 	defer stop()
@@ -31,7 +31,7 @@ func (j *Journal) purgeLoop() {
 		case <-scrub:
 			scrub = nil
 			begin := time.Now()
-			_ = j.spool.Scrub(j.ctx) // if it fails, the journal does it when it is idle
+			_ = j.spool.Scrub(j.ctx) // if it fails, the spool tries again when it is idle
 			j.pause(scrubPause * time.Since(begin))
 		case <-j.ctx.Done():
 			return
@@ -39,7 +39,7 @@ func (j *Journal) purgeLoop() {
 	}
 }
 
-// purge drops the dead letters that are erased. If it fails they stay until the next time. They are never delivered.
+// purge drops the erased dead letters. If it fails, they stay until the next time. They are never delivered.
 func (j *Journal) purge(erased func(*Entry) bool) {
 	var ids []uint64
 	freed := map[string]int64{}

@@ -9,20 +9,20 @@ import (
 // maxShare is how many times the free bytes of the journal one tenant's records and dead letters may take.
 const maxShare = 7
 
-// sharePause is how long a caller without room waits before it looks again: blocks on the disk give back their bytes some
-// time after their records are done.
+// sharePause is how long a caller without room waits before it looks again: a block on the disk is freed some time
+// after its records are done.
 const sharePause = time.Second
 
-// shares are the bytes that tenants take of a journal. The journal's lock guards them.
+// shares counts the bytes that each tenant takes of a journal. The journal's lock guards it.
 type shares struct {
-	held     map[string]int64 // by tenant: records on disk or on their way to it, and dead letters
-	unsynced int64            // of records on their way to the disk
-	counted  uint64           // records before this number, which Open found, count once they are read
+	held     map[string]int64 // by tenant: records that are on disk or will be written, and dead letters
+	unsynced int64            // bytes of records that are not on disk yet
+	counted  uint64           // records before this number were found by Open; each counts once it is read
 	waiting  int              // callers that wait for room
 }
 
-// hasRoom reports whether the tenant's share of the journal has room for a record. A tenant that has used up its share does
-// not keep out others, and a large record without room does not keep out small ones.
+// hasRoom reports whether the tenant's share of the journal has room for a record. A tenant that has used up its share
+// does not block others, and a large record without room does not block small ones.
 func (j *Journal) hasRoom(tenant string, size int64) bool {
 	used, limit := j.spool.Used()
 	free := limit - used - j.shares.unsynced
@@ -32,7 +32,7 @@ func (j *Journal) hasRoom(tenant string, size int64) bool {
 	return size <= free && j.shares.held[tenant]+size <= maxShare*(free-size)
 }
 
-// addToShare adds bytes to what a tenant takes. They may be negative.
+// addToShare adds bytes to a tenant's share. They may be negative.
 func (j *Journal) addToShare(tenant string, bytes int64) {
 	if n := j.shares.held[tenant] + bytes; n > 0 {
 		j.shares.held[tenant] = n
@@ -57,7 +57,7 @@ func (j *Journal) countDeadLetters(ctx context.Context) error {
 	return nil
 }
 
-// freedBy returns, by tenant, the bytes that taking away dead letters frees. It reads the letters up to the last of them.
+// freedBy returns, by tenant, how many bytes the removal of dead letters frees. It reads the letters up to the last ID.
 func (j *Journal) freedBy(ctx context.Context, ids []uint64, frees func(DeadLetter) int64) (map[string]int64, error) {
 	freed := map[string]int64{}
 	if len(ids) == 0 {
@@ -78,7 +78,7 @@ func (j *Journal) freedBy(ctx context.Context, ids []uint64, frees func(DeadLett
 	return freed, nil
 }
 
-// giveBack takes bytes off what tenants take.
+// giveBack subtracts bytes from tenants' shares.
 func (j *Journal) giveBack(freed map[string]int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

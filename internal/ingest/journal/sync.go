@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// syncLoop syncs what waits, group by group, and passes it on.
+// syncLoop syncs waiting writes, group by group, and passes them on.
 func (j *Journal) syncLoop() {
 	defer close(j.synced)
 	size := maxGroup
@@ -27,7 +27,7 @@ func (j *Journal) syncLoop() {
 			size = min(2*size, maxGroup)
 		case errors.Is(err, spool.ErrFull) && len(group) > 1:
 			j.putBack(group)
-			size = bytesOf(records) / 2 // there may be room for some of them
+			size = bytesOf(records) / 2 // some of them may have room
 		case errors.Is(err, spool.ErrFull):
 			j.putBack(group)
 			j.awaitRoom(group[0], records)
@@ -53,8 +53,8 @@ func bytesOf(records [][]byte) (n int) {
 	return n
 }
 
-// nextGroup waits for writes and takes a group of them, of at most size bytes but for the first. It returns nil when the
-// journal is closed and none is left.
+// nextGroup waits for writes and takes a group of at most size bytes, but at least one write. It returns nil when the
+// journal is closed and no write is left.
 func (j *Journal) nextGroup(size int) (group []*Entry, records [][]byte) {
 	for {
 		j.mu.Lock()
@@ -79,20 +79,20 @@ func (j *Journal) nextGroup(size int) (group []*Entry, records [][]byte) {
 	}
 }
 
-// putBack puts a group back for which the journal has no room.
+// putBack puts a group back into the queue, because the journal has no room for it.
 func (j *Journal) putBack(group []*Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.queue = append(slices.Clone(group), j.queue...)
 }
 
-// awaitRoom waits until the journal has room for a write that it has none for. Callers who do not wait get buffer.ErrFull if
-// their write is that one, or would wait behind it.
+// awaitRoom waits until the journal has room for a write that did not fit. Callers with noWait get buffer.ErrFull if
+// their write is this one, or would wait behind it.
 func (j *Journal) awaitRoom(e *Entry, record [][]byte) {
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	j.mu.Lock()
-	if len(j.queue) == 0 || j.queue[0] != e { // its caller has gone meanwhile
+	if len(j.queue) == 0 || j.queue[0] != e { // its caller withdrew it meanwhile
 		j.mu.Unlock()
 		return
 	}
@@ -114,14 +114,14 @@ func (j *Journal) awaitRoom(e *Entry, record [][]byte) {
 	if !full {
 		return
 	}
-	// If there will be no room, because the spool failed or the writer is closed at once, the next Append reports that.
+	// If no room can come, because the spool failed or the writer was closed at once, the next Append reports that.
 	_ = j.spool.Room(ctx, record)
 	j.mu.Lock()
 	j.full, j.oversize, j.giveUp = false, nil, nil
 	j.mu.Unlock()
 }
 
-// passOn tells callers that their writes are on disk, and lets the writes go on to the buffer.
+// passOn reports to callers that their writes are on disk, and passes the writes to the buffer.
 func (j *Journal) passOn(first uint64, group []*Entry) {
 	j.answer(group, bt.Outcome{State: bt.Journaled})
 	oldest := j.spool.Stats().First
@@ -136,7 +136,7 @@ func (j *Journal) passOn(first uint64, group []*Entry) {
 	}
 }
 
-// answer has the callers of writes told. Writes that are not in the journal give back their share of it.
+// answer queues the outcome for the writes' callers. Writes that are not in the journal free their share of it.
 func (j *Journal) answer(group []*Entry, o bt.Outcome) {
 	if o.State != bt.Journaled {
 		j.mu.Lock()
