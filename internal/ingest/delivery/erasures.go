@@ -7,10 +7,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
 
-// Erasures tell a journal what is erased.
+// Erasures reports to a journal which writes are erased.
 type Erasures struct{ Marks *tenancy.Erasures }
 
-// Watch implements journal.Erasures. It has the marks read if none are known, and does not wait for them.
+// Watch implements journal.Erasures. If no marks are known, it starts to read them and does not wait.
 func (e Erasures) Watch() (changed <-chan struct{}, stop func()) {
 	c := e.Marks.Watch()
 	e.Marks.Start()

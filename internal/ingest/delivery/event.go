@@ -18,14 +18,14 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Rollup is a rollup to which events are added through a journal, without its Go type.
+// Rollup describes a rollup, without its Go type, to which a journal adds events.
 type Rollup struct {
 	RollupDescription
 	shape *rollupadd.Shape
-	text  string // the entry as a journal holds it
+	text  string // the description as a journal stores it
 }
 
-// RollupDescription is the description of such a rollup in a journal.
+// RollupDescription is the form in which a journal stores a Rollup.
 type RollupDescription struct {
 	Dataset string         `json:"dataset"`
 	Key     []string       `json:"key"`
@@ -33,16 +33,16 @@ type RollupDescription struct {
 	Rollup  catalog.Rollup `json:"rollup"`
 }
 
-// event is one event on its way to a row of a rollup.
+// event is an event that is to be added to a row of a rollup.
 type event struct {
 	to    *Rollup
 	path  string
 	event rollupadd.Event
-	// rejected is how it ended, and those that were sent with it, until that is on disk.
+	// rejected is the outcome of this event and those sent with it, until the outcome is on disk.
 	rejected *bt.Outcome
 }
 
-// parseRollup reads a description from a journal.
+// parseRollup decodes a description from a journal.
 func parseRollup(text []byte) (*Rollup, error) {
 	var e RollupDescription
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -69,7 +69,7 @@ func newRollup(e RollupDescription) (*Rollup, error) {
 	return &Rollup{RollupDescription: e, shape: shape, text: string(text)}, nil
 }
 
-// NewEvent returns an event on its way through a writer.
+// NewEvent returns an event for a writer.
 func NewEvent(id tenant.ID, to *Rollup, path string, e rollupadd.Event, caller journal.Caller) (*Pending, error) {
 	if err := to.shape.Check(e); err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func NewEvent(id tenant.ID, to *Rollup, path string, e rollupadd.Event, caller j
 	return p, nil
 }
 
-// The record of an event is that of a point up to the path: the number of the rollup's description in the place of the
-// dataset's. The event follows, as package rollupadd writes it.
+// The record of an event is like that of a point up to the path, but with the number of the rollup's description
+// instead of the dataset's. Then comes the event, as package rollupadd encodes it.
 
 func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant string, ev *event) []byte {
 	dst = binary.AppendUvarint(dst, number)
@@ -112,7 +112,7 @@ func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant s
 	return rollupadd.AppendEvent(dst, ev.event)
 }
 
-// parseEventRecord reads the record of an event of a rollup, behind the generation.
+// parseEventRecord decodes the record of an event of a rollup, from behind the generation on.
 func parseEventRecord(r recordReader, to *Rollup) (*Pending, error) {
 	name, path := r.text(), r.text()
 	if r.bad {

@@ -11,15 +11,15 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Pending is a point or an event on its way through a writer.
+// Pending is a point or an event that passes through a writer.
 type Pending struct {
 	journal.Entry
 	Write points.Write
-	event *event             // instead of Write, for an event that is added to a rollup
-	Taken tenancy.Generation // what was known of erasures when the writer took it
+	event *event             // set instead of Write for an event of a rollup
+	Taken tenancy.Generation // the state of erasures when the writer took the write
 }
 
-// overhead is about how many bytes of memory a writer takes for a point, without its key and payload.
+// overhead is about how many bytes of memory a writer needs for a point besides its key and payload.
 const overhead = 384
 
 // NewPoint returns a point for a writer. Caller may be nil.
@@ -35,7 +35,7 @@ func NewPoint(id tenant.ID, w points.Write, caller journal.Caller) *Pending {
 	return p
 }
 
-// enter sets what the buffer knows of a write.
+// enter fills in the buffer's part of a write.
 func (p *Pending) enter(caller journal.Caller, it buffer.Item) {
 	p.Item, p.Caller = it, caller
 	p.Item.Work = p
@@ -44,7 +44,7 @@ func (p *Pending) enter(caller journal.Caller, it buffer.Item) {
 	}
 }
 
-// ended tells the caller of a write how it ended.
+// ended reports to the caller of a write how it ended.
 func ended(it *buffer.Item, out bt.Outcome) { Of(it).Caller.Ended(out) }
 
 // Of returns the write of an item.
@@ -72,17 +72,17 @@ func (p *Pending) Dataset() string {
 // Size returns the bytes of a write's key and payload.
 func (p *Pending) Size() int { return p.Item.Bytes - overhead }
 
-// Target is what a write writes.
+// Target identifies what a write changes.
 type Target struct {
 	Tenant  tenant.ID
 	Dataset string
 	Path    string
 	ID      string // in a dataset with Identity
 	Time    time.Time
-	Rollup  string // the rollup of an event, of which Time is the start of the bucket; empty for a point
+	Rollup  string // for an event its rollup, and Time is the start of the bucket; empty for a point
 }
 
-// Target returns what the write writes.
+// Target returns what the write changes.
 func (p *Pending) Target() Target {
 	t := Target{Dataset: p.Dataset()}
 	t.Tenant, _ = tenant.Parse(p.Item.Tenant)

@@ -16,26 +16,27 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// The kinds of descriptions. Records refer to them by their numbers.
+// The kinds of descriptions. Records refer to descriptions by number.
 const (
 	pointKind = "point"
 	eventKind = "event"
-	// Of descriptions from before records had a generation:
+	// Descriptions of records from before records had a generation:
 	plainPointKind = "dataset"
 	plainEventKind = "rollup"
 )
 
-// maxNumbers is for how many schemas the records of a program remember the numbers of their descriptions.
+// maxNumbers bounds how many schemas have the numbers of their descriptions cached.
 const maxNumbers = 1000
 
-// Records turn points and events into records of a journal, and back. The zero value is ready for journal.Open.
+// Records encodes points and events as records of a journal, and decodes them. The zero value is ready for
+// journal.Open.
 type Records struct {
 	descriptions *journal.Descriptions
 
 	mu            sync.Mutex
 	datasets      map[uint64]*dataset.Dataset // by number
 	rollups       map[uint64]*Rollup          // by number
-	plain         map[uint64]bool             // numbers whose records have no generation
+	plain         map[uint64]bool             // numbers of descriptions whose records have no generation
 	pointNumbers  map[*dataset.Dataset]uint64 // of the program's datasets
 	eventNumbers  map[string]uint64           // by the text of the description
 	programRollup map[*catalog.Rollup]*Rollup // of the program's rollups
@@ -116,8 +117,8 @@ func (r *Records) parse(src []byte) (p *Pending, err error) {
 	return p, err
 }
 
-// numberOfDataset returns the number of a dataset's description, and writes the description where there is none. One that could
-// not be read again is refused: nobody could open a journal that holds it.
+// numberOfDataset returns the number of a dataset's description, and writes the description if it does not exist. It
+// refuses a description that could not be decoded again, because no program could open a journal with it.
 func (r *Records) numberOfDataset(ctx context.Context, d *dataset.Dataset) (uint64, error) {
 	r.mu.Lock()
 	number, ok := r.pointNumbers[d]
@@ -144,7 +145,7 @@ func (r *Records) numberOfDataset(ctx context.Context, d *dataset.Dataset) (uint
 	return number, nil
 }
 
-// numberOfRollup is numberOfDataset for a rollup to which events are added.
+// numberOfRollup is numberOfDataset for a rollup.
 func (r *Records) numberOfRollup(ctx context.Context, to *Rollup) (uint64, error) {
 	r.mu.Lock()
 	number, ok := r.eventNumbers[to.text]
@@ -165,7 +166,7 @@ func (r *Records) numberOfRollup(ctx context.Context, to *Rollup) (uint64, error
 	return number, nil
 }
 
-// Rollup returns a rollup to which events are added. It is made once for each that a program describes.
+// Rollup returns a rollup to which events are added. It caches one for each rollup that the program describes.
 func (r *Records) Rollup(e RollupDescription, rollup *catalog.Rollup) (*Rollup, error) {
 	r.mu.Lock()
 	to := r.programRollup[rollup]
@@ -184,7 +185,7 @@ func (r *Records) Rollup(e RollupDescription, rollup *catalog.Rollup) (*Rollup, 
 	return to, nil
 }
 
-// remember sets a value in a map that is bounded: a program may define its schemas again and again.
+// remember sets a value in a bounded map, because a program may define new schemas again and again.
 func remember[K comparable, V any](m map[K]V, key K, value V) {
 	if len(m) >= maxNumbers {
 		clear(m)
@@ -200,11 +201,11 @@ func parseDataset(text []byte) (*dataset.Dataset, error) {
 	return dataset.FromCatalog(e)
 }
 
-// A record of the journal is a point: the number of its dataset's description in the journal, its generation, the tenant and the
-// entity's path, each behind its length, the time in units, in a dataset with Identity the ID
-// behind its length, and the payload up to the end. Numbers are varints of protobuf. What
-// the row looks like follows from the description, so that a journal can be delivered by a program that does not know the
-// schema. Records of numbers with an older kind of description have no generation, and count as written before all erasures.
+// A record holds a point in this form: the number of its dataset's description in the journal, its generation, the
+// tenant and the entity's path, each after its length, the time in units, in a dataset with Identity the ID after its
+// length, and the payload up to the end. Numbers are varints of protobuf. The row follows from the description, so a
+// program can deliver a journal without knowing the schema. Records that refer to an older kind of description have no
+// generation, and count as written before all erasures.
 
 // appendRecord appends the record of a point to dst. The ID is empty in a dataset without Identity.
 func appendRecord(dst []byte, number uint64, g tenancy.Generation, tenant, path string, units int64, id string, payload []byte) []byte {
@@ -222,7 +223,8 @@ func appendRecord(dst []byte, number uint64, g tenancy.Generation, tenant, path 
 	return append(dst, payload...)
 }
 
-// parseRecord reads the record of a point of a dataset, behind the generation. The payload stays a part of it.
+// parseRecord decodes the record of a point of a dataset, from behind the generation on. The payload shares the
+// record's memory.
 func parseRecord(r recordReader, d *dataset.Dataset) (*Pending, error) {
 	name, path, units := r.text(), r.text(), r.number()
 	if r.bad {

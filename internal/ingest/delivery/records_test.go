@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// describedDatasets are datasets of every shape that a journal may have to deliver without their schemas.
+// describedDatasets returns datasets of every shape that a journal may have to deliver without their schemas.
 func describedDatasets(t testing.TB) []*dataset.Dataset {
 	keep, d7 := catalog.Class{Name: "keep", Policy: "never"}, catalog.Class{Name: "d7", Policy: "maxage=168h"}
 	var out []*dataset.Dataset
@@ -34,8 +34,8 @@ func describedDatasets(t testing.TB) []*dataset.Dataset {
 	return out
 }
 
-// FuzzRecord: whatever is on disk becomes a point within its tenant, whose record is the same bytes, or an error. Records of the
-// number 0 are as programs wrote them that knew no generations.
+// FuzzRecord: any bytes on disk decode to a point within its tenant, whose record is the same bytes, or to an error.
+// Records of the number 0 are as programs wrote them before records had generations.
 func FuzzRecord(f *testing.F) {
 	r := &Records{datasets: map[uint64]*dataset.Dataset{}, plain: map[uint64]bool{0: true}}
 	for n, d := range describedDatasets(f) {
@@ -64,7 +64,7 @@ func FuzzRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		if path, units, id, ok := space.SplitEvent(w.Key); !ok || path != w.Entity.Path() || units != w.Units || id != w.ID {
-			t.Fatalf("the row %q is of the point %q at %d with ID %q (%v), want %q at %d with ID %q", w.Key, path, units, id, ok, w.Entity.Path(), w.Units, w.ID)
+			t.Fatalf("the row %q holds the point %q at %d with ID %q (%v), want %q at %d with ID %q", w.Key, path, units, id, ok, w.Entity.Path(), w.Units, w.ID)
 		}
 		number := uint64(1)
 		for i, d := range r.datasets {
@@ -81,7 +81,7 @@ func FuzzRecord(f *testing.F) {
 		again, err := r.parse(appendRecord(nil, number, p.Taken, p.Item.Tenant, w.Entity.Path(), w.Units, w.ID, w.Payload))
 		if err != nil || again.Item.Tenant != p.Item.Tenant || again.Taken != p.Taken || again.Write.Key != w.Key ||
 			again.Write.Cell != w.Cell || !bytes.Equal(again.Write.Payload, w.Payload) {
-			t.Fatalf("%q becomes %+v, %v", src, again, err)
+			t.Fatalf("%q decodes to %+v, %v", src, again, err)
 		}
 	})
 }

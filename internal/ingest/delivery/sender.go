@@ -1,5 +1,5 @@
-// Package delivery turns the batches of a writer into requests. It defines what a point and an event are on their way through
-// the buffer and the journal, and their records.
+// Package delivery turns the batches of a writer into requests. It defines the type of the points and events that pass
+// through the buffer and the journal, and their records.
 package delivery
 
 import (
@@ -23,8 +23,8 @@ import (
 // Sender sends a writer's batches.
 type Sender struct {
 	Table *points.Table
-	// Journal holds what is sent; nil for none. Its writes outlive the process, so that they wait for whatever is not the fault
-	// of a write (bt.OfRow).
+	// Journal is the journal that the writes come from; nil means none. Its writes outlive the process, so they wait
+	// out every error that is not the fault of a write (bt.OfRow).
 	Journal *journal.Journal
 }
 
@@ -41,7 +41,7 @@ func (d Sender) Send(ctx context.Context, items []*buffer.Item) buffer.Report {
 }
 
 func (d Sender) send(ctx context.Context, items []*buffer.Item) buffer.Report {
-	if err := d.Table.AdmitOpen(); err != nil { // closed before its writer
+	if err := d.Table.AdmitOpen(); err != nil { // the store was closed before its writer
 		return reject(items, fmt.Errorf("%w: %w", buffer.ErrClosed, err))
 	}
 	items, r, ok := d.dropErased(ctx, items)
@@ -95,25 +95,25 @@ func reject(items []*buffer.Item, err error) buffer.Report {
 	return buffer.Report{}
 }
 
-// waits reports whether a point that outlives the process is sent again after an attempt that ended so. What a client without
-// the interceptors reports may be in doubt for ever, so a rejection by it counts.
+// waits reports whether a point that outlives the process is sent again after an attempt that ended with err. A client
+// without the interceptors may report every attempt as maybe applied, so a rejection that it reports counts.
 func (d Sender) waits(err error, doubt bool) bool {
 	return d.durable() && err != nil && (!bt.OfRow(err) || doubt && !errors.Is(err, bt.ErrUnguarded))
 }
 
-// readLoad takes from how a request ended what the service says of its load.
+// readLoad sets the report's load signals from a request's error.
 func readLoad(r *buffer.Report, err error) {
 	r.Wait = max(r.Wait, bt.Delay(err))
 	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
 }
 
-// judge decides what it means that a request of n items was not served at all, and reports whether to send them again for
-// that.
+// judge sets the report for a request of n items that was not served at all, and reports whether to send the items
+// again.
 func (d Sender) judge(r *buffer.Report, err error, n int) (again bool) {
 	switch {
 	case status.Code(err) == codes.ResourceExhausted:
 		return false
-	case d.Table.Views != nil && d.durable() && tenancy.OfView(err): // the other tenants go on
+	case d.Table.Views != nil && d.durable() && tenancy.OfView(err): // other tenants go on
 		return true
 	case bt.Retryable(err), d.durable() && !bt.OfRow(err):
 		r.Down, r.Err = true, err
@@ -125,8 +125,8 @@ func (d Sender) judge(r *buffer.Report, err error, n int) (again bool) {
 	return false
 }
 
-// subjectOf returns what a batch is about: its tenant and its dataset where there is one of each. The items are in the order
-// of their rows, and so of both.
+// subjectOf returns the tenant and the dataset of a batch, each only if all items share it. The items are sorted by
+// row, and so by tenant and dataset.
 func subjectOf(items []*buffer.Item) telemetry.Subject {
 	s := telemetry.Subject{Batch: len(items), Batched: true}
 	first, last := items[0], items[len(items)-1]
@@ -139,7 +139,7 @@ func subjectOf(items []*buffer.Item) telemetry.Subject {
 	return s
 }
 
-// endDelivery ends what a writer has sent, with the first error of its writes.
+// endDelivery ends a delivery's operation, with the first error of its writes.
 func endDelivery(op *telemetry.Op, items []*buffer.Item) {
 	var first error
 	failed := 0
@@ -155,8 +155,8 @@ func endDelivery(op *telemetry.Op, items []*buffer.Item) {
 	op.End(first)
 }
 
-// dropErased ends the items that write to erased tenants or entities, and returns the others. It reports false where nothing
-// can be sent, as the marks cannot be read; the report then says what that means.
+// dropErased ends the items that write to erased tenants or entities, and returns the others. It returns false if
+// nothing can be sent because the marks cannot be read; the report then holds the reason.
 func (d Sender) dropErased(ctx context.Context, items []*buffer.Item) (rest []*buffer.Item, r buffer.Report, ok bool) {
 	m, err := d.Table.Erased.Marks(ctx)
 	if err != nil {
@@ -177,8 +177,8 @@ func (d Sender) dropErased(ctx context.Context, items []*buffer.Item) (rest []*b
 	return rest, r, true
 }
 
-// setClasses gives each item the class that its tenant is in now. It reports false where nothing can be sent, as the classes
-// cannot be read; the report then says what that means.
+// setClasses gives each item the class that its tenant is in now. It returns false if nothing can be sent because the
+// classes cannot be read; the report then holds the reason.
 func (d Sender) setClasses(ctx context.Context, items []*buffer.Item, r *buffer.Report) bool {
 	if !slices.ContainsFunc(items, chooses) {
 		return true
@@ -197,16 +197,16 @@ func (d Sender) setClasses(ctx context.Context, items []*buffer.Item, r *buffer.
 	return true
 }
 
-// chooses reports whether an item is a point of a dataset with classes to choose from.
+// chooses reports whether an item is a point of a dataset that lets tenants choose a class.
 func chooses(it *buffer.Item) bool {
 	p := Of(it)
 	return p.event == nil && p.Write.D.Choices != nil
 }
 
-// dropExpired ends the points that have expired while they waited, in the classes that they are about to be written in, and
-// returns the others: what could not be seen must not be told to be stored.
+// dropExpired ends the points that expired while they waited, by the class that they are about to be written in, and
+// returns the others: a point that no read can return must not be reported as stored.
 func (d Sender) dropExpired(items []*buffer.Item) []*buffer.Item {
-	now := d.Table.Time.Earliest() // what is told to be expired is not delivered any more
+	now := d.Table.Time.Earliest() // points reported as expired are not delivered later
 	expired := func(it *buffer.Item) error {
 		p := Of(it)
 		if p.event != nil {
@@ -215,7 +215,7 @@ func (d Sender) dropExpired(items []*buffer.Item) []*buffer.Item {
 		return p.Write.D.CheckExpired(p.Write.Cell, now)
 	}
 	if !slices.ContainsFunc(items, func(it *buffer.Item) bool { return expired(it) != nil }) {
-		return items // as nearly always
+		return items // the usual case
 	}
 	var rest []*buffer.Item
 	for _, it := range items {
@@ -228,7 +228,7 @@ func (d Sender) dropExpired(items []*buffer.Item) []*buffer.Item {
 	return rest
 }
 
-// putOff ends an attempt before anything is sent, as what it depends on cannot be read. Items that may wait are sent again.
+// putOff ends an attempt before anything is sent, because a required read failed. Items that may wait are sent again.
 func (d Sender) putOff(items []*buffer.Item, err error, r *buffer.Report) {
 	again := d.judge(r, err, 1) || d.durable() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	for _, it := range items {

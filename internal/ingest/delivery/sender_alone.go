@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// sendAlone sends writes that depend on what their rows hold, one request each. What a request for one row says of when to
-// try again is about that row.
+// sendAlone sends writes that depend on what their rows hold, one request each. If a request says when to try again,
+// that concerns its row only.
 func (d Sender) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.Item) buffer.Report {
 	outs := d.sendBoth(ctx, rows, items)
 	var r buffer.Report
@@ -27,13 +27,13 @@ func (d Sender) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.I
 		case out.Err != nil && (bt.Retryable(out.Err) || d.waits(out.Err, out.State == bt.Unknown)):
 			it.Again, it.Wait = true, bt.Delay(out.Err)
 		case out.Attempts == 0 && (errors.Is(out.Err, context.DeadlineExceeded) || errors.Is(out.Err, context.Canceled)):
-			it.Again = true // the request's time was over before its turn came
+			it.Again = true // the request's deadline passed before this item's turn
 		default:
 			served = true
 		}
 		if errors.Is(out.Err, dataset.ErrExists) {
 			it.Track.Add(out)
-			it.Track.Refuse(out.Err) // what is there shows that no attempt was applied
+			it.Track.Refuse(out.Err) // the row shows that no attempt was applied
 			continue
 		}
 		out.Err = d.Table.Explain(out.Err)
@@ -53,7 +53,7 @@ func (d Sender) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.I
 	return r
 }
 
-// sendBoth makes an attempt at each of several writes that depend on what their rows hold: points and events side by side.
+// sendBoth makes an attempt at each of several points and events that depend on what their rows hold, in parallel.
 func (d Sender) sendBoth(ctx context.Context, rows *bt.Table, items []*buffer.Item) []bt.Outcome {
 	events := func(it *buffer.Item) int {
 		if Of(it).event != nil {
@@ -95,7 +95,7 @@ func (d Sender) sendPoints(ctx context.Context, rows *bt.Table, items []*buffer.
 	return outs
 }
 
-// sendEvents adds events to the rows of rollups, each with those that it brings with it.
+// sendEvents adds events to the rows of rollups, each together with the events that it carries along.
 func (d Sender) sendEvents(ctx context.Context, rows *bt.Table, items []*buffer.Item) []bt.Outcome {
 	outs := make([]bt.Outcome, len(items))
 	rows.ByRow(ctx, len(items), points.InsertWidth, func(i int) string { return items[i].Key }, func(ctx context.Context, i int) {
@@ -104,7 +104,8 @@ func (d Sender) sendEvents(ctx context.Context, rows *bt.Table, items []*buffer.
 	return outs
 }
 
-// sendEvent adds an event, and those that it brings with it, to their row. Runs of one description go together.
+// sendEvent adds an event, and the events that it carries along, to their row. Consecutive events of one description
+// share a request.
 func (d Sender) sendEvent(ctx context.Context, rows *bt.Table, it *buffer.Item) bt.Outcome {
 	if rejected := Of(it).event.rejected; rejected != nil {
 		return *rejected
@@ -137,9 +138,9 @@ func (d Sender) sendEvent(ctx context.Context, rows *bt.Table, it *buffer.Item) 
 	return out
 }
 
-// rejectEvent makes dead letters of an event that was rejected and of those that were sent with it, before their row is free
-// again: once the row holds later events of the stream, these would count as applied. It reports whether that is on disk. Where
-// it is not, it may be all the same, and so the event must not be sent again.
+// rejectEvent turns a rejected event, and those sent with it, into dead letters before their row is free again: once
+// the row holds later events of the stream, these would count as applied. It reports whether that is on disk. If it
+// returns false, they may be on disk, so the event must not be sent again.
 func (d Sender) rejectEvent(it *buffer.Item, out bt.Outcome) bool {
 	Of(it).event.rejected = &out
 	var all []*journal.Entry
