@@ -11,29 +11,31 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// DeadLetter is a point, or an event for a rollup, that is in a writer's journal, and that was rejected for what it holds. It stays there, and counts towards
-// JournalOptions.MaxBytes, until it is retried or dropped.
+// DeadLetter is a point or a rollup event that the service rejected because of its content. It stays in the writer's journal,
+// and counts towards JournalOptions.MaxBytes, until it is retried or dropped.
 type DeadLetter struct {
-	// ID names the letter in its journal. It is never given again.
+	// ID identifies the dead letter in its journal. An ID is never reused.
 	ID uint64
-	// Tenant, Dataset, Entity, Time, and in a schema with Identity PointID, are the point's; zero where the record could not be read.
+	// Tenant, Dataset, Entity, Time and, in a schema with Identity, PointID are those of the point. They are zero if the
+	// record could not be read.
 	Tenant  tenant.ID
 	Dataset string
 	Entity  Entity
 	Time    time.Time
 	PointID string
-	// Rollup is the rollup that an event was to be added to, of which Time is the start of the bucket; empty for a point.
+	// Rollup is the rollup of an event; Time is then the start of the bucket. It is empty for a point.
 	Rollup string
-	// Payload is the point's value as it would be stored; nil for an event.
+	// Payload is the point's encoded value; nil for an event.
 	Payload []byte
-	// FailedAt is when it was given up, Reason what the service said, and Attempts how often it was sent.
+	// FailedAt is when delivery ended, Reason the text of the error, and Attempts how many times it was sent.
 	FailedAt time.Time
 	Reason   string
 	Attempts int
 }
 
-// DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page: letters that are
-// retried or dropped while it runs may or may not show. An error is the last pair; without a journal it is ErrInvalid.
+// DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page. Dead letters that
+// are retried or dropped during the sequence may or may not appear. An error is the last pair; without a journal it matches
+// ErrInvalid.
 func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	ctx = ctxerr.Given(ctx)
 	return func(yield func(DeadLetter, error) bool) {
@@ -60,8 +62,8 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	}
 }
 
-// RetryDeadLetters puts dead letters back into the journal, to be delivered as if they had just come, and returns how many
-// of the IDs there were. They do not wait for room.
+// RetryDeadLetters puts dead letters back into the journal for delivery, like new points, and returns how many of the IDs it
+// found. It does not wait for free space. Without a journal the error matches ErrInvalid.
 func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if ctx == nil {
 		return 0, ctxerr.Of(ctx)
@@ -72,13 +74,13 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 	return w.journal.Retry(ctx, ids...)
 }
 
-// ScrubJournal writes the journal's file anew, so that it holds nothing of points that were delivered, or dropped, before the
-// call. A new file takes the place of the old one, whose blocks on the disk the file system may use again later. It costs a copy of
-// what is left in the journal, up to JournalOptions.MaxBytes, and as much space on the disk; meanwhile no point is taken. Where it
-// fails, the journal is as it was.
+// ScrubJournal rewrites the journal's file without the points that were delivered or dropped before the call, and replaces
+// the old file. The file system decides when it overwrites the old file's blocks. It costs a copy of the remaining journal,
+// up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points. If it fails, the journal
+// is unchanged. Without a journal the error matches ErrInvalid.
 //
-// A journal does it by itself about 10 seconds after the last point came, once a quarter of what it holds is delivered; within a
-// minute after something of it was erased; and when it is closed with at most 8 MiB left.
+// A journal also does this by itself: about 10 seconds after the last point arrived, if a quarter of its content is
+// delivered; within a minute after an erasure dropped something of it; and on close, if at most 8 MiB are left.
 func (w *Writer) ScrubJournal(ctx context.Context) error {
 	if ctx == nil {
 		return ctxerr.Of(ctx)
@@ -89,7 +91,8 @@ func (w *Writer) ScrubJournal(ctx context.Context) error {
 	return w.journal.Scrub(ctx)
 }
 
-// DropDeadLetters removes dead letters for good, and returns how many of the IDs there were.
+// DropDeadLetters deletes dead letters and returns how many of the IDs it found. Without a journal the error matches
+// ErrInvalid.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if ctx == nil {
 		return 0, ctxerr.Of(ctx)

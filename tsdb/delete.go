@@ -9,10 +9,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Delete deletes the point of an entity at exactly that time, cut off to the schema's precision, in a schema with Identity the one
-// with the ID of WithID. Deleting a point that is
-// not there is no error, so a Delete may be repeated. Errors are a *WriteError, as for Put. It costs one request; in a
-// schema with heads three, and four where the point was among the newest, or six where the head is filled up from older ones.
+// Delete deletes the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the one
+// with the ID of WithID. Deleting a point that does not exist is not an error, so Delete is safe to repeat. Errors are a
+// *WriteError, as for Put. It costs one request. In a schema with heads it costs three; four if the point was among the
+// newest; six if the head is refilled from older points.
 func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Delete)
 	defer func() { op.End(err) }()
@@ -38,13 +38,12 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	return out.err()
 }
 
-// DeleteRange deletes the points of an entity in an interval, expired ones too, and returns how many. Points written while
-// it runs may stay. It may be repeated.
+// DeleteRange deletes the points of an entity in an interval, including expired ones, and returns the number of deleted
+// points. Points that are written meanwhile may remain. It is safe to repeat.
 //
-// It reads the keys and deletes them page by page (two requests for 5,000 points), so its cost grows with the points; the
-// timeout of scans bounds the whole call. A point that cannot be deleted does not hinder the others, and is reported in a
-// *BatchError. After a page of which nothing, or 10,000 points that could not be deleted, it gives up. Any other error ends
-// it too; the count then says how many were deleted before.
+// It reads keys and deletes them page by page: two requests per 5,000 points. The scan timeout bounds the whole call. A point
+// that cannot be deleted does not affect the others; a *BatchError lists such points. It stops early if a whole page fails,
+// if 10,000 points in total fail, or on any other error. The count is valid in each case.
 func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) (deleted int, err error) {
 	ctx, op := r.begin(ctx, telemetry.DeleteRange)
 	defer func() { op.End(err) }()
@@ -65,15 +64,15 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	return r.deletionOf(r.rows.DeleteRows(ctx, r.rows.Space.Entity(e.path, oldest, newest)))
 }
 
-// DeleteEntity deletes all points of an entity in this dataset. It is DeleteRange over all of time.
+// DeleteEntity deletes all points of an entity in this dataset. It is DeleteRange with AllTime.
 func (r *Repository[T]) DeleteEntity(ctx context.Context, e Entity) (deleted int, err error) {
 	ctx, op := r.begin(ctx, telemetry.DeleteEntity)
 	defer func() { op.End(err) }()
 	return r.DeleteRange(ctx, e, AllTime())
 }
 
-// DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities. Costs
-// and errors are those of DeleteRange.
+// DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities. Costs and
+// errors are those of DeleteRange.
 func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int, err error) {
 	ctx, op := r.begin(ctx, telemetry.DeletePrefix)
 	defer func() { op.End(err) }()
@@ -87,7 +86,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	return r.deletionOf(r.rows.DeleteRows(ctx, r.rows.Space.Under(p.path)...))
 }
 
-// deletionOf returns what a deletion of many points says to its caller.
+// deletionOf returns the count and the error of a deletion of many points.
 func (r *Repository[T]) deletionOf(d points.Deletions) (deleted int, err error) {
 	if d.Head != nil {
 		return 0, outcomeOf(*d.Head).err()
@@ -109,7 +108,7 @@ func (r *Repository[T]) deletionOf(d points.Deletions) (deleted int, err error) 
 	return d.Deleted, err
 }
 
-// batchOf returns the error about rows that could not be deleted, nil for none.
+// batchOf returns a *BatchError for the rows that could not be deleted, or nil.
 func (r *Repository[T]) batchOf(d points.Report) *BatchError {
 	if len(d.Failed) == 0 {
 		return nil

@@ -8,36 +8,36 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Entity is what is measured: one value for each key field of its schema, in their order. Entities are comparable with == and
-// usable as map keys. The zero Entity has no parts and is refused by every call.
+// Entity is what is measured: one value per key field of its schema, in order. Entities are comparable with == and usable as
+// map keys. The zero Entity has no parts; every call refuses it.
 //
-// Parts of text fields may hold any text; Schema.Entity makes those of other kinds. They become part of row keys, which show
-// in logs and in Key Visualizer, so they should hold no personal data.
+// Parts become part of row keys, which appear in logs and in Key Visualizer, so they should hold no personal data.
 //
-// Its text is that of String: in JSON it is a string or the key of an object, and flag.TextVar takes it as a flag.
+// An Entity marshals as the text of String: in JSON as a string or an object key. flag.TextVar accepts it.
 type Entity struct{ path string }
 
-// NewEntity returns the entity with those parts, as they are stored. It cannot fail: a wrong number of parts, an empty part,
-// invalid UTF-8 and a part that its field's kind does not write are reported, with ErrInvalid, by the call that uses the
-// entity with a schema. It allocates its text once.
+// NewEntity returns the entity with these parts in their stored form. Schema.Entity converts values of kinds other than text.
+// NewEntity cannot fail: the call that uses the entity refuses a wrong number of parts, an empty part, invalid UTF-8, or a
+// part that does not fit its field's kind, with ErrInvalid. It costs one allocation.
 func NewEntity(parts ...string) Entity { return Entity{path: rowkey.Path(parts...)} }
 
-// Parts returns the values of the key fields, as they are stored: Schema.Scan reads those of other kinds than text. It allocates.
+// Parts returns the values of the key fields in their stored form. Schema.Scan converts those of kinds other than text. It
+// allocates.
 func (e Entity) Parts() []string { return rowkey.Parts(e.path) }
 
 // String returns the parts joined by '/', such as "berlin/roof-7". In a part, '/', '%', control bytes and bytes that are not
-// UTF-8 are %XX. Two entities never have the same text. That of the zero Entity is empty.
+// UTF-8 are written as %XX. Two different entities never have the same text. The zero Entity is "".
 func (e Entity) String() string { return rowkey.Text(e.path) }
 
-// AppendText implements encoding.TextAppender: it appends what String returns, and never fails.
+// AppendText implements encoding.TextAppender. It appends String and never fails.
 func (e Entity) AppendText(b []byte) ([]byte, error) { return rowkey.AppendText(b, e.path), nil }
 
-// MarshalText implements encoding.TextMarshaler: it returns what String returns, and never fails.
+// MarshalText implements encoding.TextMarshaler. It returns String and never fails.
 func (e Entity) MarshalText() ([]byte, error) { return e.AppendText(nil) }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it reads what String returns, and also text in which other bytes are %XX.
-// Empty text is the zero Entity. A '%' without two hexadecimal digits is refused with ErrInvalid. Whether the entity fits a schema
-// is checked by the call that uses it.
+// UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, and accepts %XX for any byte. Empty text
+// is the zero Entity. A '%' without two hexadecimal digits is refused with ErrInvalid. The call that uses the entity checks
+// whether it fits the schema.
 func (e *Entity) UnmarshalText(text []byte) error {
 	path, ok := pathOf(string(text))
 	switch {
@@ -50,7 +50,7 @@ func (e *Entity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// pathOf returns the path of an entity or a prefix with that text; ok is false if a '%' begins no escape.
+// pathOf returns the path of an entity or a prefix with this text; ok is false if an escape is malformed.
 func pathOf(text string) (path string, ok bool) {
 	if text == "" {
 		return "", true
@@ -65,37 +65,35 @@ func pathOf(text string) (path string, ok bool) {
 	return rowkey.Path(parts...), true
 }
 
-// entityText is what the text of an entity or a prefix has to be.
 const entityText = "parts joined by /, in which a % stands before two hexadecimal digits"
 
-// Compare orders entities as their parts are ordered as tuples, byte by byte, which is the order of their rows.
+// Compare orders entities by their parts, as tuples, byte by byte. This is the order of their rows.
 func (e Entity) Compare(o Entity) int { return strings.Compare(e.path, o.path) }
 
-// Prefix is the first parts that a group of entities has in common: fewer than the schema has key fields. It is a type of
-// its own so that no call takes a group for one entity by mistake. The zero Prefix has no parts and is refused; all
-// entities of a dataset are AllEntities, by name. Its text is that of String.
+// Prefix is the leading parts that a group of entities shares: fewer than the schema has key fields. The zero Prefix has no
+// parts and is refused; use AllEntities for all entities of a dataset. A Prefix marshals as the text of String.
 type Prefix struct {
 	path string
 	all  bool
 }
 
-// NewPrefix returns the prefix with those parts. It cannot fail, as NewEntity cannot.
+// NewPrefix returns the prefix with these parts in their stored form. Like NewEntity it cannot fail.
 func NewPrefix(parts ...string) Prefix { return Prefix{path: rowkey.Path(parts...)} }
 
 // AllEntities returns the prefix of every entity of a dataset.
 func AllEntities() Prefix { return Prefix{all: true} }
 
-// Parts returns the values of the first key fields, as they are stored. It allocates.
+// Parts returns the values of the leading key fields in their stored form. It allocates.
 func (p Prefix) Parts() []string { return rowkey.Parts(p.path) }
 
-// allText is the text of AllEntities; that of the prefix with this one part is escaped.
+// The text of AllEntities, and the escaped text of a prefix whose only part is "*".
 const (
 	allText  = "*"
 	starText = "%2A"
 )
 
-// String returns the parts as Entity.String does, and "*" for AllEntities. The prefix whose one part is "*" is "%2A". That of the
-// zero Prefix is empty.
+// String returns the parts as Entity.String does, and "*" for AllEntities. A prefix whose only part is "*" is "%2A". The zero
+// Prefix is "".
 func (p Prefix) String() string {
 	text := rowkey.Text(p.path)
 	switch {
@@ -107,14 +105,14 @@ func (p Prefix) String() string {
 	return text
 }
 
-// AppendText implements encoding.TextAppender: it appends what String returns, and never fails.
+// AppendText implements encoding.TextAppender. It appends String and never fails.
 func (p Prefix) AppendText(b []byte) ([]byte, error) { return append(b, p.String()...), nil }
 
-// MarshalText implements encoding.TextMarshaler: it returns what String returns, and never fails.
+// MarshalText implements encoding.TextMarshaler. It returns String and never fails.
 func (p Prefix) MarshalText() ([]byte, error) { return p.AppendText(nil) }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it reads what String returns, as Entity.UnmarshalText does. Empty text is the
-// zero Prefix.
+// UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, as Entity.UnmarshalText does. Empty text
+// is the zero Prefix.
 func (p *Prefix) UnmarshalText(text []byte) error {
 	path, ok := pathOf(string(text))
 	switch {

@@ -16,85 +16,86 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
 
-// The errors to tell apart with errors.Is. Those of the packages below pass through as well: tenant.ErrInvalid,
-// codec.ErrCorrupt, codec.ErrEncode, gc.ErrInvalid, gc.ErrVersions, and the context's own.
+// Sentinels to compare with errors.Is. Errors of other packages pass through unchanged: tenant.ErrInvalid,
+// tenant/limit.ErrExceeded, codec.ErrCorrupt, codec.ErrEncode, gc.ErrInvalid, gc.ErrVersions, and the context's errors.
 var (
-	// ErrInvalid: an argument that nothing can be made of; an InvalidError says which, and the limit. Nothing was sent.
+	// ErrInvalid means that an argument is not valid. An InvalidError names the argument and what is allowed. Nothing was
+	// sent.
 	ErrInvalid = rowkey.ErrInvalid
-	// ErrNotFound: no such point, or it is expired.
+	// ErrNotFound means that the point does not exist or has expired.
 	ErrNotFound = errors.New("tsdb: not found")
-	// ErrExists: a first-wins schema has another value at that entity and time already.
+	// ErrExists means that a schema with FirstWins already has another value at this entity and time, or that a Put would
+	// change an Immutable field of a schema with Merge.
 	ErrExists = dataset.ErrExists
-	// ErrExpired: the point's age is over its retention, so it would be invisible at once.
+	// ErrExpired means that the point is older than its retention, so no read would return it.
 	ErrExpired = dataset.ErrExpired
-	// ErrLate: the point is older than the schema accepts.
+	// ErrLate means that the point is older than SchemaOptions.MaxLate allows.
 	ErrLate = dataset.ErrLate
-	// ErrTooFarAhead: the point lies further in the future than the schema accepts.
+	// ErrTooFarAhead means that the point is further in the future than SchemaOptions.MaxFuture allows.
 	ErrTooFarAhead = dataset.ErrTooFarAhead
-	// ErrRejected is matched by the error of every write that is certainly not stored.
+	// ErrRejected matches the error of every write that is certainly not stored.
 	ErrRejected = errors.New("tsdb: write rejected")
-	// ErrUnknown is matched by the error of every write of which it is not known whether it is stored.
+	// ErrUnknown matches the error of every write that may or may not be stored. Writing the point again is safe.
 	ErrUnknown = errors.New("tsdb: write outcome unknown")
-	// ErrCursor: a page was asked for with a cursor that is none, or belongs to another tenant, dataset, query or key. An
-	// InvalidError says which, as far as that can be known. Nothing was sent; ask for the first page again.
+	// ErrCursor means that a page's cursor is malformed, or belongs to another tenant, dataset, query or key. An InvalidError
+	// says which, if that can be determined. Nothing was sent. Start again at the first page.
 	ErrCursor = cursor.ErrCursor
-	// ErrTenantMismatch: the context carries another tenant than the repository is bound to.
+	// ErrTenantMismatch means that the context carries a different tenant than the repository.
 	ErrTenantMismatch = tenancy.ErrTenantMismatch
-	// ErrNoTenant: the context carries no tenant, where one was to be taken from it or the store requires one.
+	// ErrNoTenant means that the context carries no tenant, but the call or the store (RequireTenant) needs one.
 	ErrNoTenant = tenancy.ErrNoTenant
-	// ErrForeignRow: the service returned a row outside of the range that was asked for. It was not decoded.
+	// ErrForeignRow means that the service returned a row outside the requested range. The row was not decoded.
 	ErrForeignRow = bt.ErrForeignRow
-	// ErrNoTable: the table, or the column family of the schema's class, does not exist. Store.Ensure creates them.
+	// ErrNoTable means that the table, or the column family of the schema's class, does not exist. Store.Ensure creates them.
 	ErrNoTable = tenancy.ErrNoTable
-	// ErrNoView: the store works through authorized views, and the tenant has none. Store.EnsureView makes it.
+	// ErrNoView means that the store uses authorized views and the tenant has none. Store.EnsureView creates it.
 	ErrNoView = tenancy.ErrNoView
-	// ErrSchemaConflict is matched by a ConflictError.
+	// ErrSchemaConflict matches every ConflictError.
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
-	// ErrUnguardedClient: a write failed that did not pass the store's interceptors, as the client was made without them
-	// (see ClientConfig and DialOptions), so its outcome cannot be known. Additions of package rollup that are made once are
-	// refused with it before they are sent: by itself, such a client would send one again whose answer was lost.
+	// ErrUnguardedClient means that the client was made without ClientConfig and DialOptions. The outcome of its failed
+	// writes is unknown. Additions of package rollup that must be made exactly once are refused before they are sent, because
+	// such a client may send them twice.
 	ErrUnguardedClient = bt.ErrUnguarded
-	// ErrNoAdmin: Ensure was called on a store that was given no admin client.
+	// ErrNoAdmin means that the call needs an admin client and the store has none.
 	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
-	// ErrNoConditionalAggregates: the service does not take additions to aggregate cells in conditional writes, or does not
-	// add them up, so no rollup can be right that is derived, or adds up events by stream or message.
+	// ErrNoConditionalAggregates means that the service refuses additions to aggregate cells in conditional writes, or does
+	// not add them up. Derived rollups, and rollups that count events by stream or message, need them.
 	ErrNoConditionalAggregates = ensure.ErrNoConditionalAggregates
-	// ErrErased: the tenant, or the entity that was to be written, is erased or being erased (package tenants).
+	// ErrErased means that the tenant, or the entity to be written, is erased or being erased (package tenants).
 	ErrErased = tenancy.ErrErased
-	// ErrDatasetDeleted: the dataset is deleted or being deleted (package tenants), and its name was not released since. It
-	// matches ErrErased, too.
+	// ErrDatasetDeleted means that the dataset is deleted or being deleted (package tenants), and its name has not been
+	// released. It also matches ErrErased.
 	ErrDatasetDeleted error = tenancy.ErrDatasetDeleted
-	// ErrRemoving: column families of a retention class that the dataset uses are being removed (package tenants). Ensure and Verify
-	// succeed once the removal has ended, or is given up with tenants.Release.
+	// ErrRemoving means that column families of a retention class of the dataset are being removed (package tenants). Ensure
+	// and Verify succeed after the removal has ended or tenants.Release has cancelled it.
 	ErrRemoving = tenancy.ErrRemoving
-	// ErrNoMerge: a merging schema has at that entity and time what it cannot merge into: a payload in an older format, one
-	// that is over the limit, or one that is corrupt (then the error matches codec.ErrCorrupt too). It was left as it is.
+	// ErrNoMerge means that a schema with Merge cannot merge into the stored payload: it has an older format, is over the
+	// size limit, or is corrupt (the error then also matches codec.ErrCorrupt). The stored payload is unchanged.
 	ErrNoMerge = points.ErrNoMerge
-	// ErrClock: the store's clock is ahead of the time that has passed, or of the service's clock, by more than 10 seconds. What
-	// deletes by age does nothing then: workers of rollups, and erasures that end another mark. They go on once the clock is
-	// right, or has kept step for 10 minutes if the service's time is not known.
+	// ErrClock means that the store's clock is more than 10 seconds ahead of the elapsed time or of the service's clock. Work
+	// that deletes by age stops: rollup workers and the removal of old erasure marks. It continues when the clock is right
+	// again, or, if the service's time is not known, when the clock has kept step for 10 minutes.
 	ErrClock = clock.ErrAhead
-	// ErrClosed: the store is closed.
+	// ErrClosed means that the store is closed.
 	ErrClosed = bt.ErrClosed
 )
 
-// InvalidError says which argument was refused and why. Its fields Field, Value and Limit are strings: the name by which
-// the caller knows the argument, its value, and what would have been accepted. Its field Err is the sentinel that it
-// unwraps to: ErrInvalid, ErrLate, ErrTooFarAhead, ErrExpired, ErrCursor, tenant.ErrInvalid.
+// InvalidError describes a refused argument. Its string fields are Field, the argument's name; Value, the refused value, up
+// to 64 bytes of it; and Limit, what is allowed. It unwraps to its field Err, a sentinel: ErrInvalid, ErrLate,
+// ErrTooFarAhead, ErrExpired, ErrCursor or tenant.ErrInvalid.
 type InvalidError = invalid.Error
 
-// ConflictError says how the table differs from what the schemas declare. It matches ErrSchemaConflict. Whatever was
-// asked of the store, nothing was changed. Where it is policies that differ, package retention shows what changing them would
-// do, and changes them.
+// ConflictError lists how the table differs from the schemas. It matches ErrSchemaConflict. The call changed nothing. If
+// retention policies differ, package retention shows the effect of changing them, and changes them.
 type ConflictError struct {
-	// Differences are sentences that name the dataset or family and both sides. They are for the log and for operators: what is
-	// stored may have been declared for another tenant.
+	// Differences are sentences that name the dataset or family and both sides. They are for operators: they may describe
+	// what another tenant has declared.
 	Differences []string
 
 	outside bool // the call was made for a tenant
 }
 
-// Error implements error and lists all differences. Of a call whose context carries a tenant it tells their number only.
+// Error lists all differences. If the call's context carried a tenant, it returns only their number.
 func (e *ConflictError) Error() string {
 	if e.outside {
 		return fmt.Sprintf("%v: %d differences", ErrSchemaConflict, len(e.Differences))

@@ -1,31 +1,33 @@
 package tsdb
 
-// Head asks for head rows: beside its points each entity has one row that holds its newest few as versions, so that
-// LatestMany is one request for many entities, and LatestUnder and Entities read one row an entity. Reads of one entity go
-// to its points, which cost the same. Head is part of the stored format and cannot change. The zero Head is none.
+// Head configures head rows: one extra row per entity, which holds its newest points. With heads, LatestMany costs one
+// request for many entities, and LatestUnder and Entities read one row per entity. Reads of one entity use its points and
+// cost the same. Head is part of the stored format and cannot change. The zero Head means no heads.
 //
-// The price is paid by writes. Each sets two rows instead of one, and the head of an entity that is written often is a hot
-// row that holds all versions since Bigtable last collected; beyond some tens of writes a second to one entity go without.
-// In a schema with FirstWins the head is a second request, in one with Merge, or with FirstWins and Classes, three more.
-// Deletions mend the head, at the cost of a few requests an entity.
+// Writes pay for it:
 //
-// Where classes that points are written in, or were, differ in their age, older points can outlive newer ones that took their
-// place in the head. LatestMany then reads the points too of those entities whose head shows too few that no class lets expire
-// yet, and LatestUnder and Entities go by the points alone.
+//   - Each write sets two rows instead of one. With FirstWins the head is a second request; with Merge, or with FirstWins and
+//     Classes, it is three more.
+//   - The head of an entity that is written often becomes a hot row, which holds all versions since Bigtable's last garbage
+//     collection. Do not use heads for more than some tens of writes per second to one entity.
+//   - Deletions repair the head, at the cost of a few requests per entity.
 //
-// A write is stored once both rows are, and unknown where only one is known to be; writing it again, as anything unknown,
-// puts it right, and so does repeating a deletion that failed. Two rows are not one: of two writers that write different
-// values of one point at the same moment, or of one that writes a point while another deletes it, each may be the last in
-// one of the rows. The points then say what is so, and the head follows when that point is written or deleted again.
-// With FirstWins, or where a point has one value, that is no matter for writers.
+// If retention classes of one schema differ in age, older points can outlive newer ones that replaced them in the head.
+// LatestMany then also reads the points of entities whose head holds too few points that are certain not to expire, and
+// LatestUnder and Entities use only the points.
+//
+// A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed
+// deletion, repairs the difference. The two rows are not written atomically: if two writers write different values of one
+// point at the same time, or one writes and another deletes, each row may keep another result. The points are then correct;
+// the head follows when the point is written or deleted again. With FirstWins, or if a point has only one possible value,
+// concurrent writers cannot cause this.
 type Head struct {
-	// Points is how many of an entity's newest points its head keeps, 1 to 100. Zero is no head. A schema with heads needs
-	// the precision Milliseconds, that of the cells' timestamps by which a head tells its points apart, and its payloads
-	// share 10 MiB: for 5 points each may have 2 MiB.
+	// Points is the number of points in a head, 1 to 100. Zero means no head. Heads need Milliseconds precision, because cell
+	// timestamps identify the points in a head. The payloads of a head share 10 MiB: with 5 points, each may have 2 MiB.
 	Points int
-	// Only keeps the head and no other rows: a short history of the newest points, in one row an entity, with every call of
-	// a repository. A point behind the newest ones is gone as soon as they are stored; until Bigtable has collected it, it
-	// may show again when a newer one is deleted or, in a shorter class, expires, and PutIfAbsent may find it. It goes with
-	// neither FirstWins nor Merge.
+	// Only stores heads and no other rows: a short history of the newest points, in one row per entity, with all calls of a
+	// repository. A point is gone as soon as Points newer ones are stored. Until Bigtable has collected it, it may reappear
+	// if a newer point is deleted or, in a shorter class, expires, and PutIfAbsent may find it. Only cannot be combined with
+	// FirstWins or Merge.
 	Only bool
 }

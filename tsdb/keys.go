@@ -9,9 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// PadUint returns n in decimal with leading zeros, width digits in all, so that parts sort by number. Width is 1 to 20; a
-// number that needs more digits than that would sort wrongly and is refused with ErrInvalid. It is for fields of text: one that
-// is declared with KeyFields.Uint is written so by Schema.Entity, and refuses what is not.
+// PadUint returns n in decimal with leading zeros, width digits in all, so that text sorts by number. Width is 1 to 20. A
+// number with more digits is refused with ErrInvalid. Use it for text fields; KeyFields.Uint does it for its own.
 func PadUint(n uint64, width int) (string, error) {
 	kind := rowkey.Uint(width)
 	if err := rowkey.CheckKinds([]string{""}, []rowkey.FieldKind{kind}); err != nil {
@@ -24,15 +23,14 @@ func PadUint(n uint64, width int) (string, error) {
 	return s, nil
 }
 
-// ReverseDigits returns the 20 decimal digits of a sequential id in reverse. Ids handed out one after the other then lie
-// apart, and the newest of them, often the busiest, are not all on one server. Their numerical order is lost. It is for fields
-// of text; for others there is KeyFields.ReversedID.
+// ReverseDigits returns the 20 decimal digits of a sequential ID in reverse, so that new IDs, often the busiest, are not all
+// on one server. The numerical order is lost. Use it for text fields; KeyFields.ReversedID does it for its own.
 func ReverseDigits(id uint64) string {
 	part, _ := rowkey.ReversedID.Part("", id) // which every number fits
 	return part
 }
 
-// UnreverseDigits returns the id that ReverseDigits was given. Other text is refused with ErrInvalid.
+// UnreverseDigits returns the ID whose ReverseDigits is part. Other text is refused with ErrInvalid.
 func UnreverseDigits(part string) (id uint64, err error) {
 	if rowkey.ReversedID.Scan("", part, &id) != nil {
 		return 0, invalid.New(ErrInvalid, "reversed id", invalid.Quote(part),
@@ -41,7 +39,7 @@ func UnreverseDigits(part string) (id uint64, err error) {
 	return id, nil
 }
 
-// ReverseLabels returns a domain name with its labels in reverse ("maps.example.com" becomes "com.example.maps"), so that
-// the names of one domain lie together. It is its own inverse, and takes any text. It is for fields of text; for others there is
-// KeyFields.ReversedDomain.
+// ReverseLabels reverses the labels of a domain name: "maps.example.com" becomes "com.example.maps". Names of one domain are
+// then stored next to each other. It accepts any text; applied twice, it returns the original. Use it for text fields;
+// KeyFields.ReversedDomain does it for its own.
 func ReverseLabels(domain string) string { return rowkey.ReverseLabels(domain) }

@@ -12,36 +12,37 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// LatestResult is what LatestMany has to say of one entity: what Latest would have returned.
+// LatestResult is the result of LatestMany for one entity: what Latest would return.
 type LatestResult[T any] struct {
-	// Point is the newest visible point. Its Entity is always the one that was asked for; the rest is zero where Err is not
-	// nil, but for the Time of a point that does not decode.
+	// Point is the newest visible point. Its Entity is always set. If Err is not nil, its other fields are zero, except the
+	// Time of a point that does not decode.
 	Point Point[T]
-	// Err is nil, ErrNotFound where there is no such point, a *PointError where its payload does not decode, or why the
-	// entity could not be read.
+	// Err is nil, ErrNotFound if there is no visible point, a *PointError if the payload does not decode, or the error of the
+	// read.
 	Err error
 }
 
-// History is what LatestManyN has to say of one entity: what LatestN would have returned.
+// History is the result of LatestManyN for one entity: what LatestN would return.
 type History[T any] struct {
 	Entity Entity
-	// Points are the newest visible points, newest first; none where there are none.
+	// Points are the newest visible points, newest first. They may be empty.
 	Points []Point[T]
-	// Err is nil, PointErrors where some of the points do not decode, or why the entity could not be read.
+	// Err is nil, PointErrors if some points do not decode, or the error of the read.
 	Err error
 }
 
-// LatestMany returns the newest visible point of each entity, in the order in which they are asked for. That one has none
-// is an answer, ErrNotFound, and no error of the call. Where some could not be read or do not decode, the error is a
-// *ReadError that lists them, and the other answers stand: on the deadline too, where those that were not finished match the
-// context's error. Any other error is about the call as a whole, and there are no answers.
+// LatestMany returns the newest visible point of each entity, in the order of entities. An entity without a point has
+// ErrNotFound in its result, which is not an error of the call. If some entities could not be read or decoded, the error is a
+// *ReadError that lists them, and the other results are valid. This includes the deadline: entities that were not finished
+// match the context's error. For any other error the whole call failed, and there are no results.
 //
-// It costs one request for one row an entity, and in a schema with heads one for all of them, or for each 500 KB of row keys;
-// with a bounded number of them at once (Concurrency). Entities whose newest points the store has read before take one request
-// together: it remembers the times, of up to 4,096 entities of a tenant in a dataset, and asks for what was written since. An
-// entity that is asked for more than once is read once, and what its value points to is then shared by its answers. With a
-// MaxStale the store's last-value cache may answer, and what it does not know is read by one request an entity. The timeout of
-// reads bounds each request, that of scans the whole call.
+// It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all
+// entities, or one per 500 KB of row keys. Entities whose newest points the store has read before share one request: the
+// store remembers the times, of up to 4,096 entities of a tenant in a dataset, and asks for what was written since.
+//
+// Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
+// what the value points to. With MaxStale the store's last-value cache may answer, and each entity that the cache does not
+// know costs one request. The read timeout bounds each request, the scan timeout the whole call.
 func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) (answers []LatestResult[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestMany)
 	defer func() { op.End(err) }()
@@ -62,7 +63,7 @@ func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts 
 	})
 }
 
-// newest returns the answer that a history of one point is.
+// newest returns a history of at most one point as a LatestResult.
 func (h History[T]) newest() LatestResult[T] {
 	a := LatestResult[T]{Point: Point[T]{Entity: h.Entity}, Err: h.Err}
 	if len(h.Points) > 0 {
@@ -76,9 +77,9 @@ func (h History[T]) newest() LatestResult[T] {
 	return a
 }
 
-// LatestManyN returns the n newest visible points of each entity, newest first, in the order in which the entities are
-// asked for; fewer where there are fewer, and none without an error. Errors and costs are those of LatestMany, for n rows an
-// entity, and memory for all of the points.
+// LatestManyN returns the n newest visible points of each entity, newest first, in the order of entities. An entity may have
+// fewer points or none, without an error. Errors and costs are those of LatestMany, with n rows per entity and memory for all
+// points.
 func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestManyN)
 	defer func() { op.End(err) }()
@@ -92,7 +93,7 @@ func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n in
 	return histories, readError(entities, func(i int) error { return histories[i].Err })
 }
 
-// latestMany returns one history an entity, in order. An error is about the call as a whole.
+// latestMany returns one history per entity, in order. An error means that the whole call failed.
 func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int, opts []ReadOption) ([]History[T], error) {
 	if err := r.admit(ctx); err != nil {
 		return nil, err
@@ -147,8 +148,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	return histories, nil
 }
 
-// newestOf returns the n newest visible points of each entity, in order. The entities have been checked, and no two are the
-// same.
+// newestOf returns one history per entity, in order. The entities are valid and distinct.
 func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o points.Options) []History[T] {
 	if r.rows.Cached(o, n) {
 		return r.recalled(ctx, entities, o)
@@ -161,7 +161,7 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 	return out
 }
 
-// history returns the points that were found of an entity, or why none were.
+// history decodes the points of an entity.
 func (r *Repository[T]) history(e Entity, hits []dataset.Hit, err error) History[T] {
 	h := History[T]{Entity: e, Err: err}
 	if err != nil {

@@ -6,44 +6,43 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// State says what became of a write: Stored, Rejected, Unknown or Journaled.
+// State is the state of a write: Stored, Rejected, Unknown or Journaled. The zero State is none of them.
 type State uint8
 
-// The states of a write. The zero State is none of them.
+// The states of a write.
 const (
-	// Stored: the write is applied.
+	// Stored means that the write is applied.
 	Stored State = State(bt.Stored)
-	// Rejected: the write is not applied, and nothing that was sent can still apply it.
+	// Rejected means that the write is not applied, and no request under way can still apply it.
 	Rejected State = State(bt.Rejected)
-	// Unknown: the write may be applied or not, as an answer was lost. Writing a point again is harmless.
+	// Unknown means that the write may or may not be applied, because a response was lost. Writing a point again is safe.
 	Unknown State = State(bt.Unknown)
-	// Journaled: the write is in a writer's journal, synced to disk, and will be delivered.
+	// Journaled means that the write is in a writer's journal, synced to disk. The writer will deliver it.
 	Journaled State = State(bt.Journaled)
 )
 
 // String returns "stored", "rejected", "unknown" or "journaled".
 func (s State) String() string { return bt.State(s).String() }
 
-// Outcome is what became of one write.
+// Outcome is the result of one write.
 type Outcome struct {
 	State State
-	// Attempts is how often the write was sent; 0 where it was refused before that.
+	// Attempts is how many times the write was sent. It is 0 if the write was refused before.
 	Attempts int
-	// Err is why it was not stored; nil where it was, or will be: Stored or Journaled.
+	// Err is nil for Stored and Journaled; otherwise it is the cause.
 	Err error
 }
 
-// outcomeOf is the one place where what became of a write turns into an Outcome.
 func outcomeOf(o bt.Outcome) Outcome {
 	return Outcome{State: State(o.State), Attempts: o.Attempts, Err: o.Err}
 }
 
 func rejected(err error) Outcome { return Outcome{State: Rejected, Err: err} }
 
-// done reports whether the write is safe.
+// done reports whether the write is stored or in a journal.
 func (o Outcome) done() bool { return o.State == Stored || o.State == Journaled }
 
-// err returns the outcome as an error: nil where the write was stored, or will be.
+// err returns nil for a write that is done, and a *WriteError for any other.
 func (o Outcome) err() error {
 	if o.done() {
 		return nil
@@ -51,11 +50,11 @@ func (o Outcome) err() error {
 	return &WriteError{Outcome: o}
 }
 
-// WriteError is the error of a write that was not stored, or may not have been. It matches ErrRejected or ErrUnknown, and
-// whatever its cause matches.
+// WriteError is the error of one write that is rejected or unknown. It matches ErrRejected or ErrUnknown, and all that its
+// cause matches.
 type WriteError struct{ Outcome Outcome }
 
-// Error implements error.
+// Error returns the state, the number of attempts and the cause.
 func (e *WriteError) Error() string {
 	switch e.Outcome.Attempts {
 	case 0:
@@ -66,7 +65,7 @@ func (e *WriteError) Error() string {
 	return fmt.Sprintf("tsdb: write %s after %d attempts: %v", e.Outcome.State, e.Outcome.Attempts, e.Outcome.Err)
 }
 
-// Is reports whether target is the sentinel of the outcome's state.
+// Is reports whether target is ErrRejected or ErrUnknown, as the state says.
 func (e *WriteError) Is(target error) bool {
 	if e == nil {
 		return false
@@ -82,22 +81,24 @@ func (e *WriteError) Unwrap() error {
 	return e.Outcome.Err
 }
 
-// BatchError is the error of a call that writes many rows of which some were not stored. The others are.
+// BatchError is the error of a call that writes or deletes many rows and failed for some of them. It does not affect the
+// other rows.
 type BatchError struct {
-	// Total is how many rows the call was about.
+	// Total is the number of rows in the call.
 	Total int
-	// Failed lists the rows that were rejected or are unknown, by their index in the call: in the slice of PutMany, in the
-	// order of deletion of DeleteRange, DeleteEntity and DeletePrefix, whose causes are a *PointError that names the point.
+	// Failed lists the rejected and unknown rows. Index is the index in the slice for PutMany and EnqueueMany, and the
+	// position in deletion order for DeleteRange, DeleteEntity and DeletePrefix. The cause of a failed deletion is a
+	// *PointError, which names the point.
 	Failed []Failure
 }
 
-// Failure is one row of a BatchError.
+// Failure is one failed row of a BatchError.
 type Failure struct {
 	Index   int
 	Outcome Outcome
 }
 
-// Error implements error. It shows the first failure.
+// Error returns the number of failures and the first one.
 func (e *BatchError) Error() string {
 	if len(e.Failed) == 0 {
 		return fmt.Sprintf("tsdb: 0 of %d writes not stored", e.Total)
@@ -106,7 +107,7 @@ func (e *BatchError) Error() string {
 	return fmt.Sprintf("tsdb: %d of %d writes not stored; the one at index %d is %s: %v", len(e.Failed), e.Total, f.Index, f.Outcome.State, f.Outcome.Err)
 }
 
-// Unwrap returns a *WriteError for each failure, in their order.
+// Unwrap returns one *WriteError per failure, in order.
 func (e *BatchError) Unwrap() []error {
 	errs := make([]error, len(e.Failed))
 	for i, f := range e.Failed {
@@ -115,7 +116,7 @@ func (e *BatchError) Unwrap() []error {
 	return errs
 }
 
-// batchError returns a *BatchError where not all writes are safe, and nil where they are.
+// batchError returns nil if all writes are done, and a *BatchError otherwise.
 func batchError(outcomes []Outcome) error {
 	var failed []Failure
 	for i, o := range outcomes {

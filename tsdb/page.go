@@ -10,13 +10,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Page is some of the points of an entity in an interval, in an order, and where the next page starts. The zero Page is that of
-// an interval without points.
+// Page is one page of points and the cursor of the next page. The zero Page is an empty last page.
 type Page[T any] struct {
-	// Points are as many as were asked for, or fewer where the query ends or the payloads are large.
+	// Points are the points of the page: size of them, or fewer at the end or if the payloads are large.
 	Points []Point[T] `json:"points"`
-	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty where the query has
-	// no more points.
+	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty on the last page.
 	Next string `json:"next,omitempty"`
 }
 
@@ -26,27 +24,26 @@ const (
 	maxPageBytes = 32 << 20
 )
 
-// Page returns the first points of an entity in an interval, newest first or in another Order; with the cursor of a page, those
-// that come after it. size is how many, 1 to 10,000; a page has fewer where there are no more, or where their payloads are
-// over 32 MiB together. The size may change from page to page. Only Next says whether there are more, not the number of points.
+// Page returns one page of the points of an entity in an interval, newest first by default; it takes an Order. An empty
+// cursor means the first page; the Next of a page continues after it. size is 1 to 10,000 and may differ from page to page. A
+// page is shorter at the end, or if its payloads would exceed 32 MiB. Only an empty Next means that there are no more points.
 //
-// A cursor marks the last point of its page by its time, and its ID where it has one. So points that arrive, are deleted or
-// expire between two pages repeat no point and skip none: newest first, what arrives in front of the page is not seen, and the pages do not shift;
-// oldest first, they go on into what has arrived until they reach the end as it then is. What is visible is decided page by
-// page. A cursor holds nothing on the server and does not expire.
+// A cursor marks the last point of its page by time and ID. Points that are written, deleted or expire between two pages
+// therefore never cause a repeated or a skipped point. Newest first, points that are newer than the page do not appear later;
+// oldest first, points that arrived meanwhile do. Each page decides which points have expired. A cursor holds no state on the
+// server and does not expire.
 //
-// A cursor works for the tenant, the dataset, the entity, the interval and the order that it came from, and is refused for any
-// other, with ErrCursor. It does not contain them: give the same ones with each page. Intervals are compared by their times. One
-// that is computed from the current time differs with each call; compute it once, for the first page.
+// A cursor is valid only for the tenant, dataset, entity, interval and order of its page; otherwise the error is ErrCursor.
+// It does not contain them, so pass the same arguments for each page. Intervals are compared by their times: compute an
+// interval that depends on the current time once, for the first page.
 //
-// With CursorKeys in the store's configuration cursors are sealed: a client can neither read nor make nor change one. Without
-// keys a cursor shows the time of its page's last point and can be forged. A forged one starts a page elsewhere within the
-// same interval of the same entity and tenant, and reaches nothing outside of it. A store with keys refuses cursors without a seal.
+// With CursorKeys in StoreOptions, cursors are sealed: a client can neither read, make nor change one, and the store refuses
+// unsealed ones. Without keys, a cursor shows the time of its page's last point and can be forged. A forged cursor can start
+// a page elsewhere in the same interval of the same entity and tenant, and reaches nothing else.
 //
-// A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors: the page and
-// its Next are good. With any other error there is no page. It costs one request for one row more than size, whose payload
-// is transferred and not decoded: it tells whether there are more. It is bounded by the timeout of reads, and its memory by
-// the page.
+// A point whose payload does not decode keeps its place, with a zero value; the error is then PointErrors, and the page and
+// its Next are valid. For any other error there is no page. It costs one request for size+1 rows; the payload of the last row
+// is transferred but not decoded. The read timeout bounds it, and memory is that of the page.
 func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size int, cursor string, opts ...ReadOption) (page Page[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Page)
 	defer func() {
@@ -104,7 +101,6 @@ func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size in
 	return page, nil
 }
 
-// checkPage refuses an interval that ends before it starts, and a size that is out of bounds.
 func checkPage(in Interval, size int) error {
 	if err := in.Check(); err != nil {
 		return err
@@ -119,7 +115,7 @@ func checkPageSize(size int) error {
 	return nil
 }
 
-// resume cuts off of s what comes up to the place of a cursor.
+// resume moves the start of s behind the cursor.
 func (r *Repository[T]) resume(s *points.Span, scope cursor.Scope, text string) error {
 	if r.schema.d.Identity {
 		at, id, err := r.store.cursors.ReadEvent(scope, text)

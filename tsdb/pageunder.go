@@ -12,32 +12,31 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// EntityPage is some of the entities below a prefix, in the order of Entity.Compare, and where the next page starts. The zero
-// EntityPage is that of a prefix without entities.
+// EntityPage is one page of entities, in the order of Entity.Compare, and the cursor of the next page. The zero EntityPage is
+// an empty last page.
 type EntityPage struct {
-	// Entities are as many as were asked for, or fewer where there are no more.
+	// Entities are the entities of the page: size of them, or fewer at the end.
 	Entities []Entity `json:"entities"`
 	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// PageUnder returns the points of LatestUnder page by page: those of the first entities below a prefix, or with the cursor of
-// a page of those that come after it. size is how many, 1 to 10,000; a page has fewer where there are no more, or where their
-// payloads are over 32 MiB together. The size and the options may change from page to page. Go by Next to tell whether there
-// are more.
+// PageUnder returns the points of LatestUnder page by page. An empty cursor means the first page; the Next of a page
+// continues after it. size is 1 to 10,000 entities. It and the options may differ from page to page. A page is shorter at the
+// end, or if its payloads would exceed 32 MiB. Only an empty Next means that there are no more entities.
 //
-// A cursor marks the last entity of its page. An entity that has a visible point all the time is on exactly one page, whatever
-// is written or deleted between two pages; its point is the newest one when that page is read. An entity that appears behind
-// the cursor is still seen, one that appears before it is not.
+// A cursor marks the last entity of its page. An entity that has a visible point all the time is on exactly one page,
+// whatever is written or deleted between two pages; its point is the newest one when that page is read. An entity that
+// appears meanwhile is returned if it sorts after the cursor.
 //
-// A cursor works for the tenant, the dataset and the prefix that it came from, and for PageUnder alone; any other call refuses
-// it, with ErrCursor. As those of Page, it is sealed where the store has CursorKeys; without them it shows the key of the last
-// entity, and a forged one starts a page elsewhere below the same prefix.
+// A cursor is valid only for PageUnder and the tenant, dataset and prefix of its page; otherwise the error is ErrCursor. With
+// CursorKeys in StoreOptions it is sealed, as those of Page are. Without keys it shows the key of the last entity, and a
+// forged cursor can start a page elsewhere below the same prefix.
 //
-// A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors: the page and
-// its Next are good. With any other error there is no page. The cost is that of LatestUnder over the entities of the page and
-// one more, whatever else is below the prefix. Its requests are made one after the other, but for those of salts: a large page of
-// long histories takes time, as it has a request for each entity.
+// A point whose payload does not decode keeps its place, with a zero value; the error is then PointErrors, and the page and
+// its Next are valid. For any other error there is no page. The cost is that of LatestUnder for the entities of the page and
+// one more. The requests are sequential, except across salts, so a large page of entities with long histories takes time: it
+// needs one request per entity.
 func (r *Repository[T]) PageUnder(ctx context.Context, p Prefix, size int, cursorText string, opts ...ReadOption) (page Page[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.PageUnder)
 	defer func() {
@@ -64,7 +63,8 @@ func (r *Repository[T]) PageUnder(ctx context.Context, p Prefix, size int, curso
 }
 
 // PageEntities returns the entities of Entities page by page: those that have a visible point. Sizes, cursors and costs are
-// those of PageUnder, whose cursors it refuses; no payload is sent, and a point that does not decode counts as one.
+// those of PageUnder, but the service sends no payloads, a point that does not decode counts as a point, and the cursors of
+// one are refused by the other.
 func (r *Repository[T]) PageEntities(ctx context.Context, p Prefix, size int, cursorText string, opts ...ReadOption) (page EntityPage, err error) {
 	ctx, op := r.begin(ctx, telemetry.PageEntities)
 	defer func() {
@@ -81,7 +81,7 @@ func (r *Repository[T]) PageEntities(ctx context.Context, p Prefix, size int, cu
 	return EntityPage{Entities: entities, Next: next}, nil
 }
 
-// pageUnder calls visit with the newest points of one page, and returns the cursor of the next one, or "".
+// pageUnder calls visit for each entity of one page, and returns the cursor of the next page or "".
 func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text string, kind cursor.Kind, opts []ReadOption, visit func(dataset.Hit)) (next string, err error) {
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return "", err
@@ -114,8 +114,8 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 	return "", nil
 }
 
-// placeUnder returns the path of the entity at which a cursor stands. It is one below the prefix of the scope, whatever the
-// cursor says: a forged one cannot lead out of it. Its parts may be of other kinds, as those of stored entities may.
+// placeUnder returns the path of the entity that a cursor marks. It refuses paths outside the scope's prefix, so a forged
+// cursor cannot leave it. Stored entities may have parts of other kinds than the schema declares, so it accepts those.
 func (r *Repository[T]) placeUnder(scope cursor.Scope, text string) (string, error) {
 	place, err := r.store.cursors.Read(scope, text)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Point is one value of one entity at one time. Reads give Time in UTC, cut off to the schema's precision.
+// Point is one value of one entity at one time. Reads return Time in UTC, truncated to the schema's precision.
 //
-// In JSON it is {"entity":"berlin/roof-7","time":"2026-07-01T12:00:00Z","value":…}, with an "id" if it has one. The value's JSON is
-// that of T. What is missing in JSON is left as it is; calls refuse the zero Entity.
+// Its JSON is {"entity":"berlin/roof-7","time":"2026-07-01T12:00:00Z","value":…}, with "id" if it has one. The value's JSON
+// is that of T. Unmarshalling leaves missing fields as they are.
 type Point[T any] struct {
 	Entity Entity    `json:"entity"`
 	Time   time.Time `json:"time"`
@@ -16,9 +16,9 @@ type Point[T any] struct {
 	Value  T         `json:"value"`
 }
 
-// PointError is about one stored point that could not be turned into a value: its payload does not decode
-// (codec.ErrCorrupt) or is in a format that the schema does not read (codec.ErrUnknownTag). Its neighbours are not
-// affected: a sequence that yields a *PointError goes on behind it.
+// PointError is the error of one stored point that does not decode: its payload is corrupt (codec.ErrCorrupt) or in a format
+// that the schema does not read (codec.ErrUnknownTag). Other points are not affected: a sequence that yields a *PointError
+// continues. In the BatchError of a deletion it names a point that could not be deleted.
 type PointError struct {
 	Entity Entity
 	Time   time.Time
@@ -26,7 +26,7 @@ type PointError struct {
 	Err    error
 }
 
-// Error implements error. It names the point, but none of its payload beyond what the codec's own error shows.
+// Error names the point. It shows no payload, except what the codec's error quotes.
 func (e *PointError) Error() string {
 	id := ""
 	if e.ID != "" {
@@ -38,11 +38,11 @@ func (e *PointError) Error() string {
 // Unwrap returns the cause.
 func (e *PointError) Unwrap() error { return e.Err }
 
-// PointErrors is the error of a call that returns several points of which some could not be decoded. Those stand in the
-// result with their entity, their time and a zero value; Unwrap lists the errors in the order of the result.
+// PointErrors is the error of a call that returns several points, some of which do not decode. In the result these points
+// have their entity, their time and a zero value. The errors are in the order of the result.
 type PointErrors []*PointError
 
-// Error implements error.
+// Error returns the first error and the number of others.
 func (e PointErrors) Error() string {
 	switch len(e) {
 	case 0:
@@ -53,7 +53,7 @@ func (e PointErrors) Error() string {
 	return fmt.Sprintf("%v (and %d more points that do not decode)", e[0], len(e)-1)
 }
 
-// Unwrap returns the errors, one a point.
+// Unwrap returns one error per point.
 func (e PointErrors) Unwrap() []error {
 	errs := make([]error, len(e))
 	for i, pe := range e {

@@ -10,21 +10,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Put stores one point, in a schema with Identity the one with the ID of WithID. Storing it again replaces its value, so a Put may be repeated. It costs one request, for two rows
-// in a schema with heads.
+// Put stores one point, and replaces the value if the point exists, so it is safe to repeat. In a schema with Identity the ID
+// of WithID is part of the point. It costs one request; in a schema with heads the request writes two rows.
 //
-// In a schema with FirstWins it stores the point only where none is visible yet: a repeated Put whose payload is equal byte
-// for byte is stored too, another is rejected with ErrExists. It then costs one conditional request, and a read where a
-// point is there.
+// In a schema with FirstWins, Put stores the point only if no visible point exists. If one exists with the same payload, byte
+// for byte, Put returns nil; with another payload it fails with ErrExists. It costs one conditional request, and a read if
+// the point exists.
 //
-// In a schema with Merge it adds the point's fields to the point that is there, and nil says that at some moment during
-// the call the point held them all. Of two writers of one field at once either value may stay, also after the other's Put
-// has returned, where the answer to the first was lost and it had to repeat itself; fields of others are never lost. Where
-// what is there is no record that can be merged into, Put is rejected with ErrNoMerge. A write whose answer was lost is
-// looked for, and is ErrUnknown only where its fields are not found by the end of the timeout.
+// In a schema with Merge, Put adds the point's fields to the stored point. Nil means that at some moment during the call the
+// stored point had all of them. If two writers write the same field at the same time, either value may remain, even after the
+// other writer's Put has returned, because a writer repeats a request whose response was lost. Fields of other writers are
+// never lost. If Put cannot merge into the stored payload, it fails with ErrNoMerge. If a response is lost, Put reads the
+// point, and fails with ErrUnknown only if it has not found its fields before the timeout.
 //
-// A failure is a *WriteError: it matches ErrRejected where the point is certainly not stored (ErrInvalid, ErrLate,
-// ErrTooFarAhead, ErrExpired, codec.ErrEncode, or the service's refusal), and ErrUnknown where that cannot be known.
+// Errors are a *WriteError. It matches ErrRejected if the point is certainly not stored (ErrInvalid, ErrLate, ErrTooFarAhead,
+// ErrExpired, codec.ErrEncode, an exceeded limit, or the service's refusal), and ErrUnknown otherwise.
 func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Put)
 	defer func() { op.End(err) }()
@@ -46,19 +46,21 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	return outcomeOf(out).err()
 }
 
-// PutIfAbsent stores one point where none is visible at that entity and time yet, and reports whether it did; an expired
-// point counts as absent.
+// PutIfAbsent stores one point if no visible point exists for this entity and time, and reports whether it did. Expired
+// points count as absent.
 //
-// It reads first. Where no point was there, and the conditional request then finds one with the very payload that was to be
-// written, that is taken for this call's own, and PutIfAbsent reports true: a proxy may have sent the request twice and
-// returned the second answer. An attempt whose answer was lost is made again, and judged likewise. So two callers that race
-// with equal payloads may both be told true, as nothing that is stored tells them apart; to have one winner, let payloads
-// differ by caller. Where the retry finds another payload, which may have replaced the first attempt's, the error matches
-// ErrUnknown; in a schema with FirstWins nothing is ever replaced, and it reports false. Where the first read fails, a
-// request that was sent twice cannot be seen: PutIfAbsent may then report false for its own point.
+// It first reads the point, then sends a conditional request. If the read found nothing, but the request finds a point with
+// the same payload, PutIfAbsent returns true: a proxy may have sent the request twice and returned the second response. If a
+// response is lost, it repeats the request in the same way. The consequences:
 //
-// It costs a read and one conditional request, which Bigtable takes only through a profile with single-cluster routing.
-// Errors are those of Put, without ErrExists.
+//   - Two concurrent callers with equal payloads may both get true. For a single winner, make the payloads differ by caller.
+//   - If a repeated request finds another payload, that payload may have replaced the one of the first attempt: the error
+//     matches ErrUnknown. In a schema with FirstWins nothing is replaced, so the result is false.
+//   - If the first read fails, a request that was sent twice cannot be detected: the result may be false for the caller's own
+//     point.
+//
+// It costs one read and one conditional request. Bigtable accepts conditional requests only through an app profile with
+// single-cluster routing. Errors are those of Put, without ErrExists.
 func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, v T) (stored bool, err error) {
 	ctx, op := r.begin(ctx, telemetry.PutIfAbsent)
 	defer func() { op.End(err) }()
@@ -95,14 +97,13 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	return found == bt.Fresh, nil
 }
 
-// PutMany stores the points and returns one outcome for each, in order; the error is nil where all are stored, and else a
-// *BatchError, or a *WriteError where the call as a whole was refused. A point that cannot be stored does not hinder the
-// others. Points may be in any order; of two at the same entity and time, and with the same ID, the later one in the slice is stored.
+// PutMany stores the points and returns one outcome per point, in order. A point that cannot be stored does not affect the
+// others. The error is nil if all points are stored, a *WriteError if the whole call was refused, and a *BatchError
+// otherwise. Points may be in any order. If two have the same entity, time and ID, the later one in the slice is stored.
 //
-// It costs one request for every 8 MiB or 10,000 points, and memory for all of them at once. In a schema with FirstWins it
-// costs one conditional request a point, 16 at a time, and the earlier of two is stored; in one with Merge likewise, and
-// two are merged in their order. Each request is bounded by the
-// timeout of writes, the whole call by that of scans.
+// It costs one request per 8 MiB or 10,000 points, and memory for all points at once. In schemas with FirstWins or Merge it
+// costs one conditional request per point, 16 at a time; of two equal points FirstWins keeps the earlier one, and Merge
+// merges them in order. The write timeout bounds each request, the scan timeout the whole call.
 func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes []Outcome, err error) {
 	ctx, op := r.beginMany(ctx, telemetry.Put, len(batch), true)
 	defer func() { endWrites(op, err) }()

@@ -13,9 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Get returns the point of an entity at exactly that time, cut off to the schema's precision; in a schema with Identity the one
-// with the ID of WithID. Where there is none, or it has expired, the error is ErrNotFound; where its payload does not decode, a
-// *PointError. It costs one request for one row, or two with a Hedge.
+// Get returns the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the one
+// with the ID of WithID. The error is ErrNotFound if the point does not exist or has expired, and a *PointError if its
+// payload does not decode. It costs one request for one row, or two with a Hedge.
 func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Get)
 	defer func() { endOne(op, err) }()
@@ -38,10 +38,10 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...
 	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: units, Newest: units, ID: r.id, Limit: 1}, o.Hedge)
 }
 
-// Latest returns the newest visible point of an entity, wherever in time it lies, the future included. Where there is none
-// the error is ErrNotFound; where its payload does not decode, a *PointError. It costs one request that stops at the first
-// row, whatever the length of the history, and never reads rows that have expired. With a MaxStale the store's last-value
-// cache may answer, and with a Hedge a second request may be made.
+// Latest returns the newest visible point of an entity, including points in the future. The error is ErrNotFound if there is
+// none, and a *PointError if its payload does not decode. It costs one request that stops at the first row, however long the
+// history is, and never reads expired rows. With MaxStale the store's last-value cache may answer; with a Hedge there may be
+// a second request.
 func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.Latest)
 	defer func() { endOne(op, err) }()
@@ -60,7 +60,6 @@ func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption
 	return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max(), o.Hedge)
 }
 
-// latestCached is Latest through the last-value cache.
 func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Options) (_ Point[T], err error) {
 	if ctx.Err() != nil {
 		return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
@@ -75,8 +74,8 @@ func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Opt
 	return r.newestPoint(e, n)
 }
 
-// AsOf returns the newest visible point of an entity that is not after t: what was the latest at that time. Errors and
-// costs are those of Latest without a MaxStale, which AsOf ignores.
+// AsOf returns the newest visible point of an entity at or before t. Errors and costs are those of Latest. AsOf ignores
+// MaxStale.
 func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.AsOf)
 	defer func() { endOne(op, err) }()
@@ -96,9 +95,9 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ..
 	return r.newestBetween(ctx, e, 0, newest, o.Hedge)
 }
 
-// LatestN returns the n newest visible points of an entity, newest first; fewer where there are fewer, and none without an
-// error. A point whose payload does not decode keeps its place, with a zero value, and the error is then PointErrors. It
-// costs one request for n rows, or two with a Hedge, and memory for n points; for many points use Range.
+// LatestN returns the n newest visible points of an entity, newest first, or fewer if the entity has fewer; no points is not
+// an error. A point whose payload does not decode keeps its place, with a zero value, and the error is PointErrors. It costs
+// one request for n rows, or two with a Hedge, and memory for n points. For many points use Range.
 func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...ReadOption) (points []Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestN)
 	defer func() {
@@ -128,13 +127,13 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...Re
 	return h.Points, h.Err
 }
 
-// Range returns the visible points of an entity in an interval as a sequence, newest first, or in another Order and up to a Limit.
-// The request is made when the sequence is run, and again each time that it is run. It streams: memory does not grow with the
-// number of points, and leaving the loop ends the request.
+// Range returns the visible points of an entity in an interval as a sequence, newest first by default. It takes an Order and
+// a Limit. Each iteration over the sequence sends a new request. It streams: memory does not grow with the number of points,
+// and leaving the loop ends the request.
 //
-// What is visible is decided when the sequence is run: a point that expires while it runs is still yielded. A point whose
-// payload does not decode is yielded with its entity, its time and a *PointError, and the sequence goes on.
-// Any other error is the last pair.
+// The start of the iteration decides which points have expired; a point that expires later is still yielded. A point whose
+// payload does not decode is yielded with its entity, its time and a *PointError, and the sequence continues. Any other error
+// is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.
 func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...ReadOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
 		var err error
@@ -182,7 +181,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 	}
 }
 
-// readOptions refuses a call on an entity that cannot or must not be read, and resolves its options.
+// readOptions checks that the call may read the entity, and resolves its options.
 func (r *Repository[T]) readOptions(ctx context.Context, e Entity, takes optionSet, opts []ReadOption) (readOptions, error) {
 	if err := r.admitEntity(ctx, e); err != nil {
 		return readOptions{}, err
@@ -195,7 +194,6 @@ func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, new
 	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: 1}, h)
 }
 
-// newestIn returns the newest visible point of a span.
 func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.Hedge) (Point[T], error) {
 	if !h.On() {
 		return r.firstIn(ctx, s) // without a closure

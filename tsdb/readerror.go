@@ -4,25 +4,25 @@ import (
 	"fmt"
 )
 
-// ReadError is the error of a call that reads many entities of which some could not be read, or hold a point that does not
-// decode. The answers of the others are as good as without it.
+// ReadError is the error of a call that reads many entities and failed for some of them, or found points that do not decode.
+// The results of the other entities are valid.
 type ReadError struct {
-	// Total is how many entities the call was about.
+	// Total is the number of entities in the call.
 	Total int
-	// Failed lists those that failed, by their index in the call.
+	// Failed lists the failed entities by their index in the call.
 	Failed []ReadFailure
 }
 
-// ReadFailure is one entity of a ReadError. Err is what its answer holds too: a *PointError or PointErrors where a
-// payload does not decode; an error that matches ErrInvalid for an entity that the schema cannot have, the context's where
-// the time was over first; and otherwise why it could not be read.
+// ReadFailure is one failed entity of a ReadError. Err is the same error as in the entity's result: a *PointError or
+// PointErrors if a payload does not decode, ErrInvalid if the entity does not fit the schema, the context's error if the time
+// ran out first, or the error of the read.
 type ReadFailure struct {
 	Index  int
 	Entity Entity
 	Err    error
 }
 
-// Error implements error. It shows the first failure.
+// Error returns the number of failures and the first one.
 func (e *ReadError) Error() string {
 	if len(e.Failed) == 0 {
 		return fmt.Sprintf("tsdb: 0 of %d reads failed", e.Total)
@@ -35,7 +35,7 @@ func (e *ReadError) Error() string {
 	return fmt.Sprintf("tsdb: %d of %d reads failed; the one at index %d, %s: %v", len(e.Failed), e.Total, f.Index, what, f.Err)
 }
 
-// Unwrap returns the cause of each failure, in their order.
+// Unwrap returns the cause of each failure, in order.
 func (e *ReadError) Unwrap() []error {
 	errs := make([]error, len(e.Failed))
 	for i, f := range e.Failed {
@@ -44,7 +44,7 @@ func (e *ReadError) Unwrap() []error {
 	return errs
 }
 
-// readError returns a *ReadError where an entity failed, and nil where none did.
+// readError returns nil if no entity failed, and a *ReadError otherwise.
 func readError(entities []Entity, failed func(i int) error) error {
 	var report []ReadFailure
 	for i, e := range entities {

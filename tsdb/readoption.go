@@ -11,24 +11,24 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// ReadOption is an option of one call that reads: an [Order], a [Limit], a [Concurrency], a [Hedge] or a [MaxStale]. Of two of
-// one kind the last counts.
+// ReadOption is an option of one read: an Order, a Limit, a Concurrency, a Hedge or a MaxStale. If one kind is given twice,
+// the last one applies.
 //
-// Every call that takes options takes all of the last three, which do not change what is found, and ignores those that it has
-// no use for. A call that has no order or no limit refuses an Order or a Limit with ErrInvalid.
+// Every call with options accepts Concurrency, Hedge and MaxStale, which do not change the result, and ignores those that it
+// cannot use. A call without an order or a limit refuses an Order or a Limit with ErrInvalid.
 type ReadOption interface{ readOption() }
 
-// Order is a ReadOption of Range, Page and the buckets of rollups and windows: the direction of a read in time.
+// Order is a ReadOption of Range, Page, and the buckets of rollups and windows: the direction in time.
 type Order uint8
 
 const (
 	// NewestFirst is the default.
 	NewestFirst Order = iota
-	// OldestFirst reads from the oldest to the newest. Bigtable reads in reverse for it, which costs more.
+	// OldestFirst reads from the oldest point to the newest. Bigtable reads in reverse for it, which costs more.
 	OldestFirst
 )
 
-// Limit is a ReadOption of Range: the read ends after that many points. Limit(0) reads nothing; below 0 is refused with
+// Limit is a ReadOption of Range: the maximum number of points. Limit(0) reads nothing. A negative limit is refused with
 // ErrInvalid.
 type Limit int
 
@@ -37,21 +37,22 @@ const (
 	maxWidth     = 1000
 )
 
-// Concurrency is a ReadOption of calls that read many entities: how many requests a call has under way at once, at most. 0 is
-// the default: 128, or 16 in package rollup. Below 0 and above 1000 are refused with ErrInvalid.
+// Concurrency is a ReadOption of calls that read many entities: the maximum number of requests that the call has under way. 0
+// means the default: 128, or 16 in package rollup. Values below 0 and above 1000 are refused with ErrInvalid.
 //
-// A request is a read of a row or a few, which waits for the network far longer than it works. The official client spreads
-// the requests over ten connections, and each connection takes a hundred.
+// A request reads one or a few rows and mostly waits for the network. The official client uses ten connections, each with up
+// to a hundred requests.
 type Concurrency int
 
-// Hedge is a ReadOption of calls that read the newest points or one point: it sends a second request for a read that takes
-// long, takes the answer that comes first, and cancels the other. It cuts the tail of a service that is slow now and then. It
-// does not help against one that is always slow. The zero Hedge is off, the default.
+// Hedge is a ReadOption of calls that read one point or the newest points. If a read takes long, it sends a second request,
+// uses the response that arrives first, and cancels the other. This shortens the slowest reads of a service that is
+// occasionally slow; it does not help if the service is always slow. The zero Hedge is off, the default.
 type Hedge struct {
-	// After is how long a read may take until the second request is sent: about what all but a few in a hundred take. Above 0.
+	// After is how long to wait before the second request; the 95th to 99th percentile of the latency is a good value. It
+	// must be above 0.
 	After time.Duration
-	// MaxRatio is the share of reads that may be sent twice, above 0 and up to 1, so that a service in trouble does not get
-	// twice the load. It counts all calls of the store: a share that was not used is kept for later, up to 100 requests.
+	// MaxRatio is the maximum share of reads that are sent twice, above 0 and up to 1. It keeps a service in trouble from
+	// getting twice the load. It is counted over all calls of the store; unused shares accumulate up to 100 requests.
 	MaxRatio float64
 }
 
@@ -69,7 +70,7 @@ type readOptions struct {
 	limited bool
 }
 
-// optionSet names the options that change what a call finds.
+// optionSet lists the options that change the result of a call.
 type optionSet uint8
 
 const (
@@ -77,7 +78,7 @@ const (
 	limitOption
 )
 
-// refuse returns the error for an option that a call does not take.
+// refuse returns the error for an option that the call does not accept.
 func (s optionSet) refuse(i int, opt ReadOption) error {
 	want := "Concurrency, Hedge or MaxStale"
 	if s&limitOption != 0 {
@@ -93,7 +94,7 @@ func (s optionSet) refuse(i int, opt ReadOption) error {
 	return invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), value, want)
 }
 
-// readOptionsOf resolves the options of a call, which takes those of a set. A Width of 0 means the call's default.
+// readOptionsOf resolves the options of a call that accepts those in takes. A Width of 0 means the call's default.
 func readOptionsOf(takes optionSet, opts []ReadOption) (o readOptions, err error) {
 	for i, opt := range opts {
 		switch v := opt.(type) {
@@ -148,7 +149,7 @@ func wideOptionsOf(opts []ReadOption) (points.Options, error) {
 	return o.Options, err
 }
 
-// hedged runs a read of one request, and a second time where the hedge says so.
+// hedged runs a read of one request, and hedges it if the option is on.
 func hedged[T, R any](ctx context.Context, r *Repository[T], h points.Hedge, read func(context.Context) (R, error)) (R, error) {
 	if !h.On() {
 		return read(ctx)
@@ -157,7 +158,6 @@ func hedged[T, R any](ctx context.Context, r *Repository[T], h points.Hedge, rea
 	return points.Once(ctx, r.rows.Table, h, read)
 }
 
-// bucketOptions implements inside.ReadOptions.
 func bucketOptions(opts any) (inside.BucketOptions, error) {
 	o, err := readOptionsOf(orderOption, opts.([]ReadOption))
 	return inside.BucketOptions{Order: uint8(o.order), Concurrency: o.Width}, err

@@ -8,15 +8,16 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Repository reads and writes the points of one schema for one tenant in one store. No call on it can touch another
-// tenant's rows: it makes its keys from its own tenant, and checks each row that comes back before it decodes it. Where the
-// context carries a tenant (tenant.NewContext) other than the repository's, every call fails with ErrTenantMismatch, and
-// where it carries none and the store requires one, with ErrNoTenant.
+// Repository reads and writes the points of one schema for one tenant in one store. It cannot read or write another tenant's
+// rows: it builds keys from its own tenant, and checks each returned row before it decodes it. Every call fails with
+// ErrTenantMismatch if the context carries another tenant (tenant.NewContext), and with ErrNoTenant if the context carries
+// none and the store requires one.
 //
-// Schema.For makes one. It holds no resources, is safe for concurrent use, and may be made anew for each request.
+// Schema.For makes one. It holds no resources, so make one per request. It is safe for concurrent use. The zero Repository
+// and nil return ErrInvalid from every call.
 //
-// To fake a repository in tests, declare an interface with the methods that your code calls: all that they take and
-// return can be made by you.
+// To fake it in tests, declare an interface with the methods that your code calls. Your code can construct all of their
+// arguments and results.
 type Repository[T any] struct {
 	rows   points.Rows
 	schema *Schema[T]
@@ -25,7 +26,7 @@ type Repository[T any] struct {
 	id     string // of the points that calls are about, in a schema with Identity
 }
 
-// Tenant returns the tenant that the repository is bound to.
+// Tenant returns the repository's tenant.
 func (r *Repository[T]) Tenant() tenant.ID {
 	if r == nil {
 		return tenant.ID{}
@@ -33,7 +34,7 @@ func (r *Repository[T]) Tenant() tenant.ID {
 	return r.rows.Tenant
 }
 
-// Schema returns the schema of the repository.
+// Schema returns the repository's schema.
 func (r *Repository[T]) Schema() *Schema[T] {
 	if r == nil {
 		return nil
@@ -41,7 +42,7 @@ func (r *Repository[T]) Schema() *Schema[T] {
 	return r.schema
 }
 
-// Store returns the store of the repository.
+// Store returns the repository's store.
 func (r *Repository[T]) Store() *Store {
 	if r == nil {
 		return nil
@@ -49,7 +50,7 @@ func (r *Repository[T]) Store() *Store {
 	return r.store
 }
 
-// admit refuses a call that cannot or must not be made.
+// admit returns an error if the call must not run.
 func (r *Repository[T]) admit(ctx context.Context) error {
 	if err := r.allowed(ctx); err != nil {
 		return err
@@ -60,7 +61,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 	return r.store.core.Erased.AdmitDataset(r.schema.d.Name)
 }
 
-// allowed is admit for a call whose tenant may be erased.
+// allowed is admit without the check for erasures.
 func (r *Repository[T]) allowed(ctx context.Context) error {
 	switch {
 	case r == nil || r.schema == nil:
@@ -85,10 +86,10 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 	return r.rows.Space.CheckPath(e.path)
 }
 
-// WithID returns the repository for the points with that ID, in a schema with Identity: Put, PutIfAbsent, Get and Delete, and Enqueue, TryEnqueue
-// and EnqueueFunc of the Sink that its Via returns, are about the point of an entity and a time which has it. Without it they are
-// refused with ErrInvalid, and so is any ID in a schema without Identity. All other calls are about points whatever their IDs:
-// PutMany takes them from its points. It does no I/O and cannot fail: an ID that is not allowed is reported by the call that uses it.
+// WithID returns a repository for the points with this ID, in a schema with Identity. The ID applies to Put, PutIfAbsent, Get
+// and Delete, and to Enqueue, TryEnqueue and EnqueueFunc of its sinks (Via). In a schema with Identity these calls fail with
+// ErrInvalid without an ID; in any other schema they fail with one. All other calls ignore it: they read points of any ID,
+// and PutMany and EnqueueMany use Point.ID. WithID does no I/O; the call that uses an invalid ID reports it.
 func (r *Repository[T]) WithID(id string) *Repository[T] {
 	if r == nil {
 		return nil // each call says so

@@ -11,13 +11,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// Rollup is a *rollup.Rollup[T], whatever its T, for SchemaOptions.Rollups. Define refuses a value of any other type.
+// Rollup is a *rollup.Rollup[T] of any T, for SchemaOptions.Rollups. Define refuses other types.
 type Rollup interface {
 	// Name returns the rollup's name.
 	Name() string
 }
 
-// describedRollups returns the rollups that a schema lists, as the catalogue is to know them.
+// describedRollups returns the catalogue entries of a schema's rollups.
 func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
 	var out []catalog.Rollup
 	for i, r := range rollups {
@@ -40,7 +40,7 @@ func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
 	return out, nil
 }
 
-// checkSources refuses rollups that cannot be computed from what they come from.
+// checkSources refuses derived rollups that cannot be computed from their source.
 func checkSources(d *dataset.Dataset, listed []Rollup) error {
 	for i := range d.Rollups {
 		if d.Rollups[i].Kind != catalog.Derived {

@@ -16,9 +16,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Precision is the unit in which row keys count time: Nanoseconds, Microseconds or Milliseconds. It is part of the stored format
-// and cannot change. Times are cut off to a whole unit: without SchemaOptions.Identity, two points of one entity in the same
-// unit are one.
+// Precision is the unit of time in row keys: Nanoseconds, Microseconds or Milliseconds. It is part of the stored format and
+// cannot change. Times are truncated to the unit. Without SchemaOptions.Identity, two points of an entity in the same unit
+// are the same point.
 type Precision uint8
 
 // The precisions. None can hold times before 1970.
@@ -27,98 +27,95 @@ const (
 	Nanoseconds Precision = Precision(rowkey.Nanoseconds)
 	// Microseconds hold times up to the year 294247.
 	Microseconds Precision = Precision(rowkey.Microseconds)
-	// Milliseconds hold times up to the year 294247. Use them to match tables that other programs write.
+	// Milliseconds hold times up to the year 294247. Schemas with heads, and tables shared with other programs, use them.
 	Milliseconds Precision = Precision(rowkey.Milliseconds)
 )
 
-// String returns the name by which the catalogue knows p: ns, us or ms.
+// String returns "ns", "us" or "ms", as in the catalogue.
 func (p Precision) String() string { return rowkey.Precision(p).String() }
 
 // defaultClass is the retention class of a schema that names none.
 var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 
-// SchemaOptions are what a schema may decide. The zero value keeps points for ever, in nanoseconds, unsalted, the last
-// write of a point winning, at any time.
+// SchemaOptions configure a schema. With the zero value points never expire, times are in nanoseconds, entities are not
+// salted, the last write of a point wins, and any time is accepted.
 type SchemaOptions struct {
-	// Retention is the class that points are written in: a column family and its garbage collection policy, shared by all
+	// Retention is the class that points are written in: a column family with its garbage collection policy, shared by all
 	// schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are refused with
-	// gc.ErrVersions: a point has one cell.
+	// gc.ErrVersions, because a point has one cell.
 	Retention gc.Class
-	// Classes lists other classes. The points of a tenant whose profile names one of them (tenants.Profile) are written in that
-	// one, those of all other tenants in Retention. The class in which a point is written decides how long the point lives, and
-	// whether it has expired on arrival. Reads, predicates and deletions find points in all classes, so that a tenant which
-	// changes class goes on reading its old points until they expire in the class that they were written in. To write a point
-	// again moves it to the class of now; with FirstWins it stays where it is.
+	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are
+	// written in Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads,
+	// predicates and deletions cover all classes: after a change of class, old points remain readable until they expire in
+	// their own class. Writing a point again moves it to the current class; with FirstWins it stays where it is.
 	//
-	// A store reads the profiles at its first write to such a schema, and goes by changes within ClassesWithin. The points of a
-	// Writer are written in the class of when they are sent. A class that a profile names and the list does not have is not
-	// heeded: deploy programs with a new class before profiles name it.
+	// A store reads the profiles at its first write to such a schema, and applies changes within ClassesWithin. A Writer uses
+	// the class at the time of sending. A class that a profile names but Classes does not list has no effect: deploy the
+	// programs with a new class first.
 	//
-	// Reads filter by each class, and look as far back as the longest one keeps. Rollups keep the class that they declare, within
-	// RollupAges; those that are derived are not computed any more where points have expired in the shortest.
+	// Reads filter by each class and go back as far as the longest one. Rollups stay in their own class, within RollupAges.
+	// Derived rollups are not computed for times at which points have expired in the shortest class.
 	Classes []gc.Class
-	// RollupAges says how long rollups of a tenant are kept at most, by the name of the class that the tenant's points are written
-	// in: Retention or one of Classes. Without it a tenant whose points are kept for 30 days has hourly means for as long as the
-	// rollup's own class says. A bucket is kept from its start on, for the shorter of the two ages; a class that the map does
-	// not name, and nil, leave rollups their own. An age is in whole seconds, at least that of the class's points, and longer than
-	// any bucket that is computed from another rollup, and its lateness.
+	// RollupAges limits the age of a tenant's rollups. The key is the name of the class of the tenant's points: Retention or
+	// one of Classes. Each bucket is kept, from its start, for this age or for the age of the rollup's own class, whichever
+	// is shorter. Rollups of classes that are not in the map keep their own age. An age is in whole seconds, at least the age
+	// of the class's points, and longer than any bucket that is computed from another rollup plus its lateness.
 	//
-	// The class is the one that the profile names now, known within ClassesWithin, whenever a bucket was written: a tenant that is
-	// moved to a class with a shorter age loses what is older. Buckets disappear from reads at the moment, as points do, and
-	// events for them are rejected with ErrExpired. Families are shared by all tenants, so Bigtable does not collect them: a
-	// rollup.Worker deletes them, once a day. Until then they are hidden. Ensure changes no age that is stored; a plan of package
-	// retention does.
+	// The tenant's current class applies to all its buckets, old ones too, and is known within ClassesWithin: a tenant that
+	// moves to a class with a shorter age loses older buckets. They disappear from reads immediately, and new events for them
+	// are rejected with ErrExpired. A rollup.Worker deletes them once a day; Bigtable cannot, because tenants share families.
+	// Ensure does not change stored ages; a plan of package retention does.
 	RollupAges map[string]time.Duration
-	// FormerClasses lists classes that points were written in before, and are still read from until they expire.
+	// FormerClasses lists classes in which points were written earlier. Reads cover them until these points expire.
 	FormerClasses []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
 	Precision Precision
-	// Identity gives points an ID in addition to their time, for events: two of one entity at one instant are two points. Points
-	// are written with the ID in Point.ID, or through Repository.WithID, and to write one again with the same time and ID
-	// replaces it. Every read returns all of them: newest first those of one instant are in the order of their IDs, byte by
-	// byte, and oldest first in the reverse of that; so the latest of several is the one with the smallest ID. An ID has 1 to 64
-	// bytes of A-Z a-z 0-9 . _ - and :, and stands in row keys, so it should hold no personal data. It excludes Head, and the
-	// last-value cache keeps none of such points. It is part of the stored format.
-	Identity bool
-	// Salts spreads a tenant's entities over that many parts of the tenant's key range, 2 to 100, for a dataset that one
-	// tenant writes faster than one server takes (Bigtable splits a range by load, so most need none). Reads of one entity
-	// cost the same, deletions below a prefix go over one range a salt. Zero is none. It is part of the stored format.
-	Salts int
-	// FirstWins makes the first write of a point final: Put of another value at the same entity and time is rejected with
-	// ErrExists. It costs a conditional write a point, which Bigtable takes through single-cluster routing only and not in
-	// bulk. By default the last write wins and a retry is free.
-	FirstWins bool
-	// Merge makes Put of a point that is there add its fields to it; of a field that both have, the written value stays. It is
-	// for schemas that write codec.Records, excludes FirstWins, and limits payloads, the merged ones too, to 8 KiB. It costs a
-	// conditional write a point, which Bigtable takes through single-cluster routing only and not in bulk, and where a point
-	// is there a read and a second one. It is part of the stored format.
-	Merge bool
-	// Immutable, with Merge, is what the names of fields start with whose value may be added to a point but never changed: a Put
-	// that would change one is rejected with ErrExists, whole. Empty is no such fields; else it is 1 to 32 bytes of UTF-8. It
+	// Identity makes an ID part of each point, for events: an entity can then have several points at one time. Set the ID in
+	// Point.ID or with Repository.WithID. Writing a point with the same time and ID replaces it. Points of one time are
+	// ordered by ID, byte by byte, ascending when the read is newest first and descending when it is oldest first, so Latest
+	// returns the smallest ID. An ID has 1 to 64 bytes of A-Z a-z 0-9 . _ - and :. It is part of the row key, so it should
+	// not hold personal data. Identity cannot be combined with Head, and the last-value cache does not hold such points. It
 	// is part of the stored format.
+	Identity bool
+	// Salts spreads a tenant's entities over 2 to 100 parts of the tenant's key range. Use it only if one tenant writes
+	// faster than one server accepts; Bigtable splits ranges by load, so most datasets do not need it. Reads of one entity
+	// cost the same; deletions below a prefix use one range per salt. Zero means no salts. It is part of the stored format.
+	Salts int
+	// FirstWins makes the first write of a point final: Put of another value is rejected with ErrExists. It costs one
+	// conditional write per point, which Bigtable accepts only through single-cluster routing and not in bulk. By default the
+	// last write wins.
+	FirstWins bool
+	// Merge makes Put add fields to an existing point; if both have a field, the written value replaces the stored one. The
+	// codec must write codec.Records. Payloads, including merged ones, are limited to 8 KiB. It costs one conditional write
+	// per point, and a read and a second write if the point exists. Bigtable accepts conditional writes only through
+	// single-cluster routing and not in bulk. Merge cannot be combined with FirstWins. It is part of the stored format.
+	Merge bool
+	// Immutable, with Merge, is a prefix of field names. Fields with this prefix can be added to a point but never changed: a
+	// Put that would change one is rejected as a whole with ErrExists. Empty means no such fields; otherwise 1 to 32 bytes of
+	// UTF-8. It is part of the stored format.
 	Immutable string
-	// Head asks for a row an entity that keeps its newest points together. Zero is none. It is part of the stored format.
+	// Head keeps the newest points of each entity together in one row. Zero means no heads. It is part of the stored format.
 	Head Head
-	// Rollups are the aggregates that are kept of the points, or of events in their place: see package rollup. Each write
-	// marks the buckets of those that are derived from points. Zero is none. They are part of the stored format; one that is
-	// added later is added to the catalogue, and is complete once it is rebuilt.
+	// Rollups are the aggregates of the points, or of events: see package rollup. Each write of a point marks the buckets of
+	// the rollups that are derived from points. Zero is none. They are part of the stored format. Ensure adds a new rollup to
+	// the catalogue; it is complete after it is rebuilt.
 	Rollups []Rollup
-	// MaxLate is how old a point may be when it is written; older ones are rejected with ErrLate. Zero is no limit other
-	// than the retention.
+	// MaxLate is the maximum age of a point when it is written; older points are rejected with ErrLate. Zero means no limit
+	// except the retention.
 	MaxLate time.Duration
-	// MaxFuture is how far in the future a point may lie when it is written; others are rejected with ErrTooFarAhead. One point
-	// with a wrong clock would otherwise stay the newest for years. Zero is no limit.
+	// MaxFuture is how far in the future a point may be when it is written; later points are rejected with ErrTooFarAhead.
+	// Without a limit, one point from a wrong clock can remain the newest for years. Zero means no limit.
 	MaxFuture time.Duration
-	// CheckKeys is asked about each part of an entity before a point of it is written, with the name of its key field and its
-	// value as Entity.Parts gives it. Its error rejects the point with ErrInvalid; it should name the field and not show
-	// the value. It is for keys that must not hold personal data: see package tsdb/privacy. It is called by many goroutines at
-	// once and has to be quick. Reads and deletions do not ask it, so that what was written before can be found and removed,
-	// and points that wait in a journal are not asked about again. Nil accepts all. It is not part of the stored format.
+	// CheckKeys checks each part of an entity before a point is written. It gets the name of the key field and the part as in
+	// Entity.Parts. If it returns an error, the point is rejected with ErrInvalid; the error should name the field and not
+	// show the value. Use it to keep personal data out of keys: see package tsdb/privacy. Many goroutines call it at once,
+	// and it must be quick. It is not called for reads and deletions, so existing data can still be found and removed, nor
+	// again for points in a journal. Nil accepts all. It is not part of the stored format.
 	CheckKeys func(field, part string) error
 }
 
-// Schema is one kind of measurement: a dataset's name and shape, and how its values of type T are stored. It belongs to no
-// store and no tenant; For binds it to both. A Schema is immutable and safe for concurrent use.
+// Schema describes one kind of measurement: the dataset's name and format, and how values of type T are encoded. It belongs
+// to no store and no tenant; For binds it to both. Define makes one. It is immutable and safe for concurrent use.
 type Schema[T any] struct {
 	d        dataset.Dataset
 	codec    codec.Codec[T]
@@ -127,8 +124,8 @@ type Schema[T any] struct {
 	listed   []Rollup                  // as they were given
 }
 
-// Dataset is implemented by every *Schema, whatever its type, for calls that take several: Store.Ensure and Store.Verify.
-// Package tsdb/advise returns one for what the catalogue describes.
+// Dataset is any *Schema, for calls that take several: Store.Ensure and Store.Verify. Package tsdb/advise returns Datasets of
+// the catalogue. Other types cannot implement it.
 type Dataset interface {
 	// Name returns the dataset's name.
 	Name() string
@@ -140,9 +137,9 @@ type Dataset interface {
 	shape() *dataset.Dataset
 }
 
-// Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of
-// its values. It does no I/O, and may be called at run time for datasets that are not known before. Errors match
-// ErrInvalid, gc.ErrInvalid, gc.ErrVersions or codec.ErrInvalid, and name field, value and limit.
+// Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of its
+// values. It does no I/O, so programs can define datasets at run time. Errors match ErrInvalid, gc.ErrInvalid, gc.ErrVersions
+// or codec.ErrInvalid, and name the field, the value and the limit.
 func Define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) (*Schema[T], error) {
 	s, err := define(name, key, c, opts)
 	if err != nil {
@@ -151,7 +148,7 @@ func Define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	return s, nil
 }
 
-// MustDefine is Define for package variables. It panics where Define fails.
+// MustDefine is Define for package variables. It panics if Define fails.
 func MustDefine[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) *Schema[T] {
 	s, err := Define(name, key, c, opts)
 	if err != nil {
@@ -224,7 +221,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	return s, nil
 }
 
-// classes returns the classes in the order in which payloads are looked for.
+// classes returns the classes in the order in which reads look for payloads.
 func (o SchemaOptions) classes() []gc.Class {
 	written := o.Retention
 	if written.IsZero() {
@@ -249,7 +246,7 @@ func (s *Schema[T]) KeyFields() []string {
 	return slices.Clone(s.d.Fields)
 }
 
-// Retention returns the class that points are written in, those of tenants aside that are in another of SchemaOptions.Classes.
+// Retention returns the class of tenants that have not chosen one of SchemaOptions.Classes.
 func (s *Schema[T]) Retention() gc.Class {
 	if s.shape() == nil {
 		return gc.Class{}
@@ -257,7 +254,7 @@ func (s *Schema[T]) Retention() gc.Class {
 	return s.d.Classes[0].Class
 }
 
-// shape returns nil where s was not made by Define.
+// shape returns nil for a schema that Define did not make.
 func (s *Schema[T]) shape() *dataset.Dataset {
 	if s == nil || s.d.Name == "" {
 		return nil
@@ -265,8 +262,8 @@ func (s *Schema[T]) shape() *dataset.Dataset {
 	return &s.d
 }
 
-// For returns the repository of this schema for one tenant in one store. It does no I/O, costs little, and cannot fail: a
-// nil store or the zero tenant is reported by each call on the repository.
+// For returns the repository of this schema for one tenant in one store. It does no I/O and cannot fail: each call on the
+// repository reports a nil store or a zero tenant.
 func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r := &Repository[T]{schema: s, store: store}
 	r.rows.Tenant = id
@@ -284,8 +281,8 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	return r
 }
 
-// FromContext returns the repository of this schema for the tenant that ctx carries (tenant.NewContext). Its error is
-// ErrNoTenant where ctx carries none, and matches tenant.ErrInvalid where it carries the zero ID.
+// FromContext returns the repository of this schema for the context's tenant (tenant.NewContext). The error is ErrNoTenant if
+// the context carries none, and matches tenant.ErrInvalid if it carries the zero ID.
 func (s *Schema[T]) FromContext(ctx context.Context, store *Store) (*Repository[T], error) {
 	id, ok := tenant.FromContext(ctx)
 	if !ok {

@@ -10,21 +10,25 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// LatestUnder returns the newest visible point of every entity below a prefix, or of all entities for AllEntities, as a
-// sequence in the order of Entity.Compare. The entities need not be known. The requests are made when the sequence is run,
-// and again each time that it is run; leaving the loop ends them.
+// LatestUnder returns the newest visible point of every entity below a prefix, or of the whole dataset for AllEntities, as a
+// sequence in the order of Entity.Compare. The caller need not know the entities. Each iteration over the sequence sends new
+// requests, and leaving the loop ends them.
 //
-// The cost grows with the entities, not with their histories, and expired points that are not collected yet count as a
-// history. Short histories are read many in a request. Long ones are skipped: of m entities, at most m requests and one for
-// each salt, and about 16 rows an entity. (An entity whose newest points have expired in one retention class, but not older
-// ones in another, costs a request more.) What takes more than 32 requests is cut into up to 8 parts that are read side by
-// side, and so is a part that the loop waits for during 64 more; a cut costs up to 9 requests. A salted dataset is always
-// read side by side, one part a salt. A Concurrency bounds the requests under way. Some thousand entities, or some megabytes a
-// part, are read ahead. In a schema with heads it is one row an entity, 1,000 in a request.
+// The cost grows with the number of entities, not with their histories:
 //
-// What is visible is decided when the sequence is run. A point whose payload does not decode is yielded with its entity,
-// its time and a *PointError, and the sequence goes on. Any other error is the last pair. The timeout of scans bounds the
-// whole, together with the time that its consumer takes, that of reads each request.
+//   - Entities with short histories share requests. Expired points that Bigtable has not removed count as history.
+//   - Long histories are skipped. For m entities that is at most m requests, plus one per salt, and about 16 rows per entity.
+//     An entity costs one more request if its newest points expired in one retention class while older ones in another class
+//     did not.
+//   - A scan that needs more than 32 requests is split into up to 8 parts, which are read in parallel. A part for which the
+//     loop waits through 64 more requests is split again. A split costs up to 9 requests. Salts are always read in parallel.
+//   - In a schema with heads it reads one row per entity, 1,000 per request.
+//
+// Concurrency limits the requests under way. LatestUnder reads ahead some thousand entities, or some megabytes per part.
+//
+// The start of the iteration decides which points have expired. A point whose payload does not decode is yielded with its
+// entity, its time and a *PointError, and the sequence continues. Any other error is the last pair. The read timeout bounds
+// each request; the scan timeout bounds the iteration, including the time that the loop body takes.
 func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
 		ctx, op := r.begin(ctx, telemetry.LatestUnder)
@@ -47,9 +51,9 @@ func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadO
 	}
 }
 
-// Entities returns the entities below a prefix, or all of them for AllEntities, that have a visible point, as a sequence in
-// the order of Entity.Compare. Costs, options and errors are those of LatestUnder; no payload is sent, and a point that does
-// not decode counts as one.
+// Entities returns the entities below a prefix that have a visible point, or all of the dataset for AllEntities, as a
+// sequence in the order of Entity.Compare. Costs, options and errors are those of LatestUnder, but the service sends no
+// payloads, and a point that does not decode counts as a point.
 func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Entity, error] {
 	return func(yield func(Entity, error) bool) {
 		ctx, op := r.begin(ctx, telemetry.Entities)
@@ -68,7 +72,6 @@ func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOpti
 	}
 }
 
-// decode makes a point of what a scan has found.
 func (r *Repository[T]) decode(h dataset.Hit) (Point[T], *PointError) {
 	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.ID}
 	err := h.Err
@@ -92,8 +95,8 @@ func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
 	return r.rows.Space.CheckPrefix(p.path)
 }
 
-// newestUnder finds the newest visible point of each entity below a prefix, in order. All reads of entities that are not known
-// come through here.
+// newestUnder yields the newest visible point of each entity below a prefix, in order. All calls that discover entities use
+// it.
 func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q skipscan.Query, opts []ReadOption) iter.Seq2[dataset.Hit, error] {
 	return func(yield func(dataset.Hit, error) bool) {
 		if err := r.admitPrefix(ctx, p); err != nil {
