@@ -12,7 +12,7 @@ import (
 
 var familyID = regexp.MustCompile(`^[-_.a-zA-Z0-9]{1,64}$`)
 
-// ModifyColumnFamilies implements the service's method: all modifications, in their order, or none.
+// ModifyColumnFamilies implements the service's method. It applies all modifications, in their order, or none.
 func (e *Engine) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
 	var out *adminpb.Table
 	err := e.change(ctx, func() error {
@@ -62,7 +62,7 @@ func (s *schema) modify(tableName string, m *adminpb.ModifyColumnFamiliesRequest
 	return invalidf("Family %q: modification is not set", m.GetId())
 }
 
-// create adds a family. It gets a number that no family of the table has had.
+// create adds a family, with a number that no family of the table ever had.
 func (s *schema) create(id string, cf *adminpb.ColumnFamily) error {
 	if !familyID.MatchString(id) {
 		return invalidf("Family %q: want 1 to 64 of [-_.a-zA-Z0-9]", id)
@@ -87,7 +87,7 @@ func (s *schema) create(id string, cf *adminpb.ColumnFamily) error {
 	return nil
 }
 
-// update changes a family's GC rule and value type. What a family aggregates stays as it was created.
+// update changes a family's GC rule and value type. It does not change the aggregation.
 func (s *schema) update(id string, cf *adminpb.ColumnFamily, paths []string) error {
 	old := s.families[id]
 	if old == nil {

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// DropRowRange implements the service's method. One tombstone takes all rows away; their space comes back when the files
-// below it are compacted, which Pebble does by itself.
+// DropRowRange implements the service's method. One tombstone deletes all rows. Pebble frees their space when it
+// compacts the files below.
 func (e *Engine) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequest) (*emptypb.Empty, error) {
 	err := e.change(ctx, func() error {
 		t, err := e.table(req.GetName())

@@ -66,7 +66,7 @@ func (e *Engine) change(ctx context.Context, fn func() error) error {
 	return statusOf(fn())
 }
 
-// newTable checks a request and makes the table that it asks for.
+// newTable checks a request and makes the requested table.
 func (e *Engine) newTable(req *adminpb.CreateTableRequest) (*table, *schema, error) {
 	if !parentName.MatchString(req.GetParent()) {
 		return nil, nil, invalidf("Parent %q: want projects/{project}/instances/{instance}", req.GetParent())
@@ -106,7 +106,7 @@ func (e *Engine) newTable(req *adminpb.CreateTableRequest) (*table, *schema, err
 	return t, s, nil
 }
 
-// checkTableMessage refuses what a new table could ask for and the engine has not.
+// checkTableMessage refuses features of a new table that the engine lacks.
 func checkTableMessage(t *adminpb.Table) error {
 	switch t.GetGranularity() {
 	case adminpb.Table_TIMESTAMP_GRANULARITY_UNSPECIFIED, adminpb.Table_MILLIS, adminpb.Table_MICROS:
@@ -227,7 +227,7 @@ func (e *Engine) storeSchema(t *table, s *schema) error {
 	if err := saveTable(b, t, s); err != nil {
 		return err
 	}
-	// No write that was checked against the old schema may land after the change.
+	// A write that was checked against the old schema must not be applied after the change.
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	if err := e.commit(b, span{}); err != nil {
@@ -237,7 +237,7 @@ func (e *Engine) storeSchema(t *table, s *schema) error {
 	return nil
 }
 
-// finished returns a long-running operation that is done, with its result.
+// finished returns a completed long-running operation with its result.
 func finished(result, about proto.Message) (*longrunningpb.Operation, error) {
 	response, err := anypb.New(result)
 	if err != nil {
@@ -253,7 +253,7 @@ func finished(result, about proto.Message) (*longrunningpb.Operation, error) {
 	}, nil
 }
 
-// DeleteTable implements the service's method. The rows go in the same batch as the table.
+// DeleteTable implements the service's method. One batch deletes the rows and the table.
 func (e *Engine) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
 	err := e.change(ctx, func() error {
 		t, err := e.table(req.GetName())

@@ -50,7 +50,8 @@ func (e *Engine) CreateAuthorizedView(ctx context.Context, req *adminpb.CreateAu
 	return op, err
 }
 
-// storeView checks a view, writes it and then publishes it. The caller holds admin; the message is the engine's from now on.
+// storeView checks a view, writes it and then publishes it. The caller holds admin and must not use the message
+// afterwards.
 func (e *Engine) storeView(t *table, id string, m *adminpb.AuthorizedView) (*view, error) {
 	subset := m.GetSubsetView()
 	if subset == nil {
@@ -93,7 +94,7 @@ func (e *Engine) storeView(t *table, id string, m *adminpb.AuthorizedView) (*vie
 	return v, e.publishViews(t, func(views map[string]*view) { views[id] = v }, func() error { return e.commit(b, span{}) })
 }
 
-// publishViews makes a change durable and then visible. Writes through the old views are over by then.
+// publishViews makes a change durable and then visible. Before that, it waits for writes through the old views to end.
 func (e *Engine) publishViews(t *table, change func(map[string]*view), commit func() error) error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
@@ -122,8 +123,8 @@ func (e *Engine) GetAuthorizedView(ctx context.Context, req *adminpb.GetAuthoriz
 	return v.show(req.GetView()), nil
 }
 
-// show is the view as the admin API shows it. Not asked for a part, it shows all, as the service does to the official
-// client.
+// show returns the view as the admin API shows it. If the request names no part, it shows all, as the service does to
+// the official client.
 func (v *view) show(how adminpb.AuthorizedView_ResponseView) *adminpb.AuthorizedView {
 	switch how {
 	case adminpb.AuthorizedView_NAME_ONLY:
@@ -136,7 +137,7 @@ func (v *view) show(how adminpb.AuthorizedView_ResponseView) *adminpb.Authorized
 	return proto.CloneOf(v.message)
 }
 
-// ListAuthorizedViews implements the service's method. A page's token is the last view's ID on it.
+// ListAuthorizedViews implements the service's method. A page's token is the ID of its last view.
 func (e *Engine) ListAuthorizedViews(ctx context.Context, req *adminpb.ListAuthorizedViewsRequest) (*adminpb.ListAuthorizedViewsResponse, error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, statusOf(err)
@@ -190,7 +191,7 @@ func (e *Engine) UpdateAuthorizedView(ctx context.Context, req *adminpb.UpdateAu
 	return op, err
 }
 
-// updateView takes over the fields that a mask names; without a mask, those that are set.
+// updateView copies the fields that a mask names; without a mask, the fields that are set.
 func updateView(dst, src *adminpb.AuthorizedView, paths []string) error {
 	if len(paths) == 0 {
 		paths = []string{"deletion_protection"}

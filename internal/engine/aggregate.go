@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// aggregate is what a family does with what is added to its cells.
+// aggregate is how a family combines the inputs of a cell.
 type aggregate uint8
 
 const (
@@ -21,8 +21,8 @@ const (
 // aggregateLen is the length of an aggregate cell's value: an int64, big-endian.
 const aggregateLen = 8
 
-// aggregateOf checks the value type of a family and says what it aggregates. A type that does not aggregate is only kept:
-// it says how readers take the bytes of a cell.
+// aggregateOf checks the value type of a family and returns its aggregation. A type that does not aggregate is only
+// stored: it tells readers how to interpret the bytes of a cell.
 func aggregateOf(t *adminpb.Type) (aggregate, error) {
 	switch t.GetKind().(type) {
 	case nil, *adminpb.Type_BytesType, *adminpb.Type_StringType, *adminpb.Type_Int64Type:
@@ -57,8 +57,8 @@ func aggregateOf(t *adminpb.Type) (aggregate, error) {
 	return out, nil
 }
 
-// storedType returns a copy of a checked value type, or nil where none is set. An aggregate's has the output-only state type
-// filled in, as the service returns it.
+// storedType returns a copy of a checked value type, or nil if none is set. For an aggregate it fills in the
+// output-only state type, as the service does.
 func storedType(t *adminpb.Type) *adminpb.Type {
 	if t.GetKind() == nil {
 		return nil
@@ -75,7 +75,7 @@ func storedType(t *adminpb.Type) *adminpb.Type {
 	return t
 }
 
-// fold gives the cell's new state. A sum wraps around at the ends of int64.
+// fold returns the cell's new state. A sum wraps around at the limits of int64.
 func (a aggregate) fold(state, input int64) int64 {
 	switch a {
 	case aggregateMin:
@@ -95,7 +95,7 @@ func decodeInt64(b []byte) (int64, bool) {
 	return int64(binary.BigEndian.Uint64(b)), true
 }
 
-// accumulation is an AddToCell or MergeToCell, checked and taken apart.
+// accumulation is a checked and decoded AddToCell or MergeToCell.
 type accumulation struct {
 	family    *family
 	qualifier []byte

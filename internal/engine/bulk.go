@@ -19,7 +19,8 @@ func (e *Engine) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb
 	return stream.Send(resp)
 }
 
-// MutateRowsAll is MutateRows with its whole answer at once. Each entry has its own status; an error is for all of them.
+// MutateRowsAll is MutateRows with the whole response at once. Each entry has its own status; an error concerns all of
+// them.
 func (e *Engine) MutateRowsAll(ctx context.Context, req *bigtablepb.MutateRowsRequest) (*bigtablepb.MutateRowsResponse, error) {
 	resp, err := e.mutateRows(ctx, req)
 	if err != nil {
@@ -28,7 +29,7 @@ func (e *Engine) MutateRowsAll(ctx context.Context, req *bigtablepb.MutateRowsRe
 	return resp, nil
 }
 
-// bulk is a MutateRows request in progress.
+// bulk is a running MutateRows request.
 type bulk struct {
 	e       *Engine
 	at      target
@@ -38,7 +39,7 @@ type bulk struct {
 	resp    *bigtablepb.MutateRowsResponse
 }
 
-// entryPlan is what is known of an entry after it was checked.
+// entryPlan is the result of checking an entry.
 type entryPlan struct {
 	refused bool
 	reads   bool
@@ -72,7 +73,7 @@ func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsReque
 	return k.resp, nil
 }
 
-// run applies the entries, in batches that are as large as they may be, and waits for all of them at the end.
+// run applies the entries in the largest allowed batches, and waits for all of them at the end.
 func (k *bulk) run(ctx context.Context) error {
 	s, err := k.at.hold()
 	if err != nil {
@@ -96,7 +97,7 @@ func (k *bulk) run(ctx context.Context) error {
 	return k.e.readError(err)
 }
 
-// check looks at each entry by itself and writes the answer: a refused entry does not touch its neighbours.
+// check checks each entry by itself and fills in the response: a refused entry does not affect the others.
 func (k *bulk) check() {
 	n := len(k.entries)
 	k.plans = make([]entryPlan, n)
@@ -118,7 +119,7 @@ func (k *bulk) check() {
 	}
 }
 
-// entrySize is about what an entry takes in a batch.
+// entrySize returns about how many bytes an entry takes in a batch.
 func entrySize(entry *bigtablepb.MutateRowsRequest_Entry) int {
 	size := 0
 	for _, m := range entry.GetMutations() {
@@ -128,11 +129,11 @@ func entrySize(entry *bigtablepb.MutateRowsRequest_Entry) int {
 	return size
 }
 
-// batchOverhead is about what a cell takes in a batch beside its row key, qualifier and value.
+// batchOverhead is about how many bytes a cell takes in a batch besides its row key, qualifier and value.
 const batchOverhead = 32
 
-// batch applies the entries from one on, as many as fit, in order. It returns the batch, which is not on disk yet, and the
-// entry to go on with.
+// batch applies as many entries as fit, in order, starting with from. It returns the batch, which is not on disk yet,
+// and the index of the next entry.
 func (k *bulk) batch(from int) (a applied, to int, err error) {
 	var locks rowLockSet
 	reads, size := false, 0
@@ -177,7 +178,7 @@ func (k *bulk) batch(from int) (a applied, to int, err error) {
 	return a, to, err
 }
 
-// removed is a span of the rows that entries may take away: from the first of them to the last.
+// removed returns a span of the rows that the entries may delete: from the first of them to the last.
 func (k *bulk) removed(from, to int) span {
 	var first, last []byte
 	for i := from; i < to; i++ {

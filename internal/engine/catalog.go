@@ -66,7 +66,7 @@ func (e *Engine) loadTables() error {
 	return nil
 }
 
-// eachRecord calls fn with what follows the prefix in each key that starts with it, and the value.
+// eachRecord calls fn for each key with the prefix; name is the rest of the key.
 func (e *Engine) eachRecord(prefix []byte, fn func(name string, value []byte) error) error {
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(bytes.Clone(prefix))})
 	if err != nil {
@@ -120,7 +120,7 @@ func (e *Engine) table(name string) (*table, error) {
 	return nil, notFoundf("Table %q not found", name)
 }
 
-// target is what a data request is about: a table, and the view through which it may be used, if there is one.
+// target is the object of a data request: a table, and the view through which it is accessed, if any.
 type target struct {
 	table *table
 	view  *view
@@ -128,7 +128,7 @@ type target struct {
 
 const viewsPart = "/authorizedViews/"
 
-// target finds what a data request names. Exactly one of the names is given.
+// target finds the table and view of a data request. Exactly one of the names must be set.
 func (e *Engine) target(tableName, viewName, materialized string) (target, error) {
 	switch {
 	case materialized != "":
@@ -160,7 +160,7 @@ func (e *Engine) viewByName(name string) (*table, *view, error) {
 	return t, v, nil
 }
 
-// tableMessage is a table as the admin API shows it.
+// message returns the table as the admin API shows it.
 func (t *table) message(view adminpb.Table_View) *adminpb.Table {
 	s := t.schema.Load()
 	m := &adminpb.Table{Name: t.name}
@@ -179,7 +179,7 @@ func (t *table) message(view adminpb.Table_View) *adminpb.Table {
 	return m
 }
 
-// clusterStates is the state of the one cluster there is.
+// clusterStates returns the state of the only cluster.
 func clusterStates() map[string]*adminpb.Table_ClusterState {
 	return map[string]*adminpb.Table_ClusterState{
 		"local": {ReplicationState: adminpb.Table_ClusterState_READY},

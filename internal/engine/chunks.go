@@ -9,13 +9,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
-// commitRow ends each row of an answer. Nothing changes it.
+// commitRow ends each row of a response. It is shared and never changed.
 var commitRow = &bigtablepb.ReadRowsResponse_CellChunk_CommitRow{CommitRow: true}
 
 const chunkSlabMax = 64
 
-// chunkWriter turns rows into the chunks of ReadRows. Messages are cut from arrays, and a family's or qualifier's message
-// is shared by all chunks that say the same; whoever gets them reads them only.
+// chunkWriter turns rows into the chunks of ReadRows. It cuts messages from arrays, and all chunks with the same family
+// or qualifier share one message; receivers must not change them.
 type chunkWriter struct {
 	slab   []bigtablepb.ReadRowsResponse_CellChunk
 	next   int
@@ -25,7 +25,7 @@ type chunkWriter struct {
 	qualifier *wrapperspb.BytesValue
 }
 
-// row adds a row with at least one cell and returns about how many bytes it takes.
+// row adds a row with at least one cell and returns about how many bytes the row takes.
 func (w *chunkWriter) row(key []byte, cells []rowfilter.Cell) int {
 	size := 0
 	for i := range cells {
@@ -40,7 +40,7 @@ func (w *chunkWriter) row(key []byte, cells []rowfilter.Cell) int {
 			w.family = &wrapperspb.StringValue{Value: c.Family}
 		}
 		if w.qualifier == nil || !bytes.Equal(w.qualifier.Value, c.Qualifier) {
-			// A copy of its own: one that lives as long as the stream would keep the piece it was cut from.
+			// A separate copy: a message that lives as long as the stream would keep the slab's piece alive.
 			w.qualifier = &wrapperspb.BytesValue{Value: append([]byte{}, c.Qualifier...)}
 		}
 		chunk.RowKey = key
@@ -58,10 +58,10 @@ func (w *chunkWriter) row(key []byte, cells []rowfilter.Cell) int {
 	return size
 }
 
-// chunkOverhead is about what a chunk takes beside its bytes.
+// chunkOverhead is about how many bytes a chunk takes besides its contents.
 const chunkOverhead = 24
 
-// take returns the chunks so far and begins anew.
+// take returns the chunks so far and starts again with none.
 func (w *chunkWriter) take() []*bigtablepb.ReadRowsResponse_CellChunk {
 	out := w.chunks
 	w.chunks = nil

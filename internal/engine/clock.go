@@ -11,24 +11,24 @@ import (
 	"github.com/tidemark-go/tidemark/internal/clock"
 )
 
-// highEvery is how often the folder is told what time it is.
+// highEvery is how often the engine writes the time to the folder.
 const highEvery = time.Minute
 
-// Watch returns the engine's watch over its clock.
+// Watch returns the watch that checks the engine's clock.
 func (e *Engine) Watch() *clock.Watch { return e.watch }
 
-// resumeClock finds out what time it was when the folder was last open, so that a clock which is ahead from the start is
-// noticed. A folder with tables that no time was written to, as by an earlier version, was last open at an unknown time. The
-// caller has read the tables.
+// resumeClock reads when the folder was last open, so that a clock that is ahead from the start is noticed. A folder
+// that has tables but no stored time, as earlier versions left it, was last open at an unknown time. The caller has
+// read the tables.
 func (e *Engine) resumeClock() error {
 	e.watch.Report(func(ahead time.Duration) {
 		switch {
 		case ahead > 0:
-			e.log.Warn("the clock is ahead; nothing is collected until it is right or has kept step", "ahead", ahead, "for", clock.Probation)
+			e.log.Warn("the clock is ahead; garbage collection is paused until the clock is right or has been steady", "ahead", ahead, "for", clock.Probation)
 		case ahead < 0:
 			e.log.Warn("the clock is behind", "behind", -ahead)
 		default:
-			e.log.Info("the clock is believed again")
+			e.log.Info("the clock is trusted again")
 		}
 	})
 	value, closer, err := e.db.Get(keyHighTime())
@@ -51,8 +51,8 @@ func (e *Engine) resumeClock() error {
 	return nil
 }
 
-// saveClock writes down what time it is. No one waits for it: an older time only makes the next start more careful. The caller
-// has entered, or is Close.
+// saveClock writes the time to the folder, without a sync: an older time only makes the next start more careful. The
+// caller has called enter, or is Close.
 func (e *Engine) saveClock() error {
 	b := e.db.NewBatch()
 	if err := b.Set(keyHighTime(), binary.BigEndian.AppendUint64(nil, uint64(max(e.watch.High().UnixMicro(), 0))), nil); err != nil {
@@ -61,8 +61,8 @@ func (e *Engine) saveClock() error {
 	return e.applyLazily(b)
 }
 
-// collectTime returns the time in microseconds by which cells are given up. Its error matches clock.ErrAhead while the clock is
-// not believed. The caller is the collector, and has entered to write.
+// collectTime returns the time in microseconds by which cells expire. Its error matches clock.ErrAhead while the clock
+// is not trusted. The caller is the collector, and has called enterWrite.
 func (e *Engine) collectTime() (int64, error) {
 	now, err := e.watch.Now()
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// maxBatchBytes is how large a batch of independent rows grows before it is applied. A row's mutation is never split.
+// maxBatchBytes is the size at which a batch of independent rows is applied. A row's mutation is never split.
 const maxBatchBytes = 32 << 20
 
-// applied is a batch that was applied, and what its answer waits for.
+// applied is a batch that was applied, and the write that its response must wait for.
 type applied struct {
 	batch *pebble.Batch
-	// flight is the batch itself while it is not on disk. Nil where it changes nothing, and with NoSync.
+	// flight is the batch itself while it is not on disk. It is nil if the batch changes nothing, and with NoSync.
 	flight *flight
-	// read is what a batch that changes nothing depends on: it was found to change nothing in what it read.
+	// read is set for a batch that changes nothing: the writes on which that result depends.
 	read dependency
 }
 
-// apply makes a batch visible and puts it in the log, but does not wait until it is on disk: settle does. Between the
-// two, the locks that ordered the write can be released, so that the writes behind it share its sync. The batch changes
-// only the rows with the hashes given, of which it may take away those in removed. The caller holds the rows' locks.
+// apply makes a batch visible and writes it to the log, but does not wait until it is on disk; settle does. The locks
+// that ordered the write can be released between the two, so that the writes behind it share its sync. The batch
+// changes only the rows with the given hashes, and deletes only rows in removed. The caller holds the rows' locks.
 func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, error) {
 	if b.Empty() {
 		return applied{batch: b, read: e.dependencyOn(rows...)}, nil
@@ -32,7 +32,7 @@ func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, 
 	if e.noSync {
 		err := e.applyWith(b, func() error {
 			err := e.db.Apply(b, pebble.NoSync)
-			e.unsynced.Store(true) // not before: a sync in between would take it for its own
+			e.unsynced.Store(true) // not earlier: a sync in between would clear it without syncing this write
 			return err
 		})
 		if err != nil {
@@ -47,7 +47,7 @@ func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, 
 	return applied{batch: b, flight: w}, nil
 }
 
-// fly applies a batch that is in flight from now on. On an error it is not, or has failed.
+// fly applies a batch and records it as in flight. After an error it is not in flight, or has failed.
 func (e *Engine) fly(b *pebble.Batch, removed span, rows []uint64, apply func() error) (*flight, error) {
 	w := e.inFlight.add(removed, rows)
 	err := e.applyWith(b, apply)
@@ -58,7 +58,7 @@ func (e *Engine) fly(b *pebble.Batch, removed span, rows []uint64, apply func() 
 	return w, nil
 }
 
-// land ends a flight: the write is on disk, or err says why not. Where the engine has failed, the write may be visible.
+// land ends a flight: the write is on disk, or err says why not. If the engine has failed, the write may be visible.
 func (e *Engine) land(w *flight, err error) {
 	switch {
 	case w == nil:
@@ -90,12 +90,12 @@ func (e *Engine) applyWith(b *pebble.Batch, apply func() error) error {
 	if err != nil {
 		return err
 	}
-	return e.fault.err() // a fatal error of the commit is reported there, and by no return value
+	return e.fault.err() // Pebble reports a fatal error of the commit there, not in a return value
 }
 
-// guard runs what writes the log or begins a new one, and turns a panic of Pebble's into an error.
+// guard calls a function that writes the log or begins a new one, and turns Pebble's panics into errors.
 func (e *Engine) guard(fn func() error) (err error) {
-	// A log that cannot be written makes Pebble panic. The state in memory is then ahead of the disk for good.
+	// Pebble panics if it cannot write the log. The state in memory is then permanently ahead of the disk.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrStorage, r)
@@ -108,8 +108,8 @@ func (e *Engine) guard(fn func() error) (err error) {
 	return fn()
 }
 
-// settle waits until the answer of an applied batch cannot be undone by a crash, and releases the batch: until it is on
-// disk, or if it changes nothing, until all that it read is.
+// settle waits until a crash can no longer undo the result of an applied batch, and releases the batch. It waits until
+// the batch is on disk or, if the batch changes nothing, until all writes that it read are.
 func (e *Engine) settle(ctx context.Context, a applied) error {
 	err := a.read.wait(ctx)
 	if a.flight != nil {
@@ -128,9 +128,9 @@ func (e *Engine) settle(ctx context.Context, a applied) error {
 	return e.release(a.batch)
 }
 
-// release gives a batch that was applied back for reuse. That of an engine in memory is left to the garbage collector:
-// Pebble's pool is of the whole process, and a batch that has been waited for in one bubble of testing/synctest must not
-// come up in the next.
+// release returns an applied batch for reuse. Batches of an engine in memory are left to the garbage collector:
+// Pebble's pool is shared by the whole process, and testing/synctest forbids that a batch waited for in one bubble is
+// used in the next.
 func (e *Engine) release(b *pebble.Batch) error {
 	if e.memory {
 		return nil
@@ -138,8 +138,8 @@ func (e *Engine) release(b *pebble.Batch) error {
 	return b.Close()
 }
 
-// commit applies a batch and waits until it is on disk, whatever the options say: changes of tables are rare. The batch may
-// take away the rows in removed, and changes no others.
+// commit applies a batch and waits until it is on disk, even with NoSync: changes of tables are rare. The batch deletes
+// only rows in removed, and changes no others.
 func (e *Engine) commit(b *pebble.Batch, removed span) error {
 	w, err := e.fly(b, removed, nil, func() error { return e.db.Apply(b, pebble.Sync) })
 	if err != nil {
@@ -149,10 +149,10 @@ func (e *Engine) commit(b *pebble.Batch, removed span) error {
 	return e.release(b)
 }
 
-// syncInterval is how long a write without a sync of its own waits for one.
+// syncInterval is how long a write without its own sync waits for one.
 const syncInterval = 500 * time.Millisecond
 
-// syncForever syncs the log for writes that did not.
+// syncForever syncs the log periodically for the writes of an engine with NoSync.
 func (e *Engine) syncForever(ctx context.Context) {
 	ticker := time.NewTicker(syncInterval)
 	defer ticker.Stop()
@@ -178,8 +178,8 @@ func (e *Engine) syncForever(ctx context.Context) {
 	}
 }
 
-// readError classifies an error that came up while reading. Damage also ends writing: what is damaged cannot be compacted,
-// and writes on top of it would in the end wait for ever.
+// readError classifies an error of a read. Damage also ends writing: Pebble cannot compact damaged files, and writes on
+// top of them would eventually wait forever.
 func (e *Engine) readError(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) {
 		return err
@@ -200,7 +200,7 @@ func (e *Engine) applyLazily(b *pebble.Batch) error {
 	return e.release(b)
 }
 
-// compact merges the table files of a range, and gives up when the fault is raised.
+// compact merges the table files of a range, and stops if the engine fails.
 func (e *Engine) compact(ctx context.Context, from, to []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

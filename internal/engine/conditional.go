@@ -43,8 +43,8 @@ func (e *Engine) checkAndMutate(ctx context.Context, req *bigtablepb.CheckAndMut
 	return matched, e.readError(err)
 }
 
-// checkAndApply checks the whole request before it looks at the row, so that what it says of the request does not depend
-// on what the row holds. It returns what to settle on an error too.
+// checkAndApply checks the whole request before it reads the row, so that errors of the request do not depend on the
+// row. It returns what to settle on an error too.
 func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *bigtablepb.CheckAndMutateRowRequest) (a applied, matched bool, err error) {
 	key := req.GetRowKey()
 	if err := checkRow(at, key); err != nil {
@@ -87,7 +87,7 @@ func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *b
 	return a, matched, err
 }
 
-// matches says whether a filter lets any cell of a row through.
+// matches reports whether a filter lets any cell of a row through.
 func (e *Engine) matches(ctx context.Context, at target, s *schema, key []byte, filter *rowfilter.Filter) (bool, error) {
 	row := rowSpan(at.table.id, key)
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: row.lower, UpperBound: row.upper})
@@ -163,7 +163,7 @@ func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRow
 	var result rowBuilder
 	for _, rule := range req.GetRules() {
 		if err := w.follow(rule, &result); err != nil {
-			return applied{read: e.dependencyOn(hash)}, nil, err // it may be refused for what it found
+			return applied{read: e.dependencyOn(hash)}, nil, err // the refusal may depend on what was read
 		}
 	}
 	for _, c := range result.cells {
@@ -192,8 +192,8 @@ func checkRule(at target, s *schema, rule *bigtablepb.ReadModifyWriteRule) error
 	return invalidf("Rule is not set")
 }
 
-// follow applies one rule to the newest cell of its column: the one in result, where an earlier rule changed it. The new
-// cell's timestamp is the server's, or the old cell's where that is in the future, so that it is the newest.
+// follow applies one rule to the newest cell of its column, or to the cell in result if an earlier rule changed it. The
+// new cell's timestamp is the server's, or the old cell's if that is later, so that the new cell is the newest.
 func (w *mutator) follow(rule *bigtablepb.ReadModifyWriteRule, result *rowBuilder) error {
 	f := w.schema.families[rule.GetFamilyName()]
 	c, found := result.cell(f.name, rule.GetColumnQualifier())

@@ -30,19 +30,19 @@ type Engine struct {
 	log    *slog.Logger
 	fault  *fault
 	noSync bool
-	// memory says that nothing is on disk.
+	// memory means that nothing is on disk.
 	memory bool
-	// unsynced says that there are writes since the last sync. Only with noSync.
+	// unsynced means that there were writes since the last sync. Used only with noSync.
 	unsynced atomic.Bool
 
 	seed     maphash.Seed
 	rows     rowLocks
 	inFlight inFlight
 
-	// gate is held shared by each operation while it uses db; Close takes it.
+	// gate is locked for reading by each operation while it uses db, and for writing by Close.
 	gate    sync.RWMutex
 	closed  bool        // under gate
-	closing atomic.Bool // Close waits for gate: long operations end early
+	closing atomic.Bool // Close waits for gate: long operations must end early
 
 	readers  readerSet
 	cleanups *cleanups
@@ -54,14 +54,15 @@ type Engine struct {
 	nextTable uint32 // under admin
 
 	collecting sync.Mutex // one garbage collection at a time
-	saved      time.Time  // the time that the folder was told last; under collecting
-	remembers  bool       // the folder is told the time
+	saved      time.Time  // when the time was last written to the folder; guarded by collecting
+	remembers  bool       // the engine writes the time to the folder
 	stop       context.CancelFunc
 	background sync.WaitGroup
 }
 
-// Open opens the store in Options.Dir, making it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion, ErrForeign
-// and ErrStorage. After ErrStorage the folder holds what it held before: it opens once the file system allows it.
+// Open opens the store in Options.Dir, and creates it if there is none. Errors are ErrLocked, ErrDamaged, ErrVersion,
+// ErrForeign and ErrStorage. After ErrStorage the folder holds what it held before, and opens once the file system
+// allows it.
 func Open(o Options) (*Engine, error) {
 	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
 	e.watch, e.remembers = clock.New(e.clock, o.Steady), o.Steady == nil && !o.inMemory()
@@ -89,8 +90,8 @@ func Open(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends all reads in progress, waits for the operations that have begun, and closes the store. Later calls return
-// ErrClosed, as do all operations.
+// Close ends running reads, waits for operations that have begun, and closes the store. All later calls return
+// ErrClosed, including a second Close.
 func (e *Engine) Close() error {
 	e.stop()
 	e.closing.Store(true)
@@ -108,7 +109,7 @@ func (e *Engine) Close() error {
 }
 
 func (e *Engine) closeDB() (err error) {
-	// With a failed log, Pebble's own shutdown can panic; the failure has been reported by then.
+	// If the log has failed, Pebble's own shutdown can panic; the failure was reported before.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: closing: %v", ErrStorage, r)
@@ -120,7 +121,8 @@ func (e *Engine) closeDB() (err error) {
 				e.log.Warn("writing the time at close", "error", err)
 			}
 		}
-		// What is in table files is checked by checksum when it is read; the end of a log can look like a torn write.
+		// Table files are checked by checksum when they are read, but the end of a damaged log can look like a torn
+		// write.
 		if err := e.flush(context.Background()); err != nil {
 			e.log.Warn("flush at close", "error", err)
 		}
@@ -128,13 +130,13 @@ func (e *Engine) closeDB() (err error) {
 	return e.db.Close()
 }
 
-// Register offers the engine's two services, for serving them over a network.
+// Register registers the engine's two services with a gRPC server.
 func (e *Engine) Register(r grpc.ServiceRegistrar) {
 	bigtablepb.RegisterBigtableServer(r, e)
 	adminpb.RegisterBigtableTableAdminServer(r, e)
 }
 
-// Err returns the failure after which the engine takes no more writes, or nil.
+// Err returns the failure that ended writing, or nil.
 func (e *Engine) Err() error { return e.fault.err() }
 
 // enter begins an operation on the store. On success, leave ends it.
@@ -171,7 +173,7 @@ func (e *Engine) enterWrite(ctx context.Context) error {
 
 func (e *Engine) leave() { e.gate.RUnlock() }
 
-// goOn says, in the middle of a long operation, whether anything ends it: its context, or Close, which waits for it.
+// goOn returns an error if a long operation must end: its context has ended, or Close waits for it.
 func (e *Engine) goOn(ctx context.Context) error {
 	if e.closing.Load() {
 		return ErrClosed
@@ -179,7 +181,7 @@ func (e *Engine) goOn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// micros is the time in microseconds.
+// micros returns the time in microseconds since 1970.
 func (e *Engine) micros() int64 { return max(e.clock().UnixMicro(), 0) }
 
 // PingAndWarm implements the service's method.

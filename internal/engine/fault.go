@@ -13,31 +13,31 @@ import (
 	"github.com/tidemark-go/tidemark/internal/diskerr"
 )
 
-// Errors that Open returns, to be told apart with errors.Is.
+// Errors of Open. Match them with errors.Is.
 var (
-	// ErrLocked says that another process, or another engine of this one, has the folder open.
+	// ErrLocked means that another process, or another engine of this process, has the folder open.
 	ErrLocked = diskerr.ErrLocked
-	// ErrDamaged says that what is on disk is not what was written. Nothing is served of it.
+	// ErrDamaged means that the disk does not hold what was written. Damaged data is never served.
 	ErrDamaged = diskerr.ErrDamaged
-	// ErrVersion says that a newer version of the engine wrote the folder.
+	// ErrVersion means that a newer version of the engine wrote the folder.
 	ErrVersion = errors.New("a newer version wrote the folder")
-	// ErrForeign says that the folder holds a Pebble database that is not an engine's.
+	// ErrForeign means that the folder holds a Pebble database that is not an engine's.
 	ErrForeign = errors.New("the folder holds something else")
-	// ErrClosed says that the engine has been closed.
+	// ErrClosed means that the engine has been closed.
 	ErrClosed = errors.New("engine: closed")
-	// ErrStorage says that the file system refused an operation: the disk or the quota is full, it cannot be written, too
-	// many files are open. The system's own error, such as syscall.ENOSPC, is wrapped too. A write that fails so ends
-	// writing until the engine is opened again.
+	// ErrStorage means that the file system refused an operation: the disk or the quota is full, the disk is not
+	// writable, or too many files are open. It also wraps the system's own error, such as syscall.ENOSPC. After a write
+	// fails with it, the engine accepts no more writes until it is opened again.
 	ErrStorage = diskerr.ErrStorage
 )
 
-// fault holds the first failure after which an engine must not take writes any more. Going on would be worse: a log that
-// failed once may have lost writes in its middle, and a table that cannot be compacted stalls writers for ever.
+// fault holds the first failure after which an engine must refuse writes. A log that failed once may have lost writes
+// in its middle, and a table that cannot be compacted blocks writers forever.
 type fault struct {
 	first  atomic.Pointer[faultState]
-	broken atomic.Bool   // not even reads can be trusted
-	raised chan struct{} // closed once there is a failure
-	// all says that every failure breaks reads too: it is not known which rows are on disk.
+	broken atomic.Bool   // reads are unreliable too
+	raised chan struct{} // closed at the first failure
+	// all means that every failure breaks reads too, because it is unknown which rows are on disk.
 	all bool
 }
 
@@ -71,8 +71,8 @@ func storageError(err error) error {
 	return fmt.Errorf("%w: %w", ErrStorage, err)
 }
 
-// statusOf gives the status that an error of the engine's own goes out with. Clients retry none of the codes of a closed or
-// failed engine: it does not recover while they wait. In process, the error goes on matching what caused it.
+// statusOf returns the status for an error of the engine's own. Clients retry none of the codes of a closed or failed
+// engine, because it does not recover while they wait. In process, the error still matches its cause.
 func statusOf(err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +83,7 @@ func statusOf(err error) error {
 	code := codes.Internal
 	switch {
 	case errors.Is(err, ErrDamaged), errors.Is(err, ErrStorage), pebble.IsCorruptionError(err):
-		// Not FailedPrecondition: it says that nothing was written, and a sync that failed may have written all of it.
+		// Not FailedPrecondition: it means that nothing was written, but a failed sync may have written everything.
 		code = codes.DataLoss
 	case errors.Is(err, ErrClosed):
 		code = codes.FailedPrecondition

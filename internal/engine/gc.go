@@ -14,12 +14,12 @@ import (
 
 const (
 	gcRowsPerBatch  = 64              // rows whose locks are held together, at most
-	gcCellsPerBatch = 1 << 14         // locks are given back at the end of the row in which so many cells were looked at
-	gcRowsPerScan   = 4096            // rows that one iterator walks over, so that it does not hold on to old files
-	gcBytesPerScan  = 32 << 20        // or the bytes after which it stops, at the end of a row
-	gcBatchBytes    = 4 << 20         // a batch of deletions is applied when it gets larger
-	gcShare         = 20              // work of a second is followed by this many seconds of rest
-	gcFirst         = 5 * time.Second // after opening, so that a program that never runs for long collects too
+	gcCellsPerBatch = 1 << 14         // after this many cells the locks are released, at the end of the row
+	gcRowsPerScan   = 4096            // rows that one iterator visits; a longer one would keep old files
+	gcBytesPerScan  = 32 << 20        // bytes after which the iterator stops, at the end of a row
+	gcBatchBytes    = 4 << 20         // size at which a batch of deletions is applied
+	gcShare         = 20              // seconds of rest after each second of work
+	gcFirst         = 5 * time.Second // pause after opening; short, so that programs with short runs collect too
 )
 
 // collectForever runs passes until the context ends.
@@ -40,7 +40,7 @@ func (e *Engine) collectForever(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// rest waits after a piece of work in proportion to the time that it took.
+// rest waits after a piece of work, in proportion to the work's duration.
 func rest(ctx context.Context, worked time.Duration) error {
 	timer := time.NewTimer(gcShare * worked)
 	defer timer.Stop()
@@ -52,22 +52,22 @@ func rest(ctx context.Context, worked time.Duration) error {
 	}
 }
 
-// RunGC makes one pass over all tables, without rest: it removes the cells that the families' rules give up and those of
-// dropped families, and compacts where that was much, so that the disk gets its space back. It ends early with the context,
-// with ErrClosed when the engine closes, and with clock.ErrAhead while the clock is not believed.
+// RunGC makes one pass over all tables, without rest. It removes the cells that the families' GC rules no longer keep
+// and the cells of dropped families. If these were many, it compacts, to free disk space. It ends early with the
+// context, with ErrClosed when the engine closes, and with clock.ErrAhead while the clock is not trusted.
 func (e *Engine) RunGC(ctx context.Context) error {
 	return e.runGC(ctx, func(context.Context, time.Duration) error { return nil })
 }
 
-// runGC makes one pass, in pieces of bounded work, and calls rest after each. No lock is held meanwhile but the one that
-// keeps passes apart.
+// runGC makes one pass, in pieces of bounded work, and calls rest after each piece. During rest it holds only the lock
+// that serializes passes.
 func (e *Engine) runGC(ctx context.Context, rest func(ctx context.Context, worked time.Duration) error) error {
 	e.collecting.Lock()
 	defer e.collecting.Unlock()
 	for _, name := range sortedNames(*e.tables.Load()) {
 		t, err := e.table(name)
 		if err != nil {
-			continue // deleted since
+			continue // deleted meanwhile
 		}
 		c := &collection{e: e, t: t, rest: rest}
 		if err := c.run(ctx); err != nil {
@@ -83,7 +83,7 @@ type collection struct {
 	t    *table
 	rest func(ctx context.Context, worked time.Duration) error
 	rows [][]byte // prefixes of rows to clean
-	live int64    // bytes of the cells that stay
+	live int64    // bytes of the cells that are kept
 }
 
 func (c *collection) run(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (c *collection) run(ctx context.Context) error {
 	return c.rest(ctx, time.Since(start))
 }
 
-// piece looks through some rows and cleans those that need it.
+// piece scans some rows and cleans those that need it.
 func (c *collection) piece(ctx context.Context, from, upper []byte) (next []byte, err error) {
 	start := time.Now()
 	if next, err = c.scan(ctx, from, upper); err != nil {
@@ -121,7 +121,7 @@ func (c *collection) piece(ctx context.Context, from, upper []byte) (next []byte
 	return next, c.rest(ctx, time.Since(start))
 }
 
-// scan looks for rows to clean, without locks, and returns where to go on, or nil at the end.
+// scan looks for rows to clean, without locks. It returns where to continue, or nil at the end.
 func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte, err error) {
 	if err := c.e.enterWrite(ctx); err != nil {
 		return nil, err
@@ -178,8 +178,8 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 	return nil, it.Error()
 }
 
-// clean looks at rows again, now under their locks, and deletes what has to go. What was written since the scan counts. It
-// returns how many of the rows it has done.
+// clean reads rows again, now under their locks, and deletes cells that must go, including those written since the
+// scan. It returns how many of the rows it has done.
 func (c *collection) clean(ctx context.Context, rows [][]byte) (done int, err error) {
 	if err := c.e.enterWrite(ctx); err != nil {
 		return 0, err
@@ -188,7 +188,7 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) (done int, err er
 	at := target{table: c.t}
 	s, err := at.hold()
 	if err != nil {
-		return len(rows), nil // the table is gone, and its cells with it
+		return len(rows), nil // the table was deleted with its cells
 	}
 	defer c.t.gate.RUnlock()
 	var locks rowLockSet
@@ -247,14 +247,14 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) (done int, err er
 	if err := it.Error(); err != nil {
 		return 0, err
 	}
-	// No one waits for it, and the next pass finds again what a crash brings back.
+	// No sync: the next pass finds again what a crash brings back.
 	return done, c.e.applyLazily(b)
 }
 
-// collects says whether any cell of the table can ever have to go.
+// collects reports whether any cell of the table can ever need removal.
 func (s *schema) collects() bool {
 	if int(s.nextFamily) > len(s.families) {
-		return true // one was dropped
+		return true // a family was dropped
 	}
 	for _, f := range s.families {
 		if f.rule != nil {

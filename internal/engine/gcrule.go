@@ -9,10 +9,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxGCRule is the largest encoded GC rule. It also bounds how deep rules nest.
+// maxGCRule is the largest encoded GC rule, in bytes. It also bounds the nesting of rules.
 const maxGCRule = 500
 
-// checkGCRule refuses a rule that the service refuses. A nil rule, and one that is empty at the top, keeps everything.
+// checkGCRule refuses the rules that the service refuses. A nil rule, and one that is empty at the top, keeps
+// everything.
 func checkGCRule(rule *adminpb.GcRule) error {
 	if rule.GetRule() == nil {
 		return nil
@@ -54,7 +55,8 @@ func checkNestedRule(rule *adminpb.GcRule) error {
 	return nil
 }
 
-// expired says whether a rule gives up a cell. newer is how many cells of its column are newer, now is in microseconds.
+// expired reports whether a rule lets the collector remove a cell. newer is the number of newer cells in its column;
+// now is in microseconds.
 func expired(rule *adminpb.GcRule, timestamp int64, newer int, now int64) bool {
 	switch r := rule.GetRule().(type) {
 	case *adminpb.GcRule_MaxAge:

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	compactShare = 8       // a compaction is due when what it gives back is an eighth of what it has to write
-	compactBytes = 1 << 20 // less is not worth one
+	compactShare = 8       // compact if it frees at least an eighth of the bytes that it writes
+	compactBytes = 1 << 20 // a compaction that frees less is not worth it
 )
 
-// garbage is what was deleted from a table and may still be on disk. It is kept over passes, so that a table that loses a
-// little with each gets its space back too, and is only touched by the one that collects.
+// garbage describes deleted cells that may still be on disk. It is kept between passes, so that a table that loses a
+// little in each pass gets its space back too. Only the running pass uses it.
 type garbage struct {
 	bytes       int64
 	first, last []byte // keys of the first and the last cell
@@ -29,8 +29,8 @@ func (g *garbage) add(key []byte, value int) {
 	}
 }
 
-// compact gives the space of the deleted cells back, where it is enough: what it costs is in proportion to what it gives.
-// Deletions that wait for more are merged by Pebble itself as they reach its table files.
+// compact frees the space of deleted cells if that is worth the cost. Pebble itself merges other deletions as they
+// reach its table files.
 func (c *collection) compact(ctx context.Context) error {
 	g := &c.t.garbage
 	if g.bytes < compactBytes {
@@ -55,8 +55,8 @@ func (c *collection) compact(ctx context.Context) error {
 	return nil
 }
 
-// beside estimates the bytes of the cells that stay in a range. They are counted for the whole table; the part that is in
-// the range is taken from the table files, whose sizes are those of compressed blocks.
+// beside estimates the bytes of the remaining cells in a range. The pass counts them for the whole table; the table
+// files give the range's part, because their sizes are those of compressed blocks.
 func (c *collection) beside(from, to []byte) (int64, error) {
 	lower, upper := tableRange(c.t.id)
 	whole, err := c.e.diskUsage([]span{{lower, upper}})
@@ -67,11 +67,11 @@ func (c *collection) beside(from, to []byte) (int64, error) {
 	return int64(float64(c.live) * float64(part) / float64(whole)), err
 }
 
-// cleaner removes the files that Pebble has no more use for. Pebble keeps old logs to write over them, as many as it ever had
-// at once, except where its cleaner says that it needs what they hold, as the one that archives does. Here each log begins in
-// a new file (see pebblelog.FS), so those that are kept would only take up the disk.
+// cleaner removes the files that Pebble no longer needs. Pebble keeps old logs to overwrite them, as many as ever
+// existed at once, unless its cleaner says that it needs their contents, as an archiving cleaner does. Here each log
+// begins in a new file (see pebblelog.FS), so kept logs would only take up disk space.
 type cleaner struct {
-	pebble.DeleteCleaner // cleans, as it is the nearer of the two
+	pebble.DeleteCleaner // deletes files; Clean is ambiguous otherwise
 	keepsNoLogs
 }
 

@@ -10,19 +10,19 @@ import (
 
 const (
 	flightSlots  = 1 << 14 // a multiple of 64; each is 8 bytes
-	reusedHashes = 1 << 10 // a flight with room for more row hashes is not reused
+	reusedHashes = 1 << 10 // a flight whose slice has room for more row hashes is not reused
 )
 
-// inFlight knows the writes that readers may see and that are not on disk yet. Pebble makes a batch visible before its
-// sync, so an answer that depends on such a write waits for it: see dependency.
+// inFlight tracks the writes that are visible to readers but not on disk yet. Pebble makes a batch visible before its
+// sync, so a response that depends on such a write waits for it: see dependency.
 //
-// A write is added before it becomes visible and removed once it is on disk. One that failed stays: what it wrote remains
-// visible, and a crash undoes it.
+// A write is added before it becomes visible and removed once it is on disk. A failed write stays: its changes remain
+// visible, and a crash undoes them.
 type inFlight struct {
-	// count is how many there are. Where it is 0 a read pays for nothing else.
+	// count is the number of writes. While it is 0, a read pays only for loading it.
 	count atomic.Int64
-	// slots hold the number of the newest write to any of the rows that share the slot, so that most rows of a long read
-	// are known to be on disk without the mutex.
+	// slots hold the number of the newest write to any row of the slot. So a long read knows without the mutex that
+	// most of its rows are on disk.
 	slots [flightSlots]atomic.Uint64
 
 	mu          sync.Mutex
@@ -35,9 +35,9 @@ type inFlight struct {
 type flight struct {
 	number  uint64
 	rows    []uint64      // hashes of the rows that it changes
-	removed span          // where rows may be gone because of it; empty for nowhere
-	done    chan struct{} // closed when it is on disk or has failed; made by the first that waits
-	err     error         // why it will not be on disk
+	removed span          // where it may have deleted rows; empty means nowhere
+	done    chan struct{} // closed when it is on disk or has failed; created by the first waiter
+	err     error         // why it will not reach the disk
 
 	prev, next *flight
 }
@@ -93,7 +93,7 @@ func (f *inFlight) remove(w *flight) {
 	f.free = w
 }
 
-// fail marks a write of which a crash may take away what readers see.
+// fail marks a write as failed: a crash may undo changes that readers see.
 func (f *inFlight) fail(w *flight, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,8 +102,8 @@ func (f *inFlight) fail(w *flight, err error) {
 	}
 }
 
-// dependency returns what an answer may depend on whose snapshot of the database has just been taken: not before, or a
-// write could be seen that is not known here.
+// dependency returns the writes that a response may depend on. Call it after taking the database snapshot: before, the
+// snapshot could show a write that was added later.
 func (f *inFlight) dependency() dependency {
 	if f.count.Load() == 0 {
 		return dependency{}
@@ -119,13 +119,14 @@ func (f *inFlight) dependency() dependency {
 // dependency is the writes that were in flight when a snapshot was taken. The zero value is none.
 type dependency struct {
 	writes   *inFlight
-	from, to uint64 // numbers, both included
+	from, to uint64 // numbers, both inclusive
 }
 
-// any reports whether there may be any.
+// any reports whether there may be any writes.
 func (d *dependency) any() bool { return d.writes != nil }
 
-// each calls visit for each of the writes that is still in flight, until it returns false. The caller holds the mutex.
+// each calls visit for each of the writes that is still in flight, until visit returns false. The caller holds the
+// mutex.
 func (d *dependency) each(visit func(*flight) bool) {
 	for w := d.writes.first; w != nil && w.number <= d.to && visit(w); w = w.next {
 	}
@@ -145,7 +146,7 @@ func (d *dependency) onRow(hash uint64) (found bool) {
 	return found
 }
 
-// onRemoval reports whether one of the writes may have taken rows away that were in one of the spans.
+// onRemoval reports whether one of the writes may have deleted rows in one of the spans.
 func (d *dependency) onRemoval(spans []span) (found bool) {
 	if !d.any() {
 		return false
@@ -161,7 +162,7 @@ func (d *dependency) onRemoval(spans []span) (found bool) {
 	return found
 }
 
-// wait waits until all of the writes are on disk: they share few syncs, and after that the snapshot depends on nothing any
+// wait waits until all of the writes are on disk. They share few syncs; afterwards the snapshot depends on nothing
 // more. It returns the failure of one of them, or the context's error.
 func (d *dependency) wait(ctx context.Context) error {
 	for d.any() {
@@ -182,7 +183,7 @@ func (d *dependency) wait(ctx context.Context) error {
 	return nil
 }
 
-// next returns what to wait for next: nil for nothing.
+// next returns what to wait for next, or nil if nothing is left.
 func (d *dependency) next() (done <-chan struct{}, err error) {
 	d.writes.mu.Lock()
 	defer d.writes.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// A cell is one Pebble key. All keys begin with a byte that says which space they belong to:
+// A cell is one Pebble key. The first byte of each key selects a key space:
 //
 //	0x00  the engine's own records (see records.go)
 //	0x01  cells, in the layout below
@@ -16,12 +16,11 @@ import (
 //
 //	0x01 | table (4) | row key, escaped | 00 01 | family (4) | qualifier, escaped | 00 01 | 2^64-1-timestamp (8)
 //
-// and its value is the cell's value, unchanged. Integers are big-endian; table and family are numbers that are never given
-// twice, so what is left of a dropped one can never be taken for part of a new one of the same name. Escaping turns the
-// byte 00 into 00 FF and leaves all others, so with the terminator 00 01 the order of the keys is the order of
-// (table, row key, family, qualifier, newest timestamp first), no key of a row is a prefix of another row's, and
-// everything that belongs to one row, one family of it or one column of it is one range. 00 02 in a terminator's place
-// is the first key after such a range.
+// and its value is the cell's value, unchanged. Integers are big-endian. Numbers of tables and families are never used
+// twice, so remains of a dropped one never become part of a new one of the same name. Escaping turns the byte 00 into
+// 00 FF and leaves all others unchanged. With the terminator 00 01, keys are ordered by (table, row key, family,
+// qualifier, newest timestamp first), no key of a row is a prefix of another row's, and each row, each family of a row
+// and each column of a row is one range. 00 02 in a terminator's place is the first key after such a range.
 const (
 	spaceMeta = 0x00
 	spaceCell = 0x01
@@ -36,7 +35,7 @@ const (
 	timestampLen   = 8
 )
 
-// storageVersion is the version of the layout of keys and records. An engine refuses a folder with a higher one.
+// storageVersion is the version of the layout of keys and records. An engine refuses a folder with a higher version.
 const storageVersion = 1
 
 var errBadKey = errors.New("engine: malformed cell key")
@@ -72,7 +71,7 @@ func appendEscaped(dst, b []byte) []byte {
 // escapedLen is how many bytes appendEscaped appends.
 func escapedLen(b []byte) int { return len(b) + bytes.Count(b, []byte{escByte}) }
 
-// putEscaped writes b escaped at the start of dst and returns how many bytes that took.
+// putEscaped writes b escaped at the start of dst and returns the number of bytes written.
 func putEscaped(dst, b []byte) int {
 	n := 0
 	for {
@@ -87,7 +86,7 @@ func putEscaped(dst, b []byte) int {
 	}
 }
 
-// escapedEnd returns where the escaped string at the start of b ends, at its terminator.
+// escapedEnd returns the index of the terminator of the escaped string at the start of b.
 func escapedEnd(b []byte) (end int, ok bool) {
 	at := 0
 	for {
@@ -106,7 +105,7 @@ func escapedEnd(b []byte) (end int, ok bool) {
 	}
 }
 
-// appendUnescaped appends what the escaped string b, without its terminator, stands for.
+// appendUnescaped appends the original bytes of the escaped string b, given without its terminator.
 func appendUnescaped(dst, b []byte) []byte {
 	for {
 		i := bytes.IndexByte(b, escByte)
@@ -118,7 +117,7 @@ func appendUnescaped(dst, b []byte) []byte {
 	}
 }
 
-// appendRow appends the prefix of all cells of a row, its terminator included.
+// appendRow appends the prefix of all cells of a row, with its terminator.
 func appendRow(dst []byte, table uint32, rowKey []byte) []byte {
 	dst = appendTable(dst, table)
 	dst = appendEscaped(dst, rowKey)
@@ -142,8 +141,8 @@ func appendTimestamp(dst []byte, micros int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, math.MaxUint64-uint64(micros))
 }
 
-// afterTerminator returns the first key after the range of a prefix that ends with a terminator: of a row or a column.
-// It changes the prefix in place.
+// afterTerminator returns the first key after the range of a row's or column's prefix, which ends with a terminator. It
+// changes the prefix in place.
 func afterTerminator(prefix []byte) []byte {
 	prefix[len(prefix)-1] = escAfter
 	return prefix
@@ -173,7 +172,7 @@ func rowPrefix(key []byte) ([]byte, error) {
 	return key[:tablePrefixLen+end+2], nil
 }
 
-// appendRowKey appends the row key that a row's prefix was made from.
+// appendRowKey appends the row key of a row's prefix.
 func appendRowKey(dst, rowPrefix []byte) []byte {
 	return appendUnescaped(dst, rowPrefix[tablePrefixLen:len(rowPrefix)-2])
 }

@@ -41,7 +41,7 @@ func checkValue(v []byte) error {
 	return nil
 }
 
-// checkEntry checks a row's key and mutations. blind says that applying them reads nothing.
+// checkEntry checks a row's key and mutations. blind means that applying them reads nothing.
 func checkEntry(at target, s *schema, key []byte, muts []*bigtablepb.Mutation) (blind bool, err error) {
 	if err := checkRow(at, key); err != nil {
 		return false, err
@@ -52,7 +52,7 @@ func checkEntry(at target, s *schema, key []byte, muts []*bigtablepb.Mutation) (
 	return checkMutations(at, s, muts)
 }
 
-// checkRow checks a row's key, and that it may be changed through the view.
+// checkRow checks a row's key, and that the view allows changing the row.
 func checkRow(at target, key []byte) error {
 	if err := checkRowKey(key); err != nil {
 		return err
@@ -106,8 +106,8 @@ func checkMutations(at target, s *schema, muts []*bigtablepb.Mutation) (blind bo
 	return blind, nil
 }
 
-// autoTimestamp says whether the client made up the timestamp of a SetCell by itself. Such a one is rounded to the table's
-// granularity, where one that the user chose is refused.
+// autoTimestamp reports whether the client generated the timestamp of a SetCell. A generated timestamp is rounded to
+// the table's granularity; a timestamp that the user chose and that does not fit is refused.
 func (s *schema) autoTimestamp(m *bigtablepb.Mutation) bool {
 	return m.GetTimestampOrigin() == bigtablepb.Mutation_CLIENT_AUTO_GENERATED && m.GetSetCell().GetTimestampMicros() >= 0
 }
@@ -116,7 +116,7 @@ func outsideView(family string, qualifier []byte) error {
 	return deniedf("Column %q:%.64q is not in the authorized view", family, qualifier)
 }
 
-// checkOther checks all mutations but SetCell.
+// checkOther checks all mutations except SetCell.
 func checkOther(at target, s *schema, m *bigtablepb.Mutation) error {
 	switch m := m.GetMutation().(type) {
 	case *bigtablepb.Mutation_AddToCell_:
@@ -193,5 +193,5 @@ func checkDeleteFromColumn(at target, s *schema, d *bigtablepb.Mutation_DeleteFr
 	return nil
 }
 
-// putTimestamp writes a timestamp as appendTimestamp does.
+// putTimestamp writes a timestamp in the form of appendTimestamp.
 func putTimestamp(dst []byte, micros int64) { binary.BigEndian.PutUint64(dst, ^uint64(micros)) }

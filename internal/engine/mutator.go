@@ -10,19 +10,20 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// rangeDeleteCells is how many cells a delete takes away one by one. Each leaves a tombstone that later scans step over
-// until it is compacted; from there on one tombstone for the whole range is cheaper, though each costs all readers a bit.
+// rangeDeleteCells is how many cells a delete removes one by one. Each leaves a tombstone that later scans step over
+// until it is compacted. Beyond this number, one tombstone for the whole range is cheaper, although each of those costs
+// all readers a bit.
 const rangeDeleteCells = 512
 
-// mutator turns checked mutations into a batch. The caller holds the rows' locks: shared for a batch that is blind, and
-// exclusively, with an indexed batch, for one that reads.
+// mutator turns checked mutations into a batch. The caller holds the rows' locks: shared for a blind batch, and
+// exclusive, with an indexed batch, for one that reads.
 type mutator struct {
 	schema *schema
 	table  uint32
 	now    int64 // server time, in the table's granularity
 	batch  *pebble.Batch
 
-	deleted int // cells, about: a range counts as rangeDeleteCells
+	deleted int // number of cells, approximate: a range counts as rangeDeleteCells
 
 	row []byte // prefix of the current row
 	key []byte // scratch
@@ -73,7 +74,7 @@ func (w *mutator) set(f *family, qualifier []byte, ts int64, value []byte) error
 	return op.Finish()
 }
 
-// mutateRow adds what an entry does. The batch is indexed: what the entry reads includes what is already in it.
+// mutateRow adds the changes of an entry. The batch is indexed: the entry's reads include what the batch holds already.
 func (w *mutator) mutateRow(rowKey []byte, muts []*bigtablepb.Mutation) error {
 	w.row = appendRow(w.row[:0], w.table, rowKey)
 	for _, m := range muts {
@@ -160,7 +161,7 @@ func (w *mutator) deleteRange() error {
 		return err
 	}
 	defer it.Close()
-	var keys []byte // length-prefixed: the batch must not change under the iterator
+	var keys []byte // length-prefixed; collected first, because the batch must not change during iteration
 	n := 0
 	for it.First(); it.Valid(); it.Next() {
 		if n++; n > rangeDeleteCells {

@@ -14,19 +14,20 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/pebblelog"
 )
 
-// openingFS is the file system while Pebble opens a folder. Pebble answers a failed write of that time by trying for ever:
-// a full disk would hang Open. So the first one raises the fault and is hidden, and with it all that would be written or
-// removed from then on. What is on disk stays as it was at that moment, which is what a crash would have left; Pebble comes
-// to an end, and what it opened is thrown away. Once a folder is open, openingFS only slows down new table files after a fault.
+// openingFS is the file system while Pebble opens a folder. During that time Pebble retries a failed write forever, so
+// a full disk would hang Open. Therefore openingFS hides the first failed write from Pebble, raises the fault, and
+// ignores all later writes and removals. The disk stays as it was at that moment, as after a crash; Pebble finishes,
+// and the opened database is discarded. Once a folder is open, openingFS only slows down the creation of table files
+// after a fault.
 type openingFS struct {
 	vfs.FS
 	fault *fault
-	// unclosed are logs without an end. They may be there, but must not be needed.
+	// unclosed are logs without an end mark. They may exist, but must not be needed.
 	unclosed []string
 
 	mu    sync.Mutex
 	state openingState
-	// fresh are the table files of which the manifest cannot know.
+	// fresh are the table files that the manifest cannot name yet.
 	fresh []string
 }
 
@@ -38,7 +39,7 @@ const (
 	opened
 )
 
-// finish ends the time of opening. If a write has failed, it returns why.
+// finish ends the time of opening. It returns the first failure of a write, if any.
 func (fs *openingFS) finish() error {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -51,8 +52,8 @@ func (fs *openingFS) finish() error {
 	return nil
 }
 
-// tidy removes the table files that a failed opening has made and that nothing refers to: on a full disk, each attempt would
-// otherwise leave less space than the one before. Nothing else may be using the folder.
+// tidy removes the table files that a failed opening created and that nothing refers to: on a full disk, each attempt
+// would otherwise leave less space. Nothing else may be using the folder.
 func (fs *openingFS) tidy() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -60,11 +61,11 @@ func (fs *openingFS) tidy() {
 		return
 	}
 	for _, name := range fs.fresh {
-		_ = fs.FS.Remove(name) // the next opening that succeeds removes it too
+		_ = fs.FS.Remove(name) // the next successful opening removes it too
 	}
 }
 
-// forget gives up the fresh tables: from here on, the manifest may name any of them.
+// forget clears fresh: from now on, the manifest may name any of them.
 func (fs *openingFS) forget() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -77,7 +78,7 @@ func (fs *openingFS) failed() bool {
 	return fs.state == openingFailed
 }
 
-// keep runs an operation that changes the disk, or hides that it fails.
+// keep runs an operation that changes the disk, and hides its failure.
 func (fs *openingFS) keep(op func() error) error {
 	if fs.failed() {
 		return nil
@@ -96,7 +97,7 @@ func (fs *openingFS) keep(op func() error) error {
 	return nil
 }
 
-// file makes a file that keeps hiding, or one that takes everything and holds nothing.
+// file returns a file that hides failures, or, after a failure, one that discards all writes.
 func (fs *openingFS) file(name string, open func() (vfs.File, error)) (file vfs.File, err error) {
 	if err = fs.keep(func() error { file, err = open(); return err }); err != nil {
 		return nil, err
@@ -116,10 +117,11 @@ func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
 }
 
-// retryPause is how long a new table file takes once there is a fault.
+// retryPause is how long creating a table file takes after a fault.
 const retryPause = 50 * time.Millisecond
 
-// Create makes a file. With a fault, table files come slowly: Pebble tries a failed flush again without a pause.
+// Create creates a file. After a fault it creates table files slowly, because Pebble retries a failed flush without a
+// pause.
 func (fs *openingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if !pebblelog.IsLog(name) && fs.fault.err() != nil && !fs.failed() {
 		time.Sleep(retryPause)
@@ -127,10 +129,10 @@ func (fs *openingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return fs.file(name, func() (vfs.File, error) { return fs.FS.Create(name, category) })
 }
 
-// Open opens a file for reading. Pebble opens the logs that it needs, and no others.
+// Open opens a file for reading. Pebble opens only the logs that it needs.
 func (fs *openingFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if base := fs.PathBase(name); slices.Contains(fs.unclosed, base) {
-		return nil, fmt.Errorf("%w: %s has no end, and is not the newest log", ErrDamaged, base)
+		return nil, fmt.Errorf("%w: %s has no end mark, and is not the newest log", ErrDamaged, base)
 	}
 	return fs.FS.Open(name, opts...)
 }
@@ -145,7 +147,7 @@ func (fs *openingFS) OpenDir(name string) (vfs.File, error) {
 	return fs.file(name, func() (vfs.File, error) { return fs.FS.OpenDir(name) })
 }
 
-// Link makes a file known under a second name.
+// Link gives a file a second name.
 func (fs *openingFS) Link(from, to string) error {
 	return fs.keep(func() error { return fs.FS.Link(from, to) })
 }
@@ -160,7 +162,7 @@ func (fs *openingFS) RemoveAll(name string) error {
 	return fs.keep(func() error { return fs.FS.RemoveAll(name) })
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (fs *openingFS) Rename(from, to string) error {
 	return fs.keep(func() error { return fs.FS.Rename(from, to) })
 }
@@ -173,7 +175,7 @@ func (fs *openingFS) MkdirAll(name string, mode os.FileMode) error {
 // Unwrap lets Pebble find the file system below.
 func (fs *openingFS) Unwrap() vfs.FS { return fs.FS }
 
-// openingFile is a file of which an openingFS hides the failures.
+// openingFile is a file whose failures an openingFS hides.
 type openingFile struct {
 	vfs.File
 	fs       *openingFS

@@ -7,33 +7,34 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Options configures an engine. The zero value is an engine that syncs each write, kept in memory.
+// Options configures an engine. The zero value is an engine in memory that syncs each write.
 type Options struct {
-	// Dir is the folder that holds the data; it is made if it does not exist. It and its files are for their owner alone, as
-	// private.Folder makes and refuses them. Empty means in memory: everything is gone after Close.
+	// Dir is the folder that holds the data; it is created if it does not exist. Only the owner may access it and its
+	// files: private.Folder sets and checks the modes. Empty means in memory: Close discards everything.
 	Dir string
-	// FS is the file system that holds Dir; of another one than the system's, nobody looks at modes. Nil means the operating system's, or a fresh one in memory where Dir is
-	// empty. Tests hand in one to reopen it or to break it.
+	// FS is the file system that holds Dir. Modes are checked only in the operating system's. Nil means the operating
+	// system's, or a new one in memory if Dir is empty. Tests pass their own to reopen it or to make it fail.
 	FS vfs.FS
-	// NoSync answers writes before they are on disk; they get there about half a second later at most, and with Close. A
-	// crash of the machine loses those of that time, one of the process the last few; never half a row. Changes of tables
-	// are synced all the same.
+	// NoSync acknowledges writes before they are on disk; they get there within about half a second, and on Close. A
+	// crash of the machine loses the writes of that time, a crash of the process the last few, but never part of a
+	// row's mutation. Changes of tables are still synced.
 	NoSync bool
-	// Clock gives server timestamps and the age of cells. Nil means time.Now.
+	// Clock supplies server timestamps and determines the age of cells. Nil means time.Now.
 	Clock func() time.Time
-	// Steady tells how much time has passed, by a clock that nobody sets: while Clock is ahead of it nothing is collected. Nil
-	// means the process's monotonic clock, and that the folder remembers the time. Tests that move Clock move it too.
+	// Steady returns elapsed time by a clock that nobody sets. While Clock is ahead of it, nothing is collected. Nil
+	// means the process's monotonic clock; the engine then also stores the time in the folder. Tests that move Clock
+	// move Steady too.
 	Steady func() time.Duration
-	// GCInterval is the time between two passes that remove what the families' rules no longer keep; the first begins
-	// after 5 seconds at most. A pass works for about a twentieth of the time that it takes, and rests for the others, so
-	// that of a large store takes hours. 0 means one minute, negative means never (RunGC still works).
+	// GCInterval is the time between two passes that remove what the families' GC rules no longer keep; the first
+	// begins after 5 seconds at most. A pass works about a twentieth of its duration and rests otherwise, so a pass
+	// over a large store takes hours. 0 means one minute, negative means never (RunGC still works).
 	GCInterval time.Duration
-	// CacheBytes is the memory for blocks read from disk. 0 means 64 MiB.
+	// CacheBytes is the memory for blocks read from disk, in bytes. 0 means 64 MiB.
 	CacheBytes int64
-	// MemTableBytes is the memory for writes that are in the log but not in a table file yet; one is in use, and up to
-	// five under heavy writing. 0 means 16 MiB on disk and 4 MiB in memory.
+	// MemTableBytes is the memory, in bytes, for writes that are in the log but not in a table file yet. Usually one
+	// such table is in use, under heavy writing up to five. 0 means 16 MiB on disk and 4 MiB in memory.
 	MemTableBytes uint64
-	// Logger receives what the storage has to say. Nil means nothing is logged.
+	// Logger receives the storage's messages. Nil means no logging.
 	Logger *slog.Logger
 }
 

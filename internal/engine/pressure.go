@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Pebble makes writers wait when its memory is full of writes that are not in table files yet. It does so deep inside a
-// commit, where the engine holds locks, and where neither the caller's context nor a disk that has failed ends the wait. So
-// the engine waits by itself, before it takes any lock, and sets Pebble's own limits out of reach.
+// Pebble makes writers wait when its memory is full of writes that are not in table files yet. It waits deep inside a
+// commit, where the engine holds locks, and neither the caller's context nor a failed disk ends the wait. So the engine
+// itself waits, before it takes any lock, and sets Pebble's own limits so high that they are never reached.
 const (
-	maxMemTables  = 5 // times the size of a full one; Pebble begins with small ones, and does not flush only few of those
+	maxMemTables  = 5 // times a full memtable's size; Pebble begins with small ones, and does not flush only a few of those
 	maxL0Depth    = 60
 	pressurePoll  = 2 * time.Millisecond
 	pebbleNoLimit = 1000
 )
 
-// pressure says when writers have to wait.
+// pressure decides when writers have to wait.
 type pressure struct {
-	// changed says that a log was begun since the last look: the only time when there can be one memtable more.
+	// changed means that a log was begun since the last check: only then can the number of memtables have grown.
 	changed atomic.Bool
 	crowded atomic.Bool
 	limit   uint64 // bytes of memtables
 }
 
-// makeRoom waits until there is room for a write. It costs two loads where there is.
+// makeRoom waits until there is room for a write. If there is, it costs two loads.
 func (e *Engine) makeRoom(ctx context.Context) error {
 	p := e.pressure
 	if !p.changed.Load() && !p.crowded.Load() {

@@ -10,11 +10,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/private"
 )
 
-// privateFS is the system's file system, where folders and files are for their owner alone. Pebble leaves the modes of files to
-// the umask.
+// privateFS is the system's file system, but only the owner may access the folders and files that it creates. Pebble
+// leaves the modes of files to the umask.
 type privateFS struct{ vfs.FS }
 
-// MkdirAll makes a folder, or makes one that is there private.
+// MkdirAll creates a folder, or makes an existing one private.
 func (privateFS) MkdirAll(dir string, _ os.FileMode) error { return private.Folder(dir) }
 
 // Create makes a file.
@@ -23,13 +23,13 @@ func (fs privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.Fil
 	return keepPrivate(name, file, err)
 }
 
-// OpenReadWrite opens a file, or makes it.
+// OpenReadWrite opens or creates a file.
 func (fs privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	file, err := fs.FS.OpenReadWrite(name, category, opts...)
 	return keepPrivate(name, file, err)
 }
 
-// Lock makes the lock's file and locks it.
+// Lock creates the lock file and locks it.
 func (fs privateFS) Lock(name string) (io.Closer, error) {
 	lock, err := fs.FS.Lock(name)
 	return keepPrivate(name, lock, err)
@@ -38,7 +38,7 @@ func (fs privateFS) Lock(name string) (io.Closer, error) {
 // Unwrap lets Pebble find the file system below.
 func (fs privateFS) Unwrap() vfs.FS { return fs.FS }
 
-// keepPrivate gives a file that was just opened its mode. Nobody else could open it before: its folder is private.
+// keepPrivate sets the mode of a newly opened file. Nobody else could open it before, because its folder is private.
 func keepPrivate[F io.Closer](name string, file F, err error) (F, error) {
 	var none F
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	firstResponseRows = 8         // the first response is small, so that a short answer is quick
+	firstResponseRows = 8         // small, so that a short response is quick
 	maxResponseRows   = 1024      // rows of a response
 	maxResponseBytes  = 256 << 10 // a response ends with the row that reaches it
-	silentWork        = 2048      // work that finds nothing until the reader answers with what it has, or how far it is
-	workPerCheck      = 4096      // work between two looks at the context: rows, cells and pieces of 256 bytes
+	silentWork        = 2048      // cells passed without a result before the reader returns a partial response or its progress
+	workPerCheck      = 4096      // work between two checks of the context: rows, cells and pieces of 256 bytes
 )
 
-// Reader is one ReadRows request that its caller pulls the answer of. It sees the state of the moment in which it was
-// made, and holds on to storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
+// Reader is one ReadRows request whose caller pulls the response. It sees the state at the moment of its creation. It
+// holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
 type Reader struct {
 	e       *Engine
 	ctx     context.Context
@@ -34,24 +34,24 @@ type Reader struct {
 	scan     rowScanner
 	spans    []span // not begun yet, in the request's order
 	span     span   // the current one, once the reader has begun
-	skipped  int    // by the iterator when it entered the span (see skipped)
+	skipped  int    // by the iterator when it entered the span (see func skipped)
 	filter   *rowfilter.Filter
 	reverse  bool
 	limit    int64 // rows still wanted; negative for no limit
 	rows     int   // of the next response
 	out      chunkWriter
 	stats    *bigtablepb.ReadIterationStats
-	progress bool // may say how far it is
+	progress bool // may send its progress
 	begun    bool // the iterator is at a row, or at the end of the current span
 	stop     func() bool
 	node     readerNode
 
 	table  uint32
-	writes dependency // what the rest of the answer may depend on
-	await  bool       // what was read so far depends on one of the writes
+	writes dependency // the writes that the rest of the response may depend on
+	await  bool       // the rows read so far depend on one of the writes
 }
 
-// NewReader checks a request and begins to read. The request is not kept.
+// NewReader checks a request and begins to read. It does not retain the request.
 func (e *Engine) NewReader(ctx context.Context, req *bigtablepb.ReadRowsRequest) (*Reader, error) {
 	r, err := e.newReader(ctx, req)
 	if err != nil {
@@ -110,7 +110,8 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	return r, nil
 }
 
-// Next fills dst with the next part of the answer. It returns io.EOF after the last, and otherwise an error with a status.
+// Next fills dst with the next part of the response. It returns io.EOF after the last part, and otherwise an error with
+// a status.
 func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +124,7 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 	defer r.e.leave()
 	more, err := r.fill(dst)
 	if r.await {
-		// A crash must not undo what the answer says, and be it an error.
+		// A crash must not undo what the response says, even if it is an error.
 		r.await = false
 		err = cmp.Or(r.writes.wait(r.ctx), err)
 	}
@@ -138,13 +139,13 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 		return nil
 	}
 	if r.stop == nil {
-		// Who gives up on a stream ends its context, and does not always come back to see the error.
+		// A caller that gives up on a stream ends its context, and does not always read the error.
 		r.stop = context.AfterFunc(r.ctx, r.abandon)
 	}
 	return nil
 }
 
-// fill reads rows into dst and says whether there may be more.
+// fill reads rows into dst and reports whether there may be more.
 func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 	size, rows, silence, work := 0, 0, 0, 0
 	defer func() { dst.Chunks = r.out.take() }()
@@ -203,7 +204,7 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 	return false, nil
 }
 
-// advance puts the iterator at the next row, and says whether there is one.
+// advance moves the iterator to the next row, and reports whether there is one.
 func (r *Reader) advance() (bool, error) {
 	for {
 		if r.begun {
@@ -235,7 +236,7 @@ func (r *Reader) advance() (bool, error) {
 	}
 }
 
-// leaveSpan looks at what reading the current span has cost.
+// leaveSpan checks how much work the current span took, and asks for a compaction if it was much.
 func (r *Reader) leaveSpan() {
 	if r.begun {
 		r.skipped = r.e.noteSkipped(r.scan.it, r.span, r.reverse, r.skipped)
@@ -286,7 +287,7 @@ func (r *Reader) abandon() {
 	}
 }
 
-// finish gives back what the reader holds. The caller holds mu.
+// finish releases the reader's storage. The caller holds mu.
 func (r *Reader) finish(err error) error {
 	r.done = err
 	if r.stop != nil {
@@ -298,7 +299,7 @@ func (r *Reader) finish(err error) error {
 		if cerr := it.Close(); cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))
 		}
-		r.e.readers.remove(r) // not before: Close of the engine waits for those it finds
+		r.e.readers.remove(r) // not earlier: Close of the engine waits for the readers that it finds
 	}
 	return r.done
 }

@@ -2,8 +2,8 @@ package engine
 
 import "sync"
 
-// readerSet knows the readers in progress, so that closing the engine can end them: Pebble does not close while an
-// iterator is open. It is a list through the readers themselves and allocates nothing.
+// readerSet holds the running readers, so that closing the engine can end them: Pebble does not close while an iterator
+// is open. It is a linked list of the readers themselves and allocates nothing.
 type readerSet struct {
 	mu    sync.Mutex
 	first *Reader
@@ -35,7 +35,7 @@ func (s *readerSet) remove(r *Reader) {
 	r.node = readerNode{}
 }
 
-// closeAll ends all readers. New ones must not come any more.
+// closeAll ends all readers. No new ones may be added any more.
 func (s *readerSet) closeAll() {
 	for {
 		s.mu.Lock()
@@ -48,7 +48,7 @@ func (s *readerSet) closeAll() {
 	}
 }
 
-// open counts the readers in progress.
+// open returns the number of running readers.
 func (s *readerSet) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

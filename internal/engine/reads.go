@@ -32,7 +32,7 @@ func (e *Engine) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Big
 	}
 }
 
-// knowsProgress says whether a client over the network understands a response that only says how far the read is.
+// knowsProgress reports whether a client over the network understands a response that only reports progress.
 func knowsProgress(ctx context.Context) bool {
 	md, _ := metadata.FromIncomingContext(ctx)
 	for _, v := range md.Get("bigtable-features") {
@@ -62,9 +62,9 @@ func (e *Engine) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigt
 	return nil
 }
 
-// SampleRowKeysAll is SampleRowKeys with its whole answer at once: keys that lie at most 64 KiB apart, or a four-thousandth of the
-// table, those where files begin and where the table was split when it was created, each with about how many bytes on disk
-// lie before it. The last is the end: an empty key, or the first after the rows of a view.
+// SampleRowKeysAll is SampleRowKeys with the whole response at once. It returns keys at most 64 KiB or a
+// four-thousandth of the table apart, keys at which files begin, and the table's initial splits, each with about how
+// many bytes on disk are before it. The last key is the end: empty, or the first key after the rows of a view.
 func (e *Engine) SampleRowKeysAll(ctx context.Context, req *bigtablepb.SampleRowKeysRequest) ([]*bigtablepb.SampleRowKeysResponse, error) {
 	samples, err := e.sampleRowKeys(ctx, req)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // The engine's own records, in the space 0x00:
 //
 //	0x00 'f'                       the layout's version (4)
-//	0x00 'i'                       the number that the next table gets (4)
+//	0x00 'i'                       the number of the next table (4)
 //	0x00 't' | table's full name   a tableRecord
 //	0x00 'v' | table (4) | name    an authorized view
-//	0x00 'c'                       the latest time that was believed, in microseconds since 1970 (8)
+//	0x00 'c'                       the latest time that was trusted, in microseconds since 1970 (8)
 //
 // Records of tables and views begin with a byte for their own version. Integers are big-endian.
 const recordVersion = 1
@@ -31,7 +31,8 @@ func keyViews(table uint32) []byte {
 
 func keyView(table uint32, name string) []byte { return append(keyViews(table), name...) }
 
-// tableRecord is what is stored of a table. Families are kept by name with their numbers, which also say which is older.
+// tableRecord is the stored form of a table. It maps family names to records; the families' numbers are in order of
+// creation.
 type tableRecord struct {
 	ID          uint32                  `json:"id"`
 	NextFamily  uint32                  `json:"next_family"`
@@ -41,7 +42,7 @@ type tableRecord struct {
 	Families    map[string]familyRecord `json:"families,omitempty"`
 }
 
-// familyRecord is what is stored of a family; the rule and the type are in their protobuf encoding.
+// familyRecord is the stored form of a family; the rule and the type are encoded protobuf messages.
 type familyRecord struct {
 	ID        uint32 `json:"id"`
 	GCRule    []byte `json:"gc_rule,omitempty"`
@@ -56,7 +57,7 @@ func encodeTable(r tableRecord) ([]byte, error) {
 	return append([]byte{recordVersion}, b...), nil
 }
 
-// decodeTable parses a record and checks all that later code relies on.
+// decodeTable decodes a record and checks everything that later code relies on.
 func decodeTable(b []byte) (tableRecord, error) {
 	var r tableRecord
 	if len(b) == 0 || b[0] != recordVersion {
@@ -101,5 +102,5 @@ func decodeNextTable(b []byte) (uint32, error) {
 	return binary.BigEndian.Uint32(b), nil
 }
 
-// maxTables bounds the numbers of tables ever made in a folder, so that a table's range always has an end.
+// maxTables bounds how many tables are ever created in a folder, so that a table's range always has an end.
 const maxTables = math.MaxUint32 - 1

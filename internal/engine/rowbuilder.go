@@ -8,7 +8,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
-// rowBuilder gathers the newest cell of each column that a ReadModifyWriteRow changes.
+// rowBuilder collects the newest cell of each column that a ReadModifyWriteRow changes.
 type rowBuilder struct {
 	cells []*builtCell
 	at    map[string]*builtCell // by family and qualifier
@@ -22,7 +22,7 @@ type builtCell struct {
 	value     []byte
 }
 
-// cell returns the cell of a column, and whether it was there before.
+// cell returns the cell of a column, and whether it existed before.
 func (b *rowBuilder) cell(family string, qualifier []byte) (c *builtCell, found bool) {
 	column := family + ":" + string(qualifier) // a family's name has no colon
 	if c := b.at[column]; c != nil {
@@ -37,7 +37,7 @@ func (b *rowBuilder) cell(family string, qualifier []byte) (c *builtCell, found 
 	return c, false
 }
 
-// row returns the message. It does not alias what was set but for the values.
+// row returns the message. It shares only the values with the builder's inputs.
 func (b *rowBuilder) row(key []byte) *bigtablepb.Row {
 	slices.SortFunc(b.cells, func(x, y *builtCell) int {
 		if c := strings.Compare(x.family, y.family); c != 0 {

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// rowStripes is how many locks all rows share. It is a multiple of 64.
+// rowStripes is the number of locks that all rows share. It is a multiple of 64.
 const rowStripes = 1024
 
-// rowLocks serializes writes to one row. A write that only sets cells holds its rows' locks shared: the order of two of
-// them is the order in which Pebble applies them. One that reads first holds them exclusively until its result is visible.
+// rowLocks serializes writes to one row. A write that only sets cells holds its rows' locks shared: Pebble then orders
+// two of them. A write that reads first holds them exclusively until its result is visible.
 type rowLocks [rowStripes]sync.RWMutex
 
-// rowLockSet names the locks of a request's rows. They are taken in order, so that two requests cannot wait for each other.
+// rowLockSet is the set of locks of a request's rows. They are locked in order, so that two requests cannot deadlock.
 type rowLockSet [rowStripes / 64]uint64
 
-// rowHash is the hash of a row, given by its row key. The row's lock is that number modulo rowStripes.
+// rowHash returns the hash of a row, given by its row key. The row's lock is the hash modulo rowStripes.
 func (e *Engine) rowHash(table uint32, rowKey []byte) uint64 {
 	return maphash.Bytes(e.seed, rowKey) ^ uint64(table)*0x9E3779B97F4A7C15
 }

@@ -18,15 +18,15 @@ import (
 const (
 	// maxRowBytes is the largest row that can be read.
 	maxRowBytes = 256 << 20
-	// stepsBeforeSeek is how many cells are passed one by one before a seek is cheaper.
+	// stepsBeforeSeek is how many cells are skipped one by one before a seek is cheaper.
 	stepsBeforeSeek = 8
-	// backwardCells is how many cells of a row are gathered backwards. A longer row is read again forwards, where the
+	// backwardCells is how many cells of a row are collected backwards. A longer row is read again forwards, where the
 	// filter's bounds save work.
 	backwardCells = 64
 )
 
-// rowScanner gathers the cells of one row after the other from an iterator. Cells that the bounds, the view or the schema
-// rule out are passed over without being copied.
+// rowScanner collects the cells of one row after the other from an iterator. It skips, without copying, cells that the
+// bounds, the view or the schema exclude.
 type rowScanner struct {
 	e      *Engine
 	it     *pebble.Iterator
@@ -39,17 +39,17 @@ type rowScanner struct {
 	column []byte // of the current column, after the row's prefix
 	seek   []byte // scratch
 
-	// rowKey and cells are the current row's. They are in slab.
+	// rowKey and cells belong to the current row. Their memory is in slab.
 	rowKey []byte
 	cells  []rowfilter.Cell
-	seen   int // cells that were looked at
+	seen   int // cells read
 	size   int // bytes of cells
 
-	// unordered says that the row's families are not in the order of their names, which they have in an answer.
+	// unordered means that the row's families are not in the order of their names, which a response requires.
 	unordered bool
 }
 
-// begin notes the row that the iterator is at.
+// begin records the iterator's current row.
 func (s *rowScanner) begin() error {
 	prefix, err := rowPrefix(s.it.Key())
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *rowScanner) begin() error {
 	return nil
 }
 
-// forward gathers the row that the iterator is at the beginning of, and leaves the iterator at the next row.
+// forward collects the row whose beginning the iterator is at, and leaves the iterator at the next row.
 func (s *rowScanner) forward(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *rowScanner) forward(ctx context.Context) error {
 	return s.it.Error()
 }
 
-// extent is how much of what follows is known not to be asked for.
+// extent says how much of the following cells cannot be wanted.
 type extent uint8
 
 const (
@@ -135,7 +135,7 @@ const (
 	pastFamily         // the rest of the family
 )
 
-// after is the first key that may be asked for again.
+// after returns the first key that may be wanted again.
 func (s *rowScanner) after(e extent, col column) []byte {
 	s.seek = append(s.seek[:0], s.prefix...)
 	switch e {
@@ -150,7 +150,7 @@ func (s *rowScanner) after(e extent, col column) []byte {
 	return afterTerminator(append(s.seek, s.column...))
 }
 
-// backward gathers the row that the iterator is at the end of, and leaves the iterator at the end of the row before.
+// backward collects the row whose end the iterator is at, and leaves the iterator at the end of the previous row.
 func (s *rowScanner) backward(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (s *rowScanner) backward(ctx context.Context) error {
 	return s.it.Error()
 }
 
-// backwardLong gathers a long row forwards and then goes to the row before it.
+// backwardLong collects a long row forwards and then moves to the previous row.
 func (s *rowScanner) backwardLong(ctx context.Context) error {
 	s.seek = append(s.seek[:0], s.prefix...)
 	row := bytes.Clone(s.prefix)
@@ -194,7 +194,7 @@ func (s *rowScanner) backwardLong(ctx context.Context) error {
 	return s.it.Error()
 }
 
-// outside says whether a column is not asked for, and whether that goes for its whole family.
+// outside returns how much of what follows is excluded: nothing, the column, or its whole family.
 func (s *rowScanner) outside(col column) extent {
 	f := s.schema.byID[col.family]
 	if f == nil {
@@ -217,7 +217,7 @@ func (s *rowScanner) outside(col column) extent {
 	return pastNothing
 }
 
-// take adds the cell that the iterator is at, unless its timestamp is out of bounds.
+// take adds the iterator's current cell, unless its timestamp is out of bounds.
 func (s *rowScanner) take(col column) (took bool, past extent, err error) {
 	if col.timestamp < s.bounds.StartTimestamp {
 		return false, pastColumn, nil
@@ -249,7 +249,8 @@ func (s *rowScanner) take(col column) (took bool, past extent, err error) {
 	return true, pastNothing, nil
 }
 
-// sameColumn says whether a cell is of a column, whose qualifier is given escaped. It may say no where one has escapes.
+// sameColumn reports whether a cell belongs to a column, whose qualifier is given escaped. It may return false for a
+// qualifier with escapes.
 func sameColumn(c *rowfilter.Cell, f *family, escaped []byte) bool {
 	return c.Family == f.name && bytes.Equal(c.Qualifier, escaped) && bytes.IndexByte(escaped, escByte) < 0
 }

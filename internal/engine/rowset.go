@@ -10,16 +10,16 @@ import (
 const (
 	maxRowKey       = 4 << 10
 	maxRowSetBytes  = 512 << 10
-	rowSetItemBytes = 4 // what a key or a range takes beside its bytes, on the wire
+	rowSetItemBytes = 4 // overhead of a key or a range in the wire format
 )
 
-// span is a range of encoded keys, of whole rows.
+// span is a range of encoded keys that covers whole rows.
 type span struct{ lower, upper []byte }
 
 func (s span) empty() bool { return bytes.Compare(s.lower, s.upper) >= 0 }
 
-// rowSpans turns the rows of a request into spans: sorted, not overlapping, and cut to what the view covers. No rows
-// given means all rows; rows given that are none of the view's means no spans.
+// rowSpans turns the rows of a request into spans: sorted, not overlapping, and cut to the view. An empty row set means
+// all rows; a set whose rows are all outside the view means no spans.
 func rowSpans(table uint32, rows *bigtablepb.RowSet, v *view) ([]span, error) {
 	if err := checkRowSet(rows); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func rowSpan(table uint32, key []byte) span {
 	return span{both[:n:n], afterTerminator(both[n:])}
 }
 
-// spans is the part of a table that a view covers.
+// spans returns the part of a table that a view covers.
 func (v *view) spans(table uint32) []span {
 	_, end := tableRange(table)
 	spans := make([]span, 0, len(v.prefixes))
@@ -104,7 +104,7 @@ func mergeSpans(spans []span) []span {
 	return out
 }
 
-// intersectSpans returns what is in both of two merged lists.
+// intersectSpans returns the intersection of two merged lists.
 func intersectSpans(a, b []span) []span {
 	var out []span
 	for len(a) > 0 && len(b) > 0 {
@@ -127,7 +127,7 @@ func intersectSpans(a, b []span) []span {
 	return out
 }
 
-// checkRowSet refuses what the service refuses.
+// checkRowSet refuses the row sets that the service refuses.
 func checkRowSet(rows *bigtablepb.RowSet) error {
 	size := 0
 	for i, key := range rows.GetRowKeys() {

@@ -10,14 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// How far samples are apart: about a four-thousandth of a table, and not so little that the estimate of what lies between two of
-// them is guesswork. It goes by the blocks of files, of 4 KiB.
+// The distance of samples: about a four-thousandth of a table, but not so small that the estimate between two samples
+// becomes a guess. The estimate counts the blocks of files, of 4 KiB.
 const (
 	sampleShare = 4000
 	sampleBytes = 64 << 10
 )
 
-// flushBytes is how much may be in memory alone, where no estimate sees it.
+// flushBytes is how many bytes may be in memory only, where the estimate does not see them.
 const flushBytes = 1 << 20
 
 func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKeysRequest) ([]*bigtablepb.SampleRowKeysResponse, error) {
@@ -54,7 +54,7 @@ func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKey
 	}
 	slices.SortFunc(keys, bytes.Compare)
 	keys = slices.CompactFunc(keys, bytes.Equal)
-	// Through a view, neither keys nor sizes show of what it does not cover.
+	// A response through a view must show neither keys nor sizes outside the view.
 	keys = slices.DeleteFunc(keys, func(k []byte) bool { return len(k) == 0 || at.view != nil && !at.view.hasRow(k) })
 	out := make([]*bigtablepb.SampleRowKeysResponse, 0, len(keys)+1)
 	offset := int64(0)
@@ -96,7 +96,8 @@ func (e *Engine) fileStarts(keys [][]byte, lower, upper []byte) ([][]byte, error
 	return keys, nil
 }
 
-// divide appends the keys of rows that cut a span into parts of between half of step and step bytes, where its rows allow.
+// divide appends keys of rows that cut a span into parts of between half of step and step bytes, as far as its rows
+// allow.
 func (e *Engine) divide(ctx context.Context, keys [][]byte, s span, step int64) ([][]byte, error) {
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: s.lower, UpperBound: s.upper})
 	if err != nil {
@@ -117,7 +118,7 @@ func (e *Engine) divide(ctx context.Context, keys [][]byte, s span, step int64) 
 	return keys, e.readError(it.Error())
 }
 
-// divider halves a span until its parts are small.
+// divider halves a span repeatedly until its parts are small.
 type divider struct {
 	e     *Engine
 	it    *pebble.Iterator
@@ -125,7 +126,7 @@ type divider struct {
 	parts []part
 }
 
-// part is a part of a span, and the key of the row at which the next one begins.
+// part is a part of a span, and the key of the row at which the next part begins.
 type part struct {
 	size int64
 	end  []byte
@@ -154,8 +155,8 @@ func (d *divider) divide(ctx context.Context, s span) error {
 	return d.divide(ctx, span{mid, s.upper})
 }
 
-// middle returns the prefix of a row in a span that has rows before it; nil where the span is not to be cut. It halves
-// what lies between the texts of the first and the last key, so each half has a row, and the halves of halves get to where
+// middle returns the prefix of a row in a span that has rows before it, or nil if the span is not to be cut. It takes
+// the middle between the bytes of the first and the last key. So each half has a row, and repeated halving finds where
 // the rows are.
 func (d *divider) middle(s span, size int64) ([]byte, error) {
 	if size <= d.step || !d.it.SeekGE(s.lower) {
@@ -173,13 +174,13 @@ func (d *divider) middle(s span, size int64) ([]byte, error) {
 		return last, nil
 	}
 	mid, err := rowPrefix(bytes.Clone(d.it.Key()))
-	if bytes.Equal(mid, first) { // it was between the columns of one row
+	if bytes.Equal(mid, first) { // the middle was within one row
 		mid = last
 	}
 	return mid, err
 }
 
-// between returns a key past low, up to high, about in the middle; low must be below high.
+// between returns a key greater than low and at most high, about in the middle; low must be less than high.
 func between(low, high []byte) []byte {
 	same := 0
 	for same < len(low) && low[same] == high[same] {

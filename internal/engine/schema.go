@@ -12,13 +12,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// table is one table in memory. Requests load its schema once and keep to it.
+// table is one table in memory. Each request loads its schema once and uses that one to its end.
 type table struct {
 	id   uint32
 	name string
 
-	// gate is held shared while a write is decided and applied, and exclusively by what changes many rows at once:
-	// dropping rows, families or the table. So no write lands that was decided on a schema or on cells that are gone.
+	// gate is locked for reading while a write is decided and applied, and for writing by operations that change many
+	// rows: dropping rows, families or the table. So no write is applied that was decided on a schema or on cells that
+	// are gone.
 	gate    sync.RWMutex
 	dropped bool // under gate
 
@@ -28,7 +29,7 @@ type table struct {
 	views  atomic.Pointer[map[string]*view]
 }
 
-// schema is what a table looks like at one moment. It never changes.
+// schema is a table's definition at one moment. It never changes.
 type schema struct {
 	families    map[string]*family
 	byID        map[uint32]*family
@@ -58,7 +59,7 @@ func (s *schema) unit() int64 {
 // truncate rounds a timestamp down to the table's granularity.
 func (s *schema) truncate(micros int64) int64 { return micros - micros%s.unit() }
 
-// checkTimestamp says whether a timestamp can be stored in the table.
+// checkTimestamp returns an error if a timestamp cannot be stored in the table.
 func (s *schema) checkTimestamp(micros int64) error {
 	unit := s.unit()
 	switch {
@@ -89,11 +90,11 @@ func (s *schema) drop(f *family) {
 	delete(s.byID, f.id)
 }
 
-// dead says whether a cell of a family can never be seen again: its family was dropped. A family that is newer than the
-// schema is not dead.
+// dead reports whether a cell of a family can never be visible again because its family was dropped. A family that is
+// newer than the schema is not dead.
 func (s *schema) dead(family uint32) bool { return family < s.nextFamily && s.byID[family] == nil }
 
-// record is what is stored of the schema.
+// record returns the stored form of the schema.
 func (s *schema) record(id uint32) (tableRecord, error) {
 	r := tableRecord{
 		ID: id, NextFamily: s.nextFamily, Granularity: int32(s.granularity), Protected: s.protected, Splits: s.splits,
@@ -152,7 +153,7 @@ func newSchema(g adminpb.Table_TimestampGranularity) *schema {
 	return &schema{families: make(map[string]*family), byID: make(map[uint32]*family), granularity: g}
 }
 
-// columnFamilies is the schema as the admin API shows it. The messages are copies.
+// columnFamilies returns the schema as the admin API shows it. The messages are copies.
 func (s *schema) columnFamilies() map[string]*adminpb.ColumnFamily {
 	out := make(map[string]*adminpb.ColumnFamily, len(s.families))
 	for name, f := range s.families {
@@ -168,5 +169,5 @@ func (s *schema) columnFamilies() map[string]*adminpb.ColumnFamily {
 	return out
 }
 
-// sortedNames gives the names of a map in order, so that what follows from them does not depend on chance.
+// sortedNames returns the keys of a map in order, so that results do not depend on map order.
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -5,20 +5,20 @@ const (
 	slabMax   = 16 << 10
 )
 
-// slab hands out copies of bytes cut from larger pieces, so that a row costs few allocations. A piece lives as long as
-// anything cut from it, so pieces stay small, and what is large gets memory of its own.
+// slab returns copies of bytes, cut from larger pieces so that a row costs few allocations. A piece lives as long as
+// anything cut from it. So pieces stay small, and large data gets its own memory.
 type slab struct {
 	free []byte // free[:len] is in use
 	next int
 }
 
-// slabMark is a place to go back to.
+// slabMark is a state of a slab to which reset can return.
 type slabMark struct {
 	used int
 	of   *byte
 }
 
-// alloc returns n bytes to be filled.
+// alloc returns n bytes to fill.
 func (s *slab) alloc(n int) []byte {
 	if n == 0 {
 		return []byte{}
@@ -45,7 +45,7 @@ func (s *slab) copy(b []byte) []byte {
 	return out
 }
 
-// mark remembers how much is in use.
+// mark returns the slab's current state.
 func (s *slab) mark() slabMark {
 	m := slabMark{used: len(s.free)}
 	if cap(s.free) > 0 {
@@ -54,7 +54,7 @@ func (s *slab) mark() slabMark {
 	return m
 }
 
-// reset takes back everything since the mark. Nothing of that may be in use.
+// reset frees everything allocated since the mark. None of it may be in use.
 func (s *slab) reset(m slabMark) {
 	switch {
 	case cap(s.free) == 0:

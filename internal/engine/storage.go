@@ -20,8 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/private"
 )
 
-// markerName is the file that says that a folder is an engine's and which version wrote it. It is made after the
-// database in the folder, so where it stands and the database does not, the database was lost.
+// markerName is the file that marks a folder as an engine's and holds the version that wrote it. It is created after
+// the database. So if the folder has the marker but no database, the database was lost.
 const markerName = "TIDEMARK"
 
 // openStorage locks the folder, checks what is in it and opens the database.
@@ -32,7 +32,7 @@ func openStorage(o Options, f *fault, w *pressure) (*pebble.DB, *pebble.Lock, er
 	}
 	lock, err := pebble.LockDirectory(dir, fs)
 	if err != nil {
-		// Opening the lock's file gives a path error; a lock that another holds gives none.
+		// A failure to open the lock's file is a path error; a lock held by another is not.
 		if _, ok := errors.AsType[*os.PathError](err); ok || vfs.IsNoSpaceError(err) {
 			return nil, nil, fmt.Errorf("locking the folder: %w", err)
 		}
@@ -76,7 +76,7 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 		}
 	}
 	opening := &openingFS{FS: logs, fault: f, unclosed: unclosed}
-	// Pebble panics where it takes an inconsistency for a mistake of its own; found while opening, it is damage.
+	// Pebble panics if it considers an inconsistency its own bug; during opening it is damage.
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, cmp.Or(f.err(), fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r))
@@ -102,8 +102,8 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 	return nil, err
 }
 
-// openError classifies why a database did not open. What the system did not refuse, and what is not Pebble's version, is
-// about what the files hold: a missing file, or one of another size, is damage as much as a wrong checksum is.
+// openError classifies why a database did not open. Apart from errors of the system and of Pebble's version, the cause
+// is the files' contents: a missing file, or one of a wrong size, is damage as much as a wrong checksum.
 func openError(err error, existed bool) error {
 	var path *os.PathError
 	var errno syscall.Errno
@@ -121,7 +121,7 @@ func openError(err error, existed bool) error {
 	return fmt.Errorf("opening: %w", err)
 }
 
-// openFailure makes what is none of the other errors of Open an ErrStorage.
+// openFailure turns an error that is none of Open's other errors into an ErrStorage.
 func openFailure(err error) error {
 	for _, known := range []error{ErrLocked, ErrDamaged, ErrVersion, ErrForeign, ErrStorage} {
 		if errors.Is(err, known) {
@@ -131,7 +131,7 @@ func openFailure(err error) error {
 	return fmt.Errorf("%w: %w", ErrStorage, err)
 }
 
-// claim writes the version into a new database, or checks it in an old one.
+// claim writes the version into a new database, or checks it in an existing one.
 func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool) error {
 	value, closer, err := db.Get(keyVersion())
 	switch {
@@ -153,7 +153,7 @@ func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool) error {
 		if err := db.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, storageVersion), pebble.Sync); err != nil {
 			return storageError(err)
 		}
-		// The first log of a database is of Pebble's oldest format, whose chunks do not say what was synced.
+		// The first log of a database has Pebble's oldest format, whose chunks do not record what was synced.
 		if err := db.Flush(); err != nil {
 			return storageError(err)
 		}
@@ -181,10 +181,10 @@ func refuseForeign(db *pebble.DB) error {
 	return nil
 }
 
-// firstManifest is what making a database begins with. Alone, it is what a crash at that moment leaves.
+// firstManifest is the first file of a new database. A crash at that moment leaves only this file.
 const firstManifest = "MANIFEST-000001"
 
-// refuseLeftovers keeps a database from being made over the remains of one that has lost its manifest.
+// refuseLeftovers refuses to create a database over the remains of one that has lost its manifest.
 func refuseLeftovers(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -254,7 +254,7 @@ func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pre
 		L0CompactionThreshold:       2,
 		L0StopWritesThreshold:       pebbleNoLimit,
 		LBaseMaxBytes:               64 << 20,
-		FlushDelayDeleteRange:       10 * time.Second, // what a dropped table held comes back without further writes
+		FlushDelayDeleteRange:       10 * time.Second, // drops a dropped table's files without further writes
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{log: log, fault: f},
 		EventListener: &pebble.EventListener{
@@ -271,8 +271,8 @@ func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pre
 	}
 }
 
-// pebbleLogger passes Pebble's messages on. Pebble expects Fatalf not to return, and to end the process; a library must
-// not, so the engine remembers the failure, and every caller looks at it before it answers.
+// pebbleLogger passes Pebble's messages on. Pebble expects Fatalf to end the process; a library must not do that. So
+// the engine records the failure, and every caller checks it before it responds.
 type pebbleLogger struct {
 	log   *slog.Logger
 	fault *fault
@@ -298,7 +298,7 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 		l.fault.raise(storageError(cause))
 		return
 	}
-	// Not a failed operation but something that cannot be: what is in memory is wrong.
+	// This is not a failed operation but an impossible state: the contents of memory are wrong.
 	l.fault.raise(fmt.Errorf("%w: %s", ErrStorage, fmt.Sprintf(format, args...)))
 	l.fault.broken.Store(true)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// sweep decides, cell by cell in their stored order, what the rules give up.
+// sweep decides, cell by cell in their stored order, what the GC rules remove.
 type sweep struct {
 	schema *schema
 	now    int64
@@ -18,7 +18,7 @@ type sweep struct {
 
 func newSweep(s *schema, now int64) *sweep { return &sweep{schema: s, now: now} }
 
-// enter notes the row of a cell, and says whether it is another than before.
+// enter records the row of a cell, and reports whether the row is a new one.
 func (w *sweep) enter(key []byte) (fresh bool, err error) {
 	if len(w.prefix) > 0 && bytes.HasPrefix(key, w.prefix) {
 		return false, nil
@@ -33,7 +33,7 @@ func (w *sweep) enter(key []byte) (fresh bool, err error) {
 	return true, nil
 }
 
-// gone says whether the rules give up a cell of the current row.
+// gone reports whether the GC rules remove a cell of the current row.
 func (w *sweep) gone(key []byte) (bool, error) {
 	rest := key[len(w.prefix):]
 	col, err := splitColumn(rest)

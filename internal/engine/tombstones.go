@@ -12,25 +12,25 @@ import (
 )
 
 // A deleted cell leaves a tombstone, and an overwritten one an older version. Reads step over both until a flush or a
-// compaction removes them, and Pebble starts neither while little is written. So the engine starts them: a flush after many
-// deletions, and a compaction of a range in which a read stepped over much and returned little.
+// compaction removes them, and Pebble starts neither while little is written. So the engine starts them: a flush after
+// many deletions, and a compaction of a range in which a read stepped over much and returned little.
 const (
-	// deletionsPerFlush is how many cells are deleted before a flush. Stepping over so many takes a read about 60 us.
+	// deletionsPerFlush is how many cells are deleted before a flush. A read takes about 60 us to step over this many.
 	deletionsPerFlush = 1000
 	// A compaction is due after a read that stepped over skippedPoints more than skippedPerStep for each step that it took.
 	skippedPoints  = 128
 	skippedPerStep = 4
-	// maxCleanups is how many ranges wait for a compaction at most. Others wait until a read finds them again.
+	// maxCleanups bounds how many ranges wait for a compaction. Others wait until a read finds them again.
 	maxCleanups = 64
-	// maxCleanupBytes is about how much of a range is compacted at once, so that Close does not wait for long.
+	// maxCleanupBytes is about how many bytes one compaction covers, so that Close does not wait long.
 	maxCleanupBytes = 64 << 20
-	// cleanupPause is the least time between two cleanups. The longer one works, the longer it rests (see rest).
+	// cleanupPause is the minimum time between two cleanups. The longer one works, the longer it rests (see rest).
 	cleanupPause = 5 * time.Second
 )
 
-// cleanups is what waits for a flush or a compaction.
+// cleanups holds pending flushes and compactions.
 type cleanups struct {
-	deleted atomic.Int64  // cells since the last flush
+	deleted atomic.Int64  // number of cells deleted since the last flush
 	wake    chan struct{} // holds one signal
 
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func (c *cleanups) signal() {
 	}
 }
 
-// addDeleted counts deleted cells. They must be visible already: a flush removes only what was there before it.
+// addDeleted counts deleted cells. They must be visible already: a flush removes only earlier deletions.
 func (c *cleanups) addDeleted(cells int) {
 	if cells > 0 && c.deleted.Add(int64(cells)) >= deletionsPerFlush {
 		c.signal()
@@ -74,7 +74,7 @@ func (c *cleanups) takeSpans() []span {
 	return spans
 }
 
-// skipped is how many points an iterator has stepped over beyond skippedPerStep for each of its steps.
+// skipped returns how many points an iterator has stepped over beyond skippedPerStep for each of its steps.
 func skipped(it *pebble.Iterator) int {
 	stats := it.Stats()
 	steps := 0
@@ -86,8 +86,8 @@ func skipped(it *pebble.Iterator) int {
 	return int(stats.InternalStats.PointCount) - skippedPerStep*steps
 }
 
-// noteSkipped asks for a compaction of the part of a span that an iterator has passed, where it stepped over much. before is
-// what skipped returned when the iterator entered the span; noteSkipped returns what it does now.
+// noteSkipped asks for a compaction of the part of a span that an iterator has passed, if it stepped over much. before
+// is the result of skipped when the iterator entered the span; noteSkipped returns the current one.
 func (e *Engine) noteSkipped(it *pebble.Iterator, s span, reverse bool, before int) int {
 	now := skipped(it)
 	if now-before < skippedPoints {
@@ -104,7 +104,7 @@ func (e *Engine) noteSkipped(it *pebble.Iterator, s span, reverse bool, before i
 	return now
 }
 
-// cleanForever flushes and compacts what waits for it, until the context ends or the storage fails.
+// cleanForever runs pending flushes and compactions until the context ends or the storage fails.
 func (e *Engine) cleanForever(ctx context.Context) {
 	for {
 		select {
@@ -127,7 +127,7 @@ func (e *Engine) cleanForever(ctx context.Context) {
 	}
 }
 
-// clean flushes and compacts once what waits for it.
+// clean runs the pending flush and compactions once.
 func (e *Engine) clean(ctx context.Context) error {
 	if err := e.enterWrite(ctx); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (e *Engine) clean(ctx context.Context) error {
 	if len(spans) == 0 && e.cleanups.deleted.Load() < deletionsPerFlush {
 		return nil
 	}
-	e.cleanups.deleted.Store(0) // before the flush begins: it may miss what is counted from here on
+	e.cleanups.deleted.Store(0) // before the flush begins: the flush may miss deletions counted from here on
 	if err := e.flush(ctx); err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func (e *Engine) clean(ctx context.Context) error {
 	return nil
 }
 
-// flush writes all that is in memory to table files. It ends early with the context; the flush then goes on without it.
-// Pebble tries a flush that fails again for ever, so the wait ends with the fault, too.
+// flush writes all that is in memory to table files. If the context ends, flush returns and the writing goes on. Pebble
+// retries a failed flush forever, so the wait also ends with the fault.
 func (e *Engine) flush(ctx context.Context) error {
 	var flushed <-chan struct{}
 	err := e.guard(func() (err error) {
@@ -170,7 +170,7 @@ func (e *Engine) flush(ctx context.Context) error {
 	}
 }
 
-// compactSpan compacts what the table files hold of a span, or of so much of its beginning as is compacted at once.
+// compactSpan compacts the table files of a span, or of its first maxCleanupBytes.
 func (e *Engine) compactSpan(ctx context.Context, s span) error {
 	for {
 		size, err := e.diskUsage([]span{s})
@@ -183,8 +183,8 @@ func (e *Engine) compactSpan(ctx context.Context, s span) error {
 		}
 		s.upper = mid
 	}
-	// Pebble moves a file to the next level as it is, tombstones and all, where it overlaps no other. The engine has no range
-	// keys, so deleting them changes nothing, but it makes a file that overlaps all others of the span.
+	// If a file overlaps no other, Pebble moves it to the next level unchanged, with its tombstones. The engine has no
+	// range keys, so deleting them changes nothing, but it creates a file that overlaps all others of the span.
 	b := e.db.NewBatch()
 	if err := b.RangeKeyDelete(s.lower, s.upper, nil); err != nil {
 		return err

@@ -31,13 +31,13 @@ func newView(m *adminpb.AuthorizedView) *view {
 	return v
 }
 
-// hasRow says whether the view covers a row.
+// hasRow reports whether the view covers a row.
 func (v *view) hasRow(key []byte) bool {
 	return slices.ContainsFunc(v.prefixes, func(p []byte) bool { return bytes.HasPrefix(key, p) })
 }
 
-// end returns the first row key after all that the view covers, or an empty one where there is none. That is so without a
-// view, too.
+// end returns the first row key after all rows of the view. It returns an empty key if there is none, or without a
+// view.
 func (v *view) end() []byte {
 	end := []byte{}
 	if v == nil {
@@ -55,19 +55,19 @@ func (v *view) end() []byte {
 	return end
 }
 
-// hasColumn says whether the view covers a column.
+// hasColumn reports whether the view covers a column.
 func (v *view) hasColumn(family string, qualifier []byte) bool {
 	c, ok := v.columns[family]
 	return ok && (slices.ContainsFunc(c.qualifiers, func(q []byte) bool { return bytes.Equal(q, qualifier) }) ||
 		slices.ContainsFunc(c.prefixes, func(p []byte) bool { return bytes.HasPrefix(qualifier, p) }))
 }
 
-// hasFamily says whether the view covers all columns of a family.
+// hasFamily reports whether the view covers all columns of a family.
 func (v *view) hasFamily(family string) bool {
 	return slices.ContainsFunc(v.columns[family].prefixes, func(p []byte) bool { return len(p) == 0 })
 }
 
-// id is the last part of the view's name.
+// id returns the last part of the view's name.
 func (v *view) id() string {
 	_, id, _ := strings.Cut(v.message.GetName(), viewsPart)
 	return id

@@ -6,8 +6,8 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
-// hold takes a table's gate shared and returns its schema. The view is looked up again: what was changed before the gate was
-// taken counts. On success, the caller releases the gate.
+// hold locks a table's gate for reading and returns its schema. It looks up the view again, because it may have changed
+// before the gate was locked. On success, the caller releases the gate.
 func (at *target) hold() (*schema, error) {
 	t := at.table
 	t.gate.RLock()
@@ -82,7 +82,7 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 	return e.settle(ctx, a)
 }
 
-// removes says whether mutations may take their row away. Those that end with one that sets a cell do not.
+// removes reports whether mutations may delete their row. Mutations that end with a SetCell do not.
 func removes(muts []*bigtablepb.Mutation) bool {
 	if len(muts) == 0 {
 		return false
@@ -94,7 +94,7 @@ func removes(muts []*bigtablepb.Mutation) bool {
 	return true
 }
 
-// removedBy is the span of a row that mutations may take away, or an empty one.
+// removedBy returns the span of a row that mutations may delete, or an empty one.
 func removedBy(table uint32, key []byte, muts []*bigtablepb.Mutation) span {
 	if !removes(muts) {
 		return span{}
