@@ -2,6 +2,7 @@ package rollupadd
 
 import (
 	"cloud.google.com/go/bigtable"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // maxCells bounds the mutations of one request.
@@ -75,21 +76,21 @@ func (b *Batch) Mutation() (m *bigtable.Mutation, cells int) {
 	}
 	for _, bucket := range b.order {
 		t, at := b.buckets[bucket], bigtable.Timestamp(bucket*1000)
-		add(".s", "n", at, t.events)
+		add(catalog.SumEnding, "n", at, t.events)
 		for i := range t.measures {
 			d, v := &b.shape.measures[i], &t.measures[i]
 			if v.count == 0 {
 				continue
 			}
-			add(".s", "c."+d.name, at, v.count)
+			add(catalog.SumEnding, "c."+d.name, at, v.count)
 			if d.sum {
-				add(".s", "s."+d.name, at, v.sum)
+				add(catalog.SumEnding, "s."+d.name, at, v.sum)
 			}
 			if d.lo {
-				add(".n", d.name, at, v.lo)
+				add(catalog.MinEnding, d.name, at, v.lo)
 			}
 			if d.hi {
-				add(".x", d.name, at, v.hi)
+				add(catalog.MaxEnding, d.name, at, v.hi)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func NewShape(e *catalog.Rollup) (*Shape, error) {
 }
 
 // control is the family of what a row has beside its aggregates.
-func (s *Shape) control() string { return s.class + ".c" }
+func (s *Shape) control() string { return s.class + catalog.ControlEnding }
 
 // Row returns the start of the row of a bucket, in milliseconds as that is.
 func (s *Shape) Row(bucket int64) int64 { return bucket - bucket%s.span }

@@ -173,9 +173,9 @@ func effects(w dataset.Family, have family, changed bool) (notes []string) {
 		notes = append(notes, fmt.Sprintf("The table's policy is none that this version can read (%v), so what it keeps is not known.", have.err))
 	}
 	if age, bounded, err := w.Class.Policy.PointAge(); err == nil && bounded && !gc.MaxAge(age).KeepsAllOf(keeps) {
-		visible := "becomes invisible at once to whoever declares this policy"
+		visible := "becomes invisible at once to programs that declare this policy"
 		if !changed {
-			visible = "is invisible already to whoever declares this policy"
+			visible = "is already invisible to programs that declare this policy"
 		}
 		what := "What is older than " + ageText(age)
 		if w.Rollups() {

@@ -35,7 +35,7 @@ func (a *applier) noteComplete(ctx context.Context, have actual) (again bool, er
 					stored = o.Class
 				}
 			}
-			longer(from, c, stored, until, have.families[c.Name+".s"], have.families[c.Name+".n"], have.families[c.Name+".x"])
+			longer(from, c, stored, until, have.families[c.Name+catalog.SumEnding], have.families[c.Name+catalog.MinEnding], have.families[c.Name+catalog.MaxEnding])
 		}
 		longerRollups(from, d, old.Dataset, until)
 		if len(from) > 0 {

@@ -39,7 +39,7 @@ func (k kept) addDataset(d catalog.Dataset) error {
 		}
 	}
 	for _, r := range d.Rollups {
-		for suffix, versions := range map[string]int{".s": 0, ".n": 0, ".x": 0, ".c": 1} {
+		for suffix, versions := range map[string]int{catalog.SumEnding: 0, catalog.MinEnding: 0, catalog.MaxEnding: 0, catalog.ControlEnding: 1} {
 			if err := k.add(d.Name, r.Class, r.Class.Name+suffix, versions); err != nil {
 				return err
 			}

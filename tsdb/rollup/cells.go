@@ -8,12 +8,11 @@ import (
 	"strconv"
 
 	"cloud.google.com/go/bigtable"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
 // Suffixes of the class's column families, and the columns in them.
 const (
-	endSum, endMin, endMax, endControl = ".s", ".n", ".x", ".c"
-
 	columnPoints     = "n"
 	columnBad        = "b"
 	columnGeneration = "g"
@@ -46,9 +45,9 @@ type layout struct {
 func newLayout[T any](class string, measures []Measure[T], replaced bool) layout {
 	points := func(b *bucket) *int64 { return &b.points }
 	bad := func(b *bucket) *int64 { return &b.bad }
-	l := layout{control: class + endControl, places: []place{
-		{class + endSum, columnPoints, points, func(b *bucket) bool { return b.points != 0 }, -1},
-		{class + endSum, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }, -1},
+	l := layout{control: class + catalog.ControlEnding, places: []place{
+		{class + catalog.SumEnding, columnPoints, points, func(b *bucket) bool { return b.points != 0 }, -1},
+		{class + catalog.SumEnding, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }, -1},
 	}}
 	for i := range measures {
 		name, a := measures[i].Name, measures[i].Aggregates
@@ -57,15 +56,15 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 		if replaced && a&(Sum|Min|Max) != 0 {
 			counted, implies = func(b *bucket) bool { return stands(b) && b.values[i].count != b.points }, i
 		}
-		l.places = append(l.places, place{class + endSum, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1})
+		l.places = append(l.places, place{class + catalog.SumEnding, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1})
 		put := func(kept bool, family, column string, of func(*bucket) *int64) {
 			if kept {
 				l.places = append(l.places, place{class + family, column, of, stands, implies})
 			}
 		}
-		put(a&Sum != 0, endSum, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
-		put(a&Min != 0, endMin, name, func(b *bucket) *int64 { return &b.values[i].min })
-		put(a&Max != 0, endMax, name, func(b *bucket) *int64 { return &b.values[i].max })
+		put(a&Sum != 0, catalog.SumEnding, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
+		put(a&Min != 0, catalog.MinEnding, name, func(b *bucket) *int64 { return &b.values[i].min })
+		put(a&Max != 0, catalog.MaxEnding, name, func(b *bucket) *int64 { return &b.values[i].max })
 	}
 	l.index = make(map[string]int, len(l.places))
 	for i, p := range l.places {

@@ -303,7 +303,7 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 	differ("head rows", d.Head.String(), o.Head.String())
 	differ("first-wins", strconv.FormatBool(d.FirstWins), strconv.FormatBool(o.FirstWins))
 	differ("merging", strconv.FormatBool(d.Merge), strconv.FormatBool(o.Merge))
-	differ("names of fixed fields", strconv.Quote(d.Fixed), strconv.Quote(o.Fixed))
+	differ("names of Immutable fields", strconv.Quote(d.Fixed), strconv.Quote(o.Fixed))
 	for _, c := range d.Classes {
 		for _, s := range o.Classes {
 			if c.Name == s.Name {

@@ -61,9 +61,9 @@ func (d *Dataset) withHead() error {
 	return nil
 }
 
-// Ordered reports whether points expire from the oldest to the newest. Where one class keeps longer than another, points come
-// to light in a head that were behind the newest when others were stored or deleted. That goes for classes too that are not
-// written any more: a point of a long one that was written again in a short one has pushed others out of the head before.
+// Ordered reports whether points expire from the oldest to the newest. They do not if one class keeps points longer than another:
+// when a newer point of the shorter class expires, an older one becomes the newest, and the head may have dropped it. This holds
+// for former classes, too.
 func (d *Dataset) Ordered() bool {
 	first := &d.Classes[0]
 	for i := range d.Classes {

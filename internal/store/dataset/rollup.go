@@ -66,7 +66,7 @@ func (d *Dataset) addRollup(e *catalog.Rollup) error {
 			return invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name), fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
 		}
 	}
-	u := Rollup{Rollup: *e, Class: c, Families: RollupFamilies{Sum: c.Name + ".s", Min: c.Name + ".n", Max: c.Name + ".x", Control: c.Name + ".c"}}
+	u := Rollup{Rollup: *e, Class: c, Families: RollupFamilies{Sum: c.Name + catalog.SumEnding, Min: c.Name + catalog.MinEnding, Max: c.Name + catalog.MaxEnding, Control: c.Name + catalog.ControlEnding}}
 	if e.Kind == catalog.Derived && e.From == "" {
 		u.Mark = rowkey.MarkKind + e.Name
 		d.Marked++
