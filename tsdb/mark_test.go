@@ -215,6 +215,9 @@ func TestAMarkThatFails(t *testing.T) {
 		add := start.Add(5 * time.Hour)
 		isMark := func(key string) bool { return strings.Contains(key, "!mark.") }
 		for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Merge: true}, {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds}} {
+			if testkit.Raced && opts.Head.Points == 0 {
+				continue // one kind of schema stands for all
+			}
 			opts.Rollups = three[codec.Record]()
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
 			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
@@ -269,6 +272,9 @@ func TestMarksSurviveFaults(t *testing.T) {
 				"condition lost":  tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1),
 				"condition fails": tsdbtest.Fail(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1),
 			} {
+				if testkit.Raced && !strings.HasSuffix(name, "lost") {
+					continue // the lost answers stand for all faults
+				}
 				for _, c := range markCalls(times, add) {
 					must[int](t)(repo.DeletePrefix(t.Context(), tsdb.AllEntities()))
 					for _, at := range times {

@@ -103,11 +103,17 @@ func points(t *testing.T, dir string) (n int) {
 
 // TestFile stores a file twice, and standard input: every line is accounted for, and nothing comes double.
 func TestFile(t *testing.T) {
-	text, bad := sample(12_000)
+	const all, some = 12_000, 1_000
+	long, badOfAll := sample(all)
+	short, _ := sample(some) // the first lines of the long one: it adds no points
 	dir := t.TempDir()
-	for name, in := range map[string]string{write(t, text): "", write(t, packed(text)): "", "-": text} {
-		cmd, stderr := program(t, append(trucks, "-dir", dir, "-tenant", "acme", "-file", name)...)
-		cmd.Stdin = strings.NewReader(in)
+	for _, tt := range []struct {
+		file, stdin string
+		lines       int
+	}{{write(t, packed(long)), "", all}, {write(t, short), "", some}, {"-", short, some}} {
+		cmd, stderr := program(t, append(trucks, "-dir", dir, "-tenant", "acme", "-file", tt.file)...)
+		cmd.Stdin = strings.NewReader(tt.stdin)
+		_, bad := sample(tt.lines)
 		out, err := cmd.Output()
 		if cmd.ProcessState == nil {
 			t.Fatal(err)
@@ -116,7 +122,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("exit code %d, want 1 as lines are missing; %s", code, stderr)
 		}
 		for _, pattern := range []string{
-			` +12000 lines, and 0 blank`, fmt.Sprintf(` +%d stored, as %d points`, 12_000-bad, 12_000-bad),
+			fmt.Sprintf(` +%d lines, and 0 blank`, tt.lines), fmt.Sprintf(` +%d stored, as %d points`, tt.lines-bad, tt.lines-bad),
 			fmt.Sprintf(` +%d refused\n +%d it lacks the key tag name\n`, bad, bad),
 		} {
 			if !regexp.MustCompile(pattern).Match(out) {
@@ -126,8 +132,8 @@ func TestFile(t *testing.T) {
 		if got := stderr.String(); !strings.Contains(got, `line 6: the tag "name" is missing`) || strings.Contains(got, "Reading") {
 			t.Errorf("stderr is %q, want the first bad lines and no progress bar, as it is no terminal", got)
 		}
-		if n := points(t, dir); n != 12_000-bad {
-			t.Errorf("the folder holds %d points, want %d", n, 12_000-bad)
+		if n := points(t, dir); n != all-badOfAll {
+			t.Errorf("the folder holds %d points, want %d", n, all-badOfAll)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // unlocked is a file system without locks: those of the one in memory can hang when it is cloned meanwhile.
@@ -24,6 +25,7 @@ func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil 
 
 // Whatever part of the folder's entries and files a crash keeps while an engine opens, works or closes, the folder opens.
 func TestCrashWhileOpening(t *testing.T) {
+	testkit.Plain(t)
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {

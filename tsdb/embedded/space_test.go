@@ -13,13 +13,17 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // TestExpiredPointsGiveTheirSpaceBack: a folder whose points have all expired, their heads too, ends at about the size of an
 // empty one, while it is open and without any call; and what has not expired is still there.
-func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) { synctest.Test(t, giveSpaceBack) }
+func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
+	testkit.Plain(t)
+	synctest.Test(t, giveSpaceBack)
+}
 
 func giveSpaceBack(t *testing.T) {
 	begin := time.Now()

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -125,6 +126,7 @@ func TestForecastOfNothingRead(t *testing.T) {
 
 // TestForecastWithinItsBounds: rows, bytes and requests are bounds, each by itself.
 func TestForecastWithinItsBounds(t *testing.T) {
+	testkit.Plain(t)
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 100, uniform(40_000, 0, 40*aDay))
 	for _, o := range []retention.ForecastOptions{

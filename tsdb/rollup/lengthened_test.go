@@ -98,6 +98,7 @@ func TestLengthenedPolicies(t *testing.T) {
 				what = name + ", the finer rollup"
 			}
 			t.Run(what, func(t *testing.T) {
+				testkit.OneOf(t, name == "shortened and lengthened" && fine)
 				clockBubble(t, func(t *testing.T) {
 					l := &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
 					l.declare(2 * day)

@@ -8,6 +8,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
@@ -20,6 +21,7 @@ import (
 // TestManyDatasets: one tenant has made more datasets than anybody needs. All calls that go by the catalogue still work for all
 // others, and tell one tenant nothing of another's datasets.
 func TestManyDatasets(t *testing.T) {
+	testkit.Plain(t)
 	f, store, _, table := open(t, tsdbtest.Options{})
 	var keys []string
 	var entries []*bigtable.Mutation

@@ -41,6 +41,7 @@ func TestEngineIsTheFake(t *testing.T) {
 // The same through an authorized view of a table that holds other rows and columns too, compared with a fake that holds
 // nothing else.
 func TestViewIsTheFake(t *testing.T) {
+	testkit.Plain(t)
 	for i := range (*diffRuns + 1) / 2 {
 		seed := *diffSeed + uint64(i)
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

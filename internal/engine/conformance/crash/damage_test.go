@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 var damagePerFile = flag.Int("crash.damage", 10, "bytes that are flipped in each file, one at a time")
@@ -143,6 +144,7 @@ func look(t *testing.T, dir string) (rows int, reported, wrong error) {
 // what was written. The end of a log is the exception: cut there, it looks like a write that a crash has torn, and
 // the rows before it are served.
 func TestDamage(t *testing.T) {
+	testkit.Plain(t)
 	files := makeStore(t)
 	if rows, reported, wrong := look(t, writeFolder(t, files)); rows != rowsOnDisk || reported != nil || wrong != nil {
 		t.Fatalf("the undamaged copy has %d of %d rows, %v, %v", rows, rowsOnDisk, reported, wrong)
