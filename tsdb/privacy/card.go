@@ -1,10 +1,6 @@
 package privacy
 
-import (
-	"strconv"
-
-	"github.com/tidemark-go/tidemark/internal/luhn"
-)
+import "strconv"
 
 // isCard reports whether a payment card number is a group of n, or some groups of it in a row.
 func (n *number) isCard() bool {
@@ -50,7 +46,7 @@ func isCard(text string, groups []group) bool {
 		}
 		n += copy(digits[n:], text[g.start:g.end])
 	}
-	return n >= 14 && isScheme(digits[:n]) && luhn.Valid(digits[:n])
+	return n >= 14 && isScheme(digits[:n]) && luhn(digits[:n])
 }
 
 // isScheme reports whether digits, 14 to 19 of them, begin as a card scheme's of that length.
@@ -73,4 +69,19 @@ func isScheme(digits []byte) bool {
 	long := within(6011, 6011) || within(6440, 6599) || within(6200, 6299) || within(3528, 3589) // Discover, UnionPay, JCB
 	visa := within(4000, 4999) && len(digits) != 17 && len(digits) != 18
 	return len(digits) >= 16 && (long || visa)
+}
+
+// luhn reports whether the last of some decimal digits is the check digit of the others. One random number in ten has one.
+func luhn(digits []byte) bool {
+	sum := 0
+	for i := range len(digits) {
+		d := int(digits[len(digits)-1-i] - '0')
+		if i%2 == 1 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
 }

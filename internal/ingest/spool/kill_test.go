@@ -1,14 +1,12 @@
 package spool_test
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 var (
@@ -299,41 +298,11 @@ func TestKill(t *testing.T) {
 		if r.IntN(6) == 0 {
 			after = time.Duration(r.IntN(30)) * time.Millisecond
 		}
-		killAfter(t, dir, n, after, l)
+		testkit.KillAfter(t, after, l.enter, childDir+"="+dir, fmt.Sprintf("%s=%d", childRun, n))
 		l.check(t, dir)
 		if t.Failed() {
 			t.Fatalf("round %d of -spool.seed=%d", n, *seed)
 		}
 	}
 	t.Logf("%d rounds: %d appends of %d records, %d done, %d buried, %d revived", *rounds, len(l.appended), l.records, len(l.done), len(l.buried), len(l.revive))
-}
-
-// killAfter runs a writing process for a while, kills it and reads what it printed.
-func killAfter(t *testing.T, dir string, run int, after time.Duration, l *ledger) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childRun, run))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
-	defer timer.Stop()
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if err := l.enter(lines.Text()); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-		t.Fatalf("the writing process ended before it was killed: %v", err)
-	}
 }

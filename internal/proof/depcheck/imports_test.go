@@ -89,6 +89,10 @@ var imports = []rule{
 		who: "internal/ingest/buffer", not: []string{"internal/ingest/spool", "internal/ingest/journal", "internal/store/..."},
 		why: "batches are made of writes, whatever is in them and wherever they come from",
 	},
+	{
+		who: "internal/ingest/delivery", not: []string{"internal/ingest/spool"}, direct: true,
+		why: "delivery gets records from the journal, which alone reads and writes the file",
+	},
 }
 
 // rule says what packages may not import: what not lists, and if there is a list only, this module's packages that it lacks.
@@ -188,6 +192,7 @@ func TestImportRules(t *testing.T) {
 		{pkg{path: "internal/store/points", deps: []string{module + "/internal/store/skipscan"}}, "the skip scan"},
 		{pkg{path: "internal/ingest/journal", deps: []string{module + "/internal/store/dataset"}}, "the journal stores"},
 		{pkg{path: "internal/ingest/journal", deps: []string{module + "/internal/store/points"}}, "the journal stores"},
+		{pkg{path: "internal/ingest/delivery", imports: []string{module + "/internal/ingest/spool"}}, "delivery gets records"},
 
 		{pkg{path: "internal/store/dataset", imports: []string{"cloud.google.com/go/bigtable"}}, ""},
 		{pkg{path: "internal/store/skipscan", deps: []string{module + "/internal/store/points"}}, ""},

@@ -92,6 +92,13 @@ func (c *Cache) DropBelow(space rowkey.Space, path string) {
 	c.dropWhere(func(id rowkey.ID) bool { return id.Below(space, path) })
 }
 
+// DropTenants removes the entries of some tenants, and reads of them that have begun store nothing. It looks at every entry.
+func (c *Cache) DropTenants(of func(tenant string) bool) {
+	if c != nil {
+		c.dropWhere(func(id rowkey.ID) bool { return of(id.Tenant()) })
+	}
+}
+
 func (c *Cache) dropWhere(of func(rowkey.ID) bool) {
 	for i := range c.stripes {
 		s := &c.stripes[i]

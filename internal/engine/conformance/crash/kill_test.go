@@ -1,18 +1,17 @@
 package crash
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 var (
@@ -85,7 +84,7 @@ func TestKill(t *testing.T) {
 		if r.IntN(8) == 0 {
 			after = time.Duration(r.IntN(30)) * time.Millisecond
 		}
-		killAfter(t, dir, uint64(n+1)*10_000_000, after, book)
+		testkit.KillAfter(t, after, book.enter, childDir+"="+dir, fmt.Sprintf("%s=%d", childStart, uint64(n+1)*10_000_000))
 		verify(t, options(dir), book)
 		if t.Failed() {
 			t.Fatalf("round %d of -crash.seed=%d", n, *seed)
@@ -93,36 +92,6 @@ func TestKill(t *testing.T) {
 	}
 	t.Logf("%d rounds: %d lines of report, %d rows, %d deletions, %d conditional inserts, %d sums", *rounds, book.lines,
 		len(book.rows), len(book.gone), len(book.first), len(book.added))
-}
-
-// killAfter runs a writing process for a while, kills it and enters what it reported.
-func killAfter(t *testing.T, dir string, start uint64, after time.Duration, book *ledger) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childStart, start))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
-	defer timer.Stop()
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if err := book.enter(lines.Text()); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-		t.Fatalf("the writing process ended by itself: %v", err)
-	}
 }
 
 // verify opens the store and compares it with the ledger.
