@@ -8,15 +8,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
-// CacheOptions are what the last-value cache of a store may hold: the newest points of entities, for the calls that take a
-// MaxStale. The zero value is no cache.
+// CacheOptions configure a store's last-value cache, which holds the newest points of entities for calls with MaxStale. The
+// zero value is no cache.
 type CacheOptions struct {
-	// Entries is how many entities' newest points may be kept, those without any included: up to 100 million. Zero is no
-	// cache.
+	// Entries is the maximum number of entities, including entities without a point: up to 100 million. Zero is no cache.
 	Entries int
-	// Bytes bounds the memory for them, about. Zero is 1 KiB an entry. Points of over 64 KiB are never kept.
+	// Bytes is the approximate memory limit. Zero is 1 KiB per entry. Points over 64 KiB are not cached.
 	Bytes int64
-	// MaxAge is how long a point may answer after it was read, whatever a call's MaxStale says. Zero is a minute.
+	// MaxAge is how long after its read a point may be used, even if a call's MaxStale allows more. Zero is one minute.
 	MaxAge time.Duration
 }
 
@@ -38,7 +37,7 @@ func (o CacheOptions) check() error {
 	return nil
 }
 
-// open returns the cache, nil for none.
+// open returns the cache, or nil.
 func (o CacheOptions) open() *lastvalue.Cache {
 	if o.Entries == 0 {
 		return nil
@@ -53,27 +52,28 @@ func (o CacheOptions) open() *lastvalue.Cache {
 	return lastvalue.New(c)
 }
 
-// MaxStale is a ReadOption: how old the answer of Latest or LatestMany may be, so that the store's last-value cache may
-// give it (StoreOptions.Cache). The answer holds whatever was stored that long before the call, and all that this store has
-// stored or deleted by the time of the call; of two writes of one entity at once, either. What is not known is read, once
-// for all who ask for it at the same time. Age is counted from when a read was started, by the monotonic clock, not by
-// StoreOptions.Clock. MaxStale(0) is the default: every call reads the table. Below 0 is refused with ErrInvalid.
+// MaxStale is a ReadOption: the maximum age of a result that Latest, LatestMany, or LatestManyN with n = 1 may take from the
+// store's last-value cache (StoreOptions.Cache). The result contains everything that was stored that long before the call,
+// and everything that this store had stored or deleted before the call; of two concurrent writes to one entity it may contain
+// either. Age counts from the start of the read, on the monotonic clock, not on StoreOptions.Clock. Concurrent callers share
+// the read of an entity that is not cached. MaxStale(0), the default, always reads the table. A negative value is refused
+// with ErrInvalid.
 //
-// Without a cache, and in calls for more than one point of an entity or for entities that are not named, it changes nothing.
+// It has no effect without a cache, or on any other call.
 type MaxStale time.Duration
 
-// CacheStats are what the last-value cache of a store holds and has done since the store was opened.
+// CacheStats are the content and the counters of a store's last-value cache since the store was opened.
 type CacheStats struct {
-	// Hits are the answers it gave from memory, Misses the reads it made, Shared the answers that came of a read which was
-	// under way for another caller.
+	// Hits counts results from memory, Misses reads of the table, and Shared results of a read that another caller had
+	// already started.
 	Hits, Misses, Shared uint64
-	// Entries is how many entities it knows the newest point of, and Bytes what it counts for them against its limit; the
-	// smallest entries count for a share of the limit each.
+	// Entries is the number of cached entities. Bytes is their size as counted against the limit; very small entries count as
+	// a minimum size.
 	Entries int
 	Bytes   int64
 }
 
-// CacheStats returns what the store's last-value cache holds and has done; zero without one.
+// CacheStats returns the statistics of the store's last-value cache; zero without a cache.
 func (s *Store) CacheStats() CacheStats {
 	if s == nil || s.core == nil || s.core.Cache == nil {
 		return CacheStats{}

@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// recalled is newestOf for one point of each entity, from the cache where that knows it.
+// recalled is newestOf for one point of each entity, through the cache.
 func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o points.Options) []History[T] {
 	out := make([]History[T], len(entities))
 	c := r.rows.NewCacheRead(o)
@@ -52,7 +52,7 @@ func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o point
 	return out
 }
 
-// unread returns what a read through the cache answers where it failed.
+// unread returns the result of a read through the cache that failed.
 func (r *Repository[T]) unread(e Entity, err error) (Point[T], error) {
 	if bad, ok := err.(*points.Undecodable); ok {
 		p := Point[T]{Entity: e, Time: r.rows.D.Precision.Time(bad.Units)}
@@ -61,8 +61,8 @@ func (r *Repository[T]) unread(e Entity, err error) (Point[T], error) {
 	return Point[T]{}, err
 }
 
-// newestPoint makes a point of what the cache knows. Its value is the caller's own: one that holds no references is kept
-// beside the payload and copied, any other is decoded for each caller.
+// newestPoint returns a cached point with a value that the caller may change: a value without references is cached and
+// copied; any other is decoded for each caller.
 func (r *Repository[T]) newestPoint(e Entity, n *lastvalue.Newest) (Point[T], error) {
 	if !n.Found {
 		return Point[T]{}, ErrNotFound
@@ -85,13 +85,13 @@ func (r *Repository[T]) newestPoint(e Entity, n *lastvalue.Newest) (Point[T], er
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// plain reports whether a copy of a value shares nothing with it that can be changed.
+// plain reports whether copies of a value share no mutable memory.
 func plain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:
 		return plain(t.Elem())
 	case reflect.Struct:
-		if t == timeType { // its pointer is to a time zone, which nobody changes
+		if t == timeType { // its pointer is to an immutable time zone
 			return true
 		}
 		for i := range t.NumField() {

@@ -17,25 +17,25 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Config says which Cloud Bigtable table a store is, how to reach it, and how it works.
+// Config configures a store on Cloud Bigtable.
 type Config struct {
 	StoreOptions
-	// Project, Instance and Table name the table. All are required.
+	// Project, Instance and Table identify the table. All are required.
 	Project, Instance, Table string
-	// AppProfile routes all calls but conditional writes. Empty is the instance's default profile.
+	// AppProfile is the app profile for all calls except conditional writes. Empty is the instance's default profile.
 	AppProfile string
-	// ConditionalAppProfile routes conditional writes (PutIfAbsent, first-wins schemas, Ensure), which Bigtable takes only
-	// through a profile with single-cluster routing. Empty is AppProfile, which is enough where that one has it.
+	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge, Ensure).
+	// Bigtable accepts them only through a profile with single-cluster routing. Empty means AppProfile.
 	ConditionalAppProfile string
-	// ClientOptions are passed on to the official clients: credentials, endpoint, connection pool. A connection given with
-	// option.WithGRPCConn must have been dialled with DialOptions.
+	// ClientOptions are passed to the official clients: credentials, endpoint, connection pool. A connection passed with
+	// option.WithGRPCConn must be dialled with DialOptions.
 	ClientOptions []option.ClientOption
-	// MetricsProvider takes the official client's own metrics. Nil sends them to Cloud Monitoring;
+	// MetricsProvider receives the official client's own metrics. Nil sends them to Cloud Monitoring;
 	// bigtable.NoopMetricsProvider{} drops them.
 	MetricsProvider bigtable.MetricsProvider
 }
 
-// The variables that ConfigFromEnv reads.
+// Environment variables that ConfigFromEnv and Open read.
 const (
 	envProject     = "TIDEMARK_PROJECT"
 	envInstance    = "TIDEMARK_INSTANCE"
@@ -49,11 +49,14 @@ const (
 	envEmulator    = "BIGTABLE_EMULATOR_HOST"
 )
 
-// ConfigFromEnv returns a Config from the environment: TIDEMARK_PROJECT (or else GOOGLE_CLOUD_PROJECT),
-// TIDEMARK_INSTANCE and TIDEMARK_TABLE, which are required; TIDEMARK_APP_PROFILE, TIDEMARK_CONDITIONAL_APP_PROFILE, and the
-// durations TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT ("5s"), which are not; and
-// TIDEMARK_CURSOR_KEYS, the CursorKeys in standard base64 with commas between them (each from "openssl rand -base64 32").
-// Its error matches ErrInvalid and names the variable, and never shows a key. (BIGTABLE_EMULATOR_HOST is read by Open.)
+// ConfigFromEnv returns a Config from environment variables:
+//
+//   - TIDEMARK_PROJECT (or GOOGLE_CLOUD_PROJECT), TIDEMARK_INSTANCE and TIDEMARK_TABLE; all required.
+//   - TIDEMARK_APP_PROFILE and TIDEMARK_CONDITIONAL_APP_PROFILE.
+//   - TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT: durations such as "5s".
+//   - TIDEMARK_CURSOR_KEYS: the CursorKeys in standard base64, separated by commas; "openssl rand -base64 32" makes one.
+//
+// The error matches ErrInvalid, names the variable, and never shows a key. Open reads BIGTABLE_EMULATOR_HOST.
 func ConfigFromEnv() (Config, error) {
 	c := Config{
 		Project:               os.Getenv(envProject),
@@ -92,7 +95,7 @@ func ConfigFromEnv() (Config, error) {
 	return c, nil
 }
 
-// scheme is what the official client cuts off an emulator's address.
+// scheme is the part that the official client removes from an emulator's address.
 var scheme = regexp.MustCompile(`^(http://|https://|passthrough:///)`)
 
 var tableName = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
@@ -104,11 +107,11 @@ func checkTable(name string) error {
 	return nil
 }
 
-// Open opens a store on Cloud Bigtable, or on an emulator where BIGTABLE_EMULATOR_HOST is set. The official client warms
-// its connections up before Open returns, so Open fails where the service cannot be reached (an emulator is dialled by the
-// first call). Use Ping to find out whether the table can be read, Ensure or Verify to check it. Close the store when done.
+// Open opens a store on Cloud Bigtable, or on an emulator if BIGTABLE_EMULATOR_HOST is set. The official client connects
+// before Open returns, so Open fails if the service is unreachable; an emulator is dialled by the first call. Open does not
+// check the table: use Ping, Ensure or Verify. Close the store when done.
 //
-// In emulator mode the official client dials a connection of its own beside the store's, and never closes it: see
+// With an emulator the official client also dials one connection of its own, and never closes it: see
 // https://github.com/googleapis/google-cloud-go, bigtable v1.58.0, internal/option.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Project == "" {
@@ -154,7 +157,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// connection returns the options by which the client gets guarded connections.
+// connection returns the options that install the store's interceptors.
 func (c Config) connection() ([]option.ClientOption, func() error, error) {
 	nothing := func() error { return nil }
 	if host := os.Getenv(envEmulator); host != "" {
@@ -183,11 +186,11 @@ func (c Config) client(ctx context.Context, profile string, opts []option.Client
 	return client, nil
 }
 
-// ClientConfig returns the configuration for a *bigtable.Client that is to be handed to New: it keeps every call on the
-// transport that passes the store's interceptors. Set AppProfile and MetricsProvider as you like; leave DisableSession.
+// ClientConfig returns the configuration for a *bigtable.Client to pass to New. It keeps every call on the transport with the
+// store's interceptors. You may set AppProfile and MetricsProvider; do not change DisableSession.
 func ClientConfig() bigtable.ClientConfig { return bigtable.ClientConfig{DisableSession: true} }
 
-// DialOptions returns the interceptors without which the outcome of a failed write cannot be known. Pass each to the
-// client that is to be handed to New with option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with
-// them. Interceptors of your own go behind them, so that they see what is really sent.
+// DialOptions returns the store's interceptors, which determine the outcomes of failed writes. Pass each to the client with
+// option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with them. Add your own interceptors after them,
+// so that yours see each request that is sent.
 func DialOptions() []grpc.DialOption { return bt.DialOptions() }

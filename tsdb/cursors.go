@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// parseCursorKeys returns the keys in the text of the environment variable. Its errors show nothing of the text.
+// parseCursorKeys parses the environment variable's text. Its errors never show the text.
 func parseCursorKeys(text string) ([][]byte, error) {
 	if text == "" {
 		return nil, nil
@@ -34,8 +34,7 @@ func parseCursorKeys(text string) ([][]byte, error) {
 	return keys, nil
 }
 
-// scope returns what the cursors of Page are bound to: its times in whole units, so that intervals which ask for the same points
-// are equal.
+// scope returns what the cursors of Page are bound to. Times are in whole units, so intervals with the same points are equal.
 func (r *Repository[T]) scope(e Entity, in Interval, order Order) cursor.Scope {
 	oldest, newest, ok := in.units(r.schema.d.Precision)
 	if !ok {

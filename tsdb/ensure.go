@@ -12,30 +12,31 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Ensure makes the table fit the datasets: it creates the table, the families of their retention classes and their
-// entries in the catalogue, where those are missing, and compares the others. It is safe to call from many processes at
-// once and at every start; where nothing is missing it writes nothing. A codec tag, a class or a rollup that a schema has newly
-// added is added to the catalogue. A dataset that is deleted is refused with ErrDatasetDeleted until its name is released, and
-// one with a retention class whose families are being removed with ErrRemoving until the removal has ended.
+// Ensure creates what the table lacks for the datasets: the table, the column families of their retention classes, and their
+// entries in the catalogue, including new codec tags, classes and rollups. It compares the rest. Call it at every start; many
+// processes may call it at once. If nothing is missing, it writes nothing.
 //
-// Where something stored differs from what is declared it changes nothing and returns a *ConflictError, which lists all
-// that differs. A family's policy is never changed: that may delete data. Package retention plans such changes, and makes
-// them. Nothing is ever removed.
+// It never removes anything, and never changes a family's policy, because that may delete data: package retention plans and
+// makes such changes. If anything stored differs from the schemas, it changes nothing and returns a *ConflictError that lists
+// all differences. Other errors:
 //
-// Kinds of key fields are added to the catalogue where it knows text alone and every stored key fits them: it then reads the
-// names of all entities of the dataset, of all tenants and past their views, 100 rows a request and no payload. Stop programs that declare text before:
-// what they still write need not fit, and Verify and Ensure refuse them afterwards. No other change of a kind is possible.
+//   - ErrNoAdmin if the store has no admin client.
+//   - ErrDatasetDeleted for a deleted dataset, until its name is released.
+//   - ErrRemoving if families of a retention class are being removed, until the removal has ended.
+//   - ErrNoConditionalAggregates if a rollup needs conditional additions and the service does not support them. Ensure tests
+//     this on a row of its own before it adds the rollup.
+//   - A *limit.Error if ctx carries a tenant and the call would exceed its limit.Limits.Datasets. Datasets that are new to
+//     the catalogue count towards that tenant; those that the call has already created remain. Without a tenant there is no
+//     limit. So if tenants choose datasets' names, pass the tenant's context. Processes that create datasets for one tenant
+//     at the same time may each exceed the limit by one.
 //
-// Before it notes rollups that depend on it, it tries on a row of its own whether the service takes additions in conditional
-// writes and adds them up; otherwise its error is ErrNoConditionalAggregates.
+// If the catalogue has only text fields, Ensure can add kinds of key fields, provided that every stored key fits: it reads
+// all entity names of the dataset, of all tenants and without their views, 100 rows per request, without payloads. First stop
+// all programs that declare text: if they write keys that do not fit, Verify and Ensure fail afterwards. No other change of a
+// kind is possible.
 //
-// If ctx carries a tenant, datasets that are new to the catalogue are created for that tenant, and count towards its
-// limit.Limits.Datasets. One that would exceed the limit is a *limit.Error; datasets that the same call has created before stay.
-// Without a tenant, as in the call of a program for its own schemas, there is no limit. So a program in which tenants name datasets
-// calls Ensure with the tenant's context. Processes that create datasets for one tenant at once may exceed its limit by one each.
-//
-// It needs the admin rights to read the table and, only where something is missing, to change it, and a profile for
-// conditional writes. What fails and may succeed later is tried again, within the timeout of scans.
+// Ensure needs admin rights to read the table, and to change it only if something is missing, and an app profile for
+// conditional writes. It retries temporary failures within the scan timeout.
 func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.Ensure)
 	defer func() { op.End(err) }()
@@ -50,7 +51,7 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 		return err
 	}
 	if err := s.Ping(ctx); err != nil && !errors.Is(err, ErrNoTable) {
-		return err // within the timeout of reads, not of everything below
+		return err // fails within the read timeout, before the scan timeout of the rest applies
 	}
 	admin, end, err := s.adminClient(ctx)
 	if err != nil {
@@ -66,9 +67,9 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 	return nil
 }
 
-// Verify compares the datasets with the catalogue and changes nothing, for programs without admin rights: one read.
-// Whatever differs, or is missing because Ensure never ran with these schemas, comes back in a *ConflictError. It does not
-// see the families' policies, which only admin rights show.
+// Verify compares the datasets with the catalogue and changes nothing. It needs no admin rights and costs one read. It
+// returns a *ConflictError that lists what differs or is missing. It cannot see the policies of families, which only admins
+// can read.
 func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.Verify)
 	defer func() { op.End(err) }()
@@ -86,7 +87,7 @@ func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	return nil
 }
 
-// conflictOf returns the error of a call that compares schemas with the table.
+// conflictOf converts a conflict of package ensure to a *ConflictError.
 func conflictOf(ctx context.Context, err error) error {
 	if c, ok := errors.AsType[*ensure.Conflict](err); ok {
 		_, outside := tenant.FromContext(ctx)
@@ -95,7 +96,7 @@ func conflictOf(ctx context.Context, err error) error {
 	return err
 }
 
-// shapes returns the datasets' shapes and refuses contradictions among them.
+// shapes returns the datasets' shapes, and an error if they contradict each other.
 func shapes(datasets []Dataset) ([]*dataset.Dataset, error) {
 	out := make([]*dataset.Dataset, 0, len(datasets))
 	for i, d := range datasets {

@@ -12,22 +12,21 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// EnsureView makes a tenant's authorized view fit the datasets: the rows of the tenant, in all columns of the families that
-// the datasets use, and nothing else. It creates the view where there is none, and adds the families that it lacks; where
-// nothing is missing it writes nothing. It is the wall of a store with StoreOptions.Views, and may be called on a store without
-// them, to make the views of all tenants before they are put to use. It must follow Ensure, for each new tenant, and for
-// all tenants when a schema has gained a class: the service refuses what a view does not cover, or shows it as absent.
+// EnsureView creates a tenant's authorized view, or adds the families that it lacks for the datasets. The view covers the
+// tenant's rows and all columns of the families, and nothing else. If nothing is missing, it writes nothing. A store with
+// StoreOptions.Views needs it, after Ensure: for each new tenant, and for all tenants when a schema gains a class. The
+// service refuses what a view does not cover, or returns nothing for it. A store without Views can call it too, to create all
+// views before programs use them.
 //
-// A view with that name that shows other rows, or only some columns of a family, is refused with a *ConflictError. Nothing
-// is ever removed. A view's protection from deletion is left as it is, off for a new one: it would also keep the table
-// from being deleted.
+// It never removes anything. If the existing view covers other rows, or only some columns of a family, the error is a
+// *ConflictError. It does not change the view's deletion protection, which is off for a new view, because it would also
+// protect the table from deletion.
 //
-// It needs the admin rights to read views and, only where something is missing, to change them: one request where nothing
-// is. What fails and may succeed later is tried again, within the timeout of scans. The service tells nobody that two
-// processes add families to one view at the same time, so one may undo what the other has added a moment before; a view
-// that is right by the last look of the last call stays so. Its error is ErrNoAdmin where the store has no admin client,
-// and matches ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for a tenant that is erased, or ErrTenantMismatch where ctx
-// carries another tenant.
+// It needs admin rights to read views, and to change them only if something is missing. It costs one request if nothing is.
+// It retries temporary failures within the scan timeout. If two processes add families to one view at the same time, one may
+// undo the other's change, because the service does not detect this; each call therefore checks the view again after its
+// change. Errors match ErrNoAdmin if the store has no admin client, ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for
+// an erased tenant, or ErrTenantMismatch if ctx carries another tenant.
 func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.EnsureView)
 	defer func() { op.End(err) }()

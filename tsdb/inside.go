@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// insider is every *Repository[T], for the packages of this module that are built on tsdb.
+// insider is every *Repository[T], for packages of this module that are built on tsdb.
 type insider interface {
 	inside() (inside.Repository, error)
 	asUnlimited(single bool) any
@@ -68,7 +68,7 @@ func (s *Store) inside() (inside.Store, error) {
 	}, nil
 }
 
-// adminClient returns an admin client, and what ends it.
+// adminClient returns an admin client and the function that closes it.
 func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(), error) {
 	if s.admin == nil {
 		return nil, nil, ErrNoAdmin
@@ -86,7 +86,7 @@ func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(),
 func (r *Repository[T]) inside() (inside.Repository, error) {
 	ctx := context.Background()
 	if r != nil {
-		ctx = tenant.NewContext(ctx, r.rows.Tenant) // each call's own context is judged by the answer's Admit
+		ctx = tenant.NewContext(ctx, r.rows.Tenant) // Admit of the result checks each call's own context
 	}
 	if err := r.admit(ctx); err != nil {
 		return inside.Repository{}, err
@@ -128,7 +128,7 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 
 func (r *Repository[T]) asUnlimited(single bool) any {
 	if r == nil {
-		return r // inside says so
+		return r // inside reports it
 	}
 	free := *r
 	free.rows.Unlimited = true
@@ -164,7 +164,7 @@ func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.St
 			return inside.Stored{}, err
 		case e.Name == name:
 			found = d
-		case err == nil: // the others only count, and need not be readable
+		case err == nil: // other datasets are optional: skip unreadable ones
 			out.Others = append(out.Others, shaped{d})
 		}
 	}
@@ -181,7 +181,7 @@ func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.St
 	return out, nil
 }
 
-// ensureDescribed is Ensure for datasets that only their entries describe.
+// ensureDescribed is Ensure for catalogue entries.
 func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) error {
 	datasets := make([]Dataset, len(entries))
 	for i, e := range entries {
@@ -194,7 +194,7 @@ func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) 
 	return s.Ensure(ctx, datasets...)
 }
 
-// shaped is a dataset without a schema.
+// shaped is a Dataset without a Schema.
 type shaped struct{ d *dataset.Dataset }
 
 func (s shaped) Name() string { return s.d.Name }

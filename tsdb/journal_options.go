@@ -8,40 +8,40 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// JournalOptions are what a writer's journal may decide. The zero value is no journal.
+// JournalOptions configure a writer's journal. The zero value is no journal.
 //
-// With a journal a point is acknowledged once it is on disk and synced; points that come at the same time share a sync. It
-// is delivered later, in the order of the journal, as often as it takes: an outage of the service, a crash of the program
-// and a restart of the machine lose nothing that was acknowledged, and nothing is counted twice. A point that is
-// rejected for what it holds goes to the dead letters (Writer.DeadLetters), which are part of the journal. All else is waited
-// for, as it passes or an operator can fix it: a missing table, column family, view or right, too. Points and dead letters of a tenant or
-// entity that is erased meanwhile (package tenants) are dropped, and counted in JournalStats.Erased. So are those from before the erasure of one that was readmitted.
+// With a journal, a point is acknowledged as Journaled once it is on disk and synced; points that arrive at the same time
+// share a sync. The writer delivers points later, in the order of the journal, and retries as often as necessary. An outage
+// of the service, a crash of the program or a restart of the machine loses no acknowledged point and counts none twice. The
+// journal does not report the delivery of single points; Writer.Flush waits until all are delivered or are dead letters.
 //
-// Outcomes of points then say Journaled and not Stored: nobody is told when a point is delivered. Writer.Flush waits until
-// all are, or are dead letters.
+// A point that is rejected because of its content becomes a dead letter (Writer.DeadLetters) and stays in the journal. The
+// writer waits for any other failure to end or be fixed, including a missing table, family, view or permission. If a tenant
+// or an entity is erased (package tenants), its points and dead letters are dropped and counted in JournalStats.Erased. This
+// includes those from before the erasure of an entity or a tenant that was readmitted.
 //
-// One writer at a time has the folder. Points that it finds there from before are delivered first.
+// Only one writer at a time can use the folder. It first delivers the points that it finds there.
 type JournalOptions struct {
-	// Dir is the folder of the journal, made where it does not exist. It is on one local disk, and holds tenants' names and
-	// payloads as they are. So it has mode 0700 and its files have 0600, also where it existed before. A folder that others can
-	// write is refused, unless it is empty, and so is a symbolic link as the folder or in it; parents may be links. Empty is no
-	// journal.
+	// Dir is the folder of the journal, on a local disk. It is created if it does not exist. It holds tenant names and
+	// payloads unencrypted, so it gets mode 0700 and its files 0600, even if it existed. A folder that other users can write
+	// to is refused unless it is empty, and so is a symbolic link as the folder or in it; parents may be links. Empty means
+	// no journal.
 	Dir string
-	// MaxBytes bounds points and dead letters in the journal, without the file's own overhead of about as much again. While
-	// it is full, or a tenant's share of it, Enqueue waits and TryEnqueue returns ErrBufferFull. A tenant's points and dead letters take
-	// at most seven times the bytes that are free: 7/8 where they are all that there is. Zero is 1 GiB; at least 16 MiB, so that the largest point finds room.
+	// MaxBytes bounds the points and dead letters in the journal; the file takes about twice as much. While the journal or a
+	// tenant's share of it is full, Enqueue waits and TryEnqueue returns ErrBufferFull. A tenant may use at most seven times
+	// the free bytes, so a tenant alone can use 7/8 of the journal. Zero is 1 GiB; the minimum is 16 MiB, which holds the
+	// largest point.
 	MaxBytes int64
 }
 
-// The errors of a journal, to tell apart with errors.Is.
+// Sentinels of journals, to compare with errors.Is.
 var (
-	// ErrJournalLocked: another process, or another writer of this one, has the journal's folder.
+	// ErrJournalLocked means that another process, or another writer of this process, uses the journal's folder.
 	ErrJournalLocked = spool.ErrLocked
-	// ErrJournalDamaged: what is in the journal's folder is not what was written. Nothing of it is delivered, and nothing is
-	// lost silently: the error names file and place.
+	// ErrJournalDamaged means that the journal's files are damaged. The error names the file and the place. Nothing of the
+	// journal is delivered, and nothing is lost silently.
 	ErrJournalDamaged = spool.ErrDamaged
-	// ErrUndelivered: points that are acknowledged are not delivered yet. They are in the journal, and the next writer that opens it
-	// delivers them.
+	// ErrUndelivered means that acknowledged points are still in the journal. The next writer that opens it delivers them.
 	ErrUndelivered = journal.ErrUndelivered
 )
 

@@ -23,7 +23,7 @@ import (
 // Methods return new KeyFields and do not change the receiver. Define reports mistakes.
 type KeyFields struct {
 	names []string
-	kinds []rowkey.FieldKind // as many as names
+	kinds []rowkey.FieldKind // one per name
 }
 
 // Key returns text fields with these names. A schema has 1 to 8 fields in total, with distinct names of 1 to 64 bytes. Names

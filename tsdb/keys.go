@@ -26,7 +26,7 @@ func PadUint(n uint64, width int) (string, error) {
 // ReverseDigits returns the 20 decimal digits of a sequential ID in reverse, so that new IDs, often the busiest, are not all
 // on one server. The numerical order is lost. Use it for text fields; KeyFields.ReversedID does it for its own.
 func ReverseDigits(id uint64) string {
-	part, _ := rowkey.ReversedID.Part("", id) // which every number fits
+	part, _ := rowkey.ReversedID.Part("", id) // every number fits
 	return part
 }
 

@@ -113,8 +113,8 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	ctx, cancel := r.rows.View.Bound(ctx, true)
 	defer cancel()
 	histories := make([]History[T], len(entities))
-	asked := make(map[Entity]int, len(entities)) // where the answer of an entity is among those that are read
-	at := make([]int, len(entities))             // the same by index; -1 for none
+	asked := make(map[Entity]int, len(entities)) // index in read of each entity
+	at := make([]int, len(entities))             // index in read of each result; -1 for none
 	var read []Entity
 	for i, e := range entities {
 		histories[i].Entity = e
@@ -140,7 +140,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 			continue
 		}
 		histories[i] = found[j]
-		if given[j] { // each answer has a slice of its own
+		if given[j] { // results do not share slices
 			histories[i].Points = slices.Clone(found[j].Points)
 		}
 		given[j] = true

@@ -8,8 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// ready checks a point against everything, its tenant's limits last, so that only what would be sent counts, and returns its
-// write.
+// ready checks a point and returns its write. It checks the tenant's limits last, so only points that would be sent count.
 func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (points.Write, error) {
 	w, err := r.encode(d, p, now)
 	if err != nil {
@@ -21,8 +20,7 @@ func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (po
 	return w, nil
 }
 
-// encode checks a point against all but its tenant's limits, and turns it into its write by d: the schema's dataset in the class
-// that the tenant is in.
+// encode is ready without the tenant's limits. d is the schema's dataset in the tenant's class.
 func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (points.Write, error) {
 	units, err := r.rows.Prepare(d, p.Entity.path, p.ID, p.Time, now)
 	if err != nil {
@@ -35,7 +33,7 @@ func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (p
 	return r.rows.NewWrite(d, p.Entity.path, units, p.ID, payload)
 }
 
-// readSpan is read for one of an interval.
+// readSpan begins a read of an interval, after a check of the tenant's limits.
 func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
 	if r.rows.Limiter() != nil {
 		if err := r.rows.Limiter().Span(r.rows.Tenant, r.length(in)); err != nil {
@@ -45,8 +43,8 @@ func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
 	return r.rows.BeginRead()
 }
 
-// length returns how much of an interval can hold visible points: none before the dataset's retention, and where an end is
-// left open, up to now.
+// length returns how much of an interval can hold visible points: from where the retention ends at the earliest, and until
+// now if it has no end.
 func (r *Repository[T]) length(in Interval) time.Duration {
 	now := r.store.core.Clock()
 	start, end := r.schema.d.Precision.Time(r.rows.D.Visibility(now).Oldest()), now

@@ -120,7 +120,7 @@ func (r *Repository[T]) resume(s *points.Span, scope cursor.Scope, text string) 
 	if r.schema.d.Identity {
 		at, id, err := r.store.cursors.ReadEvent(scope, text)
 		if err == nil {
-			s.After = r.rows.Key(s.Path, at, id) // others of that time may come behind it
+			s.After = r.rows.Key(s.Path, at, id) // other points of this time may follow
 		}
 		return err
 	}
@@ -130,7 +130,7 @@ func (r *Repository[T]) resume(s *points.Span, scope cursor.Scope, text string) 
 		return err
 	case !scope.Reverse:
 		s.Newest = at - 1
-	case at == scope.Newest: // which may be the last time there is
+	case at == scope.Newest: // at+1 may overflow
 		s.Oldest, s.Newest = 1, 0
 	default:
 		s.Oldest = at + 1

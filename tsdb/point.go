@@ -12,7 +12,7 @@ import (
 type Point[T any] struct {
 	Entity Entity    `json:"entity"`
 	Time   time.Time `json:"time"`
-	ID     string    `json:"id,omitempty"` // in a schema with Identity; else empty
+	ID     string    `json:"id,omitempty"` // empty without Identity
 	Value  T         `json:"value"`
 }
 
@@ -22,7 +22,7 @@ type Point[T any] struct {
 type PointError struct {
 	Entity Entity
 	Time   time.Time
-	ID     string // in a schema with Identity; else empty
+	ID     string // empty without Identity
 	Err    error
 }
 

@@ -196,7 +196,7 @@ func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, new
 
 func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.Hedge) (Point[T], error) {
 	if !h.On() {
-		return r.firstIn(ctx, s) // without a closure
+		return r.firstIn(ctx, s) // saves the closure
 	}
 	return hedged(ctx, r, h, func(ctx context.Context) (Point[T], error) { return r.firstIn(ctx, s) })
 }

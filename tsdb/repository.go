@@ -22,8 +22,8 @@ type Repository[T any] struct {
 	rows   points.Rows
 	schema *Schema[T]
 	store  *Store
-	err    error  // why no call can work
-	id     string // of the points that calls are about, in a schema with Identity
+	err    error  // returned by every call
+	id     string // of WithID
 }
 
 // Tenant returns the repository's tenant.
@@ -92,7 +92,7 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 // and PutMany and EnqueueMany use Point.ID. WithID does no I/O; the call that uses an invalid ID reports it.
 func (r *Repository[T]) WithID(id string) *Repository[T] {
 	if r == nil {
-		return nil // each call says so
+		return nil // each call reports it
 	}
 	one := *r
 	one.id = id

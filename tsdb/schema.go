@@ -120,8 +120,8 @@ type Schema[T any] struct {
 	d        dataset.Dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
-	plain    bool                      // a copy of a value shares nothing with it that can be changed
-	listed   []Rollup                  // as they were given
+	plain    bool                      // copies of a value share no mutable memory
+	listed   []Rollup                  // SchemaOptions.Rollups
 }
 
 // Dataset is any *Schema, for calls that take several: Store.Ensure and Store.Verify. Package tsdb/advise returns Datasets of

@@ -12,28 +12,26 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Sink is a repository's way in through a writer: the same types and the same walls, with points that are sent in batches.
-// Repository.Via makes one. It holds no resources, is safe for concurrent use, and may be made anew for each request.
+// Sink writes a repository's points through a Writer, in batches. It has the same types and the same tenant isolation as the
+// repository. Repository.Via makes one. It holds no resources, so make one per request. It is safe for concurrent use.
 type Sink[T any] struct {
 	repo   *Repository[T]
 	writer *Writer
 }
 
-// Via returns the repository's way in through a writer of the same store. It does no I/O and cannot fail: what is wrong
-// with the repository or the writer is reported by each call on the sink.
+// Via returns a sink that writes through a writer of the same store. It does no I/O and cannot fail: each call on the sink
+// reports an invalid repository or writer.
 func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, writer: w} }
 
-// Enqueue hands a point to the writer, and waits while the buffer is full, until ctx ends. That it returns nil says that the
-// point was taken, not that it is stored: what becomes of it later is told by the writer's OnFailure, its Stats and the
-// error of its Close.
+// Enqueue gives a point to the writer, and waits while the buffer is full, until ctx ends. Nil means that the writer has
+// taken the point, not that it is stored. Failures after that are reported by the writer's OnFailure, Stats and Close.
 //
-// With a journal it waits until the point is on disk, so that nil says that it will be delivered. That is a sync for each
-// Enqueue of a loop, some hundred microseconds: a loop is many times faster with EnqueueFunc or EnqueueMany, whose points share
-// syncs. A read just afterwards may not find the point yet; Writer.Flush waits until all that the writer has taken is
-// delivered.
+// With a journal, Enqueue waits until the point is synced to disk, some hundred microseconds; nil then means that the writer
+// will deliver the point. In a loop use EnqueueFunc or EnqueueMany: their points share syncs, which is many times faster. A
+// read may not find the point yet; Writer.Flush waits until all points are delivered.
 //
-// An error is a *WriteError that matches ErrRejected: the point was not taken, for one of the reasons of Repository.Put,
-// or ErrWriterClosed, or what the writer's Admit says, or ctx's error. With a journal it matches ErrUnknown where ctx ends during the sync.
+// Errors are a *WriteError. It matches ErrRejected, and the reason: those of Repository.Put, ErrWriterClosed, the error of
+// Admit, or ctx's error. With a journal it matches ErrUnknown if ctx ends during the sync.
 func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {
@@ -42,7 +40,7 @@ func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error
 	return s.writer.take(ctx, p, false)
 }
 
-// TryEnqueue is Enqueue without the wait: while the buffer is full it returns an error that matches ErrBufferFull.
+// TryEnqueue is Enqueue without waiting: while the buffer is full, the error matches ErrBufferFull.
 func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	p, err := s.prepare(ctx, s.point(e, t, v), nil)
 	if err != nil {
@@ -51,12 +49,13 @@ func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) er
 	return s.writer.take(ctx, p, true)
 }
 
-// EnqueueFunc is Enqueue, and calls told exactly once with what became of the point: stored, rejected or unknown, or with a
-// journal, as soon as the point is on disk, Journaled. Go by the outcome's Err to acknowledge a message, as it is nil both
-// where the point is stored and where it will be. Where EnqueueFunc returns an error, told has been called with it, on the
-// caller's goroutine; otherwise told is called later, on one goroutine of the writer for all points, one after the other. A
-// slow told holds up the others and, once the buffer is full, those who put; it must not call Enqueue, Flush or Close of the
-// same writer.
+// EnqueueFunc is Enqueue with a callback. It calls told exactly once with the outcome: Stored, Rejected or Unknown, or, with
+// a journal, Journaled as soon as the point is on disk. To decide whether to acknowledge a message, check the outcome's Err:
+// it is nil for Stored and for Journaled.
+//
+// If EnqueueFunc returns an error, it has already called told with it, on the caller's goroutine. Otherwise told is called
+// later, on a goroutine of the writer that handles one point after the other. A slow told delays other points and, once the
+// buffer is full, callers of Enqueue. It must not call Enqueue, Flush or Close of the same writer.
 func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) error {
 	if told == nil {
 		return rejected(invalid.New(ErrInvalid, "told", "nil", "a function")).err()
@@ -73,12 +72,12 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, t
 	return nil
 }
 
-// EnqueueMany hands points to the writer as Enqueue does, waits until all of them have ended, and returns one outcome for each, in
-// order; the error is nil where all are stored, or in the writer's journal, and else a *BatchError. A point that cannot be
-// stored does not hinder the others. Where ctx ends before that, the points that have not ended are unknown, with ctx's error: the writer goes on with
-// those that it has taken.
+// EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order. The
+// error is nil if all are Stored or Journaled, and a *BatchError otherwise. A point that cannot be stored does not affect the
+// others. If ctx ends first, points without an outcome are Unknown with ctx's error; the writer still sends those that it has
+// taken.
 //
-// It takes up to Linger longer than Repository.PutMany, and shares its requests with everybody else's points.
+// It takes up to Linger longer than Repository.PutMany, and shares its requests with all other points of the writer.
 func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
 	g := gathering{outcomes: make([]Outcome, len(points)), left: len(points), done: make(chan struct{})}
 	if len(points) == 0 {
@@ -98,10 +97,10 @@ func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome
 	return outcomes, batchError(outcomes)
 }
 
-// caller is a function that is told how a write ended.
+// caller is a function that gets the outcome of a write.
 type caller func(Outcome)
 
-// callerOf returns told as a caller; none where it is nil.
+// callerOf returns told as a caller, or nil.
 func callerOf(told func(Outcome)) journal.Caller {
 	if told == nil {
 		return nil
@@ -112,12 +111,12 @@ func callerOf(told func(Outcome)) journal.Caller {
 // Ended implements journal.Caller.
 func (c caller) Ended(o bt.Outcome) { c(outcomeOf(o)) }
 
-// gathering collects the outcomes of one call.
+// gathering collects the outcomes of one EnqueueMany.
 type gathering struct {
 	mu       sync.Mutex
 	outcomes []Outcome
 	left     int
-	gone     bool // nobody waits any longer
+	gone     bool // wait has returned
 	done     chan struct{}
 }
 
@@ -158,7 +157,7 @@ func (s *Sink[T]) point(e Entity, t time.Time, v T) Point[T] {
 	return p
 }
 
-// prepare checks a point and makes it ready for the writer.
+// prepare checks a point and encodes it for the writer.
 func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller) (*delivery.Pending, error) {
 	if s == nil {
 		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
@@ -180,7 +179,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 	if err != nil {
 		return nil, err
 	}
-	w.D = d // the class is that of when it is sent
+	w.D = d // the class is chosen when the point is sent
 	p := delivery.NewPoint(s.repo.rows.Tenant, w, c)
 	if admit := s.writer.opts.Admit; admit != nil {
 		if err := admit(ctx, s.repo.rows.Tenant, p.Item.Bytes); err != nil {

@@ -22,36 +22,37 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Store is one open Bigtable table that holds the points of all tenants. Open, New and embedded.Open make one. It is safe
-// for concurrent use.
+// Store is one open Bigtable table with the points of all tenants. Open, New and embedded.Open make one. It is safe for
+// concurrent use. The zero Store and nil return ErrInvalid from every call.
 type Store struct {
 	core    *points.Table
 	service *tenancy.ServiceClock
 	cursors cursor.Box
-	admin   func(context.Context) (*bigtable.AdminClient, error) // nil where the caller gave none
-	keep    bool                                                 // the admin client is the caller's
+	admin   func(context.Context) (*bigtable.AdminClient, error) // nil for none
+	keep    bool                                                 // the caller closes the admin client
 	closers closers
-	alone   bool // no other store can have the table open
+	alone   bool // no other store can open the table
 
-	creating ensure.Turns // of the calls that create datasets for tenants
+	creating ensure.Turns // for calls that create datasets for tenants
 }
 
-// Options are what a program that brings its own client may decide.
+// Options configure a store of New.
 type Options struct {
 	StoreOptions
-	// Conditional is the client for conditional writes, of an app profile with single-cluster routing. Nil is the store's
-	// own client.
+	// Conditional is the client for conditional writes, with an app profile with single-cluster routing. Nil is the store's
+	// client.
 	Conditional *bigtable.Client
-	// Admin is the client by which Ensure creates tables and families. Nil is none: Ensure then returns ErrNoAdmin.
+	// Admin is the client with which Ensure and EnsureView create tables, families and views. If it is nil, they return
+	// ErrNoAdmin.
 	Admin *bigtable.AdminClient
-	// OnClose is called by Close, once, for a caller whose clients and connections end with the store.
+	// OnClose is called once by Close, for example to close clients and connections. Its error is returned by Close.
 	OnClose func() error
 }
 
-// New returns a store over a client that the program has already. The client stays the caller's to close, after the store.
+// New returns a store that uses the program's client. The program closes the client, after the store.
 //
-// A client made without ClientConfig and DialOptions works, but hides how writes ended: what fails is then unknown, with
-// ErrUnguardedClient, where it could have been known to be rejected.
+// Make the client with ClientConfig and DialOptions. Without them the store works, but the outcome of each failed write is
+// unknown, with ErrUnguardedClient.
 func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if client == nil {
 		return nil, invalid.New(ErrInvalid, "client", "nil", "a *bigtable.Client")
@@ -100,7 +101,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// check refuses what no store can be made of.
+// check returns an error if the options are not valid.
 func (o Options) check(table string) error {
 	if err := checkTable(table); err != nil {
 		return err
@@ -116,8 +117,8 @@ func (s *Store) Table() string {
 	return s.core.Name
 }
 
-// Ping reads one row of the store's own, which may be missing, and so finds out whether the table can be reached and read.
-// Its error says what cannot: ErrNoTable, no permission, no connection within the timeout of reads.
+// Ping reports whether the table can be reached and read. Its error says why not: ErrNoTable, a missing permission, or no
+// connection within the read timeout. It costs one request for one row, which need not exist.
 func (s *Store) Ping(ctx context.Context) (err error) {
 	ctx, op := s.begin(ctx, telemetry.Ping)
 	defer func() { op.End(err) }()
@@ -128,7 +129,7 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 	return s.core.Explain(err)
 }
 
-// admit refuses calls on a store that is closed, or was never opened.
+// admit returns an error if the store is closed or was never opened.
 func (s *Store) admit() error {
 	if s == nil || s.core == nil {
 		return errNoStore()
@@ -140,9 +141,9 @@ func errNoStore() error {
 	return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
 }
 
-// Close makes every later call fail with ErrClosed and closes the connections that Open made. Calls under way fail with
-// the connection's error. A second Close does nothing and returns nil, and so does one of a store that was never opened, nil
-// included: Close may be deferred before the error of opening is looked at.
+// Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail with the
+// connection's error. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred before the error
+// of Open is checked.
 func (s *Store) Close() error {
 	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil
@@ -153,7 +154,7 @@ func (s *Store) Close() error {
 	return s.closers.close()
 }
 
-// closers are closed last to first.
+// closers are closed in reverse order.
 type closers []func() error
 
 func (c closers) close() error {
@@ -164,7 +165,7 @@ func (c closers) close() error {
 	return errors.Join(errs...)
 }
 
-// closeOnce closes c for a connection that its user may have closed already: a client closes the one that it was given.
+// closeOnce closes c, which a client that used it may have closed already.
 func closeOnce(c io.Closer) func() error {
 	return func() error {
 		err := c.Close()

@@ -10,59 +10,57 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// StoreOptions are the options that every store has, however it is opened: [Open], [New], package embedded and package
-// tsdbtest embed them in their own. The zero value is good.
+// StoreOptions are the options of every store. Config, Options, embedded.Options and tsdbtest.Options embed them. The zero
+// value is good.
 type StoreOptions struct {
-	// Timeouts bound every call. Zero fields mean the defaults.
+	// Timeouts bound every call. Zero fields are the defaults.
 	Timeouts Timeouts
-	// Clock returns the current time, by which points expire and writes are too late or too early. Nil is time.Now.
+	// Clock returns the current time, which decides what has expired, is late, or is too far ahead. Nil is time.Now.
 	//
-	// With package embedded in a folder, a clock that jumps ahead is not believed at once (ErrClock), and nothing expired is
-	// removed until it is. In memory and in package tsdbtest every step of the clock counts as time that has passed.
+	// In package embedded with a folder, a clock that jumps ahead is not trusted at once (ErrClock), and expired data is not
+	// removed until it is. In memory, and in package tsdbtest, each step of the clock counts as elapsed time.
 	Clock func() time.Time
-	// Telemetry says where traces, metrics and logs go. The zero value is OpenTelemetry's global providers, and no log.
+	// Telemetry configures traces, metrics and logs. The zero value uses OpenTelemetry's global providers and logs nothing.
 	Telemetry Telemetry
-	// CursorKeys seal the cursors of pages, so that they are safe to give to a client: 32 random bytes each, at most 16 keys.
-	// The first key seals, all of them open. To rotate: add the new key last in every program, then move it to the front, and
-	// remove the old key when no client holds one of its cursors. Without keys cursors are not sealed: see Repository.Page.
-	// Keys are secrets: do not log the options.
+	// CursorKeys seal the cursors of pages, so that they are safe to give to clients: at most 16 keys of 32 random bytes. The
+	// first key seals; every key opens. To rotate: append the new key in every program, then move it to the front, and remove
+	// the old key when no client holds one of its cursors. Without keys, cursors are not sealed: see Repository.Page. Keys
+	// are secrets: do not log the options.
 	CursorKeys [][]byte
-	// Cache is the last-value cache, for calls with a MaxStale. The zero value is no cache.
+	// Cache configures the last-value cache, which calls with MaxStale use. The zero value is no cache.
 	Cache CacheOptions
-	// Limits are the limits of each tenant. A call over a limit is refused before anything is sent, with a *limit.Error. Nil
-	// is no limits. Stores may share a limiter, which then counts the calls of all of them together.
+	// Limits are the limits of each tenant. A call over a limit fails with a *limit.Error before anything is sent. Nil means
+	// no limits. Stores that share a limiter are counted together.
 	//
-	//   - Each point that is written counts, with the bytes of its payload, after all other checks: by Put, PutIfAbsent,
-	//     PutMany, and by a sink when the point is enqueued (not again when it is delivered). PutMany and EnqueueMany reject
-	//     single points.
-	//   - Each call that reads points counts as one read, also where the cache answers.
+	//   - Each written point counts, with the bytes of its payload, after all other checks: in Put, PutIfAbsent, PutMany, and
+	//     when a sink enqueues it (not again at delivery). PutMany and EnqueueMany reject single points.
+	//   - Each call that reads points counts as one read, even if the cache answers.
 	//   - RangeLength bounds Range and Page. An interval without a start begins where retention ends, or in 1970; one without
 	//     an end ends now.
-	//   - FanOut bounds the requests that LatestMany, LatestManyN, LatestUnder and Entities have under way.
-	//   - Datasets bounds Ensure where its context carries a tenant.
+	//   - FanOut bounds the concurrent requests of LatestMany, LatestManyN, LatestUnder and Entities.
+	//   - Datasets bounds Ensure if its context carries a tenant.
 	//
 	// Deletions, Verify and Ping are not limited.
 	Limits *limit.Limiter
-	// ProfileLimits also takes limits from the profiles of tenants (tenants.Profile.Limits) and puts them into Limits, or into a
-	// limiter of the store's own where Limits is nil. For each limit the limiter's override for the tenant counts first, then
-	// the profile, then the limiter's default; 0 is no limit. Stores that share a limiter must be stores of one table.
+	// ProfileLimits also applies the limits in tenants' profiles (tenants.Profile.Limits), through Limits or, if it is nil, a
+	// limiter of the store. For each limit the order is: the limiter's override for the tenant, the profile, the limiter's
+	// default; 0 is no limit. Stores that share a limiter must use the same table.
 	//
-	// The store reads all profiles at the first call of a repository, a sink or a rollup, and looks for changes as it does for
-	// retention classes. Where they cannot be read, the last ones apply, and calls of a store that never read any fail. Where
-	// a stored document is not valid, the tenant's last valid one applies; without one, its calls fail with
+	// The store reads all profiles at the first call of a repository, a sink or a rollup, and checks for changes as it does
+	// for retention classes. If it cannot read them, the last ones apply; calls of a store that has never read any fail. If a
+	// stored document is not valid, the tenant's last valid one applies; without one, the tenant's calls fail with
 	// limit.ErrInvalid.
 	ProfileLimits bool
-	// RequireTenant refuses, with ErrNoTenant, each call of a repository or a sink whose context carries no tenant. A request
-	// that did not pass the service's edge (packages tenant/httptenant and tenant/grpctenant) then reads and writes nothing.
-	// Calls of the store and of a writer need no tenant. A context with another tenant than the repository's is refused
-	// always.
+	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant if its context carries no tenant.
+	// Requests that bypass the service's edge (packages tenant/httptenant and tenant/grpctenant) then read and write nothing.
+	// Calls of the store and of a writer need no tenant. A context with another tenant than the repository's always fails.
 	RequireTenant bool
-	// Views reads and writes each tenant's rows through the tenant's authorized view, which EnsureView makes. Bigtable itself
-	// then refuses everything outside of it. Three things differ:
+	// Views reads and writes each tenant's rows through the tenant's authorized view, which EnsureView creates. Bigtable
+	// itself then refuses access to all other rows. Three things differ:
 	//
 	//   - Calls for a tenant without a view fail with ErrNoView.
-	//   - A writer's batch holds points of one tenant, so many small tenants take more requests.
-	//   - Deletions name the schema's families, and leave cells in other families, which nothing here reads.
+	//   - A writer's batch holds points of one tenant, so many small tenants need more requests.
+	//   - Deletions apply only to the schema's families. Cells in other families remain; the store never reads them.
 	//
 	// Ping, Ensure and Verify use the table. Opening a view costs no request.
 	Views bool
@@ -82,15 +80,15 @@ func (o StoreOptions) check() error {
 	return err
 }
 
-// Timeouts bound every call of a store. A call also ends with its context, whichever is earlier. Zero fields mean the defaults;
-// negative ones are refused with ErrInvalid.
+// Timeouts bound every call of a store. A call ends with its context or its timeout, whichever is earlier. Zero fields are
+// the defaults; negative ones are refused with ErrInvalid.
 type Timeouts struct {
-	// Read bounds a read of one point or the newest few. Zero is 10 seconds.
+	// Read bounds a read of one point or of the newest few. Zero is 10 seconds.
 	Read time.Duration
-	// Write bounds one request that writes, with its retries. Zero is 10 seconds.
+	// Write bounds one write request with its retries. Zero is 10 seconds.
 	Write time.Duration
-	// Scan bounds the calls whose work grows with the data: a range, with the time that its consumer takes, a PutMany, a
-	// deletion of many points, an Ensure. Zero is 5 minutes.
+	// Scan bounds calls whose work grows with the data: a range, including the time that the loop body takes, PutMany, a
+	// deletion of many points, Ensure. Zero is 5 minutes.
 	Scan time.Duration
 }
 

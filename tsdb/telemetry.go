@@ -19,81 +19,77 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// Telemetry says where a store tells what it does: traces and metrics by OpenTelemetry's database conventions, logs, and
-// functions of the program's own. The zero value tells OpenTelemetry's global providers, which do nothing until the program
-// sets them, whether before the store is opened or after, and logs nothing. What nobody listens to costs some nanoseconds a
-// call, and no memory.
+// Telemetry configures what a store reports: traces and metrics by OpenTelemetry's database conventions, logs, and calls of
+// hooks. The zero value uses OpenTelemetry's global providers, which may be set before or after the store is opened, and logs
+// nothing. Disabled parts cost some nanoseconds per call and no memory.
 //
-// Names, units and attributes are listed in docs/telemetry.md. No row key, entity or payload is ever an attribute; but the
-// official client, which tells the global provider only, puts row keys into events of its own spans.
+// docs/telemetry.md lists names, units and attributes. Row keys, entities and payloads are never attributes. However, the
+// official client, which uses only the global provider, puts row keys into events of its own spans.
 type Telemetry struct {
-	// TracerProvider takes a span of each call, which covers its retries. Nil is otel.GetTracerProvider.
+	// TracerProvider receives one span per call, including its retries. Nil is otel.GetTracerProvider.
 	TracerProvider trace.TracerProvider
-	// MeterProvider takes the metrics. Nil is otel.GetMeterProvider.
+	// MeterProvider receives the metrics. Nil is otel.GetMeterProvider.
 	MeterProvider metric.MeterProvider
-	// Logger is told what goes wrong with the service: the first fault of a kind at once, and those that follow in one line
-	// each half minute at most. What the SDK refuses by itself is for the level of debugging. Nil logs nothing.
+	// Logger receives failures of the service: the first of each kind at once, further ones summarized at most every half
+	// minute. Calls that the SDK refuses are logged at debug level. Nil logs nothing.
 	Logger *slog.Logger
-	// IncludeErrorText puts tenants and the texts of errors into logs, and the texts into the status of spans. Texts may hold row keys
-	// and values. False leaves both out.
+	// IncludeErrorText adds tenants and error texts to logs, and error texts to the status of spans. The texts may contain
+	// row keys and values.
 	IncludeErrorText bool
-	// Tenants is how many tenants have an attribute of their own, tidemark.tenant, in spans and metrics: the first that come,
-	// up to 1,000. All others share "_OTHER". Each one makes series of its own in what stores the metrics. Zero leaves
-	// the attribute out.
+	// Tenants is the number of tenants with their own attribute, tidemark.tenant, in spans and metrics: the first ones that
+	// the store sees, up to 1,000. All others share "_OTHER". Each tenant adds time series to the metrics backend. Zero omits
+	// the attribute.
 	Tenants int
-	// Namespace is the attribute db.namespace. Empty is the project and the instance with "|" between them in a store of
-	// Open, and no such attribute in one of New.
+	// Namespace is the attribute db.namespace. Empty means "project|instance" for Open, and no attribute for New.
 	Namespace string
-	// Hooks are functions of the program's own. The zero value is none.
+	// Hooks are functions of the program. The zero value is none.
 	Hooks Hooks
 }
 
-// Hooks are told of each call and of each request, for programs that do not use OpenTelemetry. They are called on the
-// goroutine of the call, by many at once, and hold it up while they run; they must not call the store. A hook that is nil is
-// not called.
+// Hooks receive each call and each request, for programs that do not use OpenTelemetry. They run on the goroutine of the call
+// and delay it; many goroutines call them at once. They must not call the store. A nil hook is not called.
 type Hooks struct {
-	// Operation is told of each call that has ended, and of each batch that a writer has sent.
+	// Operation receives each finished call, and each batch that a writer has sent.
 	Operation func(context.Context, Operation)
-	// Attempt is told of each request to Bigtable's data API that has ended, also of those that are made again.
+	// Attempt receives each finished request to Bigtable's data API, including retries.
 	Attempt func(context.Context, Attempt)
 }
 
-// Operation is a call that has ended, as a hook is told of it.
+// Operation is a finished call, for Hooks.
 type Operation struct {
-	// Name is that of the method, such as "Latest"; of what other packages do with their name before it, "rollup.Buckets". What
-	// a writer sends is "Deliver".
+	// Name is the method's name, such as "Latest", for other packages with the package, such as "rollup.Buckets". The batches
+	// of a writer are "Deliver".
 	Name string
-	// Tenant and Dataset are what it was about; empty where that is none, or several.
+	// Tenant and Dataset are those of the call; empty if it has none or several.
 	Tenant, Dataset string
-	// Batch is how many writes a PutMany, an AddMany or a Deliver held, where they were two or more; zero for all others.
+	// Batch is the number of writes in a PutMany, an AddMany or a Deliver of two or more; zero for all others.
 	Batch    int
 	Start    time.Time
 	Duration time.Duration
-	// Rows is how many points, entities or buckets a read returned; of a sequence, how many were taken.
+	// Rows is the number of points, entities or buckets that a read returned; for a sequence, the number taken.
 	Rows int
-	// Attempts is how many requests to the data API it took; zero where the cache answered, or nothing was sent.
+	// Attempts is the number of requests to the data API; zero if the cache answered or nothing was sent.
 	Attempts int
-	// Err is the error that the caller got, but not ErrNotFound: that there is nothing is an answer.
+	// Err is the error that the caller got, except ErrNotFound, which counts as success.
 	Err error
-	// ErrorType is what Err is in metrics: the name of a gRPC code, such as "UNAVAILABLE", or of an error, such as
-	// "tsdb.ErrInvalid" or "tenants.ErrConflict", or what the method ErrorType() string of an error of the program's own
-	// returns; else "_OTHER". Empty without an Err.
+	// ErrorType is Err as in metrics: a gRPC code such as "UNAVAILABLE", a sentinel such as "tsdb.ErrInvalid" or
+	// "tenants.ErrConflict", the result of the error's own method ErrorType() string, or else "_OTHER". It is empty if Err is
+	// nil.
 	ErrorType string
 }
 
-// Attempt is a request to Bigtable's data API that has ended, as a hook is told of it.
+// Attempt is a finished request to Bigtable's data API, for Hooks.
 type Attempt struct {
-	// Operation is the Name of the operation that it was made for.
+	// Operation is the Name of the operation.
 	Operation string
 	// Method is that of the API, such as "google.bigtable.v2.Bigtable/ReadRows".
 	Method   string
 	Start    time.Time
 	Duration time.Duration
-	// Err is what the request as a whole ended with. A bulk write that was answered has none, whatever became of its rows.
+	// Err is the error of the whole request. It is nil for a bulk write with a response, even if rows failed.
 	Err error
 }
 
-// mostTenants bounds Telemetry.Tenants.
 const mostTenants = 1000
 
 func (t Telemetry) check() error {
@@ -103,7 +99,6 @@ func (t Telemetry) check() error {
 	return nil
 }
 
-// open returns the probe of a store.
 func (t Telemetry) open(s *Store) *telemetry.Probe {
 	c := telemetry.Config{
 		TracerProvider: t.TracerProvider, MeterProvider: t.MeterProvider, Logger: t.Logger, Details: t.IncludeErrorText, Tenants: t.Tenants,
@@ -137,7 +132,7 @@ func (t Telemetry) open(s *Store) *telemetry.Probe {
 	return telemetry.Open(c)
 }
 
-// kinds are the errors that metrics name, those first that others wrap.
+// kinds are the error names in metrics. An error that others wrap comes after them.
 var kinds = []struct {
 	err  error
 	name string
@@ -171,7 +166,7 @@ var kinds = []struct {
 	{ErrInvalid, "tsdb.ErrInvalid"},
 }
 
-// errorKind names an error that is no answer of the service; empty for one that has no name.
+// errorKind returns the name of an error that is not a gRPC status, or "".
 func errorKind(err error) string {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
@@ -181,8 +176,7 @@ func errorKind(err error) string {
 	return ""
 }
 
-// firstFailure returns the first of several failures that one error is about. What errors.Is and errors.As find in such an
-// error may be a later one.
+// firstFailure returns the first of several failures in one error. errors.Is and errors.As may find a later one.
 func firstFailure(err error) error {
 	var batch *BatchError
 	var read *ReadError
@@ -198,12 +192,10 @@ func firstFailure(err error) error {
 	return err
 }
 
-// begin begins an operation of a repository.
 func (r *Repository[T]) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
 	return r.beginMany(ctx, name, 0, false)
 }
 
-// beginMany begins an operation that may be a batch.
 func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
 	if r == nil || r.store == nil || r.store.core == nil || r.schema == nil {
 		return ctxerr.Given(ctx), nil
@@ -211,7 +203,6 @@ func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n in
 	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
 }
 
-// begin begins an operation of the store's own.
 func (s *Store) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
 	if s == nil || s.core == nil {
 		return ctxerr.Given(ctx), nil
@@ -227,7 +218,6 @@ func endOne(op *telemetry.Op, err error) {
 	op.End(err)
 }
 
-// endWrites ends a batch of writes.
 func endWrites(op *telemetry.Op, err error) {
 	if op == nil {
 		return

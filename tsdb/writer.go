@@ -19,18 +19,19 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Writer takes points one by one and sends them in batches. A program has one for each store, shared by all its schemas and
-// tenants: Repository.Via gives each of them its way in. It is safe for concurrent use.
+// Writer takes single points and sends them in batches. A program needs one per store; all schemas and tenants share it,
+// through Repository.Via. It is safe for concurrent use.
 //
-// A batch closes on its number of points or bytes, or when its first point has waited for Linger; several are under way
-// at once, each over a part of the table of its own. Two writes of one point are sent in their order, never at the same
-// time; of those that come while an earlier one is under way only the last is sent, and its outcome is that of all, unless
-// the schema makes them depend on what is stored. Where the service refuses a point, that point is rejected and the others go on; where it cannot take points now,
-// they are sent again, with growing waits, until DeliveryTimeout. Each tenant has a share of the buffer, of the requests and
-// of a journal, its turn, and its budget for requests that are repeated, so that one that floods or is refused does not hold
-// up the others.
+// A batch is sent when it reaches its number of points or bytes, or when its first point has waited for Linger. Several
+// batches are under way at once, each for its own part of the table. Two writes of one point are sent in order, never at the
+// same time. If several writes of one point arrive while an earlier one is under way, only the last is sent, and its outcome
+// applies to all of them, unless the schema makes writes depend on the stored value.
 //
-// What the writer holds is bounded. While the buffer is full, Enqueue waits and TryEnqueue returns ErrBufferFull.
+// If the service refuses a point, that point is rejected and the others continue. If the service is temporarily unavailable,
+// points are sent again, with growing waits, until DeliveryTimeout. Each tenant has its own share of the buffer, the requests
+// and the journal, and its own retry budget, so a tenant that floods or fails does not block the others.
+//
+// Memory is bounded: while the buffer is full, Enqueue waits and TryEnqueue returns ErrBufferFull.
 type Writer struct {
 	store  *Store
 	opts   WriterOptions
@@ -38,24 +39,25 @@ type Writer struct {
 
 	journal *journal.Journal  // nil for none
 	records *delivery.Records // of the journal
-	watch   *telemetry.Writer // nil where nobody watches
+	watch   *telemetry.Writer // nil if telemetry is disabled
 
 	mu   sync.Mutex
 	lost UndeliveredError
 }
 
-// The errors of a writer, to tell apart with errors.Is.
+// Sentinels of writers, to compare with errors.Is.
 var (
-	// ErrBufferFull: the writer's buffer, or the tenant's share of it, has no room.
+	// ErrBufferFull means that the writer's buffer, or the tenant's share of it, is full.
 	ErrBufferFull = buffer.ErrFull
-	// ErrWriterClosed: the writer is closed, or was closed before it could deliver the point.
+	// ErrWriterClosed means that the writer is closed, or was closed before it could deliver the point.
 	ErrWriterClosed = buffer.ErrClosed
-	// ErrDeliveryTimeout: the point could not be delivered within the writer's DeliveryTimeout.
+	// ErrDeliveryTimeout means that the point could not be delivered within DeliveryTimeout.
 	ErrDeliveryTimeout = buffer.ErrTimeout
 )
 
-// NewWriter returns a writer for the store. It runs two goroutines, and one for each request under way, until Writer.Close,
-// which must come before the store's. Its error matches ErrInvalid or ErrClosed.
+// NewWriter returns a writer for the store. It runs two goroutines, plus one per request under way, until Writer.Close. Close
+// the writer before the store. The error matches ErrInvalid or ErrClosed; with a journal also ErrJournalLocked or
+// ErrJournalDamaged.
 func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	if err := s.admit(); err != nil {
 		return nil, err
@@ -79,7 +81,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	j, err := journal.Open(journal.Options{
 		Dir: opts.Journal.Dir, MaxBytes: opts.Journal.MaxBytes,
 		Codec: w.records, Erasures: delivery.Erasures{Marks: s.core.Erased},
-		ReadRecords: min(maxRead, 16+o.BufferEntries/8), // few where the buffer takes few at a time
+		ReadRecords: min(maxRead, 16+o.BufferEntries/8), // small buffers need few
 		Failed:      w.failed, Broken: w.watch.Journal,
 	})
 	if err != nil {
@@ -93,12 +95,12 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	return w, nil
 }
 
-// maxRead is how many records of a journal are read from the disk at once, at most.
+// maxRead is the maximum number of journal records that are read at once.
 const maxRead = 1000
 
-// Flush sends without delay what has been put before, and returns when all of it has ended and everybody was told. Its
-// error is ctx's. What became of the points is reported by EnqueueFunc, EnqueueMany, OnFailure and Stats. It must not be called from a
-// function that the writer calls.
+// Flush sends all points that were enqueued before it, without Linger, and returns when all have an outcome and their callers
+// have it. Its error is that of ctx. Outcomes are reported by EnqueueFunc, EnqueueMany, OnFailure and Stats. Do not call it
+// from a function that the writer calls.
 func (w *Writer) Flush(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if err := w.admit(); err != nil {
@@ -113,15 +115,15 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return w.buffer.Flush(ctx)
 }
 
-// Close takes no more points, sends what it holds, and returns when all of it has ended. Where ctx ends before that,
-// requests are broken off, and what is left ends as what is known of it: rejected if it was never sent, and else unknown,
-// with ErrWriterClosed. Whoever waits for such a point is still told, but Close does not wait for that.
+// Close stops taking points, sends those that it holds, and returns when all have an outcome. If ctx ends first, Close
+// cancels the requests. The remaining points then end with ErrWriterClosed: Rejected if they were never sent, otherwise
+// Unknown. Their callers still get the outcomes, but Close does not wait for that.
 //
-// Its error is an *UndeliveredError where points of Enqueue or TryEnqueue, for which nobody waits, did not end
-// stored, whenever that was. A second Close does the same. It must not be called from a function that the writer calls.
+// The error is an *UndeliveredError if any point of Enqueue or TryEnqueue, at any time, was not stored. A second Close
+// returns the same. Do not call it from a function that the writer calls.
 //
-// With a journal nothing is lost: where ctx ends before all is delivered, the error matches ErrUndelivered and says how many points
-// are left for the next writer. Dead letters are no error of it; Stats counts them.
+// With a journal nothing is lost: if ctx ends first, the error matches ErrUndelivered and says how many points remain for the
+// next writer. Dead letters do not cause an error; Stats counts them.
 func (w *Writer) Close(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if w == nil || w.buffer == nil {
@@ -142,42 +144,44 @@ func (w *Writer) Close(ctx context.Context) error {
 	return err
 }
 
-// WriterStats are what a writer holds and has done since it was made.
+// WriterStats are the content and the counters of a writer since it was made.
 type WriterStats struct {
-	// BufferedPoints and BufferedBytes are what it holds now; the bytes are those that points take in memory.
+	// BufferedPoints and BufferedBytes are the points in the buffer now and their size in memory.
 	BufferedPoints int
 	BufferedBytes  int64
-	// OldestAge is how long ago the oldest point was put that has not ended: of those in memory, and of those in the journal,
-	// whose age is known to about a second, and counts from the opening of the journal where an earlier writer took them.
+	// OldestAge is the time since the oldest point without an outcome was enqueued, in memory or in the journal. For the
+	// journal it is accurate to about a second; points of an earlier writer count from the opening of the journal.
 	OldestAge time.Duration
-	// InFlight is how many requests are under way, Slots how many may be now.
+	// InFlight is the number of requests under way, Slots the current limit.
 	InFlight, Slots int
-	// Stored, Rejected and Unknown are the points that have ended so.
+	// Stored, Rejected and Unknown count points by outcome.
 	Stored, Rejected, Unknown uint64
-	// Requests are the requests made, Retries those of them that repeated one.
+	// Requests counts all requests, Retries those that repeated one.
 	Requests, Retries uint64
-	// Blocked is how long callers have waited for room in the buffer, all together.
+	// Blocked is the total time that callers have waited for space in the buffer.
 	Blocked time.Duration
-	// Down is why the service is taken for unreachable now: one request at a time asks whether it is back. Nil where it is not.
+	// Down is why the service is considered unreachable, or nil. While it is set, the writer sends one probing request at a
+	// time.
 	Down error
-	// Journal is what the writer's journal holds; zero without one.
+	// Journal is the state of the writer's journal; zero without one.
 	Journal JournalStats
 }
 
-// JournalStats are what a writer's journal holds.
+// JournalStats are the content and the counters of a writer's journal.
 type JournalStats struct {
-	// Stream identifies the journal: 32 hexadecimal digits, drawn when its folder was made.
+	// Stream identifies the journal: 32 hexadecimal digits, chosen at random when its folder was created.
 	Stream string
-	// Points are those that are not delivered yet, DeadLetters those that were rejected for what they hold.
+	// Points is the number of undelivered points, DeadLetters the number of points that were rejected because of their
+	// content.
 	Points, DeadLetters int
-	// Erased are the points and dead letters that were dropped since the writer was made, as their tenant or entity is erased.
+	// Erased counts points and dead letters that were dropped, since the writer was made, because their tenant or entity was
+	// erased.
 	Erased uint64
-	// Bytes is what both take of Limit.
+	// Bytes is the size of points and dead letters, of at most Limit.
 	Bytes, Limit int64
 }
 
-// Stats returns what the writer holds and has done. It costs a look at every request under way: call it now and then, not
-// for each point.
+// Stats returns the writer's statistics. It visits every request under way, so do not call it for each point.
 func (w *Writer) Stats() WriterStats {
 	if w == nil || w.buffer == nil {
 		return WriterStats{}
@@ -199,7 +203,7 @@ func (w *Writer) Stats() WriterStats {
 	}
 }
 
-// admit refuses calls on a writer that cannot work.
+// admit returns an error if the writer or its store cannot be used.
 func (w *Writer) admit() error {
 	if w == nil || w.buffer == nil {
 		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
@@ -207,30 +211,29 @@ func (w *Writer) admit() error {
 	return w.store.admit()
 }
 
-// Undelivered is a point that a writer took and did not store, or of which it does not know whether it is stored.
+// Undelivered is a point, or a rollup event, that a writer took and that is rejected or unknown.
 type Undelivered struct {
 	Tenant  tenant.ID
 	Dataset string
 	Entity  Entity
 	Time    time.Time
-	ID      string // in a schema with Identity; else empty
+	ID      string // empty without Identity
 	Outcome Outcome
-	// Rollup is the rollup that an event was to be added to, of which Time is the start of the bucket; empty for a point.
+	// Rollup is the rollup of an event; Time is then the start of the bucket. It is empty for a point.
 	Rollup string
 }
 
-// UndeliveredError is the error of Writer.Close where points that nobody waited for were not stored.
+// UndeliveredError is the error of Writer.Close if points of Enqueue or TryEnqueue were not stored.
 type UndeliveredError struct {
-	// Total is how many.
+	// Total is the number of these points.
 	Total int
 	// Points are the first 1,000 of them.
 	Points []Undelivered
 }
 
-// mostListed is how many points an UndeliveredError names.
 const mostListed = 1000
 
-// Error implements error. It shows the first point.
+// Error returns the number of points and the first one.
 func (e *UndeliveredError) Error() string {
 	if len(e.Points) == 0 {
 		return fmt.Sprintf("tsdb: %d points not delivered", e.Total)
@@ -240,7 +243,7 @@ func (e *UndeliveredError) Error() string {
 		e.Total, p.Entity, dataset.Stamp(p.Time), p.Dataset, p.Tenant, p.Outcome.State, p.Outcome.Err)
 }
 
-// Unwrap returns a *WriteError for each of Points, in their order.
+// Unwrap returns one *WriteError per element of Points, in order.
 func (e *UndeliveredError) Unwrap() []error {
 	errs := make([]error, len(e.Points))
 	for i, p := range e.Points {
@@ -249,7 +252,7 @@ func (e *UndeliveredError) Unwrap() []error {
 	return errs
 }
 
-// failed notes a point that ended without being stored.
+// failed records and reports a point that was not stored.
 func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 	p := delivery.Of(it)
 	u := undelivered(p, out)
@@ -274,13 +277,13 @@ func undelivered(p *delivery.Pending, out bt.Outcome) Undelivered {
 	}
 }
 
-// offer takes a point whose caller is told when it has ended.
+// offer enqueues a point whose caller gets the outcome.
 func (w *Writer) offer(ctx context.Context, p *delivery.Pending) error {
 	if ctx == nil {
 		return ctxerr.Of(ctx)
 	}
 	p.Taken = w.store.core.Erased.Generation(p)
-	tenant, bytes := p.Item.Tenant, p.Size() // the point is given away
+	tenant, bytes := p.Item.Tenant, p.Size() // read before the writer owns the point
 	var err error
 	if w.journal != nil {
 		err = w.journal.Enqueue(ctx, &p.Entry, false)
@@ -293,13 +296,13 @@ func (w *Writer) offer(ctx context.Context, p *delivery.Pending) error {
 	return err
 }
 
-// take takes a point that nobody waits for; with try it does not wait for room.
+// take enqueues a point whose caller gets no outcome. With try it does not wait for space.
 func (w *Writer) take(ctx context.Context, p *delivery.Pending, try bool) error {
 	if ctx == nil {
 		return rejected(ctxerr.Of(ctx)).err()
 	}
 	p.Taken = w.store.core.Erased.Generation(p)
-	tenant, bytes := p.Item.Tenant, p.Size() // the point is given away
+	tenant, bytes := p.Item.Tenant, p.Size() // read before the writer owns the point
 	var err error
 	switch {
 	case w.journal != nil:

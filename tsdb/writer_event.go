@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// add puts an event into the writer's journal, for package rollup. If told is nil it waits for that. Otherwise it calls told
-// with the outcome of the event.
+// add enqueues a rollup event in the writer's journal, for package rollup. If told is nil, it waits until the event is in the
+// journal; otherwise it calls told with the outcome.
 func (w *Writer) add(ctx context.Context, ev inside.Event, told func(Outcome)) error {
 	p, err := w.prepareEvent(ctx, ev, told)
 	switch {

@@ -13,41 +13,42 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// WriterOptions are what a writer may decide. The zero value is good for most programs.
+// WriterOptions configure a writer. The zero value is good for most programs.
 type WriterOptions struct {
-	// BatchPoints closes a batch at that many points. Zero is 1,000, where the cost of a request no longer shows beside
-	// that of its rows; at most 5,000.
+	// BatchPoints is the maximum number of points in a batch. Zero is 1,000, the maximum 5,000. Larger batches hardly reduce
+	// the cost per point.
 	BatchPoints int
-	// BatchBytes closes a batch at about that many bytes. Zero is 4 MiB, at most 8 MiB: what a server can take in at once
-	// without holding up others.
+	// BatchBytes is the approximate maximum size of a batch. Zero is 4 MiB, the maximum 8 MiB; larger requests would delay
+	// others on the server.
 	BatchBytes int
-	// Linger is how long a point waits for others to share its request, where nothing else closes the batch. Zero is 5 ms,
-	// about the time of a request, so that waiting at most doubles it. Negative is none: a point goes as soon as a request
-	// may be made.
+	// Linger is how long a point waits for others to share its request. Zero is 5 ms, about the time of one request. A
+	// negative Linger means no wait: a point is sent as soon as a request may start.
 	Linger time.Duration
 
-	// BufferPoints and BufferBytes bound what the writer holds, from Enqueue until the point has ended and whoever waits for it
-	// was told. Zero is 100,000 points and 64 MiB (about 500 bytes a small point, with what the writer keeps for it); BufferBytes is
-	// at least 16 MiB, so that the largest point finds room. A tenant alone takes at most 7/8 of it, and several that flood leave room for the others.
+	// BufferPoints and BufferBytes bound the points in memory, from Enqueue until the point has an outcome and its caller has
+	// it. Zero is 100,000 points and 64 MiB (a small point takes about 500 bytes). The minimum of BufferBytes is 16 MiB,
+	// which holds the largest point. A tenant alone uses at most 7/8 of the buffer; several tenants that flood it leave space
+	// for the others.
 	BufferPoints int
 	BufferBytes  int64
-	// InFlight is how many requests may be under way at most. Zero is 16. The writer begins with 4, adds while requests do not
-	// get slower, and takes back where the service is slow or asks for less.
+	// InFlight is the maximum number of requests under way. Zero is 16. The writer starts with 4, adds more while latency
+	// does not rise, and reduces them if the service is slow or asks for less.
 	InFlight int
-	// DeliveryTimeout is how long after Enqueue a point may still be sent. Zero is two minutes. A point whose time is over is
-	// rejected if it was never sent, and else unknown, with ErrDeliveryTimeout. With a journal points are kept instead,
-	// and it is not used.
+	// DeliveryTimeout is how long after Enqueue a point may be sent. Zero is two minutes. After it the point ends with
+	// ErrDeliveryTimeout: Rejected if it was never sent, otherwise Unknown. With a journal it does not apply: points are
+	// kept.
 	DeliveryTimeout time.Duration
 
-	// Journal puts a journal on disk under the writer. Zero is none.
+	// Journal adds a journal on disk. Zero is none.
 	Journal JournalOptions
 
-	// Admit is asked before each point is taken, with the bytes that it takes; its error rejects the point and is wrapped by
-	// the WriteError. It may wait, until ctx ends. Limits per tenant belong here. It is called by many goroutines at once. Nil admits all.
+	// Admit is called before each point is taken, with the point's size in bytes. If it returns an error, the point is
+	// rejected with a WriteError that wraps it. It may wait until ctx ends. Use it for limits per tenant. Many goroutines
+	// call it at once. Nil admits all.
 	Admit func(ctx context.Context, id tenant.ID, bytes int) error
-	// OnFailure is told of each point that was taken and ended without being stored, before anyone else is; with a journal, of
-	// each that became a dead letter. It is called on
-	// one goroutine, and slows the writer down where it is slow. Nil is for nobody; Stats counts them anyhow.
+	// OnFailure is called for each point that was taken but not stored, before its caller gets the outcome; with a journal,
+	// for each new dead letter. It is called on one goroutine; a slow OnFailure slows the writer. Nil means that only Stats
+	// counts these points.
 	OnFailure func(Undelivered)
 }
 
@@ -79,7 +80,7 @@ func (o WriterOptions) check() error {
 
 const leastBuffer = 16 << 20
 
-// aloneBatch is how many conditional writes are taken at once, and sent one by one, insertWidth at a time.
+// aloneBatch is the maximum number of conditional writes in a batch. They are sent one by one, points.InsertWidth at a time.
 const aloneBatch = 4 * points.InsertWidth
 
 func (o WriterOptions) buffer(request time.Duration) buffer.Options {

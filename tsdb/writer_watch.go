@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// figures returns what the writer's metrics are read from.
+// figures returns the function from which the writer's metrics are read.
 func (w *Writer) figures(o buffer.Options) func() telemetry.WriterFigures {
 	return func() telemetry.WriterFigures {
 		s := w.Stats()
@@ -23,7 +23,7 @@ func (w *Writer) figures(o buffer.Options) func() telemetry.WriterFigures {
 	}
 }
 
-// sends tells of a request.
+// sends reports a request.
 func (w *Writer) sends(s buffer.Sending) {
 	w.watch.Sends(context.Background(), telemetry.Batch{Points: s.Items, Wait: s.Wait, Reason: string(s.Reason)})
 }
