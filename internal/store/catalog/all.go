@@ -13,11 +13,12 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// page is how many entries one request reads.
+// page is the number of entries of one request.
 const page = 1000
 
-// Each returns every entry of the catalogue, in the order of the names, a page at a time: no number of them is too large. An error
-// is the last pair. It is one where an entry is of another dataset than its row: whoever asks for all must not go on with some.
+// Each returns every entry of the catalogue, ordered by name. It reads page by page, so it works for any number of
+// entries. An error is the last pair. It also fails if an entry names another dataset than its row, because callers
+// that need all entries must not continue with some.
 func Each(ctx context.Context, t *bt.Table) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
@@ -50,7 +51,7 @@ func entryIn(row bigtable.Row, rng rowkey.Range) (Entry, error) {
 	return namedEntry(row)
 }
 
-// namedEntry returns the entry in a row. One of another dataset than its row is an error.
+// namedEntry returns the entry in a row. It is an error if the entry names another dataset than its row.
 func namedEntry(row bigtable.Row) (Entry, error) {
 	e, err := parseEntry(row)
 	if err == nil && e.Name != strings.TrimPrefix(row.Key(), rowkey.DatasetRows) {

@@ -14,16 +14,17 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// columnAssigned is the column of a profile beside its document that stores read alone: the Assignment, missing for none.
+// columnAssigned is a profile's column with its Assignment, next to the document. Stores read only this column. Without
+// it there is no assignment.
 const columnAssigned = "c"
 
-// Assignment says in which retention classes the points of a tenant are written. It does not change once it is made.
+// Assignment holds the retention classes in which a tenant's points are written. It is immutable.
 type Assignment struct {
 	Retention string            `json:"retention,omitempty"` // in all datasets that offer it
-	Classes   map[string]string `json:"classes,omitempty"`   // by dataset, stronger than Retention
+	Classes   map[string]string `json:"classes,omitempty"`   // by dataset; takes precedence over Retention
 }
 
-// Of returns the class for a dataset; empty for its default.
+// Of returns the class for a dataset, or empty for the dataset's default.
 func (a *Assignment) Of(dataset string) string {
 	if class, ok := a.Classes[dataset]; ok {
 		return class
@@ -31,7 +32,7 @@ func (a *Assignment) Of(dataset string) string {
 	return a.Retention
 }
 
-// SetAssignment adds to the mutation of a profile's row what stores go by.
+// SetAssignment adds the column that stores read to the mutation of a profile's row.
 func SetAssignment(mut *bigtable.Mutation, a Assignment) {
 	text := assignedText(a)
 	if text == nil {
@@ -46,7 +47,7 @@ func assignedText(a Assignment) []byte {
 		return nil
 	}
 	text, err := json.Marshal(a)
-	if err != nil { // of strings there is none
+	if err != nil { // cannot happen: a's fields are all strings
 		return nil
 	}
 	return text
@@ -55,19 +56,21 @@ func assignedText(a Assignment) []byte {
 // Assigns reports whether the row that the document was read from has a's column.
 func (d Document) Assigns(a Assignment) bool { return string(d.assigned) == string(assignedText(a)) }
 
-// TenantAssignment is the assignment of one tenant.
+// TenantAssignment is one tenant's assignment.
 type TenantAssignment struct {
 	Tenant string
 	*Assignment
 }
 
-// MostAssignments is how many tenants may have classes assigned: each store that writes to schemas with choices holds all of them.
+// MostAssignments is how many tenants may have classes assigned. Each store that writes to schemas with a choice of
+// classes holds all assignments in memory.
 const MostAssignments = 1_000_000
 
 var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 tenants whose profiles name retention classes, or limits")
 
-// Assignments returns the assignments of all tenants that have one; equal ones share their memory. One that does not decode is
-// left out, so that it holds up nobody else: that tenant's points are in the default class. An error is the last pair.
+// Assignments returns the assignments of all tenants that have one; equal ones share memory. It skips an assignment
+// that does not decode, so that other tenants are not affected: that tenant's points are written in the default class.
+// An error is the last pair.
 func Assignments(ctx context.Context, t *bt.Table) iter.Seq2[TenantAssignment, error] {
 	return assignmentsIn(profiles(ctx, t, columnAssigned))
 }
@@ -129,7 +132,7 @@ func assignmentsIn(rows iter.Seq2[bigtable.Row, error]) iter.Seq2[TenantAssignme
 	}
 }
 
-// parseAssignment returns the assignment in a column, nil for one that does not decode, and notes it in seen.
+// parseAssignment returns the assignment in a column, or nil if it does not decode, and adds it to seen.
 func parseAssignment(seen map[string]*Assignment, text []byte) *Assignment {
 	if a := seen[string(text)]; a != nil {
 		return a

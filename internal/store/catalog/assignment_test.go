@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzParseAssignment: whatever stands in a profile's column, nothing panics, and what is read is what was written.
+// FuzzParseAssignment: no bytes in a profile column cause a panic, and an assignment is read as it was written.
 func FuzzParseAssignment(f *testing.F) {
 	f.Add([]byte(`{"retention":"d30"}`))
 	f.Add([]byte(`{"classes":{"readings":"d7"}}`))
@@ -20,7 +20,7 @@ func FuzzParseAssignment(f *testing.F) {
 			return
 		}
 		if again := parseAssignment(seen, text); again != a {
-			t.Error("equal assignments do not share their memory")
+			t.Error("equal assignments do not share memory")
 		}
 		again := parseAssignment(map[string]*Assignment{}, assignedText(*a))
 		if again == nil {
@@ -35,7 +35,7 @@ func FuzzParseAssignment(f *testing.F) {
 	})
 }
 
-// TestAssignmentOf: what a profile says of one dataset is stronger than what it says of all.
+// TestAssignmentOf: a profile's class for one dataset takes precedence over its class for all.
 func TestAssignmentOf(t *testing.T) {
 	a := Assignment{Retention: "d30", Classes: map[string]string{"r": "d7"}}
 	if a.Of("r") != "d7" || a.Of("r2") != "d30" || (&Assignment{}).Of("r") != "" {

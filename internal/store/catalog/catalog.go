@@ -1,5 +1,6 @@
-// Package catalog keeps the store's own rows: the version of the stored format, and what each dataset looks like, so that
-// programs which disagree about it find out before they write, and tools can read datasets they were not compiled with.
+// Package catalog reads and writes the store's own rows: the version of the stored format, and the shape of each
+// dataset. So programs that disagree about a dataset find out before they write, and tools can read datasets that they
+// were not compiled with.
 package catalog
 
 import (
@@ -19,46 +20,47 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Family holds the store's own rows. No retention class can have its name.
+// Family is the column family of the store's own rows. No retention class can have its name.
 const Family = "_sys"
 
 // FormatVersion is the version of the stored format that this package reads and writes.
 const FormatVersion = 1
 
-// The columns of the store's own rows. Their cells all have the timestamp 0, so that a column never has two.
+// The columns of the store's own rows. All their cells have the timestamp 0, so that a column never has two.
 const (
-	columnVersion    = "v"    // of the format row: the version in decimal
-	columnDocument   = "json" // of a dataset's row: the Dataset
-	columnGeneration = "gen"  // of a dataset's row: how often it was written, in decimal
-	columnCreatedFor = "t"    // of a dataset's row: the tenant that it was created for; missing for none
+	columnVersion    = "v"    // in the format row: the version in decimal
+	columnDocument   = "json" // in a dataset's row: the Dataset
+	columnGeneration = "gen"  // in a dataset's row: the number of writes, in decimal
+	columnCreatedFor = "t"    // in a dataset's row: the tenant that it was created for; missing if none
 )
 
-// Dataset is what the catalogue knows of a dataset.
+// Dataset is a dataset's description in the catalogue.
 type Dataset struct {
 	Name      string   `json:"name"`
 	Key       []string `json:"key"`             // names of the key fields
-	Kinds     []string `json:"kinds,omitempty"` // of the key fields; none where all are text
+	Kinds     []string `json:"kinds,omitempty"` // of the key fields; empty if all are text
 	Precision string   `json:"precision"`       // ns, us or ms
 	Salts     int      `json:"salts"`
 	FirstWins bool     `json:"first_wins"`
 	Merge     bool     `json:"merge,omitempty"`
-	Fixed     string   `json:"fixed,omitempty"` // with Merge: what the names of fields that cannot change start with
-	Tags      []string `json:"tags"`            // of the codec, the one that is written first
-	Classes   []Class  `json:"classes"`         // the one that is written first
+	Fixed     string   `json:"fixed,omitempty"` // with Merge: the prefix of the names of immutable fields
+	Tags      []string `json:"tags"`            // of the codec; the first one is used for writing
+	Classes   []Class  `json:"classes"`         // the first one is used for writing
 	Head      *Head    `json:"head,omitempty"`
 	Rollups   []Rollup `json:"rollups,omitempty"`
-	// RollupAges are how long rollups of tenants in a class are kept at most, as policies by class; missing for their own age.
+	// RollupAges holds, by class, how long rollups of tenants in the class are kept at most, as policies. For a missing
+	// class the rollups' own ages apply.
 	RollupAges map[string]string `json:"rollup_ages,omitempty"`
-	Retired    *Retired          `json:"retired,omitempty"` // nil in what a program declares
+	Retired    *Retired          `json:"retired,omitempty"` // nil in a program's declaration
 }
 
-// Head is what the catalogue knows of a dataset's head rows.
+// Head describes a dataset's head rows.
 type Head struct {
 	Points int  `json:"points"`
-	Only   bool `json:"only"` // there are no rows of points beside
+	Only   bool `json:"only"` // the dataset has no rows of points besides
 }
 
-// String returns how messages name the head rows, none for nil.
+// String returns the text for messages; "none" for nil.
 func (h *Head) String() string {
 	switch {
 	case h == nil:
@@ -73,10 +75,10 @@ func (h *Head) String() string {
 type Class struct {
 	Name   string `json:"name"`
 	Policy string `json:"policy"`
-	Choice bool   `json:"choice,omitempty"` // the profile of a tenant can name it for points to be written in
+	Choice bool   `json:"choice,omitempty"` // the profile of a tenant may choose it for its points
 }
 
-// Offers returns the classes in which the points of a tenant can be written, the one for all others first.
+// Offers returns the classes in which the points of a tenant can be written, the default first.
 func (d *Dataset) Offers() []string {
 	var out []string
 	for i, c := range d.Classes {
@@ -87,27 +89,27 @@ func (d *Dataset) Offers() []string {
 	return out
 }
 
-// Entry is a dataset as it is stored.
+// Entry is a dataset as stored in the catalogue.
 type Entry struct {
 	Dataset
 	generation uint64
-	first      uint64 // the generation of an entry that is not stored yet; 0 for 1
+	first      uint64 // the generation of an entry that is not stored yet; 0 means 1
 	document   []byte
 	complete   complete
 }
 
-// State is what Load found.
+// State is the result of Load.
 type State struct {
-	Format   int // 0 where the table holds no store yet
+	Format   int // 0 if the table holds no store yet
 	Datasets map[string]Entry
-	Deleted  []string // of the datasets that Load was asked for, those that are deleted or being deleted
-	Removing []string // of the classes that Load was asked for, those whose families are being removed
+	Deleted  []string // which of the datasets passed to Load are deleted or being deleted
+	Removing []string // which of the classes passed to Load are being removed, with their families
 
-	released map[string]bool // the datasets that were deleted once, and may be made again
+	released map[string]bool // the datasets that were deleted before, and may be created again
 }
 
-// Load reads the format's version, the entries and the marks of deletion of the named datasets, and whether the families of classes
-// are being removed, in one request.
+// Load reads in one request: the format's version, the entries and deletion marks of the named datasets, and whether
+// the families of classes are being removed.
 func Load(ctx context.Context, t *bt.Table, names []string, classes ...string) (State, error) {
 	keys := bigtable.RowList{rowkey.FormatRow}
 	for _, name := range names {
@@ -160,10 +162,11 @@ func (st *State) setReleased(dataset string) {
 	st.released[dataset] = true
 }
 
-// ClassRemoval returns the name of the removal of the families of a class, behind rowkey.RemovalRows.
+// ClassRemoval returns the name of the removal of a class's families, without the prefix rowkey.RemovalRows.
 func ClassRemoval(class string) string { return "#class." + class }
 
-// isRemoving reports whether a removal's row is of one that has neither ended nor been given up. One that cannot be read is.
+// isRemoving reports whether a removal's row describes a removal that has neither ended nor been given up. If the row
+// cannot be read, it returns true.
 func isRemoving(row bigtable.Row) bool {
 	var doc struct {
 		State string `json:"state"`
@@ -208,7 +211,7 @@ func parseEntry(row bigtable.Row) (Entry, error) {
 	return e, e.parseComplete()
 }
 
-// WriteFormat writes the format's version where the table has none. It reports false where there is one.
+// WriteFormat writes the format's version if the table has none. It returns false if there is one.
 func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 	mut := bigtable.NewMutation()
 	mut.Set(Family, columnVersion, 0, []byte(strconv.Itoa(FormatVersion)))
@@ -216,8 +219,8 @@ func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 	return !exists && out.Err == nil, out.Err
 }
 
-// Write stores d where the catalogue still holds what old says: nothing for the zero Entry. It reports false, and changes
-// nothing, where another process was faster.
+// Write stores d if the catalogue still holds old, or nothing for the zero Entry. It returns false, and changes
+// nothing, if another process changed the entry first.
 func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
 	d = d.withRetired(old.Dataset)
 	doc, err := d.document(old.document)
@@ -227,9 +230,9 @@ func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error)
 	return write(ctx, t, old, d.Name, doc, tenant.ID{})
 }
 
-// Create is Write of a dataset that the catalogue does not have by st. It records the tenant that the dataset is created for; the
-// zero ID is none. The generations of a dataset that was deleted once do not begin at 1: whoever has read the entry of before must
-// not take the new one for it.
+// Create writes a dataset that the catalogue does not have according to st. It records the tenant that the dataset is
+// created for; the zero ID means none. If a dataset of that name was deleted before, generations do not begin at 1: a
+// reader of the old entry must not mistake the new one for it.
 func Create(ctx context.Context, t *bt.Table, d Dataset, by tenant.ID, st State) (bool, error) {
 	doc, err := d.document(nil)
 	if err != nil {
@@ -242,11 +245,11 @@ func Create(ctx context.Context, t *bt.Table, d Dataset, by tenant.ID, st State)
 	return write(ctx, t, e, d.Name, doc, by)
 }
 
-// randomGeneration returns the first generation of a row in whose place there may have been another one. Generations are compared for
-// equality alone, and only ever grow by 1, so two lives of a row do not meet.
+// randomGeneration returns the first generation of a row whose key another row may have had before. Generations are
+// only compared for equality, and only grow by 1, so those of the two rows never meet.
 func randomGeneration() uint64 { return 1<<32 + rand.Uint64()>>2 }
 
-// CountCreatedFor returns how many datasets of the catalogue were created for a tenant, and at most most. It is one request.
+// CountCreatedFor returns how many datasets were created for a tenant, counting to most at most. It makes one request.
 func CountCreatedFor(ctx context.Context, t *bt.Table, id tenant.ID, most int64) (n int64, err error) {
 	rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
 	filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(columnCreatedFor), bigtable.LatestNFilter(1),
@@ -263,15 +266,16 @@ func CountCreatedFor(ctx context.Context, t *bt.Table, id tenant.ID, most int64)
 	return n, nil
 }
 
-// Same reports whether the two say the same, order included, but for what is retired of o and d does not have.
+// Same reports whether the two are equal, including the order of lists. It ignores what is retired in o and missing in
+// d.
 func (d Dataset) Same(o Dataset) bool {
 	o = o.withoutRetired(d)
 	return len(d.Differences(o)) == 0 && slices.Equal(d.Tags, o.Tags) && slices.Equal(d.Classes, o.Classes) &&
 		slices.Equal(rollupNames(d.Rollups), rollupNames(o.Rollups))
 }
 
-// Differences lists where a program that declares d cannot work with what is stored as o: the shape of keys, and tags,
-// classes and rollups that one of them has and the other has not. Their order is not a difference, nor is what is retired of o.
+// Differences lists why a program that declares d cannot work with the stored o: different keys, and tags, classes and
+// rollups that only one of them has. It ignores their order, and what is retired in o.
 func (d Dataset) Differences(o Dataset) []string {
 	diffs := d.Conflicts(o)
 	diffs = append(diffs, missing(d.Name, "codec tag", "declared", d.Tags, "stored", o.Tags)...)
@@ -279,8 +283,8 @@ func (d Dataset) Differences(o Dataset) []string {
 	return append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
 }
 
-// Conflicts is Differences without what writing d to the catalogue mends: tags, classes and rollups that only d has, and that
-// were not removed from o.
+// Conflicts is Differences without the differences that writing d to the catalogue resolves: tags, classes and rollups
+// that only d has, and that were not removed from o.
 func (d Dataset) Conflicts(o Dataset) []string {
 	diffs := d.removed(o)
 	o = o.withoutRetired(d)
@@ -317,7 +321,7 @@ func (d Dataset) shape(o Dataset) (diffs []string) {
 	return append(diffs, d.rollups(&o)...)
 }
 
-// kinds returns the kinds of the key fields as messages show them.
+// kinds returns the kinds of the key fields as text for messages.
 func (d *Dataset) kinds() string {
 	if len(d.Kinds) == 0 {
 		return "text"
@@ -325,7 +329,8 @@ func (d *Dataset) kinds() string {
 	return strings.Join(d.Kinds, ", ")
 }
 
-// FieldKinds returns the kinds of the key fields, one each. It checks them, as they come from a table or a file.
+// FieldKinds returns the kinds of the key fields, one each. It validates them, because they come from a table or a
+// file.
 func (d *Dataset) FieldKinds() ([]rowkey.FieldKind, error) {
 	if len(d.Kinds) == 0 {
 		return make([]rowkey.FieldKind, len(d.Key)), nil

@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// ChangeLog is a row by which stores find out which of the store's own rows with one prefix have changed. A store reads a few
-// bytes of it again and again, and then only the rows that changed.
+// ChangeLog is a row that records which of the store's own rows with one prefix changed. A store polls a few bytes of
+// it, and then reads only the changed rows.
 type ChangeLog struct{ row, prefix string }
 
 // MarkChanges is the log of erasure marks, and ProfileChanges that of profiles.
@@ -26,25 +26,25 @@ var (
 
 // The columns of a change log.
 const (
-	columnEpoch  = "gen" // random text, another one after each change
+	columnEpoch  = "gen" // random text, replaced at each change
 	columnLog    = "log" // the latest changes, oldest first: lines of the epoch that the change began, and the name of a row
-	columnNumber = "n"   // how many changes there were, in decimal
+	columnNumber = "n"   // the number of changes, in decimal
 	columnOpen   = "w."  // followed by random text: the name of a row that is about to change
 )
 
-// logLines is how many lines a log holds. A store that has missed more reads all rows.
+// logLines is how many lines a log holds. A store that has missed more changes reads all rows.
 const logLines = 128
 
-// Changes is what a store finds in a change log.
+// Changes is the result of reading a change log.
 type Changes struct {
 	Epoch  string
 	Number uint64
-	Names  []string // of the rows that may have changed since the epoch that was known; each may be there more than once
-	All    bool     // which rows changed cannot be told
+	Names  []string // rows that may have changed since the known epoch, possibly with duplicates
+	All    bool     // it is unknown which rows changed
 }
 
-// Read returns what has changed since an epoch that Read has returned before; empty for none. It costs one read of a few
-// bytes, and another one of up to some kilobytes where something has changed.
+// Read returns the changes since an epoch that Read returned before; known is empty if there is none. It costs one read
+// of a few bytes, and after a change another one of up to some kilobytes.
 func (l ChangeLog) Read(ctx context.Context, t *bt.Table, known string) (Changes, error) {
 	short := bigtable.ChainFilters(latest(), bigtable.ColumnFilter(columnEpoch+"|"+columnNumber+"|"+regexp.QuoteMeta(columnOpen)+".*"))
 	row, err := t.Row(ctx, l.row, short)
@@ -76,7 +76,7 @@ func (l ChangeLog) Read(ctx context.Context, t *bt.Table, known string) (Changes
 // logEntry is one line of a log.
 type logEntry struct{ epoch, name string }
 
-// logOf returns the lines of a log; none where a program that does not know of logs has changed the epoch.
+// logOf returns the lines of a log. It returns none if a program that does not know logs has changed the epoch.
 func logOf(row bigtable.Row) (entries []logEntry) {
 	for line := range strings.Lines(string(value(row, columnLog))) {
 		epoch, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -88,13 +88,13 @@ func logOf(row bigtable.Row) (entries []logEntry) {
 	return entries
 }
 
-// numberOf returns the number of changes; 0 where there is none.
+// numberOf returns the number of changes; 0 if none is stored.
 func numberOf(row bigtable.Row) uint64 {
 	n, _ := strconv.ParseUint(string(value(row, columnNumber)), 10, 64)
 	return n
 }
 
-// openColumns returns the columns of changes that have begun, by name of the row.
+// openColumns returns the columns of changes that have begun, by the name of the changing row.
 func openColumns(row bigtable.Row) map[string][]string {
 	var open map[string][]string
 	for _, item := range row[Family] {
@@ -115,13 +115,14 @@ func openNames(row bigtable.Row) (names []string) {
 	return names
 }
 
-// Next returns the number that the next change will have, as the cluster has it that judges conditional writes. It costs a read.
+// Next returns the number that the next change will have, as the cluster for conditional writes has it. It costs a
+// read.
 func (l ChangeLog) Next(ctx context.Context, t *bt.Table) (uint64, error) {
 	row, err := t.RowAsJudged(ctx, l.row, bigtable.ChainFilters(latest(), bigtable.ColumnFilter(columnNumber)))
 	return numberOf(row) + 1, err
 }
 
-// Append notes that the rows of some names have changed. It is called after the changes, and may be repeated.
+// Append records that the rows of some names have changed. Call it after the changes; it may be repeated.
 func (l ChangeLog) Append(ctx context.Context, t *bt.Table, names ...string) error {
 	return l.append(ctx, t, names, nil)
 }
@@ -161,15 +162,15 @@ func (l ChangeLog) append(ctx context.Context, t *bt.Table, names, closed []stri
 	})
 }
 
-// Change is a change of a row that has begun. Until its end stores read the row each time.
+// Change is a change of a row that has begun. Stores read the row each time until the change ends.
 type Change struct {
 	log    ChangeLog
 	name   string
 	own    string   // its column
-	before []string // the columns of changes of the same row that had begun before
+	before []string // the columns of earlier, open changes of the same row
 }
 
-// Begin notes that the row of a name is about to change, so that no store misses the change where Append does not follow.
+// Begin records that a row is about to change, so that stores notice the change even if Append never follows.
 func (l ChangeLog) Begin(ctx context.Context, t *bt.Table, name string) (Change, error) {
 	row, err := t.RowAsJudged(ctx, l.row, latest())
 	if err != nil {
@@ -181,8 +182,8 @@ func (l ChangeLog) Begin(ctx context.Context, t *bt.Table, name string) (Change,
 	return c, t.Apply(ctx, l.row, mut).Err
 }
 
-// End notes that the row is not going to change any more by this change. Last says that no change of the row that had begun
-// before this one can still happen.
+// End records that this change will not alter the row any more. last means that no earlier change of the row can still
+// happen.
 func (c Change) End(ctx context.Context, t *bt.Table, last bool) error {
 	closed := []string{c.own}
 	if last {

@@ -17,16 +17,16 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// A policy that is lengthened does not bring back what was collected under the shorter one. So the entry of a dataset says, by
-// retention class, from which time on what is kept in the class is complete.
+// A longer policy does not bring back what was collected under a shorter one. So a dataset's entry records, by
+// retention class, from which time on the class's data is complete.
 
-// complete is a part of an entry that no schema declares.
+// complete is a part of an entry that schemas do not declare.
 type complete struct {
-	CompleteFrom map[string]int64 `json:"complete_from_ms,omitempty"` // by class; missing for one whose policy was never lengthened
+	CompleteFrom map[string]int64 `json:"complete_from_ms,omitempty"` // by class; missing if its policy was never lengthened
 }
 
-// CompleteFrom returns the time in milliseconds from which on nothing that the class keeps has expired, by its policy as it is
-// stored or an earlier, shorter one. It is 0 for a class that the entry does not name, and keeps all.
+// CompleteFrom returns a time in milliseconds. Data of the class from that time on has not expired under its stored
+// policy or an earlier, shorter one. It returns 0 if the entry does not name the class and the class keeps everything.
 func (e *Entry) CompleteFrom(class string, now time.Time) int64 {
 	from := e.complete.CompleteFrom[class]
 	policies := slices.Clone(e.Classes)
@@ -39,7 +39,7 @@ func (e *Entry) CompleteFrom(class string, now time.Time) int64 {
 		}
 		policy, err := gc.Parse(c.Policy)
 		if err != nil {
-			continue // of a newer program, whose schemas this one cannot declare
+			continue // written by a newer program; this one's schemas cannot declare it
 		}
 		if cutoff, bounded, err := policy.Cutoff(now); err == nil && bounded {
 			from = max(from, cutoff.UnixMilli())
@@ -48,7 +48,7 @@ func (e *Entry) CompleteFrom(class string, now time.Time) int64 {
 	return from
 }
 
-// PointsCompleteFrom is CompleteFrom for all classes of points: the latest of them.
+// PointsCompleteFrom returns the latest CompleteFrom of all classes of points.
 func (e *Entry) PointsCompleteFrom(now time.Time) (from int64) {
 	for _, c := range e.Classes {
 		from = max(from, e.CompleteFrom(c.Name, now))
@@ -56,8 +56,8 @@ func (e *Entry) PointsCompleteFrom(now time.Time) (from int64) {
 	return from
 }
 
-// WriteComplete notes that classes of a dataset are complete from later times, in milliseconds, where the catalogue still holds
-// what old says. It reports false, and changes nothing, where another process was faster.
+// WriteComplete records that classes of a dataset are complete from later times, in milliseconds, if the catalogue
+// still holds old. It returns false, and changes nothing, if another process changed the entry first.
 func WriteComplete(ctx context.Context, t *bt.Table, old Entry, from map[string]int64) (bool, error) {
 	all := maps.Clone(old.complete.CompleteFrom)
 	if all == nil {
@@ -73,7 +73,7 @@ func WriteComplete(ctx context.Context, t *bt.Table, old Entry, from map[string]
 	return write(ctx, t, old, old.Name, doc, tenant.ID{})
 }
 
-// write stores the document of a dataset where the catalogue still holds what old says. by is the tenant that a new dataset is
+// write stores the document of a dataset if the catalogue still holds old. by is the tenant that a new dataset is
 // created for.
 func write(ctx context.Context, t *bt.Table, old Entry, name string, doc []byte, by tenant.ID) (bool, error) {
 	mut := bigtable.NewMutation()

@@ -17,21 +17,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Document is a row of the store's own that holds a JSON object and how often it was written. The zero Document is a row
-// that is not there.
+// Document is one of the store's own rows: a JSON object and the number of its writes. The zero Document means that the
+// row does not exist.
 type Document struct {
 	JSON       []byte
 	generation uint64
 	assigned   []byte // of a profile: see Assignment
 }
 
-// Exists reports whether there is such a row.
+// Exists reports whether the row exists.
 func (d Document) Exists() bool { return d.generation > 0 }
 
-// Version returns how often the row was written; 0 for a row that is not there.
+// Version returns how often the row was written; 0 if it does not exist.
 func (d Document) Version() uint64 { return d.generation }
 
-// LoadDocument reads the document in a row, as SaveDocument sees it.
+// LoadDocument reads the document in a row, for SaveDocument.
 func LoadDocument(ctx context.Context, t *bt.Table, key string) (Document, error) {
 	row, err := t.RowAsJudged(ctx, key, latest())
 	if err != nil || row == nil {
@@ -45,7 +45,7 @@ func latest() bigtable.Filter {
 	return bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.LatestNFilter(1))
 }
 
-// ParseDocument returns the document that a row holds.
+// ParseDocument returns the document in a row.
 func ParseDocument(row bigtable.Row) (Document, error) {
 	text := value(row, columnGeneration)
 	gen, err := strconv.ParseUint(string(text), 10, 64)
@@ -55,17 +55,17 @@ func ParseDocument(row bigtable.Row) (Document, error) {
 	return Document{JSON: value(row, columnDocument), generation: gen, assigned: value(row, columnAssigned)}, nil
 }
 
-// SaveDocument writes v, a JSON object, where the row is still what old says, with the members of old that v does not know
-// kept, and adds what also adds to the mutation; nil for nothing. It returns what is stored then. It reports false, and
-// changes nothing, where another was faster. A write whose answer was lost is looked for, so documents of two writers must
-// differ where it matters who was first.
+// SaveDocument writes v, a JSON object, if the row is still old. It keeps members of old that v does not know, and adds
+// also to the mutation; nil adds nothing. It returns what is stored then. It returns false, and changes nothing, if
+// another writer changed the row first. If a write's response is lost, SaveDocument compares the row with its document,
+// so documents of two writers must differ if it matters which one was first.
 func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Document, also func(*bigtable.Mutation)) (saved Document, ok bool, err error) {
 	doc, err := merged(old.JSON, v)
 	if err != nil {
 		return old, false, err
 	}
 	next := Document{JSON: doc, generation: old.generation + 1}
-	if !old.Exists() && strings.HasPrefix(key, rowkey.RemovalRows) { // rows that come and go
+	if !old.Exists() && strings.HasPrefix(key, rowkey.RemovalRows) { // such rows are created and deleted repeatedly
 		next.generation = randomGeneration()
 	}
 	doubt := false
@@ -84,7 +84,7 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 		ok, out = writeDocument(ctx, t, key, old, next, also)
 		doubt = doubt || out.State == bt.Unknown
 		if out.Err == nil && !ok && doubt {
-			return false, status.Error(codes.Aborted, "tsdb: an answer was lost") // it may be this call that was faster
+			return false, status.Error(codes.Aborted, "tsdb: an answer was lost") // this call may have been the first
 		}
 		return out.Err == nil, out.Err
 	})
@@ -113,7 +113,7 @@ func writeDocument(ctx context.Context, t *bt.Table, key string, old, d Document
 	return matched && out.Err == nil, out
 }
 
-// DeleteDocumentIf deletes a row of the store's own where it still holds the document. It reports false where it does not.
+// DeleteDocumentIf deletes one of the store's own rows if it still holds the document. Otherwise it returns false.
 func DeleteDocumentIf(ctx context.Context, t *bt.Table, key string, d Document) (ok bool, err error) {
 	same := bigtable.ChainFilters(bigtable.ColumnFilter(columnGeneration), bigtable.ValueFilter(strconv.FormatUint(d.generation, 10)))
 	mut := bigtable.NewMutation()
@@ -126,14 +126,14 @@ func DeleteDocumentIf(ctx context.Context, t *bt.Table, key string, d Document) 
 	return ok, err
 }
 
-// DeleteDocument deletes a row of the store's own.
+// DeleteDocument deletes one of the store's own rows.
 func DeleteDocument(ctx context.Context, t *bt.Table, key string) error {
 	mut := bigtable.NewMutation()
 	mut.DeleteRow()
 	return t.Apply(ctx, key, mut).Err
 }
 
-// merged returns v as JSON, with the members of old that v does not have.
+// merged returns v as JSON, with the members of old that v lacks.
 func merged(old []byte, v any) ([]byte, error) {
 	doc, err := json.Marshal(v)
 	if err != nil || old == nil {

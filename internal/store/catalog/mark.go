@@ -16,24 +16,24 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// The columns of an erasure mark beside its document. Stores read these alone.
+// The columns of an erasure mark next to its document. Stores read only these.
 const (
-	columnMark     = "m" // "" for a mark without an end, or the second since 1970 at which it ends; missing for no mark
-	columnEntities = "e" // of a mark of an entity: the hashes of what it is called in each dataset
+	columnMark     = "m" // "" for a mark without an end, or its end in seconds since 1970; missing if there is no mark
+	columnEntities = "e" // in a mark of an entity: the hashes of the entity's path in each dataset
 
-	// What stays where a mark was lifted:
-	columnLifted         = "l" // the generation of the first writes that may be stored again, in decimal
-	columnLiftedEntities = "k" // of a mark of an entity: what columnEntities was
+	// These columns remain after a mark was lifted:
+	columnLifted         = "l" // the generation of the first writes that are allowed again, in decimal
+	columnLiftedEntities = "k" // in a mark of an entity: the former columnEntities
 )
 
-// MostMarks is how many marks may be in force at once, and MostOfTenant how many of them may be of one tenant: each store holds
-// all of them, in about 200 bytes each.
+// MostMarks bounds the marks in force at once, and MostOfTenant those of one tenant. Each store holds all of them, in
+// about 200 bytes each.
 const (
 	MostMarks    = 1_000_000
 	MostOfTenant = 250_000
 )
 
-// EntityHash is what stands for an entity in a mark: its name is not kept.
+// EntityHash identifies an entity in a mark, which does not store the entity's name.
 type EntityHash [16]byte
 
 // HashEntity returns the hash of the entity at a path of a dataset.
@@ -45,23 +45,23 @@ func HashEntity(dataset, path string) EntityHash {
 // Mark is an erasure mark.
 type Mark struct {
 	Tenant   string
-	Name     string       // of a mark of an entity, empty for that of a tenant
-	Until    time.Time    // zero for no end
+	Name     string       // of a mark of an entity; empty for a tenant's mark
+	Until    time.Time    // zero means no end
 	Entities []EntityHash // nil for the whole tenant
-	// Lifted is the generation of the first writes that count after the mark was lifted last; 0 for never. It stays with a mark
-	// that is made again.
+	// Lifted is the generation of the first writes that are allowed since the mark was last lifted; 0 means never. It
+	// stays when the mark is made again.
 	Lifted uint64
-	// Gone says that there is no mark, only what Lifted says.
+	// Gone means that there is no mark, only Lifted.
 	Gone bool
 }
 
-// DeletedDataset returns what stands in the place of the tenant in the mark of a dataset that is deleted.
+// DeletedDataset returns the name that replaces the tenant's in the mark of a deleted dataset.
 func DeletedDataset(dataset string) string { return rowkey.DeletedMark + dataset }
 
 // Over reports whether the mark has ended.
 func (m *Mark) Over(now time.Time) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
 
-// SetMark adds to the mutation of a mark's row what stores go by.
+// SetMark adds the columns that stores read to the mutation of a mark's row.
 func SetMark(mut *bigtable.Mutation, m Mark) {
 	until := ""
 	if !m.Until.IsZero() {
@@ -78,7 +78,7 @@ func joined(list []EntityHash) (all []byte) {
 	return all
 }
 
-// Row returns the name of the mark's row, as the log of changes has it.
+// Row returns the name of the mark's row in the change log.
 func (m *Mark) Row() string {
 	if m.Name == "" {
 		return m.Tenant
@@ -86,8 +86,8 @@ func (m *Mark) Row() string {
 	return m.Tenant + "#" + m.Name
 }
 
-// LiftMark adds to the mutation of a mark's row what ends it. The document stays. Writes of a generation before lifted are not
-// stored afterwards either; 0 is for a mark that has ended by itself, after which they are.
+// LiftMark adds the end of a mark to the mutation of the mark's row. The document stays. Writes of a generation before
+// lifted are refused afterwards too. For a mark that has ended by itself, pass 0: such writes are then allowed.
 func LiftMark(mut *bigtable.Mutation, lifted uint64, entities []EntityHash) {
 	mut.DeleteCellsInColumn(Family, columnMark)
 	mut.DeleteCellsInColumn(Family, columnEntities)
@@ -98,7 +98,7 @@ func LiftMark(mut *bigtable.Mutation, lifted uint64, entities []EntityHash) {
 	mut.Set(Family, columnLiftedEntities, 0, joined(entities))
 }
 
-// ForgetLift adds to the mutation of a mark's row what removes the generation that LiftMark has set.
+// ForgetLift adds the removal of LiftMark's generation to the mutation of a mark's row.
 func ForgetLift(mut *bigtable.Mutation) {
 	mut.DeleteCellsInColumn(Family, columnLifted)
 	mut.DeleteCellsInColumn(Family, columnLiftedEntities)
@@ -106,13 +106,13 @@ func ForgetLift(mut *bigtable.Mutation) {
 
 var errManyMarks = errors.New("tsdb: the table has more erasure marks than a store can hold")
 
-// Marks returns all marks, those that are over and those that are gone included. An error is the last pair.
+// Marks returns all marks, including those that are over and those that are gone. An error is the last pair.
 func Marks(ctx context.Context, t *bt.Table) iter.Seq2[Mark, error] {
 	rng := rowkey.OwnAfter(rowkey.MarkRows, "")
 	return readMarks(ctx, t, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
 }
 
-// MarksOf is Marks for the rows of some names.
+// MarksOf is Marks for the rows with some names.
 func MarksOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[Mark, error] {
 	keys := make(bigtable.RowList, len(names))
 	for i, name := range names {
@@ -131,7 +131,7 @@ func readMarks(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked fun
 			case err != nil:
 			case !asked(row.Key()):
 				err = bt.ErrForeignRow
-			case n == 2*MostMarks: // those who mark keep to the half of it, but not all at once
+			case n == 2*MostMarks: // writers of marks stop at MostMarks, but concurrent ones may exceed it
 				err = errManyMarks
 			default:
 				m = parseMark(row)
@@ -144,7 +144,7 @@ func readMarks(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked fun
 	}
 }
 
-// LoadMark reads a mark and its document, by the name of its row. The document does not exist where there is no such row.
+// LoadMark reads a mark and its document, by the name of its row. If there is no such row, the document does not exist.
 func LoadMark(ctx context.Context, t *bt.Table, name string) (Mark, Document, error) {
 	row, err := t.RowAsJudged(ctx, rowkey.MarkRows+name, latest())
 	if err != nil || row == nil {
@@ -154,14 +154,14 @@ func LoadMark(ctx context.Context, t *bt.Table, name string) (Mark, Document, er
 	return parseMark(row), doc, err
 }
 
-// MarkRow returns what the name of a mark's row says: Tenant and Name.
+// MarkRow returns the Mark with the Tenant and Name that the name of its row contains.
 func MarkRow(row string) Mark {
 	tenant, name, _ := strings.Cut(row, "#")
 	return Mark{Tenant: tenant, Name: name}
 }
 
-// parseMark returns the mark in a row. One that cannot be read is taken for one of the whole tenant without an end, so that
-// it holds up nobody else.
+// parseMark returns the mark in a row. If it cannot be read, parseMark returns a mark of the whole tenant without an
+// end, so that other tenants are not affected.
 func parseMark(row bigtable.Row) Mark {
 	m := MarkRow(strings.TrimPrefix(row.Key(), rowkey.MarkRows))
 	whole, hashes := m, value(row, columnEntities)

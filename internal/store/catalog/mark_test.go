@@ -7,8 +7,8 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// FuzzParseMark: whatever stands in a mark's row, its tenant is held up and nothing panics; and what is no mark of single
-// entities is one of the whole tenant.
+// FuzzParseMark: whatever bytes are in a mark row, only its tenant is affected and nothing panics. A mark that does not
+// name single entities covers the whole tenant.
 func FuzzParseMark(f *testing.F) {
 	f.Add("acme", "", "")
 	f.Add("acme", "1700000000", "")
@@ -31,7 +31,7 @@ func FuzzParseMark(f *testing.F) {
 	})
 }
 
-// TestMarkRoundTrip: what is set is what stores read, and a mark never ends before its time.
+// TestMarkRoundTrip: stores read the mark that was set, and a mark never ends early.
 func TestMarkRoundTrip(t *testing.T) {
 	if HashEntity("a", "b") == HashEntity("a", "c") || HashEntity("a", "b") == HashEntity("b", "b") {
 		t.Error("entities share a hash")

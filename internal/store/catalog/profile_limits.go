@@ -12,14 +12,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// TenantLimits are the limits in the profile of one tenant, as they are stored: none for nil.
+// TenantLimits are the limits in one tenant's profile, as stored; nil means none.
 type TenantLimits struct {
 	Tenant string
 	Limits json.RawMessage
 }
 
-// ProfileLimits returns the limits of all tenants whose profiles have some. A profile that does not decode has itself for limits,
-// which are not valid then. An error is the last pair.
+// ProfileLimits returns the limits of all tenants whose profiles have some. For a profile that does not decode, it
+// returns the profile's text as the limits, which are then invalid. An error is the last pair.
 func ProfileLimits(ctx context.Context, t *bt.Table) iter.Seq2[TenantLimits, error] {
 	return limitsIn(profiles(ctx, t, columnDocument))
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Retired names what is retired of a dataset. What is also among its tags, classes or rollups may be declared or not: so programs
-// that no longer declare it can be deployed next to those that still do. What is no longer among them was removed, and no
-// program can declare it until it is released.
+// Retired names the retired parts of a dataset. A part that is also among the dataset's tags, classes or rollups may be
+// declared or not, so programs that no longer declare it can run next to those that still do. A part that is no longer
+// among them was removed, and no program can declare it until it is released.
 type Retired struct {
 	Classes []string `json:"classes,omitempty"`
 	Tags    []string `json:"tags,omitempty"`
 	Rollups []string `json:"rollups,omitempty"`
 }
 
-// Part is a retention class, a codec tag or a rollup of a dataset, by its name; one of them is set.
+// Part is a retention class, a codec tag or a rollup of a dataset. One of the names is set.
 type Part struct{ Class, Tag, Rollup string }
 
-// String returns the part as messages name it.
+// String returns the part's name for messages.
 func (p Part) String() string {
 	switch {
 	case p.Class != "":
@@ -57,7 +57,7 @@ func (r *Retired) has(p Part) bool {
 	return slices.Contains(*list, name)
 }
 
-// Has reports whether a part is among what the dataset has.
+// Has reports whether the dataset has a part.
 func (d *Dataset) Has(p Part) bool {
 	switch {
 	case p.Class != "":
@@ -71,7 +71,7 @@ func (d *Dataset) Has(p Part) bool {
 // IsRetired reports whether a part is retired.
 func (d *Dataset) IsRetired(p Part) bool { return d.Retired.has(p) }
 
-// SetRetired retires a part, or takes that back.
+// SetRetired retires a part, or makes it current again.
 func (d *Dataset) SetRetired(p Part, retired bool) {
 	r := &Retired{}
 	if d.Retired != nil {
@@ -85,7 +85,7 @@ func (d *Dataset) SetRetired(p Part, retired bool) {
 	d.Retired = r
 }
 
-// Remove takes a part out of what the dataset has.
+// Remove removes a part from the dataset.
 func (d *Dataset) Remove(p Part) {
 	d.Classes = slices.DeleteFunc(slices.Clone(d.Classes), func(c Class) bool { return c.Name == p.Class })
 	d.Tags = slices.DeleteFunc(slices.Clone(d.Tags), func(tag string) bool { return tag == p.Tag })
@@ -96,7 +96,7 @@ func (d *Dataset) Remove(p Part) {
 	}
 }
 
-// withoutRetired returns the dataset without what is retired of it and o does not have.
+// withoutRetired returns d without the parts that are retired in it and missing in o.
 func (d Dataset) withoutRetired(o Dataset) Dataset {
 	if d.Retired == nil {
 		return d
@@ -108,7 +108,7 @@ func (d Dataset) withoutRetired(o Dataset) Dataset {
 	return d
 }
 
-// withRetired returns the dataset with what is retired of what is stored, and the dataset does not have, behind the rest.
+// withRetired returns d with the parts that are retired in stored and missing in d, after the others.
 func (d Dataset) withRetired(stored Dataset) Dataset {
 	if stored.Retired == nil {
 		return d
@@ -139,7 +139,7 @@ func (d Dataset) withRetired(stored Dataset) Dataset {
 	return d
 }
 
-// removed lists what d has that was removed from o.
+// removed lists the parts that d has and that were removed from o.
 func (d Dataset) removed(o Dataset) (diffs []string) {
 	if o.Retired == nil {
 		return nil
@@ -161,8 +161,8 @@ func (d Dataset) removed(o Dataset) (diffs []string) {
 	return diffs
 }
 
-// Rewrite stores the entry of a dataset after a change of its parts, where the catalogue still holds what old says. Members that
-// this version does not know stay. It reports false, and changes nothing, where another process was faster.
+// Rewrite stores the entry of a dataset after a change of its parts, if the catalogue still holds old. It keeps members
+// that this version does not know. It returns false, and changes nothing, if another process changed the entry first.
 func Rewrite(ctx context.Context, t *bt.Table, old Entry, change func(*Dataset)) (bool, error) {
 	d := old.Dataset
 	change(&d)
@@ -170,7 +170,7 @@ func Rewrite(ctx context.Context, t *bt.Table, old Entry, change func(*Dataset))
 	if err != nil {
 		return false, err
 	}
-	if len(d.Rollups) == 0 { // merged keeps members that are left out
+	if len(d.Rollups) == 0 { // merged keeps omitted members
 		var all map[string]json.RawMessage
 		if err := json.Unmarshal(doc, &all); err != nil {
 			return false, err
@@ -183,7 +183,7 @@ func Rewrite(ctx context.Context, t *bt.Table, old Entry, change func(*Dataset))
 	return write(ctx, t, old, d.Name, doc, tenant.ID{})
 }
 
-// DeleteEntry deletes the entry of a dataset where the catalogue still holds it.
+// DeleteEntry deletes the entry of a dataset if the catalogue still holds it.
 func DeleteEntry(ctx context.Context, t *bt.Table, e Entry) error {
 	if e.generation == 0 {
 		return nil

@@ -8,29 +8,30 @@ import (
 	"strings"
 )
 
-// Rollup is what the catalogue knows of a rollup of a dataset.
+// Rollup is a rollup's description in the catalogue.
 type Rollup struct {
 	Name string `json:"name"`
 	// Kind is derived, stream, message or once.
 	Kind string `json:"kind"`
-	// Every and Zone are the grid of its buckets, as package window writes and time.LoadLocation reads them.
+	// Every and Zone define the grid of buckets. Every is in the form of package window, Zone in that of
+	// time.LoadLocation.
 	Every string `json:"every"`
 	Zone  string `json:"zone"`
-	// From is the finer rollup that a derived one is computed from; empty for the points.
+	// From is the finer rollup from which a derived one is computed; empty means from the points.
 	From string `json:"from,omitempty"`
-	// Span is how much of time a row holds, and Step how much a mark stands for, in milliseconds.
+	// Span is the time range of a row, and Step that of a mark, in milliseconds.
 	Span int64 `json:"span_ms"`
 	Step int64 `json:"step_ms,omitempty"`
-	// Late is how long after its end a bucket is still open, in milliseconds.
+	// Late is how long a bucket stays open after its end, in milliseconds.
 	Late int64 `json:"late_ms"`
-	// Remember is how long a row remembers messages, in milliseconds, and MaxMessages about how many.
+	// Remember is how long a row remembers messages, in milliseconds, and MaxMessages about how many it remembers.
 	Remember    int64           `json:"remember_ms,omitempty"`
 	MaxMessages int             `json:"max_messages,omitempty"`
 	Class       Class           `json:"class"`
 	Measures    []RollupMeasure `json:"measures,omitempty"`
 }
 
-// RollupMeasure is what the catalogue knows of a measure: numbers are stored as whole multiples of 10^-Decimals.
+// RollupMeasure is a measure's description in the catalogue. Numbers are stored as whole multiples of 10^-Decimals.
 type RollupMeasure struct {
 	Name       string   `json:"name"`
 	Decimals   int      `json:"decimals"`
@@ -55,12 +56,12 @@ func (m RollupMeasure) equal(o RollupMeasure) bool {
 	return m.Name == o.Name && m.Decimals == o.Decimals && m.Max == o.Max && slices.Equal(m.Aggregates, o.Aggregates)
 }
 
-// String returns the measure as messages show it.
+// String returns the measure's text for messages.
 func (m RollupMeasure) String() string {
 	return fmt.Sprintf("%s (%s, %d decimals, up to %s)", m.Name, strings.Join(m.Aggregates, "+"), m.Decimals, m.Max)
 }
 
-// differences lists how r, as it is declared, differs from o, as it is stored: nothing of a rollup can change.
+// differences lists how the declared r differs from the stored o: no part of a rollup can change.
 func (r *Rollup) differences(dataset string, o *Rollup) (diffs []string) {
 	differ := func(what, declared, stored string) {
 		if declared != stored {
@@ -91,7 +92,7 @@ func measuresString(measures []RollupMeasure) string {
 	return strings.Join(out, ", ")
 }
 
-// rollups lists how rollups that both have differ.
+// rollups lists the differences of rollups that both have.
 func (d *Dataset) rollups(o *Dataset) (diffs []string) {
 	for i := range d.Rollups {
 		for j := range o.Rollups {

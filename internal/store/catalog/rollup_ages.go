@@ -10,11 +10,12 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 )
 
-// The ages of rollups stand beside the classes, and not within them: an older program that writes the classes anew keeps members
-// of the dataset that it does not know, and only those.
+// The ages of rollups are stored next to the classes, not in them: an older program that rewrites the classes keeps
+// unknown members of the dataset, but not of its classes.
 
-// RollupAge returns how long rollups of tenants in a class are kept at most, 0 for as long as their own classes say. An age that
-// does not parse is one of a newer program, and the shortest that there can be: no rollup is shown for longer than it should be.
+// RollupAge returns how long rollups of tenants in a class are kept at most; 0 means as long as the rollups' own
+// classes say. If the age does not parse, a newer program wrote it, and RollupAge returns the shortest possible age, so
+// that no rollup is visible for too long.
 func (d *Dataset) RollupAge(class string) time.Duration {
 	text, ok := d.RollupAges[class]
 	if !ok {
@@ -28,7 +29,7 @@ func (d *Dataset) RollupAge(class string) time.Duration {
 	return time.Second
 }
 
-// ShortestRollupAge is the shortest RollupAge of all classes, 0 for none.
+// ShortestRollupAge returns the shortest RollupAge of all classes; 0 means none.
 func (d *Dataset) ShortestRollupAge() (shortest time.Duration) {
 	for class := range d.RollupAges {
 		if age := d.RollupAge(class); shortest == 0 || age < shortest {
@@ -57,7 +58,7 @@ func (d *Dataset) rollupAges(o *Dataset) (diffs [][3]string) {
 	return diffs
 }
 
-// document returns the dataset as it takes the place of a document, whose ages of rollups it may have none of.
+// document returns the dataset as JSON that replaces a document, even if it drops all of the document's rollup ages.
 func (d *Dataset) document(old []byte) ([]byte, error) {
 	doc, err := merged(old, d)
 	if err != nil || old == nil || len(d.RollupAges) > 0 {
@@ -74,17 +75,17 @@ func (d *Dataset) document(old []byte) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Keeping is how long what tenants in one class of a dataset have is kept, as policies.
+// Keeping says, as policies, how long data of tenants in one class of a dataset is kept.
 type Keeping struct {
 	Class, Points string
 	Rollups       []RollupKeeping
 }
 
-// RollupKeeping is how long their buckets of one rollup are kept.
+// RollupKeeping says how long the buckets of one rollup are kept.
 type RollupKeeping struct{ Name, Policy string }
 
-// Keeping returns how long what tenants in a class have is kept, by the class and by the rollups. A class that no tenant can be
-// in is taken for the default one.
+// Keeping returns how long data of tenants in a class is kept: points and rollups. For a class that no tenant can
+// choose, it uses the default class.
 func (d *Dataset) Keeping(class string) Keeping {
 	if len(d.Classes) == 0 {
 		return Keeping{}
@@ -105,7 +106,7 @@ func (d *Dataset) Keeping(class string) Keeping {
 	return k
 }
 
-// String returns it for people: "points maxage=30d, rollup hour maxage=60d".
+// String returns a readable text: "points maxage=30d, rollup hour maxage=60d".
 func (k Keeping) String() string {
 	text := "points " + k.Points
 	for _, r := range k.Rollups {

@@ -8,7 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// TestSlots: each time has one slot, whose row and number lead back to it, also where a span is no multiple of a step.
+// TestSlots: each time has one slot, and the row and number of the slot lead back to the time, even if a span is not a
+// multiple of the step.
 func TestSlots(t *testing.T) {
 	base := time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC).UnixMilli()
 	for _, r := range []catalog.Rollup{
@@ -38,7 +39,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestMarkStamps: no mark looks older than it is, and a slot that is marked all the time has few versions.
+// TestMarkStamps: no mark looks older than it is, and a slot that is marked again and again has few versions.
 func TestMarkStamps(t *testing.T) {
 	hour := catalog.Rollup{Span: 30 * 86_400_000, Step: 3_600_000}
 	start := time.Date(2026, 3, 29, 10, 0, 0, 0, time.UTC).UnixMilli()

@@ -10,11 +10,12 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// loadPage is how many entries are loaded by name at once.
+// loadPage is how many entries one request loads by name.
 const loadPage = 100
 
-// DatasetsOf returns the entries of the datasets that a tenant has rows of, in the order of their names. It reads one row for each of
-// them, past all others, from rows, the table as the tenant sees it. Rows of datasets that the catalogue does not have are passed over.
+// DatasetsOf returns the entries of the datasets of which a tenant has rows, ordered by name. It reads one row of each
+// dataset and skips the others. rows is the table as the tenant sees it. DatasetsOf ignores rows of datasets that the
+// catalogue does not have.
 func DatasetsOf(ctx context.Context, own, rows *bt.Table, id tenant.ID) (all []Dataset, err error) {
 	rng, err := rowkey.TenantRange(id)
 	if err != nil {
