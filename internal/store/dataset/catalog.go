@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// ToCatalog returns what the catalogue is to know of the dataset.
+// ToCatalog returns the dataset's description for the catalogue.
 func (d *Dataset) ToCatalog() catalog.Dataset {
 	classes := make([]catalog.Class, len(d.Classes))
 	for i, c := range d.Classes {
@@ -36,8 +36,8 @@ func (d *Dataset) ToCatalog() catalog.Dataset {
 	}
 }
 
-// FromCatalog returns the dataset that an entry describes, for those who write its points without its Go type. It checks the
-// entry, which comes from a file or a table.
+// FromCatalog returns the dataset that an entry describes, for programs that write its points without its Go type. It
+// validates the entry, because the entry comes from a file or a table.
 func FromCatalog(e catalog.Dataset) (*Dataset, error) {
 	d, err := fromCatalog(e)
 	if err != nil {

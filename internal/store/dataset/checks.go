@@ -8,7 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// CheckArrival checks the time of a point that is about to be written, and returns it in units of the schema's precision.
+// CheckArrival checks the time of a point before it is written, and returns the time in units of the schema's
+// precision.
 func (d *Dataset) CheckArrival(t, now time.Time) (int64, error) {
 	units, err := d.Precision.Units(t)
 	if err != nil {
@@ -20,7 +21,7 @@ func (d *Dataset) CheckArrival(t, now time.Time) (int64, error) {
 	return units, d.CheckTime(t, now)
 }
 
-// CheckTime checks a time against the limits of lateness and earliness.
+// CheckTime checks a time against the schema's MaxLate and MaxFuture.
 func (d *Dataset) CheckTime(t, now time.Time) error {
 	if d.MaxLate > 0 && t.Before(now.Add(-d.MaxLate)) {
 		return invalid.New(ErrLate, "time", Stamp(t), fmt.Sprintf("at most %v ago, the schema's MaxLate", d.MaxLate))
@@ -33,7 +34,7 @@ func (d *Dataset) CheckTime(t, now time.Time) error {
 
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// CheckKeys asks the schema's CheckKeys about each part of the path of an entity, which has passed CheckPath.
+// CheckKeys calls the schema's CheckKeys for each part of an entity's path, which has passed CheckPath.
 func (d *Dataset) CheckKeys(path string) error {
 	if d.KeyCheck == nil {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// In returns the dataset that writes in the class of that name, or in the default class where it is none of the choices.
+// In returns the dataset that writes in the class of that name, or in the default class if tenants cannot choose that
+// class.
 func (d *Dataset) In(class string) *Dataset {
 	if c := d.Choices[class]; c != nil {
 		return c
@@ -19,7 +20,8 @@ func (d *Dataset) In(class string) *Dataset {
 	return d.Choices[""]
 }
 
-// CheckExpired refuses the cell of a point that would be invisible at once in the class that is written.
+// CheckExpired refuses a point, given by its cell's timestamp, that would already be expired in the class that is
+// written.
 func (d *Dataset) CheckExpired(cell bigtable.Timestamp, now time.Time) error {
 	if c := &d.Classes[0]; cell < c.cutoff(now) {
 		return invalid.New(ErrExpired, "time", Stamp(cell.Time()), fmt.Sprintf("what the retention class %s keeps", c.Class))
@@ -27,8 +29,8 @@ func (d *Dataset) CheckExpired(cell bigtable.Timestamp, now time.Time) error {
 	return nil
 }
 
-// WithChoices completes a dataset that has all else: it adds those that write in the classes to choose from, which are the same
-// with another class in the first place.
+// WithChoices completes a dataset whose other fields are set: it adds one dataset for each class that tenants can
+// choose. These are equal, but another class comes first.
 func (d *Dataset) WithChoices() {
 	for i := range d.Classes {
 		if !d.Classes[i].Choice {
@@ -46,7 +48,8 @@ func (d *Dataset) WithChoices() {
 	}
 }
 
-// writtenIn returns the dataset that writes in the class at an index. Its points are read alike, so it has the same layout.
+// writtenIn returns the dataset that writes in the class at an index. Its points are read the same way, so it has the
+// same layout.
 func (d *Dataset) writtenIn(class int) *Dataset {
 	to := *d
 	to.Classes = toFront(d.Classes, class)
@@ -63,10 +66,10 @@ func toFront(classes []Class, i int) []Class {
 	return slices.Concat(classes[i:i+1], classes[:i], classes[i+1:])
 }
 
-// mostFamilies is how many column families Bigtable lets a table have.
+// mostFamilies is Bigtable's limit of column families of a table.
 const mostFamilies = 100
 
-// CheckFamilies refuses a dataset that no table has room for.
+// CheckFamilies refuses a dataset that needs more families than a table can have.
 func (d *Dataset) CheckFamilies() error {
 	if n := len(FamiliesOf([]*Dataset{d})); n > mostFamilies {
 		return invalid.New(ErrInvalid, "column families of classes, heads and rollups", strconv.Itoa(n), fmt.Sprintf("at most %d, as Bigtable takes", mostFamilies))

@@ -1,5 +1,6 @@
-// Package dataset is the shape of one dataset: its key fields, retention classes, codec tags, heads and rollups, the column
-// families and columns in which they are stored, what is visible at a time, and its entry in the catalogue. It does no I/O.
+// Package dataset describes one dataset: its key fields, retention classes, codec tags, heads and rollups, the column
+// families and columns that store them, which points are visible at a time, and its entry in the catalogue. It does no
+// I/O.
 package dataset
 
 import (
@@ -14,23 +15,23 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Dataset is what a schema says apart from its type.
+// Dataset is a schema without its Go type.
 type Dataset struct {
 	Name        string
 	Fields      []string
 	Kinds       []rowkey.FieldKind  // of the fields
-	Tags        []string            // the one that is written first
-	Classes     []Class             // the one that is written first
-	Columns     []Column            // in the order in which a payload is looked for
-	Choices     map[string]*Dataset // by class, the dataset that writes in it, of those that tenants can be put in; nil for none
-	FirstColumn int                 // what the first column's index is in the dataset of the default class
-	Layout      string              // equal for those who read and write points the same way
+	Tags        []string            // the first one is written
+	Classes     []Class             // the first one is written
+	Columns     []Column            // in the order in which a payload is searched
+	Choices     map[string]*Dataset // by class that tenants can choose, the dataset that writes in it; nil if there are none
+	FirstColumn int                 // the first column's index in the dataset of the default class
+	Layout      string              // equal for all that read and write points the same way
 	Precision   rowkey.Precision
 	Identity    bool
 	Salts       int
 	FirstWins   bool
 	Merge       bool
-	Immutable   string // with Merge: what the names of fields start with that cannot change
+	Immutable   string // with Merge: the prefix of the names of immutable fields
 	MaxLate     time.Duration
 	MaxFuture   time.Duration
 	KeyCheck    func(field, part string) error // nil for none
@@ -40,20 +41,20 @@ type Dataset struct {
 	HeadColumns []Column // as columns, in head rows
 
 	Rollups []Rollup
-	Marked  int // of the rollups, those that each write marks
+	Marked  int // how many of the rollups each write marks
 }
 
-// Class is a retention class reduced to what a point needs.
+// Class is a retention class with only what a point needs.
 type Class struct {
 	gc.Class
 	Age     time.Duration
 	Bounded bool
-	Choice  bool // tenants can be put in it
-	// RollupAge is how long rollups of tenants in it are kept at most; 0 for their own age.
+	Choice  bool // tenants can choose it
+	// RollupAge is how long rollups of its tenants are kept at most; 0 means as long as their own age.
 	RollupAge time.Duration
 }
 
-// OldestUnexpired returns the oldest time from which on no point has expired in any class.
+// OldestUnexpired returns the earliest time from which on no point has expired in any class.
 func (d *Dataset) OldestUnexpired(now time.Time) int64 {
 	h := d.Visibility(now)
 	cutoff := int64(0)
@@ -65,22 +66,22 @@ func (d *Dataset) OldestUnexpired(now time.Time) int64 {
 	return cutoff / 1000
 }
 
-// MaxMerged bounds the payloads of a merging schema: the filter by which a row is known to be unchanged holds the payload
-// twice, and Bigtable takes filters of up to 20,480 bytes.
+// MaxMerged bounds the payloads of a merging schema, in bytes. The filter that checks that a row is unchanged contains
+// the payload twice, and Bigtable accepts filters of up to 20,480 bytes.
 const MaxMerged = 8 << 10
 
-// maxImmutable bounds the names by which fixed fields are known.
+// maxImmutable bounds the prefix of the names of immutable fields, in bytes.
 const maxImmutable = 32
 
-// MaxPayload returns how large a payload of the dataset may be, in bytes.
+// MaxPayload returns the largest payload of the dataset, in bytes.
 func (d *Dataset) MaxPayload() int {
 	if d.Merge {
 		return MaxMerged
 	}
-	return MaxPayload / max(1, d.Head.Points) // the payloads of a head share what one cell may have
+	return MaxPayload / max(1, d.Head.Points) // the payloads of a head share the size of one cell
 }
 
-// checkMerge refuses a schema whose writes cannot merge though they are to.
+// checkMerge refuses a schema with Merge whose writes cannot be merged.
 func (d *Dataset) checkMerge() error {
 	switch {
 	case !d.Merge && d.Immutable != "":
@@ -97,7 +98,7 @@ func (d *Dataset) checkMerge() error {
 	return nil
 }
 
-// Complete checks what lies between the dataset's members, and derives what follows from them.
+// Complete checks that the dataset's fields fit together, and sets the derived fields.
 func (d *Dataset) Complete() error {
 	if err := d.checkMerge(); err != nil {
 		return err
@@ -115,11 +116,11 @@ func (d *Dataset) Complete() error {
 	return d.withHead()
 }
 
-// maxColumns is how many places a payload may stand in. Each write clears all but one of them and each read filters by
-// the classes, so the mutations of a row and the filter stay far below what Bigtable takes.
+// maxColumns bounds the columns that may hold a payload. Each write clears all but one of them, and each read filters
+// by the classes. So a row's mutations and the filter stay far below Bigtable's limits.
 const maxColumns = 64
 
-// NewClasses checks retention classes of points, and returns them with their ages. The first is the one that is written.
+// NewClasses checks retention classes of points, and returns them with their ages. The first one is written.
 func NewClasses(classes []gc.Class) ([]Class, error) {
 	out := make([]Class, len(classes))
 	for i, c := range classes {
@@ -146,5 +147,5 @@ func (d *Dataset) Space(id tenant.ID) (rowkey.Space, error) {
 	return s.WithKinds(d.Kinds).WithIdentity(d.Identity), err
 }
 
-// MaxPayload is the size up to which Bigtable wants a cell; it refuses 100 MiB.
+// MaxPayload is Bigtable's recommended limit for a cell, in bytes; it refuses 100 MiB.
 const MaxPayload = 10 << 20

@@ -6,7 +6,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// The errors of checks. Package tsdb exports them under the same names, and says what they mean.
+// The errors of checks. Package tsdb exports them under the same names and documents them.
 var (
 	ErrInvalid     = rowkey.ErrInvalid
 	ErrExpired     = errors.New("tsdb: point is past its retention")

@@ -12,29 +12,29 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// Family is a column family that datasets need, and what it is for.
+// Family is a column family that datasets need, and its purpose.
 type Family struct {
 	Name   string
 	Policy gc.Policy
-	Type   bigtable.Type // of an aggregate family; nil for an ordinary one
-	Class  gc.Class      // the retention class that it belongs to; zero for a family of the store's own
-	// Versions is how many cells of a column the policy keeps, whatever their age; 0 where it does not count them.
+	Type   bigtable.Type // nil for an ordinary family
+	Class  gc.Class      // the family's retention class; zero for one of the store's own families
+	// Versions is how many cells of a column the policy keeps, whatever their age; 0 means that it does not count them.
 	Versions int
 	Uses     []Use
-	// Differs says how the kind of the family that a table has is another one, and is empty where it is the same. No family
-	// can be converted.
+	// Differs returns how the type of a table's family differs from the needed one, or "" if it does not. No family can
+	// be converted.
 	Differs func(have bigtable.Type) string
 }
 
-// Rollups reports whether the family is of rollups alone, whose age counts from the start of a bucket.
+// Rollups reports whether the family holds only rollups, whose age counts from the start of a bucket.
 func (f Family) Rollups() bool {
 	return len(f.Uses) > 0 && !slices.ContainsFunc(f.Uses, func(u Use) bool { return !u.Rollup })
 }
 
-// Use is what a dataset keeps in a family, in words: "points", "heads", "sums of rollup hourly".
+// Use says in words what a dataset stores in a family: "points", "heads", "sums of rollup hourly".
 type Use struct {
 	Dataset, What string
-	Rollup        bool // it is of a rollup's buckets
+	Rollup        bool // it stores a rollup's buckets
 }
 
 // RollupFamilies are the column families of a rollup.
@@ -72,7 +72,7 @@ func Names(shapes []*Dataset) []string {
 	return out
 }
 
-// FamiliesOf returns the families that the datasets need, the store's own included.
+// FamiliesOf returns the families that the datasets need, including the store's own.
 func FamiliesOf(shapes []*Dataset) map[string]bigtable.Family {
 	out := map[string]bigtable.Family{catalog.Family: {GCPolicy: bigtable.MaxVersionsPolicy(1)}}
 	for _, d := range shapes {
@@ -88,7 +88,7 @@ func FamiliesOf(shapes []*Dataset) map[string]bigtable.Family {
 	return out
 }
 
-// CompareFamilies returns the families that the table lacks, and how those that it has differ.
+// CompareFamilies returns the families that the table lacks, and how its other families differ.
 func CompareFamilies(want map[string]bigtable.Family, info *bigtable.TableInfo) (missing map[string]bigtable.Family, diffs []string) {
 	missing = maps.Clone(want)
 	for _, have := range info.FamilyInfos {
@@ -118,8 +118,8 @@ func CompareFamilies(want map[string]bigtable.Family, info *bigtable.TableInfo) 
 	return missing, diffs
 }
 
-// compareType returns how the kind of a family that the table has differs from the one that is needed, "" for not at all.
-// No family can be converted.
+// compareType returns how the type of a table's family differs from the needed one, or "" if it does not. No family can
+// be converted.
 func compareType(family string, want, have bigtable.Type) string {
 	_, aggregate := have.(bigtable.AggregateType)
 	switch {
@@ -135,7 +135,7 @@ func compareType(family string, want, have bigtable.Type) string {
 	return ""
 }
 
-// typeName returns what an aggregate family holds, in words.
+// typeName returns in words what an aggregate family holds.
 func typeName(t bigtable.Type) string {
 	a, _ := t.(bigtable.AggregateType)
 	input := "other inputs"
@@ -153,7 +153,7 @@ func typeName(t bigtable.Type) string {
 	return "another aggregate of " + input
 }
 
-// FamiliesFromCatalog returns the families that datasets need of which there is no schema, and what each is for.
+// FamiliesFromCatalog returns the families that datasets without a schema need, and the purpose of each.
 func FamiliesFromCatalog(entries []catalog.Dataset) ([]Family, error) {
 	shapes := make([]*Dataset, len(entries))
 	for i, e := range entries {
@@ -186,7 +186,7 @@ func FamiliesFromCatalog(entries []catalog.Dataset) ([]Family, error) {
 	return out, nil
 }
 
-// uses notes what the dataset keeps in each of its families.
+// uses records what the dataset stores in each of its families.
 func (d *Dataset) uses(families map[string]*Family) {
 	use := func(name, what string, class gc.Class, versions int) {
 		f := families[name]

@@ -13,17 +13,17 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// maxHead is how many points a head may keep: a head is read as one row, and beyond some tens of points a scan of their
+// maxHead bounds the points of a head: a head is read as one row, and beyond some tens of points a scan of the points'
 // own rows costs as little.
 const maxHead = 100
 
-// Head are the heads that a dataset keeps; see tsdb.Head.
+// Head describes the heads of a dataset; see tsdb.Head.
 type Head struct {
 	Points int
 	Only   bool
 }
 
-// checkHead refuses heads that the rest of the dataset cannot have.
+// checkHead refuses heads that do not fit the rest of the dataset.
 func (d *Dataset) checkHead() error {
 	switch h := d.Head; {
 	case h.Points < 0 || h.Points > maxHead:
@@ -40,7 +40,7 @@ func (d *Dataset) checkHead() error {
 	return nil
 }
 
-// withHead adds what a dataset with heads needs.
+// withHead checks the head and sets the columns of heads.
 func (d *Dataset) withHead() error {
 	h := d.Head
 	if h.Points > 0 && d.Identity {
@@ -74,7 +74,7 @@ func (d *Dataset) Ordered() bool {
 	return true
 }
 
-// entryHead returns what the catalogue is to know of the dataset's heads.
+// entryHead returns the description of the dataset's heads for the catalogue.
 func (d *Dataset) entryHead() *catalog.Head {
 	if d.Head.Points == 0 {
 		return nil
@@ -89,11 +89,11 @@ func (d *Dataset) headFamilies(families map[string]bigtable.Family) {
 	}
 }
 
-// unitsOf is the inverse of cellOf: heads are in milliseconds, as the timestamps of cells are.
+// unitsOf is the inverse of cellOf: heads count in milliseconds, as the timestamps of cells do.
 func unitsOf(cell bigtable.Timestamp) int64 { return int64(cell) / 1000 }
 
-// After returns the end of the timestamps that start and end with that cell's; 0, which Bigtable takes for none, past the
-// last.
+// After returns the end of the range of timestamps that holds only that cell's. After the last timestamp it returns 0,
+// which Bigtable treats as no end.
 func After(cell bigtable.Timestamp) bigtable.Timestamp {
 	if cell > math.MaxInt64-1000 {
 		return 0
@@ -101,7 +101,7 @@ func After(cell bigtable.Timestamp) bigtable.Timestamp {
 	return cell + 1000
 }
 
-// HeadMutation is a mutation of a head row, and what it weighs.
+// HeadMutation is a mutation of a head row, and its size.
 type HeadMutation struct {
 	*bigtable.Mutation
 	Count, Bytes int
@@ -110,8 +110,8 @@ type HeadMutation struct {
 // NewHeadMutation returns an empty mutation.
 func NewHeadMutation() HeadMutation { return HeadMutation{Mutation: bigtable.NewMutation()} }
 
-// SetPoint sets a point's payload in the class and tag that are written, and clears every other place where an older payload of
-// that time may stand.
+// SetPoint writes a point's payload in the current class and tag, and clears every other column that may hold an older
+// payload of that time.
 func (m *HeadMutation) SetPoint(d *Dataset, cell bigtable.Timestamp, payload []byte) {
 	m.Clear(d.HeadColumns[1:], cell, After(cell))
 	c := &d.HeadColumns[0]
@@ -120,7 +120,7 @@ func (m *HeadMutation) SetPoint(d *Dataset, cell bigtable.Timestamp, payload []b
 	m.Bytes += len(payload)
 }
 
-// Clear deletes the cells from one timestamp up to, not including, another.
+// Clear deletes the cells from one timestamp up to, but not including, another.
 func (m *HeadMutation) Clear(columns []Column, from, to bigtable.Timestamp) {
 	for i := range columns {
 		m.DeleteTimestampRange(columns[i].Family, columns[i].Qualifier, from, to)

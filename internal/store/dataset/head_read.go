@@ -9,8 +9,8 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// HeadFilter passes the k newest visible versions of each column of a head row. The k newest points are among them,
-// whichever columns they stand in.
+// HeadFilter passes the k newest visible versions of each column of a head row. They include the k newest points,
+// whichever columns hold them.
 func (h Visibility) HeadFilter(k int) bigtable.Filter {
 	return h.overHeads(func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter {
 		payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
@@ -21,7 +21,7 @@ func (h Visibility) HeadFilter(k int) bigtable.Filter {
 	})
 }
 
-// VersionFilter passes the visible versions of one time in a head row.
+// VersionFilter passes the visible versions at one time in a head row.
 func (h Visibility) VersionFilter(cell bigtable.Timestamp) bigtable.Filter {
 	return h.overHeads(func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter {
 		if cell < cutoff {
@@ -31,7 +31,7 @@ func (h Visibility) VersionFilter(cell bigtable.Timestamp) bigtable.Filter {
 	})
 }
 
-// overHeads joins a filter for each class of heads.
+// overHeads combines one filter for each class of heads.
 func (h Visibility) overHeads(filter func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter) bigtable.Filter {
 	filters := make([]bigtable.Filter, len(h.D.HeadClasses))
 	for i := range h.D.HeadClasses {
@@ -48,12 +48,12 @@ type Version struct {
 	Units int64
 	Item  *bigtable.ReadItem // the payload
 	Tag   int
-	Err   error // the payload is in no format that the schema reads
-	Rank  int   // of the payload's column among those of its time
+	Err   error // the schema does not read the payload's format
+	Rank  int   // order of the payload's column among those of its time
 }
 
-// Versions returns the newest visible points in a head row, newest first, at most limit, in the memory of buf. Of several
-// payloads at one time that counts which would count in the point's own row.
+// Versions returns the newest visible points in a head row, newest first, at most limit, in the memory of buf. If one
+// time has several payloads, it returns the one that a read of the point's own row would.
 func (h Visibility) Versions(buf []Version, row bigtable.Row, limit int) []Version {
 	out := buf[:0]
 	for i := range h.D.HeadClasses {
@@ -78,7 +78,7 @@ func (h Visibility) Versions(buf []Version, row bigtable.Row, limit int) []Versi
 	return out[:min(limit, len(out))]
 }
 
-// version returns the point in one cell of a head row, in the family of the class at an index.
+// version returns the point in one cell of a head row. class is the index of the cell's class.
 func (d *Dataset) version(class int, item *bigtable.ReadItem) (Version, bool) {
 	v := Version{Units: unitsOf(item.Timestamp), Item: item}
 	for tag := range d.Tags {
@@ -95,15 +95,16 @@ func (d *Dataset) version(class int, item *bigtable.ReadItem) (Version, bool) {
 // HeadsHold reports whether the n newest points of named entities are read from their heads.
 func (d *Dataset) HeadsHold(n int) bool { return d.Head.Only || n <= d.Head.Points }
 
-// HeadsShow reports whether heads show all that headsHold says they hold. Where they may not, each is asked by headSure.
+// HeadsShow reports whether each head shows everything that HeadsHold says it holds. If it returns false, check each
+// head with HeadSure.
 func (d *Dataset) HeadsShow(n int) bool { return d.HeadsHold(n) && (d.Head.Only || d.Ordered()) }
 
-// HeadSure reports whether n points that a head shows, the oldest of them at oldest, are the newest that are visible. A head
-// lacks a point only where n newer ones were in it, and shows too few of those only once one has expired: which none has
-// that lies after whole, in any class.
+// HeadSure reports whether n points shown by a head, the oldest of them at oldest, are the newest visible ones. A head
+// lacks a point only if it held n newer ones, and then shows fewer than n only after one of those has expired. No point
+// after whole has expired, in any class.
 func HeadSure(shown, n int, oldest, whole int64) bool { return shown == n && oldest >= whole }
 
-// Hit returns the version as a point of an entity, not decoded yet.
+// Hit returns the version as an entity's point, not decoded yet.
 func (v *Version) Hit(path string) Hit {
 	return Hit{Path: path, Units: v.Units, Payload: v.Item.Value, Tag: v.Tag, Err: v.Err}
 }

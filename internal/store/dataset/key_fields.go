@@ -10,13 +10,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// AddsKinds reports whether a dataset declares kinds of key fields where the catalogue knows text alone.
+// AddsKinds reports whether a program declares kinds of key fields and the catalogue has only text.
 func AddsKinds(declared, stored catalog.Dataset) bool {
 	return len(declared.Kinds) > 0 && len(stored.Kinds) == 0 && slices.Equal(declared.Key, stored.Key)
 }
 
-// NextEntity returns the first key behind a row that can be of another entity of the dataset, and what is wrong with the entity
-// that the row is of.
+// NextEntity returns the first key after a row that can belong to another entity of the dataset, and why the row's own
+// entity is invalid, if it is.
 func (d *Dataset) NextEntity(key string) (next string, bad error) {
 	next = key + "\x00"
 	id, ok := rowkey.TenantOf(key)
@@ -51,7 +51,7 @@ func (d *Dataset) NextEntity(key string) (next string, bad error) {
 	return rowkey.TenantsAfter(id).Start, nil
 }
 
-// Parts returns the parts for values of the first key fields.
+// Parts returns the key parts of values for the first key fields.
 func (d *Dataset) Parts(values []any) ([]string, error) {
 	parts := make([]string, len(values))
 	for i, v := range values {
@@ -63,7 +63,7 @@ func (d *Dataset) Parts(values []any) ([]string, error) {
 	return parts, nil
 }
 
-// CheckCount refuses a number of values that is not one for each key field.
+// CheckCount refuses a number of values other than one for each key field.
 func (d *Dataset) CheckCount(n int, what string) error {
 	if n != len(d.Fields) {
 		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%d %s", n, what),
@@ -72,7 +72,7 @@ func (d *Dataset) CheckCount(n int, what string) error {
 	return nil
 }
 
-// EntryKinds returns the kinds as the catalogue knows them.
+// EntryKinds returns the kinds in the catalogue's form.
 func (d *Dataset) EntryKinds() []string {
 	if !slices.ContainsFunc(d.Kinds, func(k rowkey.FieldKind) bool { return k != rowkey.FieldKind{} }) {
 		return nil

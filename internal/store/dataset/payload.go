@@ -17,18 +17,18 @@ func KeysOnly() bigtable.Filter {
 	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 }
 
-// A point's payload is the cell of one column: the family is its retention class, the qualifier the slot and the codec's
-// tag. The slot leaves room for other columns beside the payload.
+// A point's payload is the cell of one column: the family is its retention class, the qualifier the slot and the
+// codec's tag. The slot leaves room for other columns next to the payload.
 const (
 	slot      = "p:"
 	afterSlot = "p;"
 )
 
-// Column is one place where a point's payload may stand.
+// Column is one column that may hold a point's payload.
 type Column struct {
 	Family    string
 	Qualifier string
-	Name      string // family:qualifier, as the client names it
+	Name      string // family:qualifier, as in the client
 	Tag       int
 }
 
@@ -43,7 +43,7 @@ func columns(classes []Class, tags []string) []Column {
 	return out
 }
 
-// Visibility is what is visible at one moment: by class, the first cell timestamp that is not expired.
+// Visibility says what is visible at one moment: for each class, the oldest cell timestamp that is not expired.
 type Visibility struct {
 	D     *Dataset
 	now   time.Time
@@ -54,7 +54,7 @@ func (d *Dataset) Visibility(now time.Time) Visibility {
 	return Visibility{D: d, now: now, first: d.Classes[0].cutoff(now)}
 }
 
-// cutoff returns the oldest cell timestamp that is visible in the class at an index.
+// cutoff returns the oldest visible cell timestamp of the class at an index.
 func (h Visibility) cutoff(class int) bigtable.Timestamp {
 	if class == 0 {
 		return h.first
@@ -62,7 +62,7 @@ func (h Visibility) cutoff(class int) bigtable.Timestamp {
 	return h.D.Classes[class].cutoff(h.now)
 }
 
-// cutoff returns the oldest cell timestamp that is visible at a time, 0 where all are.
+// cutoff returns the oldest cell timestamp visible at a time, or 0 if all are.
 func (c *Class) cutoff(now time.Time) bigtable.Timestamp {
 	if !c.Bounded {
 		return 0
@@ -70,7 +70,7 @@ func (c *Class) cutoff(now time.Time) bigtable.Timestamp {
 	return max(0, bigtable.Timestamp(gc.Cutoff(now, c.Age).UnixMicro()))
 }
 
-// Oldest returns the oldest time, in units of the dataset's precision, that a visible point can have in any class.
+// Oldest returns the oldest time of a visible point in any class, in units of the dataset's precision.
 func (h Visibility) Oldest() int64 {
 	cutoff := h.first
 	for i := range h.D.Classes {
@@ -83,7 +83,7 @@ func (h Visibility) Oldest() int64 {
 	return units
 }
 
-// Filter passes the visible payload cells of the dataset's points, in every class that it declares.
+// Filter passes the visible payload cells of points in every class of the dataset.
 func (h Visibility) Filter() bigtable.Filter {
 	if len(h.D.Classes) == 1 {
 		return h.ClassFilter(0)
@@ -104,14 +104,14 @@ func (h Visibility) ClassFilter(class int) bigtable.Filter {
 	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(h.cutoff(class), 0))
 }
 
-// Payload returns the cell that holds the payload of the point in a row, and the index of its tag. Where there are several,
-// the dataset's order of classes and then of tags decides, and in one column the cell that carries the point's own time. It
-// returns a nil item for a row without any visible payload, and an error for one whose only payloads have tags that the
-// schema does not read.
+// Payload returns the cell with the payload of the point in a row, and the index of its tag. If there are several, it
+// takes the first in the dataset's order of classes and then of tags; in one column it takes the cell with the point's
+// own time. It returns a nil item if the row has no visible payload, and an error if the schema does not read the tags
+// of any payload.
 func (h Visibility) Payload(row bigtable.Row, cell bigtable.Timestamp) (*bigtable.ReadItem, int, error) {
 	written := &h.D.Columns[0]
 	if items := row[written.Family]; len(items) == 1 && items[0].Column == written.Name && items[0].Timestamp >= h.first {
-		return &items[0], written.Tag, nil // as nearly always
+		return &items[0], written.Tag, nil // the usual case
 	}
 	family, items, cutoff, visible := "", []bigtable.ReadItem(nil), bigtable.Timestamp(0), false
 	for i := range h.D.Columns {
@@ -140,7 +140,8 @@ func (h Visibility) Payload(row bigtable.Row, cell bigtable.Timestamp) (*bigtabl
 	return h.unknownTag(row)
 }
 
-// unknownTag names the payload of a row that has one, in no format that the schema reads.
+// unknownTag returns a row's first payload cell and an error that names its tag. It is called if the schema reads no
+// tag of the row.
 func (h Visibility) unknownTag(row bigtable.Row) (*bigtable.ReadItem, int, error) {
 	for i := range h.D.Classes {
 		family := h.D.Classes[i].Name
@@ -157,8 +158,8 @@ func (d *Dataset) unknownTag(tag string) error {
 	return invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(d.Tags, ", "))
 }
 
-// Mutation sets the payload in the class and tag that are written, and clears every other place where an older one may
-// stand, in one atomic mutation. It returns the number of mutations too.
+// Mutation writes the payload in the current class and tag, and clears every other column that may hold an older
+// payload, in one atomic mutation. It also returns the number of mutations.
 func (d *Dataset) Mutation(cell bigtable.Timestamp, payload []byte) (*bigtable.Mutation, int) {
 	m := bigtable.NewMutation()
 	for i := range d.Columns[1:] {
@@ -169,7 +170,7 @@ func (d *Dataset) Mutation(cell bigtable.Timestamp, payload []byte) (*bigtable.M
 	return m, len(d.Columns)
 }
 
-// ColumnOf returns the index of a payload's column, which is one of the dataset's.
+// ColumnOf returns the index of a payload's column. The column must be one of the dataset's.
 func (d *Dataset) ColumnOf(name string) int {
 	for i := range d.Columns {
 		if d.Columns[i].Name == name {
@@ -179,12 +180,12 @@ func (d *Dataset) ColumnOf(name string) int {
 	return -1
 }
 
-// Shows reports whether what was the newest point when it was read is visible: whether it would be read again.
+// Shows reports whether a cached newest point is still visible: whether a read would return it again.
 func (h Visibility) Shows(n *lastvalue.Newest) bool {
 	return !n.Found || n.Units >= h.Oldest() && n.Cell >= h.cutoff(n.Column/len(h.D.Tags))
 }
 
-// EveryPayload passes the payload cells of the dataset's points, in every class that it declares, expired or not.
+// EveryPayload passes the payload cells of points in every class of the dataset, expired or not.
 func (h Visibility) EveryPayload() bigtable.Filter {
 	filters := make([]bigtable.Filter, len(h.D.Classes))
 	for i := range h.D.Classes {
@@ -196,7 +197,7 @@ func (h Visibility) EveryPayload() bigtable.Filter {
 	return bigtable.InterleaveFilters(filters...)
 }
 
-// Hit is the newest visible point of an entity, not decoded yet.
+// Hit is an entity's newest visible point, not decoded yet.
 type Hit struct {
 	Path    string
 	Units   int64

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// MaxRollups is how many rollups a schema may have: a write may mark each of them.
+// MaxRollups bounds the rollups of a schema: a write may mark each of them.
 const MaxRollups = 8
 
 // Rollup is a rollup of a dataset, without its Go type.
@@ -23,10 +23,11 @@ type Rollup struct {
 	catalog.Rollup
 	Class    Class
 	Families RollupFamilies
-	Mark     string // the kind of its marks where writes of points mark it; else ""
+	Mark     string // the kind of its marks if writes of points mark it; else ""
 }
 
-// WithRollups adds rollups to a dataset that has all else. It checks them: they may come from a file or a table.
+// WithRollups adds rollups to a dataset whose other fields are set. It validates them, because they may come from a
+// file or a table.
 func (d *Dataset) WithRollups(rollups []catalog.Rollup) error {
 	if len(rollups) > MaxRollups {
 		return invalid.New(ErrInvalid, "Rollups", strconv.Itoa(len(rollups)), fmt.Sprintf("at most %d", MaxRollups))
@@ -75,7 +76,7 @@ func (d *Dataset) addRollup(e *catalog.Rollup) error {
 	return nil
 }
 
-// checkRollup refuses a rollup by what it says of itself.
+// checkRollup refuses a rollup whose own fields are invalid.
 func checkRollup(e *catalog.Rollup) error {
 	switch {
 	case !catalog.ShortName(e.Name):
@@ -101,10 +102,10 @@ func checkRollup(e *catalog.Rollup) error {
 	return nil
 }
 
-// maxSlots bounds the marks in a row: four a hour for 400 days are 38,400.
+// maxSlots bounds the marks in a row: four an hour for 400 days are 38,400.
 const maxSlots = 50_000
 
-// checkFrom refuses a rollup that cannot be computed from the one that it names.
+// checkFrom refuses a rollup that cannot be computed from the one in its From.
 func (d *Dataset) checkFrom(e *catalog.Rollup) error {
 	if e.From == "" {
 		return nil
@@ -151,7 +152,7 @@ func ClassNames(shapes []*Dataset) (names []string) {
 	return slices.Compact(names)
 }
 
-// entryRollups returns what the catalogue is to know of the dataset's rollups.
+// entryRollups returns the description of the dataset's rollups for the catalogue.
 func (d *Dataset) entryRollups() []catalog.Rollup {
 	var out []catalog.Rollup
 	for i := range d.Rollups {
@@ -160,7 +161,7 @@ func (d *Dataset) entryRollups() []catalog.Rollup {
 	return out
 }
 
-// BesideRollups makes the space of points refuse what has too long a key in a rollup.
+// BesideRollups makes the space of points refuse entities whose keys would be too long in a rollup.
 func (d *Dataset) BesideRollups(s rowkey.Space) rowkey.Space {
 	for i := range d.Rollups {
 		s = s.Beside(rowkey.RollupKind + d.Rollups[i].Name)
@@ -168,8 +169,8 @@ func (d *Dataset) BesideRollups(s rowkey.Space) rowkey.Space {
 	return s
 }
 
-// rollupFamilies adds the column families of the dataset's rollups. What is in the rows beside their aggregates has one
-// version, also where buckets are kept for ever.
+// rollupFamilies adds the column families of the dataset's rollups. Cells that are not aggregates have one version,
+// even if buckets are kept forever.
 func (d *Dataset) rollupFamilies(families map[string]bigtable.Family) {
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
@@ -188,7 +189,7 @@ func aggregate(a bigtable.Aggregator) bigtable.Type {
 	return bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: a}
 }
 
-// KeptRollups returns the classes by which a rollup of some tenant may expire: its own, and those by which tenants' rollups do.
+// KeptRollups returns the classes by which a rollup of any tenant may expire: its own, and those with a RollupAge.
 func (d *Dataset) KeptRollups(u *Rollup) []Class {
 	kept := []Class{u.Class}
 	for i := range d.Classes {
@@ -199,7 +200,8 @@ func (d *Dataset) KeptRollups(u *Rollup) []Class {
 	return kept
 }
 
-// DependsOnConditionalAdditions returns a rollup that depends on additions in conditional writes, nil where the dataset has none.
+// DependsOnConditionalAdditions returns a rollup that needs additions in conditional writes, or nil if the dataset has
+// none.
 func (d *Dataset) DependsOnConditionalAdditions() *Rollup {
 	for i := range d.Rollups {
 		if d.Rollups[i].Kind != catalog.Once {
@@ -209,8 +211,8 @@ func (d *Dataset) DependsOnConditionalAdditions() *Rollup {
 	return nil
 }
 
-// WithRollupAges sets how long rollups of tenants in a class are kept, on a dataset that has its classes and rollups. It checks
-// the ages: they may come from a file or a table.
+// WithRollupAges sets how long rollups of tenants in a class are kept, on a dataset with classes and rollups. It
+// validates the ages, because they may come from a file or a table.
 func (d *Dataset) WithRollupAges(ages map[string]time.Duration) error {
 	if len(ages) > 0 && len(d.Rollups) == 0 {
 		return invalid.New(ErrInvalid, "RollupAges", fmt.Sprint(len(ages)), "none where there are no Rollups")
@@ -236,7 +238,7 @@ func (d *Dataset) WithRollupAges(ages map[string]time.Duration) error {
 	return nil
 }
 
-// entryRollupAges returns what the catalogue is to know of the ages.
+// entryRollupAges returns the ages for the catalogue.
 func (d *Dataset) entryRollupAges() (ages map[string]string) {
 	for i := range d.Classes {
 		if c := &d.Classes[i]; c.RollupAge > 0 {
@@ -249,7 +251,7 @@ func (d *Dataset) entryRollupAges() (ages map[string]string) {
 	return ages
 }
 
-// ShortestRollupAge is the shortest age that a class sets for rollups, 0 for none.
+// ShortestRollupAge returns the shortest age that a class sets for rollups; 0 means none.
 func (d *Dataset) ShortestRollupAge() (shortest time.Duration) {
 	for i := range d.Classes {
 		if age := d.Classes[i].RollupAge; age > 0 && (shortest == 0 || age < shortest) {

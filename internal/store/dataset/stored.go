@@ -8,15 +8,15 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Cell is a payload as it is stored, in its class and qualifier, whichever row it stands in.
+// Cell is a stored payload with its class and qualifier, from any row.
 type Cell struct {
 	Class     int
 	qualifier string
 	value     []byte
 }
 
-// Stored is a point as it is stored: its payloads at its time, in the order of classes and qualifiers. Without any it is
-// not there.
+// Stored is a stored point: its payloads at its time, in the order of classes and qualifiers. Without payloads the
+// point does not exist.
 type Stored struct {
 	Key   string // of the point's row
 	Cell  bigtable.Timestamp
@@ -46,7 +46,7 @@ func (h Visibility) Stored(row bigtable.Row, classes []Class, key string, at big
 	return s
 }
 
-// Copies returns the mutation that makes a head hold points as they are stored, and no payload where they are not.
+// Copies returns the mutation that makes a head hold the given points as stored. It removes those that do not exist.
 func (d *Dataset) Copies(points []Stored) HeadMutation {
 	m := NewHeadMutation()
 	for _, p := range points {
