@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// FieldKind is which values a key field takes, and how they are written as parts of keys. Parts of one kind are ordered by
-// their bytes as their values are, but for reversed ones. The zero FieldKind is text, which is written as it is.
+// FieldKind says which values a key field takes, and how they are encoded as parts of keys. The bytes of parts of one
+// kind sort as their values do, except for the reversed kinds. The zero FieldKind is text, which is stored unchanged.
 type FieldKind struct {
 	form   form
 	digits uint8 // of numbers
@@ -30,7 +30,7 @@ const (
 	uuid
 )
 
-// The kinds beside text. Numbers need their digits: 1 to 20, and for signed ones 1 to 19.
+// The kinds besides text. Numbers need a count of digits: 1 to 20, and 1 to 19 for signed ones.
 var (
 	ReversedID     = FieldKind{form: reversedID}
 	ReversedDomain = FieldKind{form: reversedDomain}
@@ -45,22 +45,23 @@ const (
 	maxDomain     = 253
 	maxLabel      = 63
 
-	// A signed number starts with one of these, which sort as the signs do. The digits of a negative one are the nines'
-	// complement of its magnitude. They are letters, so that nobody takes n957 for a number as it is.
+	// A signed number starts with one of these, which sort as the signs do. The digits of a negative number are the
+	// nines' complement of its magnitude. The signs are letters, so that nobody mistakes n957 for a plain number.
 	negative, positive = 'n', 'p'
 )
 
-// Uint returns the kind of unsigned numbers of up to that many digits; CheckKinds refuses numbers of digits that are not allowed.
+// Uint returns the kind of unsigned numbers of up to the given digits. CheckKinds refuses counts of digits out of
+// range.
 func Uint(digits int) FieldKind {
 	return FieldKind{unsigned, uint8(min(max(digits, 0), math.MaxUint8))}
 }
 
-// Int returns the kind of signed numbers of up to that many digits.
+// Int returns the kind of signed numbers of up to the given digits.
 func Int(digits int) FieldKind { return FieldKind{signed, uint8(min(max(digits, 0), math.MaxUint8))} }
 
 var formNames = [...]string{"text", "uint", "int", "reversed_id", "reversed_domain", "uuid"}
 
-// String returns the name by which the catalogue knows the kind, such as text or uint6.
+// String returns the kind's name in the catalogue, such as text or uint6.
 func (k FieldKind) String() string {
 	if k.form == unsigned || k.form == signed {
 		return formNames[k.form] + strconv.Itoa(int(k.digits))
@@ -68,7 +69,7 @@ func (k FieldKind) String() string {
 	return formNames[k.form]
 }
 
-// ParseFieldKind returns the kind of a name that String gave.
+// ParseFieldKind returns the kind with a name that String returned.
 func ParseFieldKind(name string) (FieldKind, error) {
 	kind := strings.TrimRight(name, "0123456789")
 	if i := slices.Index(formNames[:], kind); i >= 0 {
@@ -91,7 +92,8 @@ func (k FieldKind) possible() bool {
 	return k.digits == 0
 }
 
-// CheckKinds reports what is wrong with the kinds of fields that have passed CheckFields: there must be one each.
+// CheckKinds returns an error if the kinds do not fit the fields, which have passed CheckFields: there must be one kind
+// for each field.
 func CheckKinds(fields []string, kinds []FieldKind) error {
 	if len(kinds) != len(fields) {
 		return invalid.New(ErrInvalid, "kinds of key fields", strconv.Itoa(len(kinds)), fmt.Sprintf("%d, one for each key field", len(fields)))
@@ -105,7 +107,7 @@ func CheckKinds(fields []string, kinds []FieldKind) error {
 	return nil
 }
 
-// most returns the greatest magnitude that the digits of a number allow.
+// most returns the greatest magnitude that the number's digits allow.
 func (k FieldKind) most() uint64 {
 	if k.digits >= maxUintDigits {
 		return math.MaxUint64
@@ -113,7 +115,7 @@ func (k FieldKind) most() uint64 {
 	return nines(int(k.digits))
 }
 
-// nines returns the number of so many nines, of up to 19.
+// nines returns the number with that many nines, up to 19.
 func nines(digits int) uint64 {
 	n := uint64(1)
 	for range digits {
@@ -122,7 +124,7 @@ func nines(digits int) uint64 {
 	return n - 1
 }
 
-// values says which values the kind takes.
+// values describes the values that the kind takes.
 func (k FieldKind) values() string {
 	switch k.form {
 	case unsigned:
@@ -147,8 +149,9 @@ func (k FieldKind) bounds() (low, high int64) {
 	return math.MinInt64, math.MaxInt64
 }
 
-// Part returns the part that stands for a value in the key field of that name. A value is of a Go type of the kind: a string
-// for text and domains, any integer for numbers and ids, 16 bytes for UUIDs; or its text, as Text returns it, for all kinds.
+// Part returns the key part for a value in the key field of that name. The value has a Go type of the kind: a string
+// for text and domains, any integer for numbers and ids, 16 bytes for UUIDs. For all kinds it may also be the text that
+// Text returns.
 func (k FieldKind) Part(field string, value any) (string, error) {
 	part, ok := k.encode(reflect.ValueOf(value))
 	if !ok {
@@ -157,7 +160,7 @@ func (k FieldKind) Part(field string, value any) (string, error) {
 	return part, nil
 }
 
-// shown renders a value that was refused.
+// shown formats a refused value.
 func shown(value any) string {
 	v := reflect.ValueOf(value)
 	switch {
@@ -231,5 +234,5 @@ func appendSigned(dst []byte, n int64, digits int) []byte {
 	if n >= 0 {
 		return fmt.Appendf(append(dst, positive), "%0*d", digits, n)
 	}
-	return fmt.Appendf(append(dst, negative), "%0*d", digits, nines(digits)-uint64(-n)) // also for MinInt64, which has no opposite
+	return fmt.Appendf(append(dst, negative), "%0*d", digits, nines(digits)-uint64(-n)) // also correct for MinInt64, which has no positive counterpart
 }

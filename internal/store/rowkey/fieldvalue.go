@@ -11,9 +11,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Scan stores the value of a part of the key field of that name in what into points to: a Go type that Part takes for the
-// kind, a string for the value's text, or an interface for a string, uint64, int64 or [16]byte. It reports a part that is of
-// another kind, and a value that does not fit.
+// Scan decodes a part of the key field of that name and stores the value in the variable that into points to. The
+// variable has a Go type that Part takes for the kind, or is a string for the value's text, or an interface for a
+// string, uint64, int64 or [16]byte. Scan returns an error if the part is of another kind, or if the value does not
+// fit.
 func (k FieldKind) Scan(field, part string, into any) error {
 	value, ok := k.value(part)
 	if !ok {
@@ -55,12 +56,12 @@ func textOf(value any) string {
 	return fmt.Sprint(value)
 }
 
-// misfit says that a part is not one that the kind writes.
+// misfit returns the error for a part that the kind does not produce.
 func (k FieldKind) misfit(field, part string) error {
 	return invalid.New(ErrInvalid, "key field "+field, invalid.Quote(part), k.values()+", written as "+k.form.written(int(k.digits)))
 }
 
-// written says how the values of a form are written as parts.
+// written describes how a form encodes values as parts.
 func (f form) written(digits int) string {
 	switch f {
 	case unsigned:
@@ -77,7 +78,7 @@ func (f form) written(digits int) string {
 	return "it is"
 }
 
-// value returns the value of a part, and false for a part that the kind does not write.
+// value returns the value of a part, and false if the kind does not produce that part.
 func (k FieldKind) value(part string) (any, bool) {
 	if !k.fits(part) {
 		return nil, false
@@ -102,7 +103,7 @@ func (k FieldKind) value(part string) (any, bool) {
 	return part, true
 }
 
-// fits reports whether the kind writes a part. It allocates nothing.
+// fits reports whether the kind produces a part. It allocates nothing.
 func (k FieldKind) fits(part string) bool {
 	switch k.form {
 	case unsigned:
@@ -119,7 +120,7 @@ func (k FieldKind) fits(part string) bool {
 		if len(part) != idLen || !allDigits(part) {
 			return false
 		}
-		for i := range idLen { // compared from its end with the greatest one
+		for i := range idLen { // compares from the end with the greatest id
 			if c, most := part[idLen-1-i], greatestUint[i]; c != most {
 				return c < most
 			}
@@ -211,8 +212,8 @@ func formatUUID(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Judged returns the parts of the path of an entity for those who look at what keys look like: as Parts, with signed numbers
-// as digits alone, in their order.
+// Judged returns the parts of an entity's path for checks of how keys look. It is like Parts, but signed numbers have
+// digits only, in their order.
 func (s Space) Judged(path string) []string {
 	parts := Parts(path)
 	for i := range min(len(parts), len(s.kinds)) {

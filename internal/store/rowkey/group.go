@@ -8,14 +8,14 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Group names the rows of one kind of one tenant's dataset, which stand side by side. The zero Group is rows of which
-// that cannot be told: those of other programs.
+// Group identifies the rows of one kind of one tenant's dataset, which are next to each other. The zero Group means
+// unknown: rows of other programs.
 type Group struct {
 	Tenant        tenant.ID
 	Dataset, Kind string // Kind is empty for points
 }
 
-// GroupOf returns the group of a key, and the range of all its rows. It reports false for keys that are in none.
+// GroupOf returns the group of a key, and the range of all its rows. It returns false for keys that belong to no group.
 func GroupOf(key string) (g Group, all Range, ok bool) {
 	id, ok := TenantOf(key)
 	if !ok {
@@ -30,8 +30,8 @@ func GroupOf(key string) (g Group, all Range, ok bool) {
 	return Group{Tenant: id, Dataset: dataset, Kind: kind}, Range{Start: prefix + string(rune(delim)), Limit: prefix + string(rune(afterDel))}, true
 }
 
-// Cuts returns the range of the rows of all tenants, cut at keys into ranges that follow on one another. Rows of other
-// programs may be among them. Keys that are not within the range, and the second of two, cut nothing.
+// Cuts divides the range of the rows of all tenants at keys, into consecutive ranges. Rows of other programs may be
+// among them. It ignores keys outside the range, and repeated keys.
 func Cuts(cuts []string) []Range {
 	rest := TenantsAfter(tenant.ID{})
 	var parts []Range
@@ -44,8 +44,8 @@ func Cuts(cuts []string) []Range {
 	return append(parts, rest)
 }
 
-// Between returns a key between two, at about a share of the way from one to the other, by the numbers or bytes that they
-// have where they differ. It is low where there is nothing in between.
+// Between returns a key between two keys, about share of the way from low to high, computed from the first numbers or
+// bytes in which they differ. It returns low if no key is between them.
 func Between(low, high string, share float64) string {
 	same := 0
 	for same < len(low) && same < len(high) && low[same] == high[same] {
@@ -59,7 +59,7 @@ func Between(low, high string, share float64) string {
 	if depth == 0 {
 		first, base, depth = 0, 256, betweenDepth/3
 	}
-	// Each place is found for itself: together they are no whole number that a float could hold.
+	// Each place is computed separately: all together would be too large a number for a float.
 	at := func(key string) (x float64) {
 		for i := same + depth - 1; i >= same; i-- {
 			x /= base
@@ -80,11 +80,11 @@ func Between(low, high string, share float64) string {
 	return min(max(low, string(key)), max(low, high))
 }
 
-// betweenDepth is how many places decide what is between two keys.
+// betweenDepth is how many places Between takes into account.
 const betweenDepth = 12
 
-// digitAt reports whether there is a digit at an index of a key, or, behind the first one that counts, nothing any more: a number
-// that was cut off.
+// digitAt reports whether a key has a digit at an index. It also returns true past the end of the key, if the index is
+// behind the first one that counts: the number was cut off.
 func digitAt(key string, i, first int) bool {
 	if i >= len(key) {
 		return i > first
@@ -94,8 +94,8 @@ func digitAt(key string, i, first int) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// EntityOf returns the range of the rows of the entity that a key is of, in the space of the key, and the digits of its reverse
-// time as a number. It reports false for a key that does not end with a time, or with identity with a time and an id.
+// EntityOf returns the range of the rows of the entity of a key, in the space of the key, and the digits of its reverse
+// time as a number. It returns false for a key that does not end with a time, or with identity with a time and an id.
 func EntityOf(key string, identity bool) (all Range, reverse float64, ok bool) {
 	if key, _, ok = cutID(key, identity); !ok {
 		return Range{}, 0, false
@@ -113,7 +113,7 @@ func timeOf(key string) (all Range, reverse float64, ok bool) {
 	return Range{Start: key[:cut], Limit: key[:cut-1] + string(rune(afterDel))}, float64(maxUnits - units), ok
 }
 
-// Within returns what of r is in another range.
+// Within returns the intersection of r and another range.
 func (r Range) Within(o Range) Range {
 	return Range{Start: max(r.Start, o.Start), Limit: min(r.Limit, o.Limit)}
 }

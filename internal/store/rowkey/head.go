@@ -5,13 +5,13 @@ import "strings"
 // headKind follows the dataset in the keys of head rows.
 const headKind = "head"
 
-// Heads returns the space of the dataset's head rows, one an entity, beside that of its points. The key of a head row is
-// what AppendEntity gives there, and Under gives the ranges of the head rows below a prefix. It is shorter than the keys of
-// the entity's points, so that CheckPath of the points holds for it too.
+// Heads returns the space of the dataset's head rows, one for each entity. AppendEntity returns the key of a head row
+// there, and Under the ranges of the head rows below a prefix. The key is shorter than those of the entity's points, so
+// CheckPath of the points' space covers it too.
 func (s Space) Heads() Space { return s.Kind(headKind) }
 
-// SplitEntity takes the key of a head row apart. It reports false for any key that AppendEntity does not make in this
-// space. The path is a part of key.
+// SplitEntity splits the key of a head row. It returns false for any key that AppendEntity does not produce in this
+// space. The path shares key's memory.
 func (s Space) SplitEntity(key string) (path string, ok bool) {
 	rest, ok := strings.CutPrefix(key, s.prefix)
 	if !ok || s.prefix == "" {

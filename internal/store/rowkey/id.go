@@ -2,8 +2,8 @@ package rowkey
 
 import "strings"
 
-// ID names one entity of one tenant's dataset. It is comparable with ==, and two are the same only where the keys of their
-// points start with the same bytes: of two tenants, two datasets or two numbers of salts none are.
+// ID identifies one entity of one tenant's dataset. IDs are comparable with ==. Two are equal only if the keys of their
+// points start with the same bytes: never for two tenants, two datasets or two numbers of salts.
 type ID struct {
 	prefix string // "<tenant>#<dataset>#"
 	salts  int
@@ -13,7 +13,7 @@ type ID struct {
 // ID returns the ID of the entity at path, which must have passed CheckPath.
 func (s Space) ID(path string) ID { return ID{prefix: s.prefix, salts: s.salts, path: path} }
 
-// Clone returns an ID of its own memory, for one that outlives the key or the path that it was made of.
+// Clone returns an ID with its own memory, for use after the key or the path that it was made from.
 func (id ID) Clone() ID {
 	both := id.prefix + id.path
 	id.prefix, id.path = both[:len(id.prefix)], both[len(id.prefix):]
@@ -26,10 +26,11 @@ func (id ID) Tenant() string {
 	return name
 }
 
-// Len is how many bytes the ID's text takes.
+// Len returns the length of the ID's text in bytes.
 func (id ID) Len() int { return len(id.prefix) + len(id.path) }
 
-// Below reports whether the entity is one of this space, below the prefix at path: any of the space for the empty path.
+// Below reports whether the entity belongs to this space and is below the prefix at path. The empty path means any
+// entity of the space.
 func (id ID) Below(s Space, path string) bool {
 	if id.prefix != s.prefix || id.salts != s.salts {
 		return false

@@ -8,16 +8,17 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// In a dataset whose points have an identity, the key of a point goes on behind its time:
+// In a dataset whose points have an identity, an id follows the time in the key of a point:
 //
 //	<tenant>#<dataset>#[<salt>#]<part>#…#<part>#<reverse time>#<id>
 //
-// No id holds a delimiter, so that the last one tells it from the time, and points of one time stand in the order of their ids.
+// An id contains no delimiter, so the last delimiter separates it from the time. Points with the same time are ordered
+// by id.
 
-// MaxID is how many bytes an id may have.
+// MaxID is the largest length of an id in bytes.
 const MaxID = 64
 
-// WithIdentity returns s with keys of points that end with an id, or without. Keys of other kinds never do.
+// WithIdentity returns s with or without ids at the end of points' keys. Keys of other kinds never have ids.
 func (s Space) WithIdentity(on bool) Space {
 	s.identity = on
 	return s
@@ -26,7 +27,7 @@ func (s Space) WithIdentity(on bool) Space {
 // Identity reports whether keys of points end with an id.
 func (s Space) Identity() bool { return s.identity }
 
-// CheckID reports what is wrong with the id of a point in s, which is empty where points have none.
+// CheckID returns an error if the id of a point in s is invalid. It must be empty if points have no identity.
 func (s Space) CheckID(id string) error {
 	switch {
 	case !s.identity && id != "":
@@ -49,7 +50,7 @@ func validID(id string) bool {
 	return true
 }
 
-// AppendEvent appends the key of the point of the entity at path with that time and id, which have passed their checks.
+// AppendEvent appends the key of the point of the entity at path with that time and id. All have passed their checks.
 func (s Space) AppendEvent(dst []byte, path string, units int64, id string) []byte {
 	dst = s.AppendPoint(dst, path, units)
 	if s.identity {
@@ -58,7 +59,7 @@ func (s Space) AppendEvent(dst []byte, path string, units int64, id string) []by
 	return dst
 }
 
-// SplitEvent is Split, with the id of the point; empty where points have none.
+// SplitEvent is Split, but also returns the id of the point; it is empty if points have none.
 func (s Space) SplitEvent(key string) (path string, units int64, id string, ok bool) {
 	key, id, ok = cutID(key, s.identity)
 	if !ok {
@@ -68,7 +69,7 @@ func (s Space) SplitEvent(key string) (path string, units int64, id string, ok b
 	return path, units, id, ok
 }
 
-// cutID cuts the id off a key, where it has one. It reports false for a key whose end is no id.
+// cutID removes the id from a key, if points have ids. It returns false if the key does not end with a valid id.
 func cutID(key string, identity bool) (timed, id string, ok bool) {
 	if !identity {
 		return key, "", true
@@ -80,8 +81,8 @@ func cutID(key string, identity bool) (timed, id string, ok bool) {
 	return key[:cut], key[cut+1:], true
 }
 
-// PointTime returns the time, in units, and the id of the point whose key is entity, as AppendEntity gave it in s, and what
-// AppendEvent adds. It reports false for any other key.
+// PointTime returns the time, in units, and the id of a point. key must be entity, as AppendEntity returned it in s,
+// followed by what AppendEvent adds. It returns false for any other key.
 func (s Space) PointTime(key, entity string) (units int64, id string, ok bool) {
 	rest, ok := strings.CutPrefix(key, entity)
 	if !ok {
@@ -94,7 +95,8 @@ func (s Space) PointTime(key, entity string) (units int64, id string, ok bool) {
 	return units, id, ok
 }
 
-// EntityPrefix returns what the keys of the points of an entity start with: the beginning of one of them, whose path Split gave.
+// EntityPrefix returns the common prefix of the keys of an entity's points: the beginning of one of them, whose path
+// Split returned.
 func (s Space) EntityPrefix(key, path string) string {
 	n := len(s.prefix) + len(path) + 1
 	if s.salts > 0 {

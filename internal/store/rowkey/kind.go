@@ -2,18 +2,18 @@ package rowkey
 
 import "strings"
 
-// kindMark stands between a dataset and the kind of its rows beside the points. No tenant's or dataset's name can hold it.
+// kindMark separates a dataset from the kind of its rows that are not points. No name of a tenant or dataset can
+// contain it.
 const kindMark = "!"
 
-// The kinds of the rows of a rollup, before its name. Times in their keys are in milliseconds, whatever the dataset's
+// The kinds of a rollup's rows; its name follows. Times in their keys are in milliseconds, whatever the dataset's
 // precision.
 const (
 	RollupKind = "rollup."
 	MarkKind   = "mark."
 )
 
-// Kind returns the space of the dataset's rows of a kind, beside that of its points. A kind is made of the bytes of a
-// dataset's name.
+// Kind returns the space of the dataset's rows of a kind. A kind consists of the bytes that a dataset's name may have.
 func (s Space) Kind(kind string) Space {
 	if s.prefix == "" {
 		return s
@@ -23,7 +23,8 @@ func (s Space) Kind(kind string) Space {
 	return s
 }
 
-// Beside returns s with its CheckPath and CheckPrefix refusing what has too long a key in the space of one of the kinds.
+// Beside returns s with stricter CheckPath and CheckPrefix: they also refuse paths whose key in the space of one of the
+// kinds would be too long.
 func (s Space) Beside(kinds ...string) Space {
 	for _, kind := range kinds {
 		s.spare = max(s.spare, len(kindMark)+len(kind))
@@ -31,8 +32,8 @@ func (s Space) Beside(kinds ...string) Space {
 	return s
 }
 
-// AppendBeside appends the key that AppendPoint gives for the entity of a point in the space of a kind beside it, at another
-// time. The point is a key that AppendEvent made, with an id or without. It reports false, and appends nothing, for what cannot be one.
+// AppendBeside appends the key that AppendPoint returns for a point's entity in the space of a kind, at another time.
+// The point is a key from AppendEvent, with or without an id. For anything else it returns false and appends nothing.
 func AppendBeside(dst []byte, point, kind string, units int64, identity bool) ([]byte, bool) {
 	point, _, ok := cutID(point, identity)
 	if !ok {
@@ -51,7 +52,7 @@ func AppendBeside(dst []byte, point, kind string, units int64, identity bool) ([
 	return appendReverse(dst, uint64(maxUnits-units)), true
 }
 
-// SameEntity reports whether two keys that AppendEvent made, with ids or without, are of one entity in one space.
+// SameEntity reports whether two keys from AppendEvent, with or without ids, belong to one entity in one space.
 func SameEntity(a, b string, identity bool) bool {
 	a, _, _ = cutID(a, identity)
 	b, _, _ = cutID(b, identity)

@@ -7,9 +7,9 @@ import (
 
 const hexDigits = "0123456789ABCDEF"
 
-// AppendPath appends the parts of an entity or a prefix in the form in which they stand in keys: each byte 0x00 to 0x25
-// as %XX, the parts joined by '#', which is below every byte that is left in a part. So paths are ordered as their parts
-// are as tuples, and no two lists of parts give the same path.
+// AppendPath appends the parts of an entity or a prefix in their form in keys: each byte 0x00 to 0x25 as %XX, the parts
+// joined by '#', which is less than every byte that remains in a part. So paths sort as the tuples of their parts do,
+// and no two lists of parts have the same path.
 func AppendPath(dst []byte, parts ...string) []byte {
 	for i, part := range parts {
 		if i > 0 {
@@ -26,8 +26,7 @@ func AppendPath(dst []byte, parts ...string) []byte {
 	return dst
 }
 
-// Path returns the path of parts. It allocates nothing beyond the path, and not even that where there is one part with
-// nothing to escape.
+// Path returns the path of parts. It allocates only the path, and nothing if there is one part without bytes to escape.
 func Path(parts ...string) string {
 	if len(parts) == 1 && plain(parts[0]) {
 		return parts[0]
@@ -57,7 +56,7 @@ func plain(part string) bool {
 	return true
 }
 
-// Parts returns the parts of a path that Path or Split gave.
+// Parts returns the parts of a path from Path or Split.
 func Parts(path string) []string {
 	if path == "" {
 		return nil
@@ -69,7 +68,7 @@ func Parts(path string) []string {
 	return parts
 }
 
-// unescape undoes what AppendPath does to one part; what is not an escape is kept as it is.
+// unescape reverses AppendPath's escaping of one part. It keeps text that is not an escape.
 func unescape(part string) string {
 	if strings.IndexByte(part, escape) < 0 {
 		return part
@@ -86,7 +85,7 @@ func unescape(part string) string {
 	return string(b)
 }
 
-// escaped returns the byte that the escape at the start of s stands for, if it is one that AppendPath writes.
+// escaped returns the byte of the escape at the start of s, if it is one that AppendPath produces.
 func escaped(s string) (byte, bool) {
 	if len(s) < 3 || s[0] != escape {
 		return 0, false
@@ -98,7 +97,7 @@ func escaped(s string) (byte, bool) {
 	return byte(hi<<4 | lo), true
 }
 
-// canonical reports whether path is one that AppendPath makes of non-empty, valid parts.
+// canonical reports whether AppendPath produces path from non-empty, valid parts.
 func canonical(path string) bool {
 	if !utf8.ValidString(path) {
 		return false
@@ -125,7 +124,7 @@ func canonical(path string) bool {
 	return !start
 }
 
-// countParts returns how many parts a path has; the empty path has none.
+// countParts returns the number of parts of a path; the empty path has none.
 func countParts(path string) int {
 	if path == "" {
 		return 0

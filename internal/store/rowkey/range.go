@@ -1,10 +1,10 @@
 package rowkey
 
-// Range is the keys from Start up to, not including, Limit. Both always start with one tenant's prefix.
+// Range is the keys from Start up to, but not including, Limit. Both always start with one tenant's prefix.
 type Range struct{ Start, Limit string }
 
-// Entity returns the range of the points of the entity at path whose times are newest >= t >= oldest, in units. It is
-// empty, and Start is not below Limit, where newest is before oldest.
+// Entity returns the range of the points of the entity at path with newest >= t >= oldest, in units. If newest is
+// before oldest, the range is empty: Start is not less than Limit.
 func (s Space) Entity(path string, oldest, newest int64) Range {
 	var buf [256]byte
 	b := s.AppendEntity(buf[:0], path)
@@ -17,8 +17,8 @@ func (s Space) Entity(path string, oldest, newest int64) Range {
 	return Range{Start: both[:m], Limit: both[m:]}
 }
 
-// Under returns the ranges that hold every point of the entities below the prefix at path, all of them for the empty
-// path: one range, or one for each salt, in order.
+// Under returns the ranges of all points of the entities below the prefix at path; the empty path means all entities.
+// It returns one range, or one for each salt, in order.
 func (s Space) Under(path string) []Range {
 	if s.salts == 0 {
 		return []Range{s.under(nil, path)}
@@ -30,7 +30,7 @@ func (s Space) Under(path string) []Range {
 	return ranges
 }
 
-// UnderAfter returns what Under does for path, without the entities up to and including the one at after.
+// UnderAfter returns the ranges of Under for path, without the entities up to and including the one at after.
 func (s Space) UnderAfter(path, after string) []Range {
 	ranges := s.Under(path)
 	for i := range ranges {

@@ -1,6 +1,6 @@
-// Package rowkey is the grammar of a store's row keys: how a point's key is made, taken apart and bounded. It is the only
-// place where keys and ranges are made, and it makes them only from a validated tenant, so a key cannot leave its tenant's
-// range. All of it is pure functions.
+// Package rowkey is the grammar of a store's row keys: it builds, splits and bounds the keys of points. It is the only
+// package that builds keys and ranges, and it builds them only from a validated tenant, so a key cannot leave its
+// tenant's range. All of it is pure functions.
 //
 // A point row is
 //
@@ -29,23 +29,23 @@ const (
 
 const (
 	delim    = '#' // ends the tenant, the dataset, the salt and each part
-	afterDel = '$' // the byte after delim: a prefix that ends with it is the limit of one that ends with delim
+	afterDel = '$' // the byte after delim: the range of a prefix with delim ends at the same prefix with this byte
 	escape   = '%'
 	lastEsc  = 0x25 // bytes up to this one are escaped in a part
 )
 
-// ErrInvalid is wrapped by every error about input that no key can be made of.
+// ErrInvalid is wrapped by every error about input from which no key can be built.
 var ErrInvalid = invalid.ErrInput
 
-// Space is the part of the key space that holds one tenant's points of one dataset. The zero Space holds nothing; make
-// one with NewSpace.
+// Space is the part of the key space that holds one tenant's points of one dataset. The zero Space holds nothing;
+// create one with NewSpace.
 type Space struct {
 	prefix string // "<tenant>#<dataset>#"
 	tenant int    // length of "<tenant>#"
 	fields []string
-	kinds  []FieldKind // of the fields; nil for text alone
+	kinds  []FieldKind // of the fields; nil if all are text
 	salts  int
-	spare  int // bytes by which keys of a kind beside are longer
+	spare  int // how many bytes longer the longest key of another kind is
 
 	identity bool // keys of points end with an id
 }
@@ -60,17 +60,17 @@ func NewSpace(id tenant.ID, dataset string, fields []string, salts int) (Space, 
 	return Space{prefix: prefix, tenant: len(id.String()) + 1, fields: fields, salts: salts}, nil
 }
 
-// WithKinds returns s with its CheckPath and CheckPrefix refusing parts that the kinds of their fields do not write. The kinds
-// must have passed CheckKinds. Split takes any part: what is stored can be read.
+// WithKinds returns s with stricter CheckPath and CheckPrefix: they also refuse parts that the kinds of their fields do
+// not produce. The kinds must have passed CheckKinds. Split still accepts any part, so that stored rows stay readable.
 func (s Space) WithKinds(kinds []FieldKind) Space {
 	s.kinds = kinds
 	return s
 }
 
-// TenantPrefix is what every key of the space's tenant starts with, its delimiter included.
+// TenantPrefix returns the common prefix of all keys of the space's tenant, including its delimiter.
 func (s Space) TenantPrefix() string { return s.prefix[:s.tenant] }
 
-// AppendEntity appends what the keys of all points of the entity at path start with, the last delimiter included.
+// AppendEntity appends the common prefix of the keys of all points of the entity at path, including the last delimiter.
 func (s Space) AppendEntity(dst []byte, path string) []byte {
 	dst = append(dst, s.prefix...)
 	if s.salts > 0 {
@@ -85,8 +85,9 @@ func (s Space) AppendPoint(dst []byte, path string, units int64) []byte {
 	return appendReverse(s.AppendEntity(dst, path), uint64(maxUnits-units))
 }
 
-// Split takes the key of a point apart. It reports false for any key that AppendEvent does not make in this space: rows of
-// other tenants and datasets, reserved rows, and what other programs wrote into the same table. The path is a part of key.
+// Split splits the key of a point. It returns false for any key that AppendEvent does not produce in this space: rows
+// of other tenants and datasets, reserved rows, and rows of other programs in the same table. The path shares key's
+// memory.
 func (s Space) Split(key string) (path string, units int64, ok bool) {
 	path, units, _, ok = s.SplitEvent(key)
 	return path, units, ok
@@ -119,8 +120,8 @@ func (s Space) split(key string) (path string, units int64, ok bool) {
 	return path, units, true
 }
 
-// CheckPath reports what is wrong with the path of an entity of this space: its number of parts, an empty part, invalid
-// UTF-8, or a length whose keys are over MaxKey. It allocates nothing where nothing is wrong.
+// CheckPath returns an error if the path of an entity of this space is invalid: its number of parts, an empty part,
+// invalid UTF-8, or keys longer than MaxKey. It allocates only for an error.
 func (s Space) CheckPath(path string) error {
 	if got := countParts(path); got != len(s.fields) {
 		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %s", invalid.Quote(Text(path)), plural(got)),
@@ -155,7 +156,7 @@ func plural(parts int) string {
 	return fmt.Sprintf("%d parts", parts)
 }
 
-// CheckPrefix is CheckPath for a prefix: fewer parts than the dataset has key fields.
+// CheckPrefix is CheckPath for a prefix, which has fewer parts than the dataset has key fields.
 func (s Space) CheckPrefix(path string) error {
 	if got := countParts(path); got >= len(s.fields) {
 		return invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%s with %s", invalid.Quote(Text(path)), plural(got)),
@@ -194,7 +195,8 @@ func (s Space) checkParts(path string) error {
 	return nil
 }
 
-// CheckDataset reports what is wrong with a dataset's name: 1 to 32 bytes of A-Z a-z 0-9 . _ - and neither "." nor "..".
+// CheckDataset returns an error unless a dataset's name has 1 to 32 bytes of A-Z a-z 0-9 . _ - and is neither "." nor
+// "..".
 func CheckDataset(name string) error {
 	const want = "1 to 32 bytes of A-Z a-z 0-9 . _ -, not \".\" or \"..\""
 	if name == "" || len(name) > maxDataset || name == "." || name == ".." {
@@ -208,7 +210,7 @@ func CheckDataset(name string) error {
 	return nil
 }
 
-// CheckFields reports what is wrong with a dataset's key fields and number of salts.
+// CheckFields returns an error if a dataset's key fields or number of salts are invalid.
 func CheckFields(fields []string, salts int) error {
 	if len(fields) < 1 || len(fields) > maxParts {
 		return invalid.New(ErrInvalid, "key", fmt.Sprintf("%d fields", len(fields)), "1 to 8 fields")

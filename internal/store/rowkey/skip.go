@@ -10,7 +10,7 @@ func (s Space) Past(r Range, path string) Range {
 	return Range{Start: max(r.Start, string(b)), Limit: r.Limit}
 }
 
-// Alphabet is the bytes that stand in paths. The zero Alphabet is empty.
+// Alphabet is the set of bytes that occur in paths. The zero Alphabet is empty.
 type Alphabet [256]bool
 
 // Add adds the bytes of text.
@@ -20,17 +20,18 @@ func (a *Alphabet) Add(text string) {
 	}
 }
 
-// cutDepth is how many bytes behind what two keys have in common decide where a range is cut between them. Numbers of that
-// many digits, with a digit for each byte and one for the end of the text, multiplied by maxCuts, fit an int64.
+// cutDepth is how many bytes after the common prefix of two keys decide where to cut the range between them. Numbers
+// with that many digits, one digit value for each byte and one for the end of the text, times maxCuts, fit into an
+// int64.
 const (
 	cutDepth = 4
 	maxCuts  = 1000
 )
 
-// Cut cuts r, a range that Under gave or what is left of one, into up to n ranges, in order, that together hold the same
-// entities, each of them whole. The cuts are spread evenly over the texts that the alphabet can write between the start of
-// r and last, the last key that is known to be in r, or its limit where that is not known. How evenly the entities are
-// spread over the ranges depends on how they are named; a range may hold none.
+// Cut cuts r, a range from Under or the rest of one, into up to n ranges, in order. Together they hold the same
+// entities, each of them whole. The cuts are spread evenly over the texts that the alphabet can form between the start
+// of r and last, the last key known to be in r; if last is unknown, up to the limit. How evenly the entities are spread
+// over the ranges depends on their names; a range may be empty.
 func (s Space) Cut(r Range, last string, a Alphabet, n int) []Range {
 	base := len(s.prefix)
 	if s.salts > 0 {
@@ -53,7 +54,7 @@ func (s Space) Cut(r Range, last string, a Alphabet, n int) []Range {
 		if a[c] {
 			letters = append(letters, byte(c))
 		}
-		digits[c] = int64(len(letters)) // a byte that is not in it counts as the next one below that is
+		digits[c] = int64(len(letters)) // a byte outside the alphabet counts as the next lower one in it
 	}
 	radix := int64(len(letters) + 1)
 	number := func(text string) (n int64) {
@@ -78,7 +79,7 @@ func (s Space) Cut(r Range, last string, a Alphabet, n int) []Range {
 	return append(out, r)
 }
 
-// word is the text of a number, up to its first digit that stands for the end.
+// word returns the text of a number, up to its first digit that means the end.
 func word(n, radix int64, letters []byte) string {
 	var b [cutDepth]byte
 	end := 0
@@ -94,8 +95,8 @@ func word(n, radix int64, letters []byte) string {
 	return string(b[:end])
 }
 
-// aligned returns the key of a cut at text, or at the start of the entity that text is within the keys of: an entity that
-// is cut through would be found twice.
+// aligned returns the key of a cut at text. If text is within the keys of an entity, it returns the start of that
+// entity, because a scan would find an entity twice if the cut divided it.
 func (s Space) aligned(base, text string) string {
 	end := 0
 	for range s.fields {

@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// TenantRange returns the range of every row of a tenant: of all its datasets, known or not, and all kinds of rows. Its error
+// TenantRange returns the range of every row of a tenant: of all datasets, known or not, and of all kinds. Its error
 // wraps tenant.ErrInvalid for the zero tenant.
 func TenantRange(id tenant.ID) (Range, error) {
 	if id.IsZero() {
@@ -27,17 +27,17 @@ func Marks(id tenant.ID, dataset string) (Range, error) {
 	return Range{Start: start, Limit: start[:len(start)-1] + string(rune(MarkKind[len(MarkKind)-1]+1))}, nil
 }
 
-// TenantsAfter returns the range of the rows of all tenants whose names sort behind that of id; of all for the zero tenant.
-// Rows of other programs may be among them. It is the only range that is not one tenant's.
+// TenantsAfter returns the range of the rows of all tenants whose names sort after id's; the zero tenant means all.
+// Rows of other programs may be among them. It is the only range that spans tenants.
 func TenantsAfter(id tenant.ID) Range {
-	all := Range{Start: "-", Limit: "{"} // around the first bytes that names can have
+	all := Range{Start: "-", Limit: "{"} // includes the first bytes of all valid names
 	if !id.IsZero() {
 		all.Start = id.String() + string(rune(afterDel))
 	}
 	return all
 }
 
-// TenantOf returns the tenant whose range a key is in. It reports false for keys that are in no tenant's.
+// TenantOf returns the tenant whose range contains a key. It returns false for keys outside every tenant's range.
 func TenantOf(key string) (tenant.ID, bool) {
 	name, _, ok := strings.Cut(key, string(rune(delim)))
 	if !ok {
@@ -47,11 +47,11 @@ func TenantOf(key string) (tenant.ID, bool) {
 	return id, err == nil
 }
 
-// maxKind is the length of the longest kind that KindOf takes apart.
+// maxKind is the length of the longest kind that KindOf accepts.
 const maxKind = 64
 
-// KindOf takes the beginning of a tenant's key apart: the dataset, and the kind of the row, which is empty for a point. It
-// reports false where neither can be told: for a key of another program that starts like one of the tenant's.
+// KindOf splits the beginning of a tenant's key: the dataset, and the kind of the row, which is empty for a point. It
+// returns false if it cannot find both, as in a key of another program that starts like one of the tenant's.
 func KindOf(key string) (dataset, kind string, ok bool) {
 	_, rest, ok := strings.Cut(key, string(rune(delim)))
 	if !ok {
@@ -68,7 +68,7 @@ func KindOf(key string) (dataset, kind string, ok bool) {
 	return dataset, kind, true
 }
 
-// kindName reports whether a reserved kind can have that name.
+// kindName reports whether a reserved kind may have that name.
 func kindName(kind string) bool {
 	if kind == "" || len(kind) > maxKind {
 		return false
@@ -81,13 +81,13 @@ func kindName(kind string) bool {
 	return true
 }
 
-// Starts returns the two ranges that hold all rows of the dataset of any kind: its points, and what is reserved.
+// Starts returns the two ranges that hold all rows of the dataset: its points, and its rows of other kinds.
 func (s Space) Starts() [2]Range {
 	name := s.prefix[:len(s.prefix)-1]
 	return [2]Range{{Start: name + "!", Limit: name + "\""}, {Start: s.prefix, Limit: name + string(rune(afterDel))}}
 }
 
-// Reserved is Kind for a kind that comes from a key. It reports false for one that there cannot be.
+// Reserved is Kind for a kind that was read from a key. It returns false for an impossible kind.
 func (s Space) Reserved(kind string) (Space, bool) {
 	if s.prefix == "" || !kindName(kind) {
 		return Space{}, false
@@ -95,12 +95,13 @@ func (s Space) Reserved(kind string) (Space, bool) {
 	return s.Kind(kind), true
 }
 
-// All returns the range of everything in the space.
+// All returns the range of all rows in the space.
 func (s Space) All() Range {
 	return Range{Start: s.prefix, Limit: s.prefix[:len(s.prefix)-1] + string(rune(afterDel))}
 }
 
-// Whole returns the range of all rows of the entity at path, which must have passed CheckPath, whatever follows its path.
+// Whole returns the range of all rows of the entity at path, which must have passed CheckPath, whatever follows the
+// path in the key.
 func (s Space) Whole(path string) Range {
 	var buf [256]byte
 	start := string(s.AppendEntity(buf[:0], path))

@@ -4,8 +4,8 @@ import "unicode/utf8"
 
 const slash = '/'
 
-// AppendText appends the text of a path for people and for other programs: its parts joined by '/'. Bytes that would be read as
-// something else are %XX: '/', '%', control bytes, and bytes that are not UTF-8. So no two paths have one text, and every text is
+// AppendText appends a path as text for people and other programs: its parts joined by '/'. It writes ambiguous bytes
+// as %XX: '/', '%', control bytes, and bytes that are not UTF-8. So no two paths have the same text, and every text is
 // valid UTF-8.
 func AppendText(dst []byte, path string) []byte {
 	for i, part := range Parts(path) {
@@ -25,5 +25,5 @@ func AppendText(dst []byte, path string) []byte {
 	return dst
 }
 
-// Text returns what AppendText appends.
+// Text returns the text that AppendText appends.
 func Text(path string) string { return string(AppendText(nil, path)) }

@@ -30,7 +30,7 @@ const (
 // Valid reports whether p is one of the three.
 func (p Precision) Valid() bool { return p <= Milliseconds }
 
-// String returns the name by which docs and the catalogue know p: ns, us or ms.
+// String returns the name of p in docs and the catalogue: ns, us or ms.
 func (p Precision) String() string {
 	switch p {
 	case Nanoseconds:
@@ -43,11 +43,11 @@ func (p Precision) String() string {
 	return "Precision(" + strconv.Itoa(int(p)) + ")"
 }
 
-// withID stands behind a precision in the catalogue where points have an identity beside their time. A program that knows no
-// identities takes it for another precision, and leaves the dataset alone.
+// withID follows a precision in the catalogue if points have an identity besides their time. A program that does not
+// know identities reads it as an unknown precision, and does not touch the dataset.
 const withID = "+id"
 
-// TimeName returns the name by which the catalogue knows how the keys of points end: that of p, and whether an id follows.
+// TimeName returns the catalogue's name for the end of points' keys: p, and whether an id follows.
 func (p Precision) TimeName(identity bool) string {
 	if identity {
 		return p.String() + withID
@@ -55,7 +55,7 @@ func (p Precision) TimeName(identity bool) string {
 	return p.String()
 }
 
-// ParseTimeName returns what TimeName was given.
+// ParseTimeName returns the arguments of the TimeName call that returned name.
 func ParseTimeName(name string) (p Precision, identity bool, err error) {
 	short, identity := strings.CutSuffix(name, withID)
 	for p = Nanoseconds; p.Valid(); p++ {
@@ -84,7 +84,7 @@ func (p Precision) Max() int64 {
 	return maxUnits
 }
 
-// Units returns t in units of p, cut off to a whole unit. Its error wraps ErrInvalid for a time before 1970 or past Max.
+// Units returns t in units of p, rounded down. Its error wraps ErrInvalid for a time before 1970 or after Max.
 func (p Precision) Units(t time.Time) (int64, error) {
 	units, side := p.floor(t)
 	if side != 0 {
@@ -94,7 +94,7 @@ func (p Precision) Units(t time.Time) (int64, error) {
 	return units, nil
 }
 
-// AtOrAfter returns the first whole unit that is not before t, and false where p can hold none.
+// AtOrAfter returns the first whole unit that is not before t, or false if it is out of p's range.
 func (p Precision) AtOrAfter(t time.Time) (int64, bool) {
 	units, side := p.floor(t)
 	switch {
@@ -108,7 +108,7 @@ func (p Precision) AtOrAfter(t time.Time) (int64, bool) {
 	return units + 1, units < p.Max()
 }
 
-// AtOrBefore returns the last whole unit that is not after t, and false where p can hold none: before 1970.
+// AtOrBefore returns the last whole unit that is not after t, or false if it is out of p's range: before 1970.
 func (p Precision) AtOrBefore(t time.Time) (int64, bool) {
 	units, side := p.floor(t)
 	if side > 0 {
@@ -117,7 +117,7 @@ func (p Precision) AtOrBefore(t time.Time) (int64, bool) {
 	return units, side == 0
 }
 
-// floor returns the whole units of t, and on which side of the range t lies: -1 before, 1 past.
+// floor returns the whole units of t, and whether t is out of range: side is -1 before the range and 1 after it.
 func (p Precision) floor(t time.Time) (units int64, side int) {
 	sec := t.Unix()
 	if sec < 0 {
@@ -137,7 +137,7 @@ func (p Precision) Time(units int64) time.Time {
 	return time.Unix(units/perSec, units%perSec*p.unit()).UTC()
 }
 
-// CellMicros returns the timestamp of the cell of a point at units: its time in whole milliseconds, given in
+// CellMicros returns the timestamp of the cell of a point at units: its time rounded to whole milliseconds, in
 // microseconds, as Bigtable counts.
 func (p Precision) CellMicros(units int64) int64 {
 	switch p {
