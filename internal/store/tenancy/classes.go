@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ClassesWithin is how long it takes at most until a store applies a changed profile. Package tsdb documents it.
+// ClassesWithin is the maximum delay until a store applies a changed profile. Package tsdb documents it.
 const ClassesWithin = 2 * time.Minute
 
 const (
@@ -29,8 +29,8 @@ const (
 
 // Classes are the retention classes that profiles name. A value never changes; a new read makes a new one.
 type Classes struct {
-	catalog.Changes           // up to which they are known
-	readAll         time.Time // when all of them were read last
+	catalog.Changes           // the state of the change log at that read
+	readAll         time.Time // time of the last read of all classes
 	tenants         map[string]*catalog.Assignment
 }
 
@@ -89,7 +89,7 @@ func (s *Tenancy) unassigned(err error) error {
 	return fmt.Errorf("tsdb: read the retention classes of tenants: %w", s.Explain(err))
 }
 
-// DatasetFor returns the dataset that writes the points of a tenant.
+// DatasetFor returns the dataset with which a tenant's points are written.
 func (a *Classes) DatasetFor(tenant string, d *dataset.Dataset) *dataset.Dataset {
 	one := a.tenants[tenant]
 	if one == nil {
@@ -98,9 +98,9 @@ func (a *Classes) DatasetFor(tenant string, d *dataset.Dataset) *dataset.Dataset
 	return d.In(one.Of(d.Name))
 }
 
-// DatasetForCheck returns the dataset to check a point against that is checked again when it is sent: the one that writes the
-// tenant's points as far as is known. As long as nothing is known, it is the one whose class keeps points longest. It does not
-// wait.
+// DatasetForCheck returns the dataset for the first check of a point that is checked again when it is sent: the one
+// that writes the tenant's points, as far as is known. While no classes are known, it is the one whose class keeps
+// points longest. It does not wait.
 func (s *Tenancy) DatasetForCheck(d *dataset.Dataset, id tenant.ID) *dataset.Dataset {
 	if d.Choices == nil {
 		return d

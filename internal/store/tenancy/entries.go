@@ -14,18 +14,19 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// entriesWithin is how old the catalogue's entries are at most by which rollups are computed, if they can be read. An older one
-// of a policy that was lengthened names the shorter policy: nothing is computed by it that may be incomplete.
+// entriesWithin is the maximum age of the catalogue entries by which rollups are computed, if the catalogue can be
+// read. If a policy was lengthened, an older entry has the shorter policy, so nothing is computed that may be
+// incomplete.
 const entriesWithin = 2 * time.Minute
 
-// entries are the catalogue's entries of the datasets that rollups are computed of.
+// entries caches the catalogue entries of the datasets that have rollups to compute.
 type entries struct {
 	mu     sync.Mutex
 	of     map[string]*refresh.Value[catalog.Entry]
 	closed bool
 }
 
-// Entry returns the catalogue's entry of a dataset, the zero Entry for none.
+// Entry returns the catalogue's entry of a dataset, or the zero Entry if there is none.
 func (t *Tenancy) Entry(ctx context.Context, dataset string) (catalog.Entry, error) {
 	e := &t.entries
 	e.mu.Lock()

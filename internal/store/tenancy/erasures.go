@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErasedWithin is how long it takes at most until a store applies an erasure mark. Package tsdb documents it.
+// ErasedWithin is the maximum delay until a store applies an erasure mark. Package tsdb documents it.
 const ErasedWithin = 10 * time.Second
 
 const (
@@ -26,11 +26,11 @@ const (
 	marksPause = time.Second
 )
 
-// Erasures is what a store knows of the erasure marks of its table.
+// Erasures holds the erasure marks of a table, as a store knows them.
 type Erasures struct {
 	refresh.Value[Marks]
 	table    *bt.Table
-	Clock    func() time.Time // the earliest time that it may be: a mark that may not have ended applies
+	Clock    func() time.Time // the earliest possible time: a mark that may not have ended applies
 	explain  func(error) error
 	drop     func(of func(tenant string) bool) // called with the tenants whose marks have changed
 	watching sync.Mutex
@@ -39,10 +39,10 @@ type Erasures struct {
 
 // Marks are the erasure marks of a table. A value never changes; a new read makes a new one.
 type Marks struct {
-	catalog.Changes                         // up to which they are known
-	readAll         time.Time               // when all of them were read last
-	changed         map[string]*tenantMarks // those that differ from the value before; nil if that is not known
-	Tenants         map[string]*tenantMarks // empty nearly always
+	catalog.Changes                         // the state of the change log at that read
+	readAll         time.Time               // time of the last read of all marks
+	changed         map[string]*tenantMarks // those that differ from the previous value; nil if that is not known
+	Tenants         map[string]*tenantMarks // usually empty
 }
 
 func newErasures(s *Tenancy, drop func(func(tenant string) bool)) *Erasures {
@@ -98,7 +98,7 @@ func (e *Erasures) AdmitEntity(id tenant.ID, dataset, path string) error {
 	if m == nil || len(m.Tenants) == 0 || !m.coversEntity(id.String(), dataset, path, e.Clock()) {
 		return nil
 	}
-	return fmt.Errorf("%w: one of dataset %s of tenant %s", ErrErased, dataset, id)
+	return fmt.Errorf("%w: an entity of dataset %s of tenant %s", ErrErased, dataset, id)
 }
 
 // covers reports whether the whole tenant is erased.
@@ -107,7 +107,7 @@ func (m *Marks) covers(tenant string, now time.Time) bool {
 	return t != nil && t.coversAll(now)
 }
 
-// coversEntity reports whether an entity is erased by a mark of its own.
+// coversEntity reports whether an entity is erased by its own mark.
 func (m *Marks) coversEntity(tenant, dataset, path string, now time.Time) bool {
 	t := m.Tenants[tenant]
 	return t != nil && t.coversEntity(dataset, path, now)
@@ -118,15 +118,15 @@ func (m *Marks) coversDataset(dataset string, now time.Time) bool {
 	return m.covers(catalog.DeletedDataset(dataset), now)
 }
 
-// Marks returns the marks, at most as old as ErasedWithin if they can be read.
+// Marks returns the marks. They are at most ErasedWithin old, if they can be read.
 func (e *Erasures) Marks(ctx context.Context) (*Marks, error) { return e.Get(ctx) }
 
 // LoadSoon reads the marks if none are known, so that the first call does not wait for them. If that fails, the first call
 // reports it.
 func (e *Erasures) LoadSoon(ctx context.Context) { _, _ = e.Marks(ctx) }
 
-// marksChanged is called, locked, when marks have changed. The cache then drops what it holds of those tenants: one may have
-// been erased and readmitted between two reads.
+// marksChanged is called, with the lock held, when marks have changed. The cache then drops what it holds of those
+// tenants: a tenant may have been erased and readmitted between two reads.
 func (e *Erasures) marksChanged(old *Marks) {
 	e.watching.Lock()
 	for c := range e.watchers {
@@ -142,7 +142,7 @@ func (e *Erasures) marksChanged(old *Marks) {
 	m := e.Last()
 	all := m.changed == nil
 	for name := range m.changed {
-		all = all || strings.HasPrefix(name, rowkey.DeletedMark) // of a dataset, whose points any tenant may have
+		all = all || strings.HasPrefix(name, rowkey.DeletedMark) // a deleted dataset: any tenant may have points of it
 	}
 	e.drop(func(tenant string) bool { return all || m.changed[tenant] != nil })
 }

@@ -2,7 +2,7 @@ package tenancy
 
 import "errors"
 
-// The errors of this package. Package tsdb exports them under the same names, and says what they mean.
+// The errors of this package. Package tsdb exports them under the same names and documents them.
 var (
 	ErrErased               = errors.New("tsdb: the tenant or entity is erased")
 	ErrDatasetDeleted error = deletedError{}

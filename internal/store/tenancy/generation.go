@@ -6,22 +6,22 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// Generation says what was known of erasure marks when a write was taken: how many changes of marks there were, plus 1. Where
-// a mark is lifted, the number of that change is kept, and writes of lesser generations are not stored any more: they are of
-// before the erasure. A store that knows of the lift gives later ones.
+// Generation says which erasure marks were known when a write was taken: the number of changes of marks, plus 1. When a
+// mark is lifted, the number of that change is stored, and writes with smaller generations are refused: they are from
+// before the erasure. A store that knows of the lift assigns greater ones.
 type Generation uint64
 
 const (
-	// unknownGeneration is that of a write that was taken while the marks could not be read. No lift refuses it, as most lifts
-	// are older than the write.
+	// unknownGeneration is for a write that was taken while the marks could not be read. No lift refuses it, because
+	// most lifts are older than the write.
 	unknownGeneration Generation = 0
-	// FirstGeneration is that of a write from before all marks.
+	// FirstGeneration is for a write from before all marks.
 	FirstGeneration Generation = 1
 )
 
 func (g Generation) before(lifted uint64) bool { return g != unknownGeneration && uint64(g) <= lifted }
 
-// Write is a point or an event on its way to the table.
+// Write is a point or an event that is to be written.
 type Write interface {
 	Tenant() string
 	Dataset() string
@@ -57,8 +57,8 @@ func (e *Erasures) Generation(w Write) Generation {
 	return Generation(n) + 1
 }
 
-// CoversWrite reports whether a write is of an erased tenant or entity, or of a deleted dataset, or was taken before such an
-// erasure or deletion that was lifted since.
+// CoversWrite reports whether a write belongs to an erased tenant or entity or to a deleted dataset, or was taken
+// before such an erasure or deletion that was lifted since.
 func (m *Marks) CoversWrite(w Write, taken Generation, now time.Time) bool {
 	if len(m.Tenants) == 0 {
 		return false
@@ -77,7 +77,7 @@ func (m *Marks) CoversWrite(w Write, taken Generation, now time.Time) bool {
 	return ok && (t.coversEntity(dataset, path, now) || taken.before(t.liftOf(dataset, path)))
 }
 
-// entityOf returns the entity of a write, if there are marks of entities, or were.
+// entityOf returns the entity of a write, if there are or were marks of entities.
 func (t *tenantMarks) entityOf(w Write) (dataset, path string, ok bool) {
 	if len(t.entities) == 0 && len(t.liftedEntities) == 0 {
 		return "", "", false
@@ -85,7 +85,7 @@ func (t *tenantMarks) entityOf(w Write) (dataset, path string, ok bool) {
 	return w.Dataset(), w.Path(), true
 }
 
-// liftOf returns the last generation of an entity's writes that is refused; 0 for none.
+// liftOf returns the last generation of an entity's writes that is refused; 0 means none.
 func (t *tenantMarks) liftOf(dataset, path string) uint64 {
 	if len(t.liftedEntities) == 0 {
 		return 0

@@ -13,22 +13,23 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// tenantMarks are the erasure marks of one tenant. They do not change once they are known.
+// tenantMarks are the erasure marks of one tenant. They are immutable once published.
 type tenantMarks struct {
-	rows     map[string]entityMark        // by the name of the mark; the tenant's own has the empty name
-	entities map[catalog.EntityHash]int64 // when the mark of an entity ends, as entityMark has it
-	all      *int64                       // when the mark of the whole tenant ends; nil for none
+	rows     map[string]entityMark        // by the name of the mark; the mark of the whole tenant has the empty name
+	entities map[catalog.EntityHash]int64 // end of an entity's mark, in the form of entityMark.until
+	all      *int64                       // end of the whole tenant's mark; nil if there is none
 
-	// The generations of the first writes that count since marks were lifted: of the whole tenant, and of entities.
+	// The generations of the first writes that are allowed since marks were lifted: for the whole tenant, and for
+	// entities.
 	lifted         uint64
 	liftedEntities map[catalog.EntityHash]uint64
 }
 
-// entityMark is a mark in as few bytes as there may be many of them.
+// entityMark is a mark in a compact form, because there may be many.
 type entityMark struct {
-	until    int64                // the second since 1970 at which it ends, 0 for no end
+	until    int64                // its end in seconds since 1970; 0 means no end
 	entities []catalog.EntityHash // nil for the whole tenant
-	lifted   uint64               // as catalog.Mark has it
+	lifted   uint64               // see catalog.Mark
 	gone     bool
 }
 
@@ -52,7 +53,7 @@ func (t *tenantMarks) coversEntity(dataset, path string, now time.Time) bool {
 	return ok && !over(until, now)
 }
 
-// set notes a mark that was read.
+// set records a mark that was read.
 func (t *tenantMarks) set(m catalog.Mark) {
 	em := entityMark{entities: m.Entities, lifted: m.Lifted, gone: m.Gone}
 	if !m.Until.IsZero() {
@@ -61,7 +62,7 @@ func (t *tenantMarks) set(m catalog.Mark) {
 	t.rows[m.Name] = em
 }
 
-// index makes what is looked up of the marks that were read.
+// index builds the lookup fields from rows.
 func (t *tenantMarks) index() {
 	t.all, t.entities = nil, make(map[catalog.EntityHash]int64, len(t.rows))
 	t.lifted, t.liftedEntities = 0, map[catalog.EntityHash]uint64{}
@@ -110,7 +111,7 @@ func (m *Marks) each() iter.Seq[catalog.Mark] {
 	}
 }
 
-// ReadAgain reads the marks as they are now, and returns them.
+// ReadAgain reads the current marks and returns them.
 func (e *Erasures) ReadAgain(ctx context.Context) (iter.Seq[catalog.Mark], error) {
 	if err := e.Refresh(ctx); err != nil {
 		return nil, err
@@ -118,27 +119,28 @@ func (e *Erasures) ReadAgain(ctx context.Context) (iter.Seq[catalog.Mark], error
 	return e.Last().each(), nil
 }
 
-// allAgain is how long a store applies changes of rows that it holds. Then it reads all of them, in case it has missed one: a
-// replicated table may show the log before the row, and a program that does not know the log may have changed a profile.
+// allAgain is how long a store only applies changes to the rows that it holds. Then it reads all rows, in case it has
+// missed a change: a replicated table may show the log before the row, and a program that does not know the log may
+// have changed a profile.
 const allAgain = time.Hour
 
-// readMarks reads what has changed since marks were known: the log of changes, and the marks that it lists. Where it does not
-// tell, and once in a long while, it reads all marks.
+// readMarks reads the changes since known: the change log, and the marks that it lists. If the log does not reach back
+// far enough, and once each allAgain, it reads all marks.
 func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) {
 	epoch := ""
 	if known != nil && time.Since(known.readAll) < allAgain {
 		epoch = known.Epoch
 	}
-	c, err := catalog.MarkChanges.Read(ctx, e.table, epoch) // before the marks, so that it is never newer than they are
+	c, err := catalog.MarkChanges.Read(ctx, e.table, epoch) // before the marks, so that the log is never newer than they are
 	if status.Code(err) == codes.NotFound {
-		c, err = catalog.Changes{}, nil // a table that is not there has no marks, and the call itself will say so
+		c, err = catalog.Changes{}, nil // a missing table has no marks; the call itself reports that it is missing
 	}
 	if err != nil {
 		return nil, e.unread(err)
 	}
 	switch {
 	case c.Epoch == "" && known != nil && known.Epoch == "":
-		return known, nil // still no mark was ever made
+		return known, nil // no mark was ever made
 	case c.Epoch == "":
 		return &Marks{}, nil
 	case c.All:
@@ -201,7 +203,7 @@ func (e *Erasures) unread(err error) error {
 	return fmt.Errorf("tsdb: read the erasure marks: %w", e.explain(err))
 }
 
-// Refusal is why nothing is written of what the marks cover.
+// Refusal returns the error for a write that the marks cover.
 func (m *Marks) Refusal(w Write, now time.Time) error {
 	if dataset := w.Dataset(); m.coversDataset(dataset, now) {
 		return fmt.Errorf("%w: %s", ErrDatasetDeleted, dataset)

@@ -16,12 +16,12 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// profileLimits is what a store knows of the limits in profiles, beside what its limiter holds. It does not change once it is
-// known.
+// profileLimits is the state of the last read of the limits in profiles, besides the limits that the limiter holds. It
+// is immutable once published.
 type profileLimits struct {
-	catalog.Changes                  // up to which they are known
-	readAll         time.Time        // when all of them were read last
-	Refused         map[string]error // tenants whose document is not valid, and why, where the limiter has none
+	catalog.Changes                  // the state of the change log at that read
+	readAll         time.Time        // time of the last read of all profiles
+	Refused         map[string]error // tenants with an invalid document and no earlier one in the limiter, and the error
 }
 
 // withProfileLimits makes the store take limits from profiles.
@@ -32,7 +32,7 @@ func (s *Tenancy) withProfileLimits() error {
 			return err
 		}
 	}
-	valid := map[string]bool{} // tenants whose document the limiter has; of the loads, of which there is one at a time
+	valid := map[string]bool{} // tenants whose document the limiter has; used only by loads, which never overlap
 	s.ProfileLimits = &refresh.Value[profileLimits]{Load: func(ctx context.Context, known *profileLimits) (*profileLimits, error) {
 		return s.readProfileLimits(ctx, known, valid)
 	}}
@@ -40,15 +40,16 @@ func (s *Tenancy) withProfileLimits() error {
 	return nil
 }
 
-// readProfileLimits gives the limiter the documents of the profiles that have changed, or, as readAssigned, of all, one after the
-// other: none of them is held here. valid are the tenants whose document the limiter has. It is right after a read that fails, too.
+// readProfileLimits passes the documents of changed profiles to the limiter or, under the same conditions as
+// readAssigned, those of all profiles, one after the other; it keeps none of them. valid holds the tenants whose
+// document the limiter has; it is correct after a failed read, too.
 func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, valid map[string]bool) (*profileLimits, error) {
 	if known == nil {
 		known = new(profileLimits)
 	}
 	c, all, err := s.changedProfiles(ctx, known.Changes, known.readAll)
 	if status.Code(err) == codes.NotFound {
-		return &profileLimits{}, nil // as the call itself will say
+		return &profileLimits{}, nil // the call itself reports the error
 	}
 	if err != nil {
 		return nil, s.Explain(err)
@@ -57,7 +58,7 @@ func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, v
 		return known, nil
 	}
 	next := &profileLimits{Changes: c, readAll: time.Now(), Refused: map[string]error{}}
-	read, without := catalog.ProfileLimits(ctx, s.Whole), maps.Clone(valid) // without a document, unless one is found
+	read, without := catalog.ProfileLimits(ctx, s.Whole), maps.Clone(valid) // starts with all; documents that are found are removed
 	if !all {
 		next.readAll = known.readAll
 		maps.Copy(next.Refused, known.Refused)
@@ -69,7 +70,7 @@ func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, v
 	set := func(name string, doc []byte) {
 		id, err := tenant.Parse(name)
 		if err != nil {
-			return // nobody can be this tenant
+			return // no tenant can have this name
 		}
 		delete(next.Refused, name)
 		switch err := s.Limits.SetProfile(id, doc); {
@@ -77,7 +78,7 @@ func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, v
 			valid[name] = true
 		case err == nil:
 			delete(valid, name)
-		case !valid[name]: // else the last valid one applies
+		case !valid[name]: // otherwise the last valid document applies
 			next.Refused[name] = err
 		}
 	}
@@ -114,7 +115,7 @@ func (s *Tenancy) KnowLimits(ctx context.Context, id tenant.ID) error {
 	return nil
 }
 
-// RenewProfiles reads what profiles say as it is now, where the store has read them before.
+// RenewProfiles reads the profiles again, if the store has read them before.
 func (s *Tenancy) RenewProfiles(ctx context.Context) error {
 	err := s.Classes.RefreshIfLoaded(ctx)
 	if s.ProfileLimits != nil {

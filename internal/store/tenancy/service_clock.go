@@ -16,15 +16,15 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// clockDue is how old the last comparison with the service's clock is when it is made again.
+// clockDue is the age at which the comparison with the service's clock is repeated.
 const clockDue = clock.Probation / 2
 
 // ServiceClock compares the store's clock with the service's.
 type ServiceClock struct {
 	table  *Tenancy
-	known  bool          // the watch knows what the service does
-	asking chan struct{} // holds one while somebody asks
-	asked  time.Time     // by the monotonic clock; zero for never
+	known  bool          // the watch knows the service's clock by itself
+	asking chan struct{} // holds one value while a comparison runs
+	asked  time.Time     // time of the last comparison, by the monotonic clock; zero means never
 }
 
 // NewServiceClock returns the comparison of a store's clock with the service's.
@@ -32,14 +32,14 @@ func NewServiceClock(table *Tenancy) *ServiceClock {
 	return &ServiceClock{table: table, asking: make(chan struct{}, 1)}
 }
 
-// Use makes the store use another watch over the same clock, which knows more: the embedded engine's.
+// Use makes the store use another watch over the same clock that knows more: the embedded engine's.
 func (c *ServiceClock) Use(w *clock.Watch) {
 	c.table.Time, c.known = w, true
 	w.Report(c.table.Watch.Clock)
 }
 
-// Confirmed returns the time to delete by. Its error matches ErrClock where the clock is not believed. Where the service's clock
-// is another one it is asked, at most every 5 minutes unless they disagree: three small requests.
+// Confirmed returns the time for deletions. Its error matches ErrClock if the clock is not trusted. If the service has
+// its own clock, Confirmed compares the two, at most every 5 minutes while they agree: three small requests.
 func (c *ServiceClock) Confirmed(ctx context.Context) (time.Time, error) {
 	if !c.known {
 		if err := c.compare(ctx); err != nil {
@@ -72,8 +72,8 @@ func (c *ServiceClock) compare(ctx context.Context) error {
 	return nil
 }
 
-// serviceTime returns the service's time, by the timestamp that it gives a cell. It reports false where this program may not
-// write to rows of the store itself, or where the cell was not seen yet: through another cluster it comes late.
+// serviceTime returns the service's time, from the timestamp that the service gives a cell. It returns false if this
+// program may not write the store's own rows, or if the cell is not visible yet: another cluster may show it late.
 func (c *ServiceClock) serviceTime(ctx context.Context) (now time.Time, known bool, err error) {
 	ctx, cancel := c.table.Whole.Bound(ctx, false)
 	defer cancel()
@@ -89,7 +89,7 @@ func (c *ServiceClock) serviceTime(ctx context.Context) (now time.Time, known bo
 		return time.Time{}, false, c.table.Explain(out.Err)
 	}
 	row, err := c.table.Whole.RowAsJudged(ctx, key, bigtable.StripValueFilter())
-	_ = c.table.Whole.Apply(ctx, key, gone) // what is left of it nobody reads
+	_ = c.table.Whole.Apply(ctx, key, gone) // nobody reads what remains of it
 	if err != nil {
 		return time.Time{}, false, c.table.Explain(err)
 	}

@@ -1,5 +1,5 @@
-// Package tenancy is what a table stores about its tenants: erasure marks, class assignments, limits in profiles, and
-// authorized views. It decides whether a call may pass, and returns the rows that it may touch.
+// Package tenancy holds what a table stores about its tenants: erasure marks, class assignments, limits in profiles,
+// and authorized views. It decides whether a call is allowed, and returns the rows that the call may touch.
 package tenancy
 
 import (
@@ -23,9 +23,10 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// Tenancy is what a store knows of the tenants of its table, and the rules for their calls. It is safe for concurrent use.
+// Tenancy is a store's knowledge of the tenants of its table, and the rules for their calls. It is safe for concurrent
+// use.
 type Tenancy struct {
-	Whole   *bt.Table // without views: for the store's own rows. Rows returns those of a tenant
+	Whole   *bt.Table // without views: for the store's own rows. Rows returns a tenant's
 	Name    string    // of the table
 	Clock   func() time.Time
 	Time    *clock.Watch // over clock
@@ -61,8 +62,8 @@ func (s *Tenancy) Admit(ctx context.Context, id tenant.ID) error {
 	return s.Erased.Admit(ctx, id)
 }
 
-// Rows returns the table as a tenant may see it: through the tenant's view if the store uses views. All reads and writes of a
-// tenant's rows go through it.
+// Rows returns the table as a tenant may see it: through the tenant's view if the store uses views. All reads and
+// writes of a tenant's rows use it.
 func (s *Tenancy) Rows(id tenant.ID) *bt.Table {
 	switch {
 	case s.Views != nil && !id.IsZero():
@@ -71,7 +72,7 @@ func (s *Tenancy) Rows(id tenant.ID) *bt.Table {
 	return s.Whole
 }
 
-// Explain adds the table to an error of the service, and says what is missing.
+// Explain adds the table to an error of the service, and names what is missing.
 func (s *Tenancy) Explain(err error) error {
 	switch {
 	case err == nil:
@@ -88,8 +89,8 @@ func (s *Tenancy) Explain(err error) error {
 	return fmt.Errorf("tsdb: table %s: %w", s.Name, err)
 }
 
-// Open starts to cache what the table says of tenants; nothing is read yet. drop is called with the tenants whose erasure
-// marks have changed.
+// Open starts the caches of the table's data about tenants; it reads nothing yet. drop is called with the tenants whose
+// erasure marks have changed.
 func (t *Tenancy) Open(drop func(func(tenant string) bool), limitsOfProfiles bool) error {
 	t.Erased = newErasures(t, drop)
 	t.Classes = newAssigned(t)
@@ -108,7 +109,7 @@ func (t *Tenancy) AdmitOpen() error {
 	return nil
 }
 
-// Close ends the reads that are under way and waits for them.
+// Close cancels running reads and waits for them.
 func (t *Tenancy) Close() {
 	t.Erased.Close()
 	t.Classes.Close()

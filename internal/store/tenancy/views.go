@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	viewCut  = 21 // bytes of a tenant's name in the ID of its view: what the service's 50 leave
-	viewHash = 16 // bytes of the hash: nobody finds two names that share it
+	viewCut  = 21 // bytes of a tenant's name in the ID of its view: the rest of the service's 50
+	viewHash = 16 // bytes of the hash: enough to make collisions infeasible
 )
 
 var viewBase = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
@@ -31,8 +31,8 @@ func ViewID(id tenant.ID) string {
 	return "t-" + name[:min(len(name), viewCut)] + "-" + viewBase.EncodeToString(sum[:viewHash])
 }
 
-// mostViews is how many views a store keeps open, twice. To open one costs some allocations and no I/O, so those that are
-// used less may be opened anew each time.
+// mostViews bounds each of the two generations of open views. Opening one costs some allocations and no I/O, so rarely
+// used views may be opened again.
 const mostViews = 1000
 
 // Views are a table's authorized views by tenant.
@@ -50,7 +50,7 @@ func OpenViews(data, cond *bigtable.Client, table string, timeouts bt.Timeouts) 
 	}}
 }
 
-// of returns the table as a tenant may see it. What was used since the table of open views was last full stays open.
+// of returns the table as a tenant may see it. Views used since the current generation began stay open.
 func (v *Views) of(id tenant.ID) *bt.Table {
 	v.mu.RLock()
 	t := v.now[id]
@@ -73,10 +73,10 @@ func (v *Views) of(id tenant.ID) *bt.Table {
 	return t
 }
 
-// noView reports whether an answer of the service is about an authorized view that is missing, not the table.
+// noView reports whether an error of the service is about a missing authorized view, not the table.
 func noView(err error) bool {
 	return status.Code(err) == codes.NotFound && strings.Contains(strings.ToLower(err.Error()), "authorized")
 }
 
-// OfView reports whether an answer may be about one tenant's view, where a store works through views.
+// OfView reports whether an error may concern only one tenant's view, in a store that uses views.
 func OfView(err error) bool { return noView(err) || status.Code(err) == codes.PermissionDenied }
