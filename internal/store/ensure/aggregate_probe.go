@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// ErrNoConditionalAggregates: the service does not add up in conditional writes. Package tsdb exports it.
+// ErrNoConditionalAggregates means that the service does not add in conditional writes. Package tsdb exports it.
 var ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
 
 const (
@@ -26,9 +26,10 @@ const (
 	probeStep = "g"
 )
 
-// probe finds out whether the service takes in conditional writes what rollups need: additions to aggregate cells, also
-// behind their deletion in the same write, and whether it adds them up. It writes a row of its own in the families of a
-// rollup, and deletes it. It reports false where what it has written was not seen yet: through another cluster it comes late.
+// probe tests whether the service accepts in conditional writes what rollups need: additions to aggregate cells, also
+// after their deletion in the same write. It also tests whether the service adds them. It writes its own row in the
+// families of a rollup, and deletes it. It returns false if its writes are not visible yet: another cluster may show
+// them late.
 func (e *Ensurer) probe(ctx context.Context, u *dataset.Rollup) (seen bool, err error) {
 	p := aggregateProbe{table: e.Table, key: rowkey.ProbeRows + rand.Text(), f: u.Families, at: bigtable.Time(e.Table.Clock()).TruncateToMilliseconds()}
 	err = p.write(ctx)
@@ -50,7 +51,7 @@ type aggregateProbe struct {
 	at    bigtable.Timestamp
 }
 
-// write adds 5, and then deletes that and adds 3 and 4, while the control cell says that it is the second write.
+// write adds 5. If the control cell shows that this is the second write, it deletes the sum and adds 3 and 4.
 func (p *aggregateProbe) write(ctx context.Context) error {
 	first := bigtable.NewMutation()
 	p.add(first, 5)
@@ -88,13 +89,13 @@ func (p *aggregateProbe) conditional(ctx context.Context, cond bigtable.Filter, 
 		return fmt.Errorf("tsdb: try additions in conditional writes in table %s: %w", p.table.Name, out.Err)
 	}
 	if matched != want {
-		return fmt.Errorf("%w: table %s: its conditions do not see what was written before", ErrNoConditionalAggregates, p.table.Name)
+		return fmt.Errorf("%w: table %s: its conditions do not see earlier writes", ErrNoConditionalAggregates, p.table.Name)
 	}
 	return nil
 }
 
-// check compares what is stored with what was written. The row is seen as a whole, so the control cell tells whether it is
-// the last state.
+// check compares the stored cells with the writes. A read sees the row at one moment, so the control cell shows whether
+// it is the last state.
 func (p *aggregateProbe) check(ctx context.Context) (seen bool, err error) {
 	row, err := p.table.Whole.RowAsJudged(ctx, p.key, bigtable.LatestNFilter(1))
 	if err != nil {
@@ -115,10 +116,10 @@ func (p *aggregateProbe) check(ctx context.Context) (seen bool, err error) {
 		if len(items) > 0 {
 			got = fmt.Sprintf("%x", items[0].Value)
 		}
-		return true, fmt.Errorf("%w: table %s: the %s of 3 and 4, in the place of 5, is %s", ErrNoConditionalAggregates, p.table.Name, w.what, got)
+		return true, fmt.Errorf("%w: table %s: the %s of 3 and 4, instead of 5, is %s", ErrNoConditionalAggregates, p.table.Name, w.what, got)
 	}
 	return true, nil
 }
 
-// exactly is a regular expression that matches a family's name and no other.
+// exactly returns a regular expression that matches only this family name.
 func exactly(family string) string { return regexp.QuoteMeta(family) }

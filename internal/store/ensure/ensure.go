@@ -18,15 +18,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
 
-// Ensurer makes the table of a store fit datasets.
+// Ensurer creates what datasets need in the table of a store.
 type Ensurer struct {
 	Table *points.Table
 	Admin *bigtable.AdminClient
-	// Creating is shared by the calls of a store: those that create datasets for a tenant with a limit take turns.
+	// Creating is shared by the calls of a store: calls that create datasets for a tenant with a limit take turns.
 	Creating *Turns
 }
 
-// Once compares everything, then creates what is missing. It reports false where another process got in between.
+// Once compares everything, then creates what is missing. It returns false if another process changed something
+// meanwhile.
 func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done bool, err error) {
 	families := dataset.FamiliesOf(shapes)
 	info, err := e.Admin.TableInfo(ctx, e.Table.Name)
@@ -49,7 +50,7 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 		}
 	}
 	diffs = append(diffs, compareFormat(st, false)...)
-	var kinds []*dataset.Dataset // to be added to the catalogue, if what is stored fits them
+	var kinds []*dataset.Dataset // to be added to the catalogue, if the stored rows fit them
 	for _, d := range shapes {
 		if have, ok := st.Datasets[d.Name]; ok {
 			entry := d.ToCatalog()
@@ -96,8 +97,8 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	return e.stillThere(ctx, shapes)
 }
 
-// stillThere looks again, after entries were written, whether a dataset or the families of a class were removed meanwhile. A removal
-// that began later finds the entries. It reports false if families are missing.
+// stillThere checks again, after entries were written, whether a dataset or the families of a class were removed
+// meanwhile. A removal that began later finds the entries. It returns false if families are missing.
 func (e *Ensurer) stillThere(ctx context.Context, shapes []*dataset.Dataset) (bool, error) {
 	st, err := catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes), dataset.ClassNames(shapes)...)
 	if err != nil {
@@ -106,7 +107,7 @@ func (e *Ensurer) stillThere(ctx context.Context, shapes []*dataset.Dataset) (bo
 	if err := refused(st); err != nil {
 		return false, err
 	}
-	info, err := e.Admin.TableInfo(ctx, e.Table.Name) // after the catalogue: what is removed by now is missing here
+	info, err := e.Admin.TableInfo(ctx, e.Table.Name) // read after the catalogue, so that families removed by then are missing here
 	if err != nil {
 		return false, fmt.Errorf("tsdb: read table %s: %w", e.Table.Name, err)
 	}
@@ -114,7 +115,7 @@ func (e *Ensurer) stillThere(ctx context.Context, shapes []*dataset.Dataset) (bo
 	return len(missing) == 0, nil
 }
 
-// createFamilies creates the families; again says that another process was faster with one of them.
+// createFamilies creates the families. again means that another process created one of them first.
 func (e *Ensurer) createFamilies(ctx context.Context, missing map[string]bigtable.Family) (again bool, err error) {
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		err := e.Admin.CreateColumnFamilyWithConfig(ctx, e.Table.Name, name, missing[name])
@@ -136,7 +137,7 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 			return false, false, catalogError(e.Table.Name, err)
 		}
 		if !written {
-			return false, false, nil // it may be of another version
+			return false, false, nil // the other process may have another version
 		}
 	}
 	done = true
@@ -181,13 +182,13 @@ func catalogError(table string, err error) error {
 	return fmt.Errorf("tsdb: write the catalogue of table %s: %w", table, err)
 }
 
-// Conflict says how the table differs from what datasets declare.
+// Conflict lists how the table differs from the datasets' declarations.
 type Conflict struct{ Differences []string }
 
 // Error implements error.
 func (c *Conflict) Error() string { return strings.Join(c.Differences, "; ") }
 
-// Verify compares datasets with the catalogue. Its error is a *conflict where they differ.
+// Verify compares datasets with the catalogue. If they differ, its error is a *Conflict.
 func Verify(ctx context.Context, t *points.Table, shapes []*dataset.Dataset) error {
 	st, err := catalog.Load(ctx, t.Whole, dataset.Names(shapes), dataset.ClassNames(shapes)...)
 	if err != nil {
@@ -210,7 +211,7 @@ func Verify(ctx context.Context, t *points.Table, shapes []*dataset.Dataset) err
 	return nil
 }
 
-// compareFormat reports a format that this version does not know, and a missing one where there must be one.
+// compareFormat reports a format that this version does not know, and a missing one if there must be one.
 func compareFormat(st catalog.State, must bool) []string {
 	switch {
 	case st.Format > catalog.FormatVersion:

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// misfit looks at every entity of a dataset, of all tenants, and returns what is wrong with the first one that has a part which
-// the kind of its field does not write; "" where there is none.
+// misfit looks at every entity of a dataset, of all tenants. It returns why the first entity does not fit the kinds of
+// its fields, or "" if all fit.
 func (e *Ensurer) misfit(ctx context.Context, d *dataset.Dataset) (string, error) {
 	all := rowkey.TenantsAfter(tenant.ID{})
 	for !all.Empty() {
@@ -23,7 +23,7 @@ func (e *Ensurer) misfit(ctx context.Context, d *dataset.Dataset) (string, error
 		err := e.Table.Whole.Read(ctx, read, func(row bigtable.Row) bool {
 			rows, last = rows+1, row.Key()
 			if last < all.Start || bad != nil {
-				return bad == nil // of an entity, a dataset or a tenant that is passed over
+				return bad == nil // of an entity, a dataset or a tenant that can be skipped
 			}
 			all.Start, bad = d.NextEntity(last)
 			return bad == nil
@@ -40,5 +40,5 @@ func (e *Ensurer) misfit(ctx context.Context, d *dataset.Dataset) (string, error
 	return "", nil
 }
 
-// kindRows is how many keys are read at once: many where entities have few rows, and few of the rows that can be passed over.
+// kindRows is how many keys are read at once: many if entities have few rows, but few of the rows that can be skipped.
 const kindRows = 100

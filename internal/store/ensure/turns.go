@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Turns lets calls that create datasets for one tenant take turns. Calls for different tenants do not wait for each other. The zero
-// Turns is ready to use. It holds only tenants with calls under way, and is safe for concurrent use.
+// Turns lets calls that create datasets for one tenant take turns. Calls for different tenants do not wait for each
+// other. The zero Turns is ready to use. It holds only tenants with running calls, and is safe for concurrent use.
 type Turns struct {
 	mu sync.Mutex
 	of map[tenant.ID]*turn
@@ -17,7 +17,7 @@ type Turns struct {
 
 type turn struct {
 	held  chan struct{} // holds one value while a call has its turn
-	calls int           // that have or await their turn
+	calls int           // calls that have or await their turn
 }
 
 // Take waits for the turn of a call for a tenant. end ends the turn; it is nil if err is the context's error.

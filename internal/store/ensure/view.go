@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// View makes a tenant's authorized view fit datasets.
+// View creates or completes a tenant's authorized view for datasets.
 func (e *Ensurer) View(ctx context.Context, id tenant.ID, prefix string, shapes []*dataset.Dataset) error {
 	families := dataset.FamiliesOf(shapes)
 	delete(families, catalog.Family)
@@ -32,7 +32,7 @@ func (e *Ensurer) View(ctx context.Context, id tenant.ID, prefix string, shapes 
 	return fmt.Errorf("tsdb: authorized view %s of table %s: %w", v.id, e.Table.Name, err)
 }
 
-// viewEnsurer makes one view fit.
+// viewEnsurer creates or completes one view.
 type viewEnsurer struct {
 	admin     *bigtable.AdminClient
 	table, id string
@@ -40,8 +40,8 @@ type viewEnsurer struct {
 	families  []string
 }
 
-// once compares the view, and changes it where something is missing. It reports true where it has seen the view as it is
-// to be: the client does not wait for a view to be created.
+// once compares the view, and changes it if something is missing. It returns true if the view is complete: the client
+// does not wait for the creation of a view.
 func (e *viewEnsurer) once(ctx context.Context) (done bool, err error) {
 	have, err := e.read(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (e *viewEnsurer) once(ctx context.Context) (done bool, err error) {
 	return err == nil && len(missing) == 0, err
 }
 
-// read returns what the view shows; nil where there is none.
+// read returns what the view shows, or nil if it does not exist.
 func (e *viewEnsurer) read(ctx context.Context) (*bigtable.SubsetViewInfo, error) {
 	info, err := e.admin.AuthorizedViewInfo(ctx, e.table, e.id)
 	switch {
@@ -81,12 +81,12 @@ func (e *viewEnsurer) read(ctx context.Context) (*bigtable.SubsetViewInfo, error
 	}
 	subset, ok := info.AuthorizedView.(*bigtable.SubsetViewInfo)
 	if !ok {
-		return &bigtable.SubsetViewInfo{}, nil // of a kind that this version does not know: no rows that are the tenant's
+		return &bigtable.SubsetViewInfo{}, nil // an unknown kind of view: it shows none of the tenant's rows
 	}
 	return subset, nil
 }
 
-// compare returns the families that the view lacks. Its error is a *conflict.
+// compare returns the families that the view lacks. Its error is a *Conflict.
 func (e *viewEnsurer) compare(have *bigtable.SubsetViewInfo) (missing []string, err error) {
 	if have == nil {
 		return e.families, nil
