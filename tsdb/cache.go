@@ -59,7 +59,7 @@ func (o CacheOptions) open() *lastvalue.Cache {
 // the read of an entity that is not cached. MaxStale(0), the default, always reads the table. A negative value is refused
 // with ErrInvalid.
 //
-// It has no effect without a cache, or on any other call.
+// It has no effect without a cache, on any other call, or in a schema with Identity.
 type MaxStale time.Duration
 
 // CacheStats are the content and the counters of a store's last-value cache since the store was opened.

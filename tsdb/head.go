@@ -13,8 +13,8 @@ package tsdb
 //   - Deletions repair the head, at the cost of a few requests per entity.
 //
 // If retention classes of one schema differ in age, older points can outlive newer ones that replaced them in the head.
-// LatestMany then also reads the points of entities whose head holds too few points that are certain not to expire, and
-// LatestUnder and Entities use only the points.
+// LatestMany then also reads the points of entities whose head holds too few points that are too young to have expired in any
+// class, and LatestUnder and Entities use only the points.
 //
 // A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed
 // deletion, repairs the difference. The two rows are not written atomically: if two writers write different values of one

@@ -13,8 +13,8 @@ import (
 // ErrTenantMismatch if the context carries another tenant (tenant.NewContext), and with ErrNoTenant if the context carries
 // none and the store requires one.
 //
-// Schema.For makes one. It holds no resources, so make one per request. It is safe for concurrent use. The zero Repository
-// and nil return ErrInvalid from every call.
+// Schema.For makes one. It holds no resources, so make one per request. It is safe for concurrent use. Calls on the zero
+// Repository or nil fail with ErrInvalid.
 //
 // To fake it in tests, declare an interface with the methods that your code calls. Your code can construct all of their
 // arguments and results.

@@ -23,7 +23,7 @@ import (
 )
 
 // Store is one open Bigtable table with the points of all tenants. Open, New and embedded.Open make one. It is safe for
-// concurrent use. The zero Store and nil return ErrInvalid from every call.
+// concurrent use. Calls on the zero Store or nil fail with ErrInvalid, except Close.
 type Store struct {
 	core    *points.Table
 	service *tenancy.ServiceClock
@@ -51,8 +51,8 @@ type Options struct {
 
 // New returns a store that uses the program's client. The program closes the client, after the store.
 //
-// Make the client with ClientConfig and DialOptions. Without them the store works, but the outcome of each failed write is
-// unknown, with ErrUnguardedClient.
+// Make the client with ClientConfig and DialOptions. Without them the store works, but a write that fails after it was sent
+// is always unknown, with ErrUnguardedClient.
 func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if client == nil {
 		return nil, invalid.New(ErrInvalid, "client", "nil", "a *bigtable.Client")

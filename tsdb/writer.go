@@ -56,8 +56,8 @@ var (
 )
 
 // NewWriter returns a writer for the store. It runs two goroutines, plus one per request under way, until Writer.Close. Close
-// the writer before the store. The error matches ErrInvalid or ErrClosed; with a journal also ErrJournalLocked or
-// ErrJournalDamaged.
+// the writer before the store. The error matches ErrInvalid or ErrClosed; with a journal also ErrJournalLocked,
+// ErrJournalDamaged or the file system's error.
 func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	if err := s.admit(); err != nil {
 		return nil, err
