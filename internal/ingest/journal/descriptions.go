@@ -2,7 +2,9 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,12 +46,16 @@ func (d *Descriptions) All() iter.Seq[Description] {
 func (d *Descriptions) Number(ctx context.Context, kind string, text []byte) (uint64, error) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	next := Description{Kind: kind}
+	next, full := Description{Kind: kind}, false
 	for have := range d.All() {
 		if have.Kind == kind && string(have.Text) == string(text) {
 			return have.Number, nil
 		}
+		full = full || have.Number == math.MaxUint64
 		next.Number = max(next.Number, have.Number+1)
+	}
+	if full {
+		return 0, fmt.Errorf("the journal has no number left for a description of kind %s: another one has the largest", kind)
 	}
 	return next.Number, d.spool.SetMeta(ctx, next.Name(), text)
 }

@@ -13,7 +13,8 @@ import (
 func (s *Spool) run() {
 	defer close(s.ended)
 	var due, idle <-chan time.Time
-	flush, rested := false, false // rested: the file was rewritten since the last commit, or rewriting failed
+	flush, rested := false, false // rested: the file was rewritten since the last commit, or a rewrite is scheduled
+	wait := scrubIdle
 	last := 0
 	for {
 		s.gather(last)
@@ -52,7 +53,7 @@ func (s *Spool) run() {
 				s.mu.Unlock()
 			}
 			s.shrink()
-			idle, rested = nil, false
+			idle, rested, wait = nil, false, scrubIdle
 			continue
 		}
 		left, worth := s.worthScrub()
@@ -62,8 +63,8 @@ func (s *Spool) run() {
 			}
 			return
 		}
-		if worth && !rested && idle == nil {
-			idle = time.After(scrubIdle)
+		if worth && !rested {
+			idle, rested = time.After(wait), true
 		}
 		if dirty && due == nil {
 			due = time.After(markDelay)
@@ -73,8 +74,9 @@ func (s *Spool) run() {
 		case <-due:
 			due, flush = nil, true
 		case <-idle:
-			idle, rested = nil, true
-			_ = s.scrub() // If this fails, the next idle period tries again.
+			if idle = nil; s.scrub() != nil { // The old file is complete. Try again, less and less often.
+				wait, rested = min(2*wait, time.Hour), false
+			}
 		}
 	}
 }

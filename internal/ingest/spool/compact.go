@@ -101,7 +101,9 @@ func (j *journal) replace(path string, o Options, want state, alone func(func() 
 		if err := j.close(); err != nil {
 			return err
 		}
-		moved = moveInto(temp, path, o)
+		if moved = moveInto(temp, path, o); errors.Is(moved, errFolder) {
+			return moved
+		}
 		next, err := openJournal(path, o)
 		if err != nil {
 			return errors.Join(moved, err)

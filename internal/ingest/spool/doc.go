@@ -29,6 +29,7 @@
 //
 //   - journal.db, a bbolt file.
 //   - lock, which is locked while the folder is open. It holds the stream, so that Open notices if journal.db is lost.
+//     While the folder is closed it may also hold the commit at which journal.db held no record that is done.
 //   - reserve, 1 MiB. The spool deletes it when a full disk keeps it from removing delivered records.
 //   - journal.tmp, for moments.
 //

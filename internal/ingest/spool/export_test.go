@@ -36,3 +36,9 @@ func DecodeDead(value []byte) (again []byte, err error) {
 	}
 	return encodeDead(d), nil
 }
+
+// FailingFolderSync makes a spool get that error where it syncs its folder after it has replaced its file.
+func FailingFolderSync(o Options, fail func() error) Options {
+	o.syncFolder = func(string) error { return fail() }
+	return o
+}

@@ -49,10 +49,11 @@ func (s *Spool) load(lock *os.File) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	marker := make([]byte, 33)
-	n, _ := lock.ReadAt(marker, 0)
-	marker = marker[:n]
-	_, err := os.Stat(s.path)
+	marker, scrubbed, err := readMarker(lock, s.o)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if isStream(marker) {
 			return damaged("%s is missing", fileName)
@@ -67,7 +68,9 @@ func (s *Spool) load(lock *os.File) error {
 		return fmt.Errorf("%s: %w", fileName, err)
 	}
 	s.adopt(found)
-	s.stale = found.size - found.used
+	if scrubbed != found.state.txid {
+		s.stale = found.size - found.used
+	}
 	if want := s.stream + "\n"; string(marker) != want {
 		if isStream(marker) {
 			return damaged("%s belongs to a different journal than %s", lockName, fileName)
@@ -109,11 +112,46 @@ func (s *Spool) reserve() {
 func (s *Spool) release() { _ = os.Remove(filepath.Join(filepath.Dir(s.path), reserveName)) }
 
 func isStream(marker []byte) bool {
-	if len(marker) != 33 || marker[32] != '\n' {
+	if len(marker) != markerBytes || marker[32] != '\n' {
 		return false
 	}
 	_, err := hex.DecodeString(string(marker[:32]))
 	return err == nil
+}
+
+// markerBytes is the length of the stream and its newline in the lock file. A note may follow: the commit at which the journal was closed
+// without any record that is done.
+const markerBytes = 33
+
+const scrubbedAt = "scrubbed at %d\n"
+
+// readMarker reads the stream and the note's commit from the lock file; 0 means no note. It removes the note before anything else is
+// written, so the note never describes a later state of the journal.
+func readMarker(lock *os.File, o Options) (marker []byte, scrubbed uint64, err error) {
+	text := make([]byte, markerBytes+40)
+	n, _ := lock.ReadAt(text, 0)
+	text = text[:n]
+	if n <= markerBytes {
+		return text, 0, nil
+	}
+	if err := lock.Truncate(markerBytes); err != nil {
+		return nil, 0, err
+	}
+	if !o.NoSync {
+		if err := lock.Sync(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if _, err := fmt.Sscanf(string(text[markerBytes:]), scrubbedAt, &scrubbed); err != nil {
+		scrubbed = 0
+	}
+	return text[:markerBytes], scrubbed, nil
+}
+
+// noteScrubbed writes the note. If it is lost, the next Close rewrites the file.
+func noteScrubbed(lock *os.File, commit uint64) error {
+	_, err := lock.WriteAt(fmt.Appendf(nil, scrubbedAt, commit), markerBytes)
+	return err
 }
 
 // writeMarker writes to the lock file that a journal exists, so that its loss is noticed.
@@ -152,7 +190,10 @@ func create(path, temp string, o Options) error {
 	return moveInto(temp, path, o)
 }
 
-// moveInto syncs a complete file and renames it to the journal's name.
+// errFolder means that after a crash of the machine the journal's name may refer to the old file or to the new one.
+var errFolder = errors.New("syncing the journal's folder")
+
+// moveInto syncs a complete file and renames it to the journal's name. With an error other than errFolder, the old file is in place.
 func moveInto(temp, path string, o Options) error {
 	if !o.NoSync {
 		file, err := os.OpenFile(temp, os.O_RDWR, 0)
@@ -166,7 +207,10 @@ func moveInto(temp, path string, o Options) error {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	if err := o.syncFolder(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%w: %w", errFolder, err)
+	}
+	return nil
 }
 
 // syncFolder makes the names in a folder durable.

@@ -125,6 +125,15 @@ func (j *journal) look() (meta []byte, err error) {
 	return meta, nil
 }
 
+// commit returns bbolt's number of the last commit, and reports whether it is known.
+func (j *journal) commit() (id uint64, known bool) {
+	err := j.view(func(tx *bolt.Tx) error {
+		id = uint64(tx.ID())
+		return nil
+	})
+	return id, err == nil
+}
+
 // update runs f in a write transaction and commits it. The error says what went wrong, and the outcome what that means:
 // undone is certain, and a later transaction may succeed.
 func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,4 +171,109 @@ func TestScrubAfterAShrink(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestNoScrubWithoutNeed: a journal that was scrubbed and closed is not written anew when it is opened and closed again, however often,
+// and is as soon as a record of it is done.
+func TestNoScrubWithoutNeed(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, spool.Options{NoSync: true})
+	left := deliverHalf(t, s)
+	s = reopen(t, s, dir, spool.Options{NoSync: true})
+	file := func() os.FileInfo {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(dir, "journal.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	before := file()
+	for range 3 {
+		s = reopen(t, s, dir, spool.Options{NoSync: true})
+		if !os.SameFile(before, file()) {
+			t.Fatal("a journal of which nothing was done was written anew when it was closed")
+		}
+	}
+	s.Done(appendAll(t, s, "secret"))
+	s = reopen(t, s, dir, spool.Options{NoSync: true})
+	checkScrubbed(t, s, dir, left)
+	// After a crash it is not known what the file holds.
+	s.Done(appendAll(t, s, "secret"))
+	appendAll(t, s, "more") // with it the mark
+	crashed := t.TempDir()
+	for _, name := range []string{"journal.db", "lock"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(crashed, name), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := reopen(t, open(t, crashed, spool.Options{NoSync: true}), crashed, spool.Options{NoSync: true})
+	if names := inFolder(t, crashed, "secret"); names != nil {
+		t.Errorf("after a crash, what was delivered is still in %v", names)
+	}
+	if got := all(t, again); len(got) != len(left)+1 {
+		t.Errorf("%d records are left, want %d", len(got), len(left)+1)
+	}
+}
+
+// TestScrubIsTriedAgain: a scrub by itself that failed is tried again, also if nothing is written meanwhile.
+func TestScrubIsTriedAgain(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, dir, spool.Options{NoSync: true})
+		left := deliverHalf(t, s)
+		taken := filepath.Join(dir, "journal.tmp") // the copy's name
+		if err := os.MkdirAll(filepath.Join(taken, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if data, err := os.ReadFile(filepath.Join(dir, "journal.db")); err != nil || !bytes.Contains(data, []byte("secret")) {
+			t.Fatal("the scrub did not fail")
+		}
+		if err := os.RemoveAll(taken); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		checkScrubbed(t, s, dir, left)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestFolderSyncFails: if it is not known whether a machine that fails would come up with the new file or the old one, no record is
+// acknowledged any more: it could be in the file that is lost.
+func TestFolderSyncFails(t *testing.T) {
+	dir := t.TempDir()
+	broken := errors.New("the disk is gone")
+	var fail atomic.Bool
+	o := spool.FailingFolderSync(spool.Options{NoSync: true}, func() error {
+		if fail.Load() {
+			return broken
+		}
+		return nil
+	})
+	s := open(t, dir, o)
+	left := deliverHalf(t, s)
+	fail.Store(true)
+	if err := s.Scrub(t.Context()); !errors.Is(err, broken) || !errors.Is(err, spool.ErrFailed) {
+		t.Errorf("the scrub: %v, want ErrFailed and the cause", err)
+	}
+	if _, err := s.Append(t.Context(), [][]byte{[]byte("more")}); !errors.Is(err, spool.ErrFailed) {
+		t.Errorf("a record that may be lost is acknowledged: %v", err)
+	}
+	if err := s.Close(); !errors.Is(err, broken) {
+		t.Errorf("close: %v", err)
+	}
+	fail.Store(false)
+	s = open(t, dir, spool.Options{NoSync: true})
+	if got := all(t, s); len(got) != len(left) {
+		t.Errorf("%d records are left, want %d", len(got), len(left))
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -46,7 +46,8 @@ type Options struct {
 	// Clock supplies the times of dead letters; nil means time.Now. It is called on the spool's goroutine.
 	Clock func() time.Time
 
-	shrink int64 // see defaultShrink; tests set less
+	shrink     int64              // see defaultShrink; tests set less
+	syncFolder func(string) error // tests make it fail
 }
 
 func (o Options) resolve() (Options, error) {
@@ -58,6 +59,9 @@ func (o Options) resolve() (Options, error) {
 	}
 	if o.shrink == 0 {
 		o.shrink = defaultShrink
+	}
+	if o.syncFolder == nil {
+		o.syncFolder = syncFolder
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -71,7 +75,7 @@ type Spool struct {
 	path   string // of the journal's file
 	o      Options
 	stream string
-	lock   io.Closer
+	lock   *os.File
 
 	// handle is locked for reading while a transaction reads the file, and for writing while the file is replaced.
 	handle  sync.RWMutex
@@ -223,11 +227,18 @@ func (s *Spool) Close() error {
 	s.mu.Lock()
 	err := s.failed
 	s.mu.Unlock()
+	commit, known := uint64(0), false
+	if err == nil && s.stale == 0 {
+		commit, known = s.journal.commit()
+	}
 	if closed := s.journal.close(); err == nil && closed != nil {
 		err = closed
 	}
 	if err != nil {
 		err = fmt.Errorf("closing the journal: %w", err)
+	}
+	if err == nil && known {
+		_ = noteScrubbed(s.lock, commit) // Without the note the next Close writes the file anew.
 	}
 	return errors.Join(err, s.lock.Close())
 }
