@@ -22,7 +22,8 @@ import (
 //
 //   - ErrNoAdmin if the store has no admin client.
 //   - ErrDatasetDeleted for a deleted dataset, until its name is released.
-//   - ErrRemoving if families of a retention class are being removed, until the removal has ended.
+//   - ErrRemoving if families of a retention class are being removed, until the removal has ended. If that removal began during
+//     the call, the catalogue may already have the dataset, without families: until Ensure succeeds, writes fail with ErrNoTable.
 //   - ErrNoConditionalAggregates if a rollup needs conditional additions and the service does not support them. Ensure tests
 //     this on a row of its own before it adds the rollup.
 //   - A *limit.Error if ctx carries a tenant and the call would exceed its limit.Limits.Datasets. Datasets that are new to

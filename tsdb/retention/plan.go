@@ -46,8 +46,8 @@ type document struct {
 // change.
 //
 // The plan has all differences, also impossible changes. The error says why the table could not be read. If the table
-// is missing, the plan creates it, as Store.Ensure does. NewPlan costs one admin call and two reads. It retries
-// temporary errors within the scan timeout.
+// is missing, the plan creates it, as Store.Ensure does. NewPlan costs one admin call and two reads, and holds every
+// entry of the catalogue in memory, some kilobytes each. It retries temporary errors within the scan timeout.
 func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (*Plan, error) {
 	declared := make([]catalog.Dataset, len(datasets))
 	for i, d := range datasets {

@@ -137,6 +137,10 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 // what it holds has not expired and the options do not say Unexpired. The error then matches ErrImpossible, the report names the
 // reasons, and nothing is changed. The families of a class stay until Remove is called for the class alone.
 //
+// Each family is dropped by one admin request, which the service does not make conditional. Ensure and Remove look again afterwards, but a
+// call that lost its connection may drop a family later than that, when Release has given up the removal and Ensure has created the family
+// anew. So release the removal of a class only when no call of Remove is under way, and do not use the class for some minutes.
+//
 // How far it is stands in a row of the store's own. Where it ends early, with ctx or by a crash, call it again, from anywhere: it
 // goes on. Of two calls at once one ends with ErrTakenOver. A call for a dataset that is deleted looks again, and deletes what has
 // come since. A part that is neither in the catalogue nor in the table is tsdb.ErrNotFound.
