@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// TestKeyOfAnExport: an export with a key is imported with that key only.
+func TestKeyOfAnExport(t *testing.T) {
+	dir, keys := filled(t, 100), t.TempDir()
+	key, other := filepath.Join(keys, "key"), filepath.Join(keys, "other")
+	for name, text := range map[string]string{key: strings.Repeat("k", 32), other: strings.Repeat("o", 32)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "acme.ndjson")
+	_, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", file, "--key-file", key)
+	want(t, 0, err, "export")
+	imported := func(file string, more ...string) (string, error) {
+		into := filepath.Join(t.TempDir(), "store")
+		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", into, "tenants", "import", "acme", "--create", "--file", file}, more...)...)
+		return out, err
+	}
+	if out, err := imported(file, "--key-file", key); err != nil || !strings.Contains(out, "100") {
+		t.Errorf("with its key: %s, %v", out, err)
+	}
+	for what, args := range map[string][]string{"without the key": nil, "with another key": {"--key-file", other}} {
+		if out, err := imported(file, args...); exitCode(err) == 0 {
+			t.Errorf("an import %s: %s", what, out)
+		}
+	}
+	plain := filepath.Join(t.TempDir(), "plain.ndjson")
+	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", plain)
+	want(t, 0, err, "export without a key")
+	if out, err := imported(plain, "--key-file", key); exitCode(err) == 0 {
+		t.Errorf("an export without a key, which anybody can make, is imported with one: %s", out)
+	}
+}
+
+// TestExportIsSynced: an export whose file cannot be synced has failed. A pipe takes every byte, and cannot be synced.
+func TestExportIsSynced(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := finish(w, "pipe", nil); err == nil {
+		t.Error("an export that is not on disk is reported as done")
+	}
+	if _, err := w.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file is still open: %v", err)
+	}
+}
+
+// TestUsageShowsOneTenant: a tenant's usage names no dataset that only other tenants have rows of, and neither does its export.
+func TestUsageShowsOneTenant(t *testing.T) {
+	dir := filled(t, 3)
+	secret := tsdb.MustDefine("secret-project", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
+	func() {
+		store, err := embedded.Open(context.Background(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		if err := errors.Join(store.Ensure(t.Context(), secret),
+			secret.For(store, tenant.MustParse("beta")).Put(t.Context(), tsdb.NewEntity("roof"), time.Unix(1_780_000_000, 0), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	for _, command := range []string{"usage acme", "usage acme --exact", "usage acme -o json", "export acme --file -"} {
+		out, remarks, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "tenants"}, strings.Fields(command)...)...)
+		want(t, 0, err, command)
+		if !strings.Contains(out, "temps") || strings.Contains(out+remarks, "secret") {
+			t.Errorf("%s prints %s and %s", command, out, remarks)
+		}
+	}
+	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "usage", "beta")
+	if want(t, 0, err, "usage of its tenant"); !strings.Contains(out, "secret-project") {
+		t.Errorf("it prints %s", out)
+	}
+}
