@@ -21,18 +21,18 @@ type census struct {
 	exact    bool
 	most     int
 	datasets map[string]counted
-	versions bool   // there are datasets whose points are the versions of heads
-	last     string // the key that was counted last
+	versions bool   // some datasets store their points as versions of heads
+	last     string // the last key counted
 }
 
-// counted is a dataset of the catalogue, for those who count its rows.
+// counted is a dataset of the catalogue whose rows are counted.
 type counted struct {
 	points, heads rowkey.Space
 	precision     rowkey.Precision
 	only          bool // heads and no other rows
 }
 
-// know notes a dataset of the catalogue.
+// know adds a dataset of the catalogue.
 func (c *census) know(id tenant.ID, d catalog.Dataset) error {
 	space, _, err := spaceOf(id, d)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *census) know(id tenant.ID, d catalog.Dataset) error {
 	return nil
 }
 
-// page counts a page of rows, and returns what is left of the range. Where it fails nothing of it is counted.
+// page counts a page of rows, and returns the rest of the range. With an error it has counted nothing.
 func (c *census) page(ctx context.Context, rng rowkey.Range) (rowkey.Range, error) {
 	filter := keysOnly()
 	switch {
@@ -79,7 +79,7 @@ func (c *census) page(ctx context.Context, rng rowkey.Range) (rowkey.Range, erro
 	return after(rng, keys, c.most), nil
 }
 
-// count counts a row, and returns what is counted of its kind.
+// count counts a row, and returns the figures of its kind.
 func (c *census) count(row bigtable.Row) *DatasetUsage {
 	key := row.Key()
 	dataset, kind, _ := rowkey.KindOf(key)
@@ -119,7 +119,7 @@ func (c *census) countVersions(k *DatasetUsage, row bigtable.Row) {
 	k.Points += int64(len(times))
 }
 
-// note notes the time of a point.
+// note records the time of a point.
 func (k *DatasetUsage) note(t time.Time) {
 	if k.Newest.IsZero() || t.After(k.Newest) {
 		k.Newest = t
@@ -129,7 +129,7 @@ func (k *DatasetUsage) note(t time.Time) {
 	}
 }
 
-// kind returns what is counted of a kind of row.
+// kind returns the figures of a kind of row.
 func (c *census) kind(dataset, kind string, known bool) *DatasetUsage {
 	find := func() (int, bool) {
 		return slices.BinarySearchFunc(c.rep.Kinds, DatasetUsage{Dataset: dataset, Kind: kind}, func(a, b DatasetUsage) int {

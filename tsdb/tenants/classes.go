@@ -12,19 +12,20 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// assignment is what stores go by of a profile.
+// assignment returns the part of a profile that decides in which class points are written.
 func (p Profile) assignment() catalog.Assignment {
 	return catalog.Assignment{Retention: p.Retention, Classes: p.Classes}
 }
 
-// offered refuses retention classes that the catalogue's datasets do not offer. It holds a few entries of the catalogue in memory. Its
-// error lists datasets for operators only: a context that carries a tenant is not told of others' datasets.
+// offered rejects retention classes that no dataset in the catalogue offers. It holds a few entries of the catalogue
+// in memory. The error lists datasets only for operators: if the context carries a tenant, the error names no other
+// dataset.
 func (r room) offered(ctx context.Context, p Profile) error {
 	if p.Retention == "" && len(p.Classes) == 0 {
 		return nil
 	}
 	found := p.Retention == ""
-	named := map[string]string{} // by dataset of p.Classes, what it offers
+	named := map[string]string{} // the offered classes by dataset of p.Classes
 	refused := map[string]bool{}
 	var shown []string
 	n := 0
@@ -63,9 +64,9 @@ func (r room) offered(ctx context.Context, p Profile) error {
 		}
 		switch _, ok := named[name]; {
 		case !ok:
-			return invalid.New(ErrInvalid, "dataset in Classes", invalid.Quote(name), "one of the table"+all)
+			return invalid.New(ErrInvalid, "dataset in Classes", invalid.Quote(name), "a dataset of the table"+all)
 		case refused[name]:
-			return invalid.New(ErrInvalid, "class for dataset "+name, invalid.Quote(p.Classes[name]), "one that it offers"+own)
+			return invalid.New(ErrInvalid, "class for dataset "+name, invalid.Quote(p.Classes[name]), "a class that it offers"+own)
 		}
 	}
 	return nil

@@ -17,32 +17,33 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// discovery finds the tenants that have rows in a range of the table, in order. It cuts the range into parts where tenants were
-// found, and looks at several parts at once.
+// discovery finds the tenants that have rows in a range of the table, in order. After it has found tenants, it cuts
+// the range into parts and searches several parts at once.
 type discovery struct {
 	room
-	only         string          // the dataset whose tenants are looked for; empty for all of the catalogue
-	mu           sync.Mutex      // of known and names
+	only         string          // search only for tenants of this dataset; empty for all in the catalogue
+	mu           sync.Mutex      // guards known and names
 	known        map[string]bool // whether the catalogue has a dataset
-	names        []string        // of all datasets, once they were needed
+	names        []string        // of all datasets, read when first needed
 	parts        []part          // in order
-	found, empty int             // parts that were looked at and had a tenant, or none
+	found, empty int             // searched parts with and without a tenant
 }
 
-// part is a range that was not looked at, or a tenant that was found.
+// part is a range to search, or a tenant that was found.
 type part struct {
 	rng  rowkey.Range
 	id   tenant.ID // zero for a range
-	last string    // of a range, the tenant right before it, and empty for none
-	stem string    // with which the names of the last two tenants before the range begin, without digits at its end
+	last string    // of a range: the tenant before it, or empty
+	stem string    // common prefix of the last two tenants' names before the range, without trailing digits
 }
 
 const (
-	// cutAfter is how many tenants are found one after the other before the range is cut: a short list costs no request more.
+	// cutAfter is how many consecutive tenants are found before the range is cut: a short list costs no extra
+	// request.
 	cutAfter = 16
-	// atOnce is how many parts are looked at at once.
+	// atOnce is how many parts are searched at once.
 	atOnce = 16
-	// mostFound is how many tenants are kept that were found behind a part that was not looked at.
+	// mostFound is how many tenants are held in memory that were found after a part that is not searched yet.
 	mostFound = 1000
 )
 
@@ -111,7 +112,8 @@ func (d *discovery) look(ctx context.Context) error {
 	return nil
 }
 
-// cut halves parts until there are enough to look at at once. While more of them turn out empty than not it cuts none.
+// cut halves parts until there are enough to search at once. It cuts none while more than half of the parts are
+// empty.
 func (d *discovery) cut() {
 	ranges := 0
 	for _, p := range d.parts {
@@ -135,17 +137,17 @@ func (d *discovery) cut() {
 	d.parts = parts
 }
 
-// middle returns a key at which a range can be cut, between the rows of two tenants: where names end that begin like the last
-// ones, or in the middle.
+// middle returns a key that divides a range between the rows of two tenants. It prefers the end of the names with the
+// same stem as the last tenants; else it takes the middle of the range.
 func (p part) middle() (string, bool) {
 	if p.stem != "" && !strings.HasPrefix(p.rng.Limit, p.stem) {
 		return p.stem + rowkey.TenantsAfter(tenant.ID{}).Limit, true
 	}
-	mid, _, _ := strings.Cut(rowkey.Between(p.rng.Start, p.rng.Limit, 0.5), "#") // what is before it is below all rows of that tenant
+	mid, _, _ := strings.Cut(rowkey.Between(p.rng.Start, p.rng.Limit, 0.5), "#") // the part before # sorts before all rows of that tenant
 	return mid, mid > p.rng.Start && mid < p.rng.Limit
 }
 
-// stem returns what two names begin with, without the digits at its end, decimal or hexadecimal.
+// stem returns the common prefix of two names, without trailing digits, decimal or hexadecimal.
 func stem(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -154,7 +156,7 @@ func stem(a, b string) string {
 	return strings.TrimRight(a[:n], "0123456789abcdef")
 }
 
-// aside is how many keys of other programs are passed over at once.
+// aside is how many keys of other programs are skipped with one request.
 const aside = 1000
 
 // first returns the first tenant with rows in a range; zero for none.
@@ -177,15 +179,15 @@ func (d *discovery) first(ctx context.Context, rng rowkey.Range) (tenant.ID, err
 			break
 		}
 		rng, most = rng.After(keys[len(keys)-1]), aside
-		if !id.IsZero() { // what looks like a tenant's are rows of another program
+		if !id.IsZero() { // the rows belong to another program
 			rng.Start, most = rowkey.TenantsAfter(id).Start, 1
 		}
 	}
 	return tenant.ID{}, nil
 }
 
-// isTenant reports whether one of the rows that start like a tenant's is of a dataset that counts. The first one of them nearly
-// always is; else some requests look for any.
+// isTenant reports whether a row with the tenant's prefix is of a dataset that counts. Usually the first row is.
+// Otherwise isTenant sends more requests to search for one.
 func (d *discovery) isTenant(ctx context.Context, id tenant.ID, first string) (bool, error) {
 	if dataset, _, ok := rowkey.KindOf(first); ok {
 		if mine, err := d.counts(ctx, dataset); mine || err != nil {
@@ -207,7 +209,7 @@ func (d *discovery) isTenant(ctx context.Context, id tenant.ID, first string) (b
 	return false, nil
 }
 
-// datasets returns the names of all datasets, which it reads once.
+// datasets returns the names of all datasets. It reads them once.
 func (d *discovery) datasets(ctx context.Context, id tenant.ID) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,10 +230,10 @@ func (d *discovery) datasets(ctx context.Context, id tenant.ID) ([]string, error
 	return names, nil
 }
 
-// mostKnown bounds how many names of datasets are remembered.
+// mostKnown bounds how many dataset names are remembered.
 const mostKnown = 10_000
 
-// counts reports whether rows of a dataset make a tenant.
+// counts reports whether a tenant with rows of this dataset counts as found.
 func (d *discovery) counts(ctx context.Context, dataset string) (bool, error) {
 	if d.only != "" {
 		return dataset == d.only, nil
@@ -256,10 +258,10 @@ func (d *discovery) counts(ctx context.Context, dataset string) (bool, error) {
 	return mine, nil
 }
 
-// anyOf is how many datasets one request looks for: the service takes row sets of up to 512 KB.
+// anyOf is how many datasets one request searches for: the service accepts row sets of up to 512 KB.
 const anyOf = 1000
 
-// any reports whether a tenant has a row of one of some datasets.
+// any reports whether a tenant has a row of any of the named datasets.
 func (d *discovery) any(ctx context.Context, id tenant.ID, names []string) (found bool, err error) {
 	var set bigtable.RowRangeList
 	var ranges []rowkey.Range

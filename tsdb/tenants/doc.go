@@ -1,14 +1,14 @@
-// Package tenants is the life cycle of a store's tenants, for those who operate it: their way in (Onboard), who there is
-// (List), what each has stored (Usage), and their way out (Erase, EraseEntity, Readmit). It also removes what all tenants have
-// stopped to use: datasets, retention classes, codec tags and rollups (Retire, Remove, Release).
+// Package tenants manages the tenants of a store, for operators: onboarding (Onboard), listing (List), storage used
+// (Usage), and removal (Erase, EraseEntity, Readmit). It also removes datasets, retention classes, codec tags and
+// rollups that no tenant uses any more (Retire, Remove, Release).
 //
-// All of it goes by the store's catalogue, so it works on datasets that the program was not compiled with. It reads and
-// deletes rows, and never decodes a payload. What it keeps are rows of the store's own: a profile for each tenant that was
-// onboarded, and a mark for each that is erased, which every open store of the table honours within tsdb.ErasedWithin.
+// All calls use the store's catalogue, so they work on datasets that the program was not compiled with. They read and
+// delete rows, and never decode a payload. The package stores its own rows: a profile for each onboarded tenant, and
+// a mark for each erased one. Every open store of the table applies a mark within tsdb.ErasedWithin.
 //
-// The calls are an operator's: they take the tenant as an argument, and ask for none in the context, also of a store that
-// requires one. Where the context carries another one (tenant.NewContext) they fail with tsdb.ErrTenantMismatch, and List
-// where it carries any.
+// The calls are an operator's. They take the tenant as an argument and need none in the context, even if the store
+// requires one. If the context carries another tenant (tenant.NewContext), they fail with tsdb.ErrTenantMismatch.
+// List fails if the context carries any tenant.
 package tenants
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// The errors to tell apart with errors.Is. Those of package tsdb pass through as well.
+// Errors for errors.Is. The calls also return errors of package tsdb.
 var (
-	// ErrInvalid: an argument that nothing can be made of; a *tsdb.InvalidError says which, and the limit.
+	// ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
 	ErrInvalid = rowkey.ErrInvalid
 	// ErrErased: the tenant is erased, or is being erased.
 	ErrErased = tsdb.ErrErased
-	// ErrErasing: the erasure has not ended, so the tenant cannot be admitted again. Erase continues it.
+	// ErrErasing: the erasure has not ended, so the tenant cannot be readmitted. Erase continues it.
 	ErrErasing = errtype.New("tenants.ErrErasing", "tenants: the erasure has not ended")
-	// ErrConflict: what is stored differs from what was to be stored, or another changed it at the same time.
+	// ErrConflict: the stored row differs from the one to be written, or another call changed it at the same time.
 	ErrConflict = errtype.New("tenants.ErrConflict", "tenants: the tenant's row was changed by another")
-	// ErrTakenOver: another call goes on with this erasure; this one has ended.
+	// ErrTakenOver: another call continues this erasure; this one has ended.
 	ErrTakenOver = errtype.New("tenants.ErrTakenOver", "tenants: another call has taken the erasure over")
-	// ErrImpossible: something still uses what is to be removed.
+	// ErrImpossible: the part to be removed is still in use.
 	ErrImpossible = errtype.New("tenants.ErrImpossible", "tenants: impossible to remove")
-	// ErrRemains: rows of what was erased keep coming, from a program that does not honour the mark.
+	// ErrRemains: new rows keep appearing after the erasure, from a program that does not apply the mark.
 	ErrRemains = errtype.New("tenants.ErrRemains", "tenants: rows remain after the erasure")
 )

@@ -15,62 +15,64 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// EraseOptions are what an erasure may decide. The zero value is good.
+// EraseOptions configure an erasure. The zero value is useful.
 type EraseOptions struct {
-	// DryRun counts what is there, and changes nothing.
+	// DryRun counts the rows, and changes nothing.
 	DryRun bool
-	// By is who asked for the erasure, and Reason why, for the report: up to 256 bytes of UTF-8 each.
+	// By says who asked for the erasure, and Reason why, for the report: up to 256 bytes of UTF-8 each.
 	By, Reason string
-	// Range deletes a tenant with one call of the admin API, DropRowRange, in the place of pages. It needs admin rights and
-	// is not advised where the instance is replicated. It does nothing for an entity.
+	// Range deletes a tenant with one call of the admin API, DropRowRange, instead of page by page. It needs admin
+	// rights, and is not recommended on a replicated instance. It has no effect for an entity.
 	Range bool
-	// RowsPerSecond is how fast pages are deleted at most. Zero is 20,000; negative is without a limit.
+	// RowsPerSecond limits how fast rows are deleted. Zero is 20,000; negative is no limit.
 	RowsPerSecond int
-	// Settle is how long to wait between the mark and the deletion, so that all that was under way has ended. Zero is
-	// tsdb.ErasedWithin and the longer one of the store's timeouts of writes and scans; for a store of package embedded, which
-	// no other program can have open, it is a second for the calls of this one. Set it where programs with longer
-	// timeouts write to the table, or to 1 where no other store is open and nothing is under way. A call that continues an
-	// erasure may change it while that waits; later one that is longer than what was waited is refused with ErrInvalid.
+	// Settle is how long to wait between the mark and the deletion, so that all calls in progress have ended. Zero is
+	// tsdb.ErasedWithin plus the longer of the store's write and scan timeouts. For a store of package embedded,
+	// which no other program can have open, zero is one second. Set Settle if programs with longer timeouts write to
+	// the table, or to 1 if no other store is open and no call is in progress. A call that continues an erasure may
+	// change Settle during the wait. After the wait, a longer Settle fails with ErrInvalid.
 	Settle time.Duration
 	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant or the entity is
-	// readmitted. Afterwards a journal that still holds points of what was erased brings them back.
+	// readmitted. After the mark ends, a journal that still contains erased points writes them back.
 	Keep time.Duration
-	// Writers are writers of this process: what their journals hold is delivered or dropped, and their dead letters of what is
-	// erased are dropped, and their journals are written anew, as tsdb.Writer.ScrubJournal does. Writers of other processes drop points of erased tenants by themselves.
+	// Writers are writers of this process. Points in their journals are delivered or dropped, dead letters of erased
+	// data are dropped, and the journals are rewritten, as by tsdb.Writer.ScrubJournal. Writers of other processes
+	// drop points of erased tenants themselves.
 	Writers []*tsdb.Writer
-	// DropView is called after the rows are gone, where the tenant's profile has a view. Nil deletes the view that
-	// tsdb.Store.EnsureView makes, whatever the profile says; where the store has no admin client, or not the right, or the view
-	// is protected from deletion, it stays and the report names it.
+	// DropView is called after the rows are deleted, if the tenant's profile has a view. Nil deletes the view that
+	// tsdb.Store.EnsureView makes, whatever the profile says. If the store has no admin client or no permission, or
+	// the view is protected from deletion, the view stays and the report names it.
 	DropView func(ctx context.Context, store *tsdb.Store, id tenant.ID) error
-	// Progress is told after each step and each page, on the caller's goroutine. Nil is for nobody.
+	// Progress is called after each step and each page, on the caller's goroutine. Nil disables it.
 	Progress func(Progress)
 
 	countPage, deletePage int // rows; 0 for the default
 }
 
-// Progress is how far an erasure is.
+// Progress reports how far an erasure has come.
 type Progress struct {
 	State State
-	// Waiting is how long is left to wait, in the state Marked.
+	// Waiting is how long the erasure still waits, in the state Marked.
 	Waiting time.Duration
 	// Counted and Deleted are rows.
 	Counted, Deleted int64
 }
 
-// Erase deletes everything of a tenant: the points of all its datasets, known to this program or not, heads, rollups and
-// whatever else has its prefix, its profile, and its dead letters in the writers that are given. Nobody else's row is touched.
+// Erase deletes everything of a tenant: the points of all its datasets, whether this program knows them or not;
+// heads, rollups and all other rows with its prefix; its profile; and its dead letters in the given writers. It
+// changes no other tenant's rows.
 //
-// It first marks the tenant in the store's own rows. Every open store of the table refuses its reads and writes from then
-// on, within tsdb.ErasedWithin, with tsdb.ErrErased; journals that still hold points of it drop them, whenever they are opened. Once all that
-// was under way has ended it counts what is there, deletes it page by page, and looks again whether nothing is left.
+// Erase first writes a mark for the tenant. Within tsdb.ErasedWithin, every open store of the table refuses the
+// tenant's reads and writes with tsdb.ErrErased. Journals drop points of the tenant, whenever they are opened. When
+// all earlier calls have ended, Erase counts the rows, deletes them page by page, and checks that none is left.
 //
-// How far it is stands in the mark. Where it ends early, with ctx or by a crash, call it again, from anywhere: it goes on,
-// with the By, Reason and Keep that it was begun with. Of two calls at once one ends with ErrTakenOver. Called for a tenant that is erased it looks again,
-// and deletes what has come since. Its error matches ErrRemains where rows keep coming. The report is that of all calls
-// together.
+// The mark stores the progress. If Erase ends early, because ctx ended or the program crashed, call it again from any
+// program: it continues with the first call's By, Reason and Keep. Of two calls at once, one ends with ErrTakenOver.
+// For a tenant that is already erased, Erase checks again and deletes rows that were written since. The error matches
+// ErrRemains if new rows keep appearing. The report covers all calls together.
 //
-// It reads all keys of the tenant twice, and writes a request for each 5,000 rows. It is bounded by ctx; each page by the
-// timeout of scans.
+// Erase reads all keys of the tenant twice, and sends one write request for each 5,000 rows. It is bounded by ctx,
+// and each page by the scan timeout.
 func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (_ Report, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -86,13 +88,13 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 	return e.run(ctx)
 }
 
-// EraseEntity is Erase for one entity of a tenant: in the dataset of that name, or for the empty name in all datasets of the
-// tenant whose key fields are those that are given, by name, with the usual text of their values (as tsdb.Schema.Entity takes it: "7", not
-// "007"). Only writes of the entity are refused meanwhile and afterwards.
-// It takes points, heads, and rows of reserved kinds that are kept for each entity; sums over several entities stay. An
-// entity that fits no dataset is refused with ErrInvalid.
+// EraseEntity is Erase for one entity of a tenant. An empty dataset selects all datasets of the tenant that have
+// exactly the given key fields. fields holds the key fields by name, as text in the form that tsdb.Schema.Entity
+// accepts: "7", not "007". Only writes of this entity are refused, during the erasure and after it. EraseEntity
+// deletes points, heads, and rows of reserved kinds that are stored per entity. Sums over several entities stay. The
+// error matches ErrInvalid if the entity fits no dataset.
 //
-// Its mark holds no key fields but a hash of them: to go on with an erasure, call it with the same ones.
+// The mark stores no key fields, only a hash of them. To continue an erasure, call EraseEntity with the same fields.
 func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (_ Report, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -110,7 +112,7 @@ func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset s
 
 const maxText = 256
 
-// check refuses options that nothing can be made of, and returns them with the defaults.
+// check validates the options, and returns them with the defaults.
 func (o EraseOptions) check(r room) (EraseOptions, error) {
 	if err := errors.Join(checkText("By", o.By, maxText), checkText("Reason", o.Reason, maxText)); err != nil {
 		return o, err

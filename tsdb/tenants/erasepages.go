@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// fitting is a dataset that an entity can be of, and the entity's path in it.
+// fitting is a dataset that can have the entity, and the entity's path in it.
 type fitting struct {
 	dataset string
 	entity  tsdb.Entity
@@ -27,10 +27,10 @@ type fitting struct {
 	path    string
 }
 
-// fitting returns the datasets whose key fields are those that are given.
+// fitting returns the datasets that have exactly the given key fields.
 func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields map[string]string) ([]fitting, error) {
 	var fit []fitting
-	var keys []string // of the datasets that were asked for, as an error shows them
+	var keys []string // of the requested datasets, for the error
 	n := 0
 	for e, err := range catalog.Each(ctx, r.Table) {
 		if err != nil {
@@ -74,15 +74,15 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 // shownDatasets is how many datasets an error lists.
 const shownDatasets = 10
 
-// unfit is the error for fields that are not the key fields of a dataset. It tells an operator the first of the n datasets' keys; a call
-// that was made for a tenant is not told of datasets, which may be others'.
+// unfit is the error for fields that are not the key fields of a dataset. For an operator it lists the keys of the
+// first of the n datasets. If ctx carries a tenant, it lists none, because the datasets may be other tenants'.
 func unfit(ctx context.Context, keys []string, n int, dataset string, fields map[string]string) error {
 	given := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 	if _, ok := tenant.FromContext(ctx); ok {
 		return invalid.New(ErrInvalid, "fields", given, "the key fields of a dataset in the catalogue, by name")
 	}
 	if len(keys) == 0 && dataset != "" {
-		return invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "one of the catalogue")
+		return invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "a dataset of the catalogue")
 	}
 	if more := n - len(keys); more > 0 {
 		keys = append(keys, fmt.Sprintf("and %d more datasets", more))
@@ -102,7 +102,7 @@ func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, []rowkey.FieldKind,
 	return space.WithIdentity(identity), kinds, err
 }
 
-// hashes returns what stands for the entity in its mark; nil for a tenant.
+// hashes returns the hashes that identify the entity in its mark; nil for a tenant.
 func (e *erasure) hashes() []catalog.EntityHash { return hashesOf(e.fit) }
 
 func hashesOf(fit []fitting) (hashes []catalog.EntityHash) {
@@ -112,7 +112,7 @@ func hashesOf(fit []fitting) (hashes []catalog.EntityHash) {
 	return hashes
 }
 
-// ranges returns where what is to be erased stands, in order.
+// ranges returns the ranges to erase, in order.
 func (e *erasure) ranges(ctx context.Context) ([]rowkey.Range, error) {
 	if e.fit == nil {
 		return []rowkey.Range{e.all}, nil
@@ -132,10 +132,10 @@ func (e *erasure) ranges(ctx context.Context) ([]rowkey.Range, error) {
 	return ranges, nil
 }
 
-// mostKinds bounds the reserved kinds of one dataset that are looked for.
+// mostKinds bounds the reserved kinds of one dataset that are searched for.
 const mostKinds = 1000
 
-// kinds returns the spaces of the reserved kinds of which a dataset has rows, one request each.
+// kinds returns the spaces of the reserved kinds of which a dataset has rows, with one request each.
 func (r room) kinds(ctx context.Context, space rowkey.Space) (kinds []rowkey.Space, err error) {
 	rng := space.Starts()[0]
 	for range mostKinds {
@@ -155,7 +155,7 @@ func (r room) kinds(ctx context.Context, space rowkey.Space) (kinds []rowkey.Spa
 	return nil, invalid.New(ErrInvalid, "kinds", fmt.Sprintf("over %d", mostKinds), "a dataset with fewer kinds of rows")
 }
 
-// rest returns what is left of ranges, which are in order, from a key on.
+// rest returns the rest of sorted ranges from the key next on.
 func rest(ranges []rowkey.Range, next []byte) iter.Seq[rowkey.Range] {
 	return func(yield func(rowkey.Range) bool) {
 		for _, rng := range ranges {
@@ -167,7 +167,7 @@ func rest(ranges []rowkey.Range, next []byte) iter.Seq[rowkey.Range] {
 	}
 }
 
-// after returns what is left of a range behind a page of its keys.
+// after returns the rest of a range after a page of its keys.
 func after(rng rowkey.Range, page []string, full int) rowkey.Range {
 	if len(page) < full {
 		return rowkey.Range{Start: rng.Limit, Limit: rng.Limit}
@@ -181,8 +181,8 @@ func (r room) page(ctx context.Context, rng rowkey.Range, most int64) (keys []st
 	return keys, err
 }
 
-// deletePage deletes the first rows in a range, and returns their keys. Before it does it saves the record, so that a call that
-// was taken over deletes nothing: the tenant may have been readmitted meanwhile.
+// deletePage deletes the first rows in a range, and returns their keys. It saves the record before it deletes, so
+// that a call that was taken over deletes nothing: the tenant may have been readmitted since.
 func (e *erasure) deletePage(ctx context.Context, rng rowkey.Range) (keys []string, deleted int, err error) {
 	if keys, err = e.page(ctx, rng, int64(e.opts.deletePage)); err != nil || len(keys) == 0 {
 		return keys, 0, err
@@ -205,7 +205,7 @@ func (r room) deleteKeys(ctx context.Context, keys []string) (deleted int, err e
 	return r.deleteAll(ctx, entries)
 }
 
-// deleteAll makes all deletions of a page, again while some of them can be made.
+// deleteAll deletes a page, and retries while some of the deletions succeed.
 func (r room) deleteAll(ctx context.Context, entries []bt.Entry) (deleted int, err error) {
 	for len(entries) > 0 {
 		var failed []bt.Entry
@@ -228,7 +228,7 @@ func (r room) deleteAll(ctx context.Context, entries []bt.Entry) (deleted int, e
 	return deleted, nil
 }
 
-// count notes a row.
+// count counts a row.
 func (rec *record) count(key string) {
 	dataset, kind, _ := rowkey.KindOf(key)
 	rec.Rows++
@@ -249,7 +249,7 @@ func (rec *record) kind(dataset, kind string) (int, bool) {
 	})
 }
 
-// dropLetters drops the dead letters of what is erased.
+// dropLetters drops the dead letters of erased data.
 func (e *erasure) dropLetters(ctx context.Context, w *tsdb.Writer) (n int, err error) {
 	const most = 1000
 	var ids []uint64

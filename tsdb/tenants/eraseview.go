@@ -12,10 +12,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// viewStays begins the line of a report on a view that could not be deleted.
+// viewStays starts the report's line about a view that could not be deleted.
 const viewStays = "The tenant's authorized view "
 
-// dropView takes away the tenant's view, whose name tells the tenant's, or says in the report that it stays.
+// dropView deletes the tenant's view, because its name contains the tenant's name. If it cannot, the report says so.
 func (e *erasure) dropView(ctx context.Context, profiled bool) error {
 	if e.opts.DropView != nil {
 		if !profiled {
@@ -26,12 +26,12 @@ func (e *erasure) dropView(ctx context.Context, profiled bool) error {
 	rec := &e.mark.rec
 	listed := func(s string) bool { return strings.HasPrefix(s, viewStays) }
 	if !rec.Ended.IsZero() && !slices.ContainsFunc(rec.Unreached, listed) {
-		return nil // it is gone, and none is made for a tenant that is erased
+		return nil // it is deleted, and no view is made for an erased tenant
 	}
 	rec.Unreached = slices.DeleteFunc(rec.Unreached, listed)
 	err := e.deleteView(ctx)
 	switch status.Code(err) {
-	case codes.NotFound, codes.Unimplemented: // there is none
+	case codes.NotFound, codes.Unimplemented: // no view exists
 		return nil
 	case codes.PermissionDenied, codes.FailedPrecondition:
 	default:
@@ -43,7 +43,7 @@ func (e *erasure) dropView(ctx context.Context, profiled bool) error {
 	return nil
 }
 
-// deleteView deletes the view by the admin API, which does not try again by itself.
+// deleteView deletes the view with the admin API. It does not retry.
 func (e *erasure) deleteView(ctx context.Context) error {
 	admin, end, err := e.Admin(ctx)
 	if err != nil {

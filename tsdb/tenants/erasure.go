@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// erasure is one call that goes on with an erasure, from wherever that is.
+// erasure is one call that continues an erasure from its current state.
 type erasure struct {
 	room
 	id      tenant.ID
@@ -40,7 +40,7 @@ func (e *erasure) run(ctx context.Context) (Report, error) {
 		return e.dryRun(ctx)
 	}
 	if e.opts.Range && e.fit == nil {
-		_, end, err := e.Admin(ctx) // before anything is marked
+		_, end, err := e.Admin(ctx) // fail before the mark is written
 		if err != nil {
 			return Report{}, err
 		}
@@ -50,7 +50,7 @@ func (e *erasure) run(ctx context.Context) (Report, error) {
 	return e.report(), err
 }
 
-// report is the report as it stands.
+// report returns the current report.
 func (e *erasure) report() Report {
 	rep := e.mark.rec.Report
 	rep.Fields = e.fields
@@ -88,7 +88,7 @@ func (e *erasure) steps(ctx context.Context) error {
 	return e.finish(ctx)
 }
 
-// begin writes the mark, or takes over the one that is there.
+// begin writes the mark, or takes over an existing one.
 func (e *erasure) begin(ctx context.Context) (err error) {
 	if e.fit != nil {
 		e.name = entityName(e.hashes())
@@ -129,7 +129,7 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 	return e.announce(ctx, *m)
 }
 
-// checkClock refuses to go by a clock that is not believed, where a mark ends by it.
+// checkClock fails if the store does not trust its clock and a mark's end depends on it.
 func (e *erasure) checkClock(ctx context.Context) error {
 	if e.opts.Keep == 0 && e.mark.rec.Keep == 0 && e.mark.rec.Until.IsZero() {
 		return nil
@@ -138,7 +138,7 @@ func (e *erasure) checkClock(ctx context.Context) error {
 	return err
 }
 
-// defaultSettle is how long an erasure or a removal waits where its options do not say.
+// defaultSettle is the default wait of an erasure or a removal.
 func (r room) defaultSettle() time.Duration {
 	if r.Alone {
 		return time.Second
@@ -147,14 +147,14 @@ func (r room) defaultSettle() time.Duration {
 	return tsdb.ErasedWithin + max(t.Write, t.Scan)
 }
 
-// fresh is the report of an erasure that begins.
+// fresh returns the report of a new erasure.
 func (e *erasure) fresh() Report {
 	rep := Report{Tenant: e.id, Fields: e.fields, Dataset: e.dataset, By: e.opts.By, Reason: e.opts.Reason, Method: e.method(), Kinds: []Counted{}}
 	rep.Unreached = rep.unreached()
 	return rep
 }
 
-// method is how rows are deleted.
+// method returns how rows are deleted.
 func (e *erasure) method() string {
 	if e.opts.Range && e.fit == nil {
 		return "range"
@@ -162,7 +162,7 @@ func (e *erasure) method() string {
 	return "pages"
 }
 
-// settle waits until every store honours the mark, and what was under way before has ended.
+// settle waits until every store applies the mark and all earlier calls have ended.
 func (e *erasure) settle(ctx context.Context) error {
 	for left := e.mark.rec.Settle; left > 0; left -= time.Second {
 		e.tell(left)
@@ -173,7 +173,7 @@ func (e *erasure) settle(ctx context.Context) error {
 	return e.next(ctx, Counting)
 }
 
-// next goes on to the next state.
+// next saves the next state.
 func (e *erasure) next(ctx context.Context, s State) error {
 	e.mark.rec.State, e.mark.rec.Next = s, nil
 	if err := e.save(ctx, &e.mark, nil); err != nil {
@@ -183,7 +183,7 @@ func (e *erasure) next(ctx context.Context, s State) error {
 	return nil
 }
 
-// quit empties the journals of the writers that were given of what is erased.
+// quit removes erased data from the journals and dead letters of the given writers.
 func (e *erasure) quit(ctx context.Context) error {
 	journals := int64(0)
 	for _, w := range e.opts.Writers {
@@ -202,7 +202,7 @@ func (e *erasure) quit(ctx context.Context) error {
 			return fmt.Errorf("tenants: drop dead letters: %w", err)
 		}
 		if err := w.ScrubJournal(ctx); err != nil {
-			return fmt.Errorf("tenants: write a journal anew: %w", err)
+			return fmt.Errorf("tenants: rewrite a journal: %w", err)
 		}
 		journals++
 	}
@@ -216,10 +216,10 @@ func (e *erasure) quit(ctx context.Context) error {
 const (
 	countPage  = 10_000
 	deletePage = 5_000
-	lateRounds = 5 // after which rows that keep coming are an error
+	lateRounds = 5 // after so many rounds, new rows are an error
 )
 
-// countAll counts what is there.
+// countAll counts the rows to erase.
 func (e *erasure) countAll(ctx context.Context) error {
 	rec := &e.mark.rec
 	ranges, err := e.ranges(ctx)
@@ -253,7 +253,7 @@ func (e *erasure) countAll(ctx context.Context) error {
 	return nil
 }
 
-// dryRun counts what is there, and writes nothing.
+// dryRun counts the rows to erase, and writes nothing.
 func (e *erasure) dryRun(ctx context.Context) (Report, error) {
 	rec := record{Report: e.fresh()}
 	rec.DryRun = true
@@ -286,7 +286,7 @@ func (e *erasure) dryRun(ctx context.Context) (Report, error) {
 	return rec.Report, nil
 }
 
-// deleteAll deletes what was counted.
+// deleteAll deletes the counted rows.
 func (e *erasure) deleteAll(ctx context.Context) error {
 	rec := &e.mark.rec
 	if rec.Method == "range" {
@@ -296,7 +296,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 		}
 		defer end()
 		if err := e.save(ctx, &e.mark, nil); err != nil {
-			return err // it was taken over
+			return err // another call has taken over
 		}
 		ctx, cancel := e.Table.Bound(ctx, true)
 		defer cancel()
@@ -329,7 +329,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 	return nil
 }
 
-// pace waits until the next page may go, where so many rows a second may be deleted; negative for no limit.
+// pace waits until the next page may be deleted within perSecond; a negative perSecond is no limit.
 func pace(ctx context.Context, perSecond, rows int, begin time.Time) error {
 	if perSecond < 0 {
 		return ctxerr.Of(ctx)
@@ -338,7 +338,7 @@ func pace(ctx context.Context, perSecond, rows int, begin time.Time) error {
 	return pause(ctx, due-time.Since(begin))
 }
 
-// finish looks whether anything is left, takes away what stands beside the rows, and ends the erasure.
+// finish checks that no rows are left, deletes the profile and the view, and ends the erasure.
 func (e *erasure) finish(ctx context.Context) error {
 	rec := &e.mark.rec
 	if err := e.verify(ctx); err != nil {
@@ -370,10 +370,10 @@ func (e *erasure) finish(ctx context.Context) error {
 	if rec.Until.IsZero() && e.fit == nil {
 		return nil
 	}
-	return e.announce(ctx, e.mark) // also because an entity is read until its rows are gone: caches drop what they have read since the mark
+	return e.announce(ctx, e.mark) // an entity could be read until its rows were deleted: caches must drop reads made since the mark
 }
 
-// verify looks for rows that are left, and deletes them.
+// verify searches for rows that are left, and deletes them.
 func (e *erasure) verify(ctx context.Context) error {
 	for range lateRounds {
 		ranges, err := e.ranges(ctx)
@@ -399,14 +399,14 @@ func (e *erasure) verify(ctx context.Context) error {
 	return fmt.Errorf("%w: tenant %s", ErrRemains, e.id)
 }
 
-// dropProfile takes away the tenant's view and profile.
+// dropProfile deletes the tenant's view and profile.
 func (e *erasure) dropProfile(ctx context.Context) error {
 	doc, p, err := e.profile(ctx, e.id)
 	if err != nil && !doc.Exists() {
 		return err
 	}
 	if err := e.save(ctx, &e.mark, nil); err != nil {
-		return err // it was taken over, and profile and view may be of the tenant's next life
+		return err // another call has taken over, and the tenant may have been readmitted with a new profile and view
 	}
 	if err := e.dropView(ctx, p.View); err != nil {
 		return fmt.Errorf("tenants: drop the view of %s: %w", e.id, err)
@@ -428,7 +428,7 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	return e.Explain(err)
 }
 
-// tell tells of the progress.
+// tell reports the progress.
 func (e *erasure) tell(waiting time.Duration) {
 	if e.opts.Progress != nil {
 		rec := &e.mark.rec

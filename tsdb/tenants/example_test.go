@@ -59,7 +59,7 @@ func ExampleProfile() {
 	fmt.Println(err)
 	// Output:
 	// Acme Ltd. d90 {"points_per_second":500} <nil>
-	// tsdb: invalid input: class for dataset notes is "d30"; want one that it offers: notes (keep, d90)
+	// tsdb: invalid input: class for dataset notes is "d30"; want a class that it offers: notes (keep, d90)
 }
 
 func ExampleOnboardOptions() {

@@ -10,9 +10,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Exists reports whether List would list a tenant: whether it has rows, a profile, or an erasure mark. A tenant needs no profile to
-// write, so one that does not exist may be a name that is misspelt, or a tenant that has not written yet. It costs up to three
-// reads of a row each. It returns the errors of Load, but for tsdb.ErrNotFound.
+// Exists reports whether List would list a tenant: whether it has rows, a profile, or an erasure mark. A tenant can
+// write without a profile, so a tenant that does not exist may be misspelt or may not have written yet. Exists reads
+// up to three rows. It returns the errors of Load, except tsdb.ErrNotFound.
 func Exists(ctx context.Context, store *tsdb.Store, id tenant.ID) (exists bool, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()

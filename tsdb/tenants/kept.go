@@ -11,28 +11,29 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Kept is how long a tenant's data in one dataset is kept, by the catalogue and the tenant's profile. Policies are in the syntax
-// of gc.Parse: "maxage=30d", "never".
+// Kept says how long a tenant's data in one dataset is kept, by the catalogue and the tenant's profile. Policies are
+// in the syntax of gc.Parse: "maxage=30d", "never".
 type Kept struct {
 	Dataset string `json:"dataset"`
-	// Class is the retention class that the tenant's points are written in, and Points is its policy. Points that were written in
-	// another class expire in that one.
+	// Class is the retention class in which the tenant's points are written, and Points is its policy. Points that
+	// were written in another class expire by that class.
 	Class  string `json:"class"`
 	Points string `json:"points"`
-	// Rollups are in the order of the catalogue: each with its own policy, or the shorter age of SchemaOptions.RollupAges.
+	// Rollups are in the order of the catalogue, each with its own policy or the shorter age of
+	// SchemaOptions.RollupAges.
 	Rollups []KeptRollup `json:"rollups,omitempty"`
 }
 
-// KeptRollup is how long a tenant's buckets of one rollup are kept, from their start.
+// KeptRollup says how long a tenant's buckets of one rollup are kept, from their start.
 type KeptRollup struct {
 	Name   string `json:"name"`
 	Policy string `json:"policy"`
 }
 
-// KeptFor returns how long a tenant's data is kept in each dataset of the table, in the order of their names, also where the
-// tenant has none. It is an operator's call: as it tells what datasets there are, it is refused with tsdb.ErrTenantMismatch where ctx
-// carries a tenant. A tenant without a profile is in each dataset's default class. It reads the profile,
-// and the catalogue in pages of 1,000 datasets.
+// KeptFor returns how long a tenant's data is kept in each dataset of the table, sorted by name, including datasets
+// without data of the tenant. It is an operator's call: it lists all datasets, so it fails with
+// tsdb.ErrTenantMismatch if ctx carries a tenant. A tenant without a profile is in each dataset's default class.
+// KeptFor reads the profile, and the catalogue in pages of 1,000 datasets.
 func KeptFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (kept []Kept, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()

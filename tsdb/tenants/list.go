@@ -22,31 +22,33 @@ import (
 // Tenant is one tenant of a table.
 type Tenant struct {
 	ID tenant.ID `json:"tenant"`
-	// Profile is nil where the tenant was never onboarded.
+	// Profile is nil if the tenant was never onboarded.
 	Profile *Profile `json:"profile,omitempty"`
-	// Rows says whether there are any rows of the tenant in datasets of the catalogue, those of expired points included.
+	// Rows says whether the tenant has rows in datasets of the catalogue. Rows of expired points count until they are
+	// collected.
 	Rows bool `json:"rows"`
-	// Erased is how far the tenant's erasure is; empty for a tenant that is not erased.
+	// Erased is the state of the tenant's erasure, or empty if the tenant is not erased.
 	Erased State `json:"erased,omitempty"`
 }
 
-// ListOptions are what a listing may decide. The zero value lists all tenants.
+// ListOptions configure a listing. The zero value lists all tenants.
 type ListOptions struct {
-	// After continues behind that tenant, in the order of List.
+	// After starts the list after this tenant, in the order of List.
 	After tenant.ID
-	// ProfilesOnly lists the tenants with a profile or an erasure mark, one request for many of them, and does not look for
-	// rows: Rows is false.
+	// ProfilesOnly lists the tenants with a profile or an erasure mark. One request reads many of them. It does not
+	// search for rows, and Rows is false.
 	ProfilesOnly bool
 }
 
-// List returns the tenants of a table in the order of their names' bytes: those that have rows, a profile, or an erasure mark.
-// There is no index of them: it finds the first row of each and continues behind its last, so it costs one small request a
-// tenant, at most two, however much each has stored, and one for every 1,000 profiles and marks. Behind the first 16 tenants it
-// looks at up to 16 parts of the table at once. Rows of other programs are passed over.
+// List returns the tenants of a table that have rows, a profile, or an erasure mark, sorted by the bytes of their
+// names. The table has no index of tenants: List finds the first row of each tenant and continues after its last row.
+// So it costs one or two small requests per tenant, however much the tenant has stored, and one for every 1,000
+// profiles and marks. After the first 16 tenants it searches up to 16 parts of the table at once. It skips rows of
+// other programs.
 //
-// Tenants that come and go while it runs may or may not show. An error is the last pair; it is tsdb.ErrTenantMismatch where
-// ctx carries a tenant: what there is beside it is not its to see. It is bounded by ctx, and each
-// request by the timeout of reads.
+// Tenants that appear or disappear during the call may or may not be listed. An error is the last pair. It matches
+// tsdb.ErrTenantMismatch if ctx carries a tenant, because a tenant must not see others. List is bounded by ctx, and
+// each request by the read timeout.
 func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Tenant, error] {
 	return func(yield func(Tenant, error) bool) {
 		var err error
@@ -89,8 +91,8 @@ type listing struct {
 	room
 	profiles own
 	marks    own
-	rows     *discovery // nil where rows are not looked for
-	found    tenant.ID  // one with rows that was not listed yet; zero for none
+	rows     *discovery // nil if rows are not searched for
+	found    tenant.ID  // a tenant with rows that was not listed yet; zero for none
 }
 
 // next returns the next tenant.
@@ -103,7 +105,7 @@ func (l *listing) next(ctx context.Context) (t Tenant, ok bool, err error) {
 	}
 }
 
-// step is next that gives tenants too of which nothing is left but that they were erased once.
+// step is next, but also returns tenants of which only an ended erasure is left.
 func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return t, false, err
@@ -153,11 +155,11 @@ func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 	return t, true, nil
 }
 
-// own reads the documents of tenants that the store keeps, page by page.
+// own reads the store's own documents of tenants, page by page.
 type own struct {
 	prefix string
-	only   string // a pattern of names that are read; empty for all
-	last   string // the name of the last that was read
+	only   string // a pattern of the names to read; empty for all
+	last   string // the last name read
 	page   []owned
 	over   bool
 }
@@ -167,10 +169,10 @@ type owned struct {
 	doc catalog.Document
 }
 
-// ownPage is how many of the store's own rows are read at once.
+// ownPage is how many of the store's own rows one request reads.
 const ownPage = 1000
 
-// peek returns the next document; of a zero tenant where there is none.
+// peek returns the next document, or one with a zero tenant at the end.
 func (o *own) peek(ctx context.Context, r room) (owned, error) {
 	for len(o.page) == 0 && !o.over {
 		rows := 0
@@ -201,7 +203,7 @@ func (o *own) take() { o.page = o.page[1:] }
 
 func (o *own) filter() bigtable.Filter {
 	filter := bigtable.ChainFilters(bigtable.FamilyFilter(catalog.Family), bigtable.LatestNFilter(1))
-	if o.only != "" { // marks of entities, of which there may be many
+	if o.only != "" { // skips the marks of entities, which may be many
 		filter = bigtable.ChainFilters(bigtable.RowKeyFilter(regexp.QuoteMeta(o.prefix)+o.only), filter)
 	}
 	return filter

@@ -24,29 +24,29 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// record is the document of a mark: the report so far, and what only those who go on need.
+// record is the document of a mark: the report so far, and the state that a later call needs to continue.
 type record struct {
 	Report
-	// Run names the call that goes on with the erasure. A call that finds another's has been taken over.
+	// Run identifies the call that does the erasure. A call that finds another Run has been taken over.
 	Run string `json:"run"`
-	// Next is the key from which counting or deleting goes on.
+	// Next is the key from which to continue counting or deleting.
 	Next []byte `json:"next,omitempty"`
-	// Deleted are the rows of pages that were deleted.
+	// Deleted is how many rows the deleted pages had.
 	Deleted int64 `json:"deleted"`
-	// Settle and Keep are those of the call that began.
+	// Settle and Keep are the options of the first call.
 	Settle time.Duration `json:"settle"`
 	Keep   time.Duration `json:"keep"`
 }
 
-// mark is the mark of a tenant, or of an entity, as it is stored.
+// mark is the stored mark of a tenant or of an entity.
 type mark struct {
 	key  string
 	doc  catalog.Document
 	rec  record
-	name string // of an entity; empty for a tenant
+	name string // the name of an entity's mark; empty for a tenant
 }
 
-// mark reads the mark of a tenant, or that of an entity by its name.
+// mark reads the mark of a tenant, or of an entity by the mark's name.
 func (r room) mark(ctx context.Context, id tenant.ID, name string) (mark, error) {
 	m := mark{key: rowkey.MarkRows + id.String(), name: name}
 	if name != "" {
@@ -63,15 +63,16 @@ func (r room) mark(ctx context.Context, id tenant.ID, name string) (mark, error)
 	return m, nil
 }
 
-// inForce reports whether stores refuse what the mark is of.
+// inForce reports whether stores refuse calls because of the mark.
 func (m *mark) inForce(now time.Time) bool {
 	return m.doc.Exists() && m.rec.State != Readmitted && (m.rec.Until.IsZero() || now.Before(m.rec.Until))
 }
 
-// save writes the record where it is still this call's, and adds what also adds. It returns ErrTakenOver where it is not.
+// save writes the record and the mutations of also, if the stored record is still this call's. Otherwise it returns
+// ErrTakenOver.
 func (r room) save(ctx context.Context, m *mark, also func(*bigtable.Mutation)) error {
 	rec := m.rec
-	rec.Fields = nil // the mark keeps no key of an entity
+	rec.Fields = nil // the mark stores no key of an entity
 	doc, ok, err := catalog.SaveDocument(ctx, r.Table, m.key, rec.full(), m.doc, also)
 	switch {
 	case err != nil:
@@ -83,7 +84,8 @@ func (r room) save(ctx context.Context, m *mark, also func(*bigtable.Mutation)) 
 	return nil
 }
 
-// full is the record with each of its members, also those that are empty, so that what an earlier one said does not stay.
+// full returns the record with all its members, including empty ones, so that it overwrites every member of an
+// earlier record.
 func (rec record) full() any {
 	text, err := json.Marshal(rec)
 	if err != nil {
@@ -103,7 +105,7 @@ func (rec record) full() any {
 	return all
 }
 
-// announce makes all stores read a mark again, this one at once.
+// announce makes all stores read a mark again, and this store immediately.
 func (r room) announce(ctx context.Context, m mark) error {
 	if err := catalog.MarkChanges.Append(ctx, r.Table, strings.TrimPrefix(m.key, rowkey.MarkRows)); err != nil {
 		return r.Explain(err)
@@ -112,7 +114,7 @@ func (r room) announce(ctx context.Context, m mark) error {
 	return err
 }
 
-// roomForMark refuses a mark that would be one too many, and takes away those that are over.
+// roomForMark returns an error if the table has no room for another mark. It deletes marks that have ended.
 func (e *erasure) roomForMark(ctx context.Context) error {
 	all, err := e.Marks(ctx)
 	if err != nil {
@@ -128,13 +130,13 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 			if n++; m.Tenant == e.id.String() {
 				mine++
 			}
-		case len(over) < 100: // the others are left to the next one
+		case len(over) < 100: // the next call deletes the rest
 			over = append(over, m)
 		}
 	}
 	switch {
 	case n >= mostMarks:
-		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, each of which every store holds; lift some by ReadmitEntity", mostMarks))
+		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, because every store holds all marks in memory; lift some by ReadmitEntity", mostMarks))
 	case mine >= mostOfTenant:
 		return invalid.New(ErrInvalid, "marks of tenant "+e.id.String(), fmt.Sprint(mine), fmt.Sprintf("fewer than %d; lift some by ReadmitEntity", mostOfTenant))
 	}
@@ -143,7 +145,7 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 	}
 	if len(over) > 0 {
 		if now, err = e.Confirmed(ctx); errors.Is(err, tsdb.ErrClock) {
-			return nil // it is reported, and marks that are over do no harm
+			return nil // the error is reported, and ended marks do no harm
 		} else if err != nil {
 			return err
 		}
@@ -156,7 +158,7 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		}
 		m, err := e.room.mark(ctx, id, o.Name)
 		if err != nil || !m.doc.Exists() || m.inForce(now) {
-			continue // it holds nobody up, or has begun anew
+			continue // it blocks no call, or is a new mark
 		}
 		lift := func(mut *bigtable.Mutation) { catalog.LiftMark(mut, 0, nil) }
 		if err := e.save(ctx, &m, lift); err != nil && !errors.Is(err, ErrTakenOver) {
@@ -170,7 +172,7 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 	return e.Explain(catalog.MarkChanges.Append(ctx, e.Table, lifted...))
 }
 
-// forgetLifts takes away the oldest of what stands of lifted marks, where stores hold as much of them and of marks as they may.
+// forgetLifts deletes the oldest records of lifted marks, if stores hold as many of them and of marks as they can.
 func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks int) error {
 	const most = 100
 	if len(gone) == 0 || len(gone)+marks < mostMarks {
@@ -185,7 +187,7 @@ func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks in
 			return e.Explain(err)
 		}
 		if !doc.Exists() || !m.Gone || m.Lifted != g.Lifted {
-			continue // it was made again, or lifted again
+			continue // the mark was made or lifted again
 		}
 		_, ok, err := catalog.SaveDocument(ctx, e.Table, rowkey.MarkRows+name, struct{}{}, doc, catalog.ForgetLift)
 		if err != nil {
@@ -201,11 +203,11 @@ func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks in
 	return e.Explain(catalog.MarkChanges.Append(ctx, e.Table, names...))
 }
 
-// The bounds of marks in force, which tests lower.
+// The limits of marks in force. Tests lower them.
 var mostMarks, mostOfTenant = catalog.MostMarks, catalog.MostOfTenant
 
-// Erasure returns the report of a tenant's erasure as it stands. Its error matches tsdb.ErrNotFound where there never was one.
-// It costs one read.
+// Erasure returns the current report of a tenant's erasure. The error matches tsdb.ErrNotFound if there never was
+// one. It costs one read.
 func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -220,11 +222,15 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 	return m.rec.Report, err
 }
 
-// Readmit lifts the mark of a tenant whose erasure has ended; ReadmitEntity lifts that of an entity. Stores take its points again
-// within tsdb.ErasedWithin. What was written before the erasure does not come back: journals drop what they still hold of that,
-// whenever they are opened. They also drop what a program took that could not read the table from before the erasure on. One case
-// is not covered: what a program took before it had ever read the table's marks counts as new. Its error
-// matches ErrErasing where the erasure has not ended, and tsdb.ErrNotFound where there is none. It may be repeated.
+// Readmit lifts the mark of a tenant whose erasure has ended; ReadmitEntity lifts that of an entity. Stores accept
+// its points again within tsdb.ErasedWithin.
+//
+// Data written before the erasure does not come back: journals drop it whenever they are opened. They also drop
+// points that a program accepted after the erasure began while it could not read the table. One case is not covered:
+// points that a program accepted before it had ever read the table's marks count as new.
+//
+// The error matches ErrErasing if the erasure has not ended, and tsdb.ErrNotFound if there is none. Readmit may be
+// repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -242,12 +248,12 @@ func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	return r.readmit(ctx, id, m, nil)
 }
 
-// readmit lifts a mark, that of an entity with these hashes.
+// readmit lifts a mark; hashes are those of an entity's mark.
 func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalog.EntityHash) error {
 	switch m.rec.State {
-	case Readmitted: // of a call that was cut off, stores may not know yet
+	case Readmitted: // an interrupted call may not have told the stores
 	case Erased:
-		_ = r.Profiles(ctx) // those of the profile are gone; where that fails, this store learns it as soon as all others do
+		_ = r.Profiles(ctx) // the profile is deleted; after an error, this store notices it as late as all others
 		m.rec.State = Readmitted
 		next, err := catalog.MarkChanges.Next(ctx, r.Table)
 		if err != nil {
@@ -266,10 +272,10 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalo
 	return r.announce(ctx, m)
 }
 
-// ReadmitEntity lifts the marks of an entity whose erasures have ended: in the dataset of that name, or for the empty name in all
-// datasets that have these key fields; stores take its points again within tsdb.ErasedWithin. What was erased from all
-// datasets at once is readmitted to all at once. Its error matches ErrErasing where an erasure has not
-// ended, and tsdb.ErrNotFound where there is none. It may be repeated.
+// ReadmitEntity lifts the marks of an entity whose erasures have ended. An empty dataset selects all datasets that
+// have these key fields. Stores accept the entity's points again within tsdb.ErasedWithin. An entity that was erased
+// from all datasets with one call is also readmitted to all with one call. The error matches ErrErasing if an erasure
+// has not ended, and tsdb.ErrNotFound if there is none. ReadmitEntity may be repeated.
 func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string) (err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -282,7 +288,7 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 		return err
 	}
 	hashes := hashesOf(fit)
-	marks := map[string][]catalog.EntityHash{entityName(hashes): hashes} // one that a call that was cut off has lifted, too
+	marks := map[string][]catalog.EntityHash{entityName(hashes): hashes} // includes a mark that an interrupted call has lifted
 	all, err := r.Marks(ctx)
 	if err != nil {
 		return err
@@ -318,7 +324,7 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 	return nil
 }
 
-// entityName returns the name of the mark of an entity, of which its key fields cannot be told.
+// entityName returns the name of an entity's mark. It does not reveal the entity's key fields.
 func entityName(hashes []catalog.EntityHash) string {
 	sum := sha256.New()
 	for _, h := range hashes {

@@ -21,49 +21,56 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Profile is what an operator has noted about a tenant. The zero Profile is a tenant of which nothing is noted.
+// Profile is an operator's data about a tenant. The zero Profile is a tenant without any.
 type Profile struct {
-	// Name is how people call the tenant, up to 256 bytes of UTF-8. It is stored as it is, and goes when the tenant is erased.
+	// Name is the tenant's name for people, up to 256 bytes of UTF-8. It is stored as plain text. Erase deletes it.
 	Name string `json:"name,omitempty"`
-	// Retention is the retention class that the tenant's points are written in, of every dataset that offers it
-	// (tsdb.SchemaOptions.Classes); in others, and where it is empty, they are written in the dataset's default class. What is
-	// written stays in its class. The store that writes the profile goes by a change at once, other open ones within
-	// tsdb.ClassesWithin.
+	// Retention is the retention class in which the tenant's points are written, in every dataset that offers it
+	// (tsdb.SchemaOptions.Classes). In other datasets, and if it is empty, points are written in the dataset's
+	// default class. Points that are already written stay in their class. The store that writes the profile applies a
+	// change immediately, other open stores within tsdb.ClassesWithin.
 	Retention string `json:"retention,omitempty"`
-	// Classes are the retention classes for single datasets, by the dataset's name; they are stronger than Retention. Nil is none.
+	// Classes are the retention classes for single datasets, by the dataset's name. They override Retention. Nil is
+	// none.
 	Classes map[string]string `json:"classes,omitempty"`
-	// Limits are the tenant's limits, as JSON of limit.Limits: {"points_per_second": 100}. Stores with tsdb.StoreOptions.ProfileLimits
-	// apply them, a change within tsdb.ClassesWithin. What they do not name is that of the defaults of the store's table of limits;
-	// 0 is no limit. Onboard refuses others with ErrInvalid. Nil is none.
+	// Limits are the tenant's limits, as JSON of limit.Limits: {"points_per_second": 100}. Stores with
+	// tsdb.StoreOptions.ProfileLimits apply them, and a change of them within tsdb.ClassesWithin. A missing limit is
+	// the default of the store's table of limits; 0 is no limit. Onboard fails with ErrInvalid for other JSON. Nil is
+	// none.
 	Limits json.RawMessage `json:"limits,omitempty"`
 	// View says that the tenant has an authorized view.
 	View bool `json:"view,omitempty"`
-	// Version is how often the profile was written, as Load returned it; 0 for a profile that was not read. Onboard with Replace
-	// replaces only that version.
+	// Version is how often the profile was written, as Load returns it; 0 for a profile that was not read. Onboard
+	// with Replace replaces only that version.
 	Version uint64 `json:"version,omitempty"`
 }
 
-// OnboardOptions are what an onboarding may decide. The zero value is good.
+// OnboardOptions configure an onboarding. The zero value is useful.
 type OnboardOptions struct {
-	// Replace changes a profile that differs. Without it the call fails with ErrConflict. Where Profile.Version is not 0 it fails
-	// so too if somebody has changed the profile since that version was read; 0 replaces whatever is stored.
+	// Replace changes a stored profile that differs. Without it, Onboard fails with ErrConflict. If Profile.Version
+	// is not 0, Onboard also fails with ErrConflict if the profile was changed after that version was read. Version 0
+	// replaces any profile.
 	Replace bool
-	// Readmit admits a tenant again whose erasure has ended, as the function Readmit does. Without it an erased tenant is refused.
+	// Readmit readmits a tenant whose erasure has ended, as the function Readmit does. Without it, an erased tenant
+	// is refused.
 	Readmit bool
-	// MakeView is called, before the profile is written, where Profile.View is set: it makes the tenant's authorized view, or
-	// finds it made. Nil makes none.
+	// MakeView is called before the profile is written, if Profile.View is set. It must make the tenant's authorized
+	// view if that does not exist. Nil makes none.
 	MakeView func(ctx context.Context, store *tsdb.Store, id tenant.ID) error
 }
 
-// Onboard writes a tenant's profile, and returns it as it is stored. Where an equal one is stored it writes nothing; one that
-// differs is an error that matches ErrConflict, unless it is to be replaced. A tenant that is erased is refused with ErrErased.
-// Points can be written for tenants that were never onboarded: a profile is a note, not a gate.
+// Onboard writes a tenant's profile, and returns the stored profile. If an equal profile is stored, it writes
+// nothing. If another profile is stored, the error matches ErrConflict, unless OnboardOptions.Replace is set. For an
+// erased tenant the error matches ErrErased. Tenants can write points without onboarding: a profile is not a
+// permission.
 //
-// A retention class that no dataset offers, or not the one that it is for, is refused with ErrInvalid, by the table's catalogue.
-// A program that was not told of a class yet writes in its default class, so deploy the programs before profiles name it.
+// The error matches ErrInvalid if the profile names a retention class that the catalogue does not offer for the
+// dataset. A program that does not know a class yet writes in its default class, so deploy the programs before
+// profiles name the class.
 //
-// It costs two reads, one more of all the catalogue where the profile names retention classes, and one conditional write where
-// something changes; where that concerns other stores, two reads and two writes more, to let them know. It may be repeated.
+// Onboard costs two reads, one more of the whole catalogue if the profile names retention classes, and one
+// conditional write for a change. A change that other stores must apply costs two more reads and two writes. Onboard
+// may be repeated.
 func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (_ Profile, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -103,7 +110,7 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 	return readProfile(id, saved)
 }
 
-// saveProfile stores a profile where the one that is stored is still doc, and lets stores know where it concerns them.
+// saveProfile stores a profile if the stored one is still doc. It announces changes that other stores must apply.
 func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc catalog.Document, stored Profile) (catalog.Document, error) {
 	save := func() (catalog.Document, error) {
 		saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, func(mut *bigtable.Mutation) {
@@ -126,16 +133,16 @@ func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc cata
 	}
 	saved, err := save()
 	if err != nil && !errors.Is(err, ErrConflict) {
-		return doc, err // it may be stored yet: the change stays open
+		return doc, err // the profile may still be stored: the change stays announced
 	}
 	if endErr := change.End(ctx, r.Table, err == nil); endErr != nil && err == nil {
 		err = r.Explain(endErr)
 	}
-	_ = r.Profiles(ctx) // this store applies it immediately; where that fails, as soon as all others do
+	_ = r.Profiles(ctx) // this store applies it immediately, or after an error as late as all others
 	return saved, err
 }
 
-// welcome refuses a tenant that is erased, or admits it again.
+// welcome fails for an erased tenant, or readmits it.
 func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 	m, err := r.mark(ctx, id, "")
 	if err != nil || !m.inForce(r.Earliest()) {
@@ -147,7 +154,7 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 	return fmt.Errorf("%w: tenant %s", ErrErased, id)
 }
 
-// Load returns a tenant's profile. Its error matches tsdb.ErrNotFound where there is none. It costs one read.
+// Load returns a tenant's profile. The error matches tsdb.ErrNotFound if there is none. It costs one read.
 func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Profile, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -182,7 +189,7 @@ func readProfile(id tenant.ID, doc catalog.Document) (p Profile, err error) {
 	return p, nil
 }
 
-// full is the profile with each of its members, so that those that were set before are overwritten.
+// full returns the profile with all its members, so that it overwrites every member of an earlier profile.
 func (p Profile) full() any {
 	return struct {
 		Name      string            `json:"name"`

@@ -21,9 +21,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Part is what can be removed from a table: a dataset, or with one more name a retention class, a codec tag or a rollup of that
-// dataset. Class without Dataset stands for the column families of a retention class that no dataset uses. The zero Part is
-// none.
+// Part is a part of a table that can be removed. Dataset alone is a whole dataset. Dataset with Class, Tag or Rollup
+// is a retention class, codec tag or rollup of that dataset. Class alone is the column families of a retention class
+// that no dataset uses. The zero Part is invalid.
 type Part struct {
 	Dataset string `json:"dataset,omitempty"`
 	Class   string `json:"class,omitempty"`
@@ -31,7 +31,7 @@ type Part struct {
 	Rollup  string `json:"rollup,omitempty"`
 }
 
-// String returns the part as messages name it.
+// String returns the part as it appears in messages.
 func (p Part) String() string {
 	switch {
 	case p.Dataset == "":
@@ -45,12 +45,12 @@ func (p Part) String() string {
 // whole reports whether the part is a whole dataset.
 func (p Part) whole() bool { return p.Class == "" && p.Tag == "" && p.Rollup == "" }
 
-// entry returns the part as the catalogue knows it.
+// entry returns the part in the catalogue's form.
 func (p Part) entry() catalog.Part {
 	return catalog.Part{Class: p.Class, Tag: p.Tag, Rollup: p.Rollup}
 }
 
-// check refuses what is no part.
+// check returns an error for an invalid part.
 func (p Part) check() error {
 	n := 0
 	for _, name := range []string{p.Class, p.Tag, p.Rollup} {
@@ -76,7 +76,7 @@ func (p Part) check() error {
 	return rowkey.CheckDataset(p.Dataset)
 }
 
-// key returns the row of the part's removal.
+// key returns the key of the part's removal row.
 func (p Part) key() string {
 	switch {
 	case p.Dataset != "" && p.whole():
@@ -89,21 +89,21 @@ func (p Part) key() string {
 	return rowkey.RemovalRows + p.Dataset + "#rollup." + p.Rollup
 }
 
-// RemoveOptions are what a removal may decide. The zero value is good. A removal that it begins takes nothing of a class, tag or
-// rollup that a reader could still see; one that it goes on with takes what that one was begun to take.
+// RemoveOptions configure a removal. The zero value is useful: it deletes no data of a class, tag or rollup that a
+// reader could still see. A call that continues a removal uses the options of the call that began it.
 type RemoveOptions struct {
-	// DryRun counts what would go, and changes nothing.
+	// DryRun counts the rows that would be deleted, and changes nothing.
 	DryRun bool
-	// Unexpired removes a class, a tag or a rollup although some of what it holds has not expired. A dataset goes whole in any
-	// case.
+	// Unexpired removes a class, a tag or a rollup although some of its data has not expired. A dataset is always
+	// removed with all its data.
 	Unexpired bool
-	// By is who asked for the removal, and Reason why, for the report: up to 256 bytes of UTF-8 each.
+	// By says who asked for the removal, and Reason why, for the report: up to 256 bytes of UTF-8 each.
 	By, Reason string
-	// RowsPerSecond is how fast rows are deleted at most. Zero is 20,000; negative is without a limit.
+	// RowsPerSecond limits how fast rows are deleted. Zero is 20,000; negative is no limit.
 	RowsPerSecond int
-	// Settle is how long to wait between the mark and the deletion, as EraseOptions.Settle.
+	// Settle is how long to wait between the mark and the deletion, like EraseOptions.Settle.
 	Settle time.Duration
-	// Progress is called after each step and each page, on the caller's goroutine. Nil is for nobody.
+	// Progress is called after each step and each page, on the caller's goroutine. Nil disables it.
 	Progress func(Progress)
 
 	countPage, deletePage int // rows; 0 for the default
@@ -121,33 +121,38 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 	return o, nil
 }
 
-// Remove deletes a dataset with all its rows, of all tenants: points, heads, rollups, marks of rollups, and its entry in the
-// catalogue. Or it removes from a dataset a retention class, a codec tag or a rollup that nothing uses any more, or from the
-// table the column families of a class that no dataset uses. Rows of other datasets stay as they are, byte for byte.
+// Remove deletes a dataset with all its rows, of all tenants: points, heads, rollups, marks of rollups, and its entry
+// in the catalogue. Or it removes a retention class, a codec tag or a rollup that is no longer used from a dataset.
+// Or it removes the column families of a class that no dataset uses from the table. It does not change rows of other
+// datasets.
 //
-// A dataset is marked first. Every open store of the table refuses its reads and writes from then on, within tsdb.ErasedWithin,
-// with tsdb.ErrDatasetDeleted, Ensure and Verify refuse schemas of it, and journals that still hold points of it drop them, whenever
-// they are opened. Once all that was under way has ended Remove counts what is there, deletes it page by page, and looks again
-// whether nothing is left. The mark stays until Release, so nothing brings the dataset back.
+// For a dataset, Remove first writes a mark. Within tsdb.ErasedWithin, every open store of the table refuses the
+// dataset's reads and writes with tsdb.ErrDatasetDeleted. Ensure and Verify refuse its schemas, and journals drop its
+// points, whenever they are opened. When all earlier calls have ended, Remove counts the rows, deletes them page by
+// page, and checks that none is left. The mark stays until Release, so nothing brings the dataset back.
 //
-// A class, a tag or a rollup is retired first, as Retire does, if it is not yet. Programs that still declare it are refused once it
-// is removed, when they call Ensure or Verify; writers that are open by then are not stopped. So call Retire, deploy the programs
-// without the part, and then call Remove. It is impossible while something uses the part: new points are written in the class or
-// with the tag by default, profiles assign the class, another rollup is computed from the rollup, or some of
-// what it holds has not expired and the options do not say Unexpired. The error then matches ErrImpossible, the report names the
-// reasons, and nothing is changed. The families of a class stay until Remove is called for the class alone.
+// A class, a tag or a rollup must be retired first; Remove does it if Retire was not called. After the removal,
+// Ensure and Verify refuse programs that still declare the part; writers that are already open are not stopped. So
+// call Retire, deploy the programs without the part, and then call Remove.
 //
-// Each family is dropped by one admin request, which the service does not make conditional. Ensure and Remove look again afterwards, but a
-// call that lost its connection may drop a family later than that, when Release has given up the removal and Ensure has created the family
-// anew. So release the removal of a class only when no call of Remove is under way, and do not use the class for some minutes.
+// Removing a part is impossible while it is in use: it is the default for new points, profiles assign the class,
+// another rollup is computed from the rollup, or some of its data has not expired and Unexpired is not set. The error
+// then matches ErrImpossible, the report names the reasons, and nothing is changed. The families of a class stay
+// until Remove is called for the class alone.
 //
-// How far it is stands in a row of the store's own. Where it ends early, with ctx or by a crash, call it again, from anywhere: it
-// goes on. Of two calls at once one ends with ErrTakenOver. A call for a dataset that is deleted looks again, and deletes what has
-// come since. A part that is neither in the catalogue nor in the table is tsdb.ErrNotFound.
+// Remove drops each family with one admin request, which the service cannot make conditional. Ensure and Remove check
+// again afterwards. But a request whose connection was lost may drop the family even later: after Release has stopped
+// the removal and Ensure has created the family again. So release the removal of a class only if no call of Remove is
+// running, and do not use the class for some minutes.
 //
-// It looks for each tenant of the table, one or two small requests each, reads what it removes twice, and holds one page in
-// memory; counting a class or a tag reads the keys of the whole dataset. It needs conditional writes, and for families the admin
-// rights to change the table.
+// A row of the store stores the progress. If Remove ends early, because ctx ended or the program crashed, call it
+// again from any program: it continues. Of two calls at once, one ends with ErrTakenOver. For a dataset that is
+// already deleted, Remove checks again and deletes rows that were written since. The error matches tsdb.ErrNotFound
+// if neither the catalogue nor the table has the part.
+//
+// Remove sends one or two small requests for each tenant of the table, reads the rows that it removes twice, and
+// holds one page in memory. To count a class or a tag, it reads the keys of the whole dataset. It needs conditional
+// writes, and for families the admin rights to change the table.
 func Remove(ctx context.Context, store *tsdb.Store, part Part, opts RemoveOptions) (_ Removal, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
 	defer func() { op.End(err) }()
@@ -166,10 +171,11 @@ func Remove(ctx context.Context, store *tsdb.Store, part Part, opts RemoveOption
 	return rm.rec.Removal, err
 }
 
-// Retire notes in the catalogue that a class, a tag or a rollup of a dataset is on its way out. From then on programs pass Ensure and
-// Verify with it or without it, so they can be deployed without it one by one, and no profile can name the class. Nothing is
-// deleted: Remove does that. Its error matches ErrImpossible as that of Remove does, expired or not, and tsdb.ErrNotFound where the
-// catalogue does not have the part. It may be repeated; Release takes it back.
+// Retire records in the catalogue that a class, a tag or a rollup of a dataset will be removed. Programs then pass
+// Ensure and Verify with the part or without it, so you can deploy them without it one by one. Profiles can no longer
+// name the class. Retire deletes nothing: Remove does. The error matches ErrImpossible if the part is in use, as for
+// Remove, except that unexpired data does not matter. It matches tsdb.ErrNotFound if the catalogue does not have the
+// part. Retire may be repeated; Release reverts it.
 func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	ctx, rm, end, err := enterForPart(ctx, store, part)
 	defer func() { end(err) }()
@@ -198,16 +204,16 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	})
 }
 
-// Release lets the name of a dataset that was deleted, or of a class, a tag or a rollup that was retired or removed, be used again:
-// Ensure then makes it anew. What was written to a dataset before its deletion does not come back: journals drop what they still hold
-// of that.
+// Release makes the name of a deleted dataset, or of a retired or removed class, tag or rollup, available again:
+// Ensure then creates it. Points written to a dataset before its deletion do not come back: journals drop them.
 //
-// A removal of a class, a tag or a rollup that has not ended is given up, such as one that ends with ErrRemains again and again because
-// programs go on writing: what it has deleted stays deleted, and the part stays in use. A call of Remove that is under way ends with
-// ErrTakenOver, but for the page that it is deleting; with RemoveOptions.Unexpired let it end before the part is used again.
+// Release stops a removal of a class, a tag or a rollup that has not ended, such as one that always ends with
+// ErrRemains because programs continue to write. Its deleted data stays deleted, and the part stays in use. A running
+// call of Remove ends with ErrTakenOver, but may still delete its current page. So with RemoveOptions.Unexpired, wait
+// until Remove has returned before you use the part again.
 //
-// Its error matches ErrErasing while the deletion of a dataset has not ended, and tsdb.ErrNotFound where there is nothing to release.
-// It may be repeated.
+// The error matches ErrErasing if the deletion of a dataset has not ended, and tsdb.ErrNotFound if there is nothing
+// to release. Release may be repeated.
 func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	ctx, rm, end, err := enterForPart(ctx, store, part)
 	defer func() { end(err) }()
@@ -237,7 +243,7 @@ func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	return rm.announce(ctx, mark{key: part.key()})
 }
 
-// releasePart lets the name of a part be used again, and gives up its removal where that has not ended.
+// releasePart makes the name of a part available again, and stops its removal if that has not ended.
 func (rm *removal) releasePart(ctx context.Context) error {
 	gaveUp := rm.doc.Exists()
 	if gaveUp { // first: a call of Remove must not go on with a part that is in use again
@@ -265,7 +271,7 @@ func (rm *removal) releasePart(ctx context.Context) error {
 	return nil
 }
 
-// unretire takes back that the part is retired.
+// unretire removes the note that the part is retired.
 func (rm *removal) unretire(ctx context.Context) error {
 	return rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
 		if !d.IsRetired(rm.part.entry()) {
@@ -276,7 +282,8 @@ func (rm *removal) unretire(ctx context.Context) error {
 	})
 }
 
-// enterForPart is enter for Retire and Release, with their operation's context and what ends it.
+// enterForPart is enter for Retire and Release. It returns the operation's context and the function that ends the
+// operation.
 func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (context.Context, *removal, func(error), error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
 	r, err := enterForAll(ctx, store)
@@ -295,31 +302,31 @@ type TenantRows struct {
 // String returns tenant and rows in one line.
 func (t TenantRows) String() string { return fmt.Sprintf("tenant %s: %d", t.Tenant, t.Rows) }
 
-// Removal says what a removal takes away. It marshals to JSON; String is the same as text.
+// Removal reports what a removal deletes. It marshals to JSON; String returns it as text.
 type Removal struct {
 	Part   Part  `json:"part"`
 	DryRun bool  `json:"dry_run"`
 	State  State `json:"state"` // Erased when it has ended
-	// By and Reason are those of the RemoveOptions that the removal was begun with.
+	// By and Reason are the RemoveOptions of the call that began the removal.
 	By     string `json:"by"`
 	Reason string `json:"reason"`
-	// Started and Ended are times of the store's clock; zero for not yet.
+	// Started and Ended are times of the store's clock; zero if not reached yet.
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
-	// Rows are those that go, or of a class or a tag those that cells are deleted from. Kinds is the same by kind, and Tenants by
-	// tenant, for the first 1,000 tenants; OtherTenants is how many more there are.
+	// Rows is how many rows are deleted; for a class or a tag, how many rows lose cells. Kinds has the same by kind,
+	// and Tenants by tenant, for the first 1,000 tenants. OtherTenants is how many more tenants there are.
 	Rows         int64        `json:"rows"`
 	Kinds        []Counted    `json:"kinds"`
 	Tenants      []TenantRows `json:"tenants"`
 	OtherTenants int          `json:"other_tenants"`
-	// Visible are those of Rows that hold something that has not expired; not counted for a dataset, of which all goes.
+	// Visible is how many of Rows have data that has not expired. It is not counted for a dataset.
 	Visible int64 `json:"visible"`
-	// Late are rows that were found after the deletion, and deleted too.
+	// Late is how many more rows were found after the deletion, and deleted too.
 	Late int64 `json:"late"`
-	// Families are the column families that go.
+	// Families are the column families to delete.
 	Families []string `json:"families"`
-	// Unused are the retention classes of what goes that no dataset will use. Their families stay, empty, until Remove is called
-	// for the class alone.
+	// Unused are the retention classes of the removed part that no dataset will use. Their families stay, empty,
+	// until Remove is called for the class alone.
 	Unused []string `json:"unused"`
 	// Impossible are the reasons why nothing can be removed now, in whole sentences.
 	Impossible []string `json:"impossible"`

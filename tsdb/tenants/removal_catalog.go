@@ -25,7 +25,7 @@ func (rm *removal) entryOf(ctx context.Context) (*catalog.Entry, error) {
 	return &entry, nil
 }
 
-// known reports whether the catalogue has what is to be removed.
+// known reports whether the catalogue has the part.
 func (rm *removal) known(entry *catalog.Entry) bool {
 	switch {
 	case rm.part.Dataset == "":
@@ -36,8 +36,8 @@ func (rm *removal) known(entry *catalog.Entry) bool {
 	return entry.Has(rm.part.entry())
 }
 
-// rewrite changes the entry of the part's dataset, until no other process is faster. Change returns false where nothing is left
-// to change. It is called after the entry was read, and before it is written.
+// rewrite changes the entry of the part's dataset. It retries if another process changed the entry first. It calls
+// change between reading and writing the entry; change returns false if nothing is left to change.
 func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) (bool, error)) error {
 	err := rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
 		entry, err := rm.entryOf(ctx)
@@ -53,7 +53,7 @@ func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) (b
 	return rm.Explain(err)
 }
 
-// dropEntry deletes the dataset's entry, also one that a program wrote that had not read the mark.
+// dropEntry deletes the dataset's entry, including one written by a program that had not read the mark.
 func (rm *removal) dropEntry(ctx context.Context) error {
 	err := rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
 		entry, err := rm.entryOf(ctx)
@@ -61,14 +61,14 @@ func (rm *removal) dropEntry(ctx context.Context) error {
 			return err == nil, err
 		}
 		if err := rm.save(ctx, nil); err != nil {
-			return false, err // it was taken over, and the entry that was read may be of the dataset's next life
+			return false, err // another call has taken over, and the entry may be of a new dataset with this name
 		}
 		return false, catalog.DeleteEntry(ctx, rm.Table, *entry)
 	})
 	return rm.Explain(err)
 }
 
-// impossible returns why the catalogue does not let the part go.
+// impossible returns why the part cannot be removed according to the catalogue.
 func (rm *removal) impossible(ctx context.Context, entry *catalog.Entry) (err error) {
 	if rm.rec.Impossible, err = rm.reasons(ctx, entry); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (rm *removal) impossible(ctx context.Context, entry *catalog.Entry) (err er
 	return rm.refused()
 }
 
-// reasons are why the part cannot be removed: what uses it, and once it is counted what a reader would lose.
+// reasons returns why the part cannot be removed: its users, and, after counting, the visible data.
 func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []string, err error) {
 	why = []string{}
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
@@ -124,13 +124,13 @@ func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []str
 	return why, nil
 }
 
-// unexpired reports whether the removal may take what has not expired.
+// unexpired reports whether the removal may delete data that has not expired.
 func (rm *removal) unexpired() bool { return rm.opts.Unexpired || rm.rec.Unexpired }
 
 // mostNamed is how many names a reason lists.
 const mostNamed = 10
 
-// list lists names, those beyond mostNamed as "…".
+// list joins names, and replaces those after mostNamed by "…".
 func list(names []string) string {
 	if len(names) > mostNamed {
 		names = append(slices.Clone(names[:mostNamed]), "…")
@@ -153,7 +153,7 @@ func (rm *removal) assigned(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// users returns the first datasets of the catalogue that use a class, for points or rollups, but for one.
+// users returns the first datasets of the catalogue, except but, that use a class for points or rollups.
 func (rm *removal) users(ctx context.Context, class, but string) (names []string, err error) {
 	for d, err := range catalog.Each(ctx, rm.Table.SingleCluster()) {
 		if err != nil {
@@ -168,7 +168,7 @@ func (rm *removal) users(ctx context.Context, class, but string) (names []string
 	return names, nil
 }
 
-// describe notes which families go, and which classes no dataset will use.
+// describe records which families are deleted, and which classes no dataset will use.
 func (rm *removal) describe(ctx context.Context, entry *catalog.Entry) (err error) {
 	rm.rec.Unused = []string{}
 	if rm.part.Dataset == "" {
@@ -202,7 +202,7 @@ func (rm *removal) describe(ctx context.Context, entry *catalog.Entry) (err erro
 	return nil
 }
 
-// families returns the column families that the table has of the class.
+// families returns the table's column families of the class.
 func (rm *removal) families(ctx context.Context) ([]string, error) {
 	admin, end, err := rm.Admin(ctx)
 	if err != nil {
@@ -232,7 +232,7 @@ func (rm *removal) dropFamilies(ctx context.Context) error {
 	defer end()
 	return rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
 		for _, name := range rm.rec.Families {
-			if err := rm.save(ctx, nil); err != nil { // Release may have given the removal up
+			if err := rm.save(ctx, nil); err != nil { // Release may have stopped the removal
 				return false, err
 			}
 			if err := admin.DeleteColumnFamily(ctx, rm.Name, name); err != nil && status.Code(err) != codes.NotFound {

@@ -15,20 +15,20 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// removalRecord is the document of a removal: the report so far, and what only those who go on need. Each member is written each
-// time, as what an earlier document had would stay otherwise.
+// removalRecord is the document of a removal: the report so far, and the state that a later call needs to continue.
+// All members are always written, because a missing member would keep the value of an earlier document.
 type removalRecord struct {
 	Removal
-	Run       string        `json:"run"`  // names the call that goes on
-	Next      []byte        `json:"next"` // the key from which counting or deleting goes on
-	Last      string        `json:"last"` // the tenant that was counted last
+	Run       string        `json:"run"`  // identifies the call that does the removal
+	Next      []byte        `json:"next"` // the key from which to continue counting or deleting
+	Last      string        `json:"last"` // the last tenant counted
 	Deleted   int64         `json:"deleted"`
 	Settle    time.Duration `json:"settle"`
 	Unexpired bool          `json:"unexpired"`
 	Retires   bool          `json:"retires"` // the part was not retired before
 }
 
-// removal is one call that goes on with a removal, from wherever that is.
+// removal is one call that continues a removal from its current state.
 type removal struct {
 	room
 	part Part
@@ -37,7 +37,7 @@ type removal struct {
 	rec  removalRecord
 
 	filter  bigtable.Filter
-	cutoffs map[string]bigtable.Timestamp // by class; missing for one in which nothing expires
+	cutoffs map[string]bigtable.Timestamp // by class; missing if nothing expires in the class
 }
 
 func (rm *removal) run(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (rm *removal) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if entry, err = rm.entryOf(ctx); err != nil { // as it is since nothing changes it any more
+	if entry, err = rm.entryOf(ctx); err != nil { // nothing changes it any more
 		return err
 	}
 	if err := rm.aim(ctx, entry); err != nil {
@@ -92,7 +92,7 @@ func (rm *removal) run(ctx context.Context) error {
 	return rm.finish(ctx, entry)
 }
 
-// fresh begins a report.
+// fresh starts a new report.
 func (rm *removal) fresh() {
 	rm.rec = removalRecord{Unexpired: rm.opts.Unexpired}
 	rm.rec.Removal = Removal{
@@ -101,7 +101,7 @@ func (rm *removal) fresh() {
 	}
 }
 
-// look counts what would go, and says what speaks against it.
+// look counts the rows to delete, and records why the removal is impossible.
 func (rm *removal) look(ctx context.Context, entry *catalog.Entry) error {
 	err := rm.walk(ctx, "", rm.opts.countPage, func(page []removable, _ string) error {
 		rm.rec.count(page)
@@ -121,9 +121,9 @@ func (rm *removal) look(ctx context.Context, entry *catalog.Entry) error {
 	return err
 }
 
-// begin takes over the removal that has begun, or begins one: where it is possible, it writes the mark.
+// begin takes over a removal in progress, or begins one: if it is possible, begin writes the mark.
 func (rm *removal) begin(ctx context.Context, entry *catalog.Entry) error {
-	// A part that has been removed may be in use again, if whoever removed it ended before the record was deleted.
+	// A removed part may be in use again, if the earlier call ended before it deleted the record.
 	anew := rm.rec.State == "" || rm.rec.State == Readmitted || rm.rec.State == Erased && !rm.deletes() && rm.known(entry)
 	if anew {
 		rm.fresh()
@@ -167,10 +167,10 @@ func (rm *removal) begin(ctx context.Context, entry *catalog.Entry) error {
 	return rm.announce(ctx, mark{key: rm.part.key()})
 }
 
-// deletes reports whether a whole dataset goes.
+// deletes reports whether a whole dataset is removed.
 func (rm *removal) deletes() bool { return rm.part.Dataset != "" && rm.part.whole() }
 
-// retire notes in the catalogue that the part is on its way out.
+// retire records in the catalogue that the part will be removed.
 func (rm *removal) retire(ctx context.Context) error {
 	if rm.part.Dataset == "" {
 		return nil
@@ -184,7 +184,7 @@ func (rm *removal) retire(ctx context.Context) error {
 	})
 }
 
-// refused is why the removal cannot be made; nil if it can.
+// refused returns why the removal cannot be made, or nil.
 func (rm *removal) refused() error {
 	if len(rm.rec.Impossible) == 0 {
 		return nil
@@ -192,7 +192,8 @@ func (rm *removal) refused() error {
 	return fmt.Errorf("%w: %s: %s", ErrImpossible, rm.part, sentences(rm.rec.Impossible))
 }
 
-// stillPossible ends a removal of a part that came into use after it was looked at. What it has noted is taken back.
+// stillPossible ends the removal if the part came into use after it was checked. It reverts what the removal has
+// recorded.
 func (rm *removal) stillPossible(ctx context.Context, entry *catalog.Entry) (err error) {
 	if rm.deletes() {
 		return nil
@@ -211,22 +212,22 @@ func (rm *removal) stillPossible(ctx context.Context, entry *catalog.Entry) (err
 	return rm.refused()
 }
 
-// forget deletes the row of a removal that is this call's.
+// forget deletes the removal's row if it is this call's.
 func (rm *removal) forget(ctx context.Context) error {
 	if err := rm.save(ctx, nil); err != nil {
-		return err // it was taken over
+		return err // another call has taken over
 	}
 	ok, err := catalog.DeleteDocumentIf(ctx, rm.Table, rm.part.key(), rm.doc)
 	if err == nil && !ok {
 		doc, err := catalog.LoadDocument(ctx, rm.Table, rm.part.key())
 		if err != nil || doc.Exists() {
 			return rm.Explain(cmp.Or(err, ErrTakenOver))
-		} // an answer was lost
+		} // a response was lost
 	}
 	return rm.Explain(err)
 }
 
-// settle waits until every store honours the mark, and what was under way before has ended.
+// settle waits until every store applies the mark and all earlier calls have ended.
 func (rm *removal) settle(ctx context.Context) error {
 	for left := rm.rec.Settle; left > 0; left -= time.Second {
 		rm.tell(Marked, left)
@@ -237,7 +238,7 @@ func (rm *removal) settle(ctx context.Context) error {
 	return rm.next(ctx, Counting)
 }
 
-// next goes on to the next state.
+// next saves the next state.
 func (rm *removal) next(ctx context.Context, s State) error {
 	rm.rec.State, rm.rec.Next = s, nil
 	if err := rm.save(ctx, nil); err != nil {
@@ -247,7 +248,7 @@ func (rm *removal) next(ctx context.Context, s State) error {
 	return nil
 }
 
-// count counts what is there.
+// count counts the rows to delete.
 func (rm *removal) count(ctx context.Context) error {
 	return rm.walk(ctx, string(rm.rec.Next), rm.opts.countPage, func(page []removable, next string) error {
 		rm.rec.count(page)
@@ -257,12 +258,12 @@ func (rm *removal) count(ctx context.Context) error {
 	})
 }
 
-// delete deletes what is there from where it was last, and returns how many rows it found.
+// delete deletes the rows from the saved key on, and returns how many it found.
 func (rm *removal) delete(ctx context.Context, deleted *int64) (found int, err error) {
 	err = rm.walk(ctx, string(rm.rec.Next), rm.opts.deletePage, func(page []removable, next string) error {
 		begin := time.Now()
 		if err := rm.save(ctx, nil); err != nil {
-			return err // it was taken over, and the rows may be of the dataset's next life
+			return err // another call has taken over, and the rows may be of a new dataset with this name
 		}
 		n, err := rm.deleteAll(ctx, rm.deletions(page))
 		found += len(page)
@@ -277,7 +278,7 @@ func (rm *removal) delete(ctx context.Context, deleted *int64) (found int, err e
 	return found, err
 }
 
-// finish looks whether anything is left, takes away what stands next to the rows, and ends the removal.
+// finish checks that no rows are left, deletes the catalogue's entry or families, and ends the removal.
 func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
 	if err := rm.verify(ctx); err != nil {
 		return err
@@ -290,8 +291,9 @@ func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
 	}
 	switch {
 	case rm.part.Dataset == "":
-		// A dataset may have come to use the class during the walks. Ensure reads this removal's record before and after it writes
-		// an entry: where it has read it before the removal began, the entry is seen here.
+		// A dataset may have started to use the class during the walks. Ensure reads this removal's record before and
+		// after it writes an entry. If Ensure read the record before the removal began, the removal sees the entry
+		// here.
 		if err := rm.stillPossible(ctx, entry); err != nil {
 			return err
 		}
@@ -308,7 +310,7 @@ func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
 				return false, nil
 			}
 			if err := rm.save(ctx, nil); err != nil {
-				return false, err // it was taken over, and the part may be in use again
+				return false, err // another call has taken over, and the part may be in use again
 			}
 			d.Remove(rm.part.entry())
 			return true, nil
@@ -332,7 +334,7 @@ func (rm *removal) finish(ctx context.Context, entry *catalog.Entry) error {
 	return nil
 }
 
-// verify looks for rows that are left, and deletes them.
+// verify searches for rows that are left, and deletes them.
 func (rm *removal) verify(ctx context.Context) error {
 	for range lateRounds {
 		rm.rec.Next = nil
@@ -350,7 +352,7 @@ func (rm *removal) tell(s State, waiting time.Duration) {
 	}
 }
 
-// load reads the removal that has begun; without one the record is zero.
+// load reads the removal in progress; without one the record is zero.
 func (rm *removal) load(ctx context.Context) error {
 	doc, err := catalog.LoadDocument(ctx, rm.Table, rm.part.key())
 	if err != nil || !doc.Exists() {
@@ -363,7 +365,8 @@ func (rm *removal) load(ctx context.Context) error {
 	return nil
 }
 
-// save writes the record where it is still this call's, and adds what also adds. It returns ErrTakenOver where it is not.
+// save writes the record and the mutations of also, if the stored record is still this call's. Otherwise it returns
+// ErrTakenOver.
 func (rm *removal) save(ctx context.Context, also func(*bigtable.Mutation)) error {
 	doc, ok, err := catalog.SaveDocument(ctx, rm.Table, rm.part.key(), rm.rec, rm.doc, also)
 	switch {

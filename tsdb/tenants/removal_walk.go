@@ -17,15 +17,15 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// removable is a row of what is removed.
+// removable is a row with data to remove.
 type removable struct {
 	key     string
-	columns []string // family and qualifier, of a class or a tag
-	visible bool     // it holds what has not expired
+	columns []string // family and qualifier, for a class or a tag
+	visible bool     // it has data that has not expired
 }
 
-// walk visits pages of the rows of what is removed, in the order of their keys, from a key on. A page may be of several tenants.
-// The key behind it is where to go on.
+// walk visits pages of the rows to remove, in key order, starting at a key. A page may have rows of several tenants.
+// next is the key from which to continue.
 func (rm *removal) walk(ctx context.Context, from string, most int, visit func(page []removable, next string) error) error {
 	var page []removable
 	add := func(rng rowkey.Range) error {
@@ -95,7 +95,7 @@ func (rm *removal) last(page []removable, visit func([]removable, string) error)
 	return visit(page, page[len(page)-1].key+"\x00")
 }
 
-// ranges returns where a tenant's rows of what is removed are, in order.
+// ranges returns the ranges of a tenant's rows to remove, in order.
 func (rm *removal) ranges(id tenant.ID) ([]rowkey.Range, error) {
 	space, err := rowkey.NewSpace(id, rm.part.Dataset, nil, 0)
 	if err != nil {
@@ -108,7 +108,7 @@ func (rm *removal) ranges(id tenant.ID) ([]rowkey.Range, error) {
 	return starts[:], nil
 }
 
-// read adds to a page the first rows of a range that are removed, and returns their keys.
+// read appends the first rows of a range that have data to remove to a page, and returns the keys of the rows read.
 func (rm *removal) read(ctx context.Context, rng rowkey.Range, most int, page *[]removable) (keys []string, err error) {
 	err = rm.rows(ctx, rng, rm.filter, int64(most), func(row bigtable.Row) {
 		r := removable{key: row.Key()}
@@ -126,10 +126,10 @@ func (rm *removal) read(ctx context.Context, rng rowkey.Range, most int, page *[
 	return keys, err
 }
 
-// cells reports whether cells are removed, and not whole rows.
+// cells reports whether the removal deletes cells instead of whole rows.
 func (rm *removal) cells() bool { return rm.part.Class != "" || rm.part.Tag != "" }
 
-// aim finds out what to read of a row, and what of it counts as visible.
+// aim determines which cells of a row to read, and which of them are visible.
 func (rm *removal) aim(ctx context.Context, entry *catalog.Entry) error {
 	rm.filter = keysOnly()
 	if rm.part.whole() {
@@ -140,7 +140,7 @@ func (rm *removal) aim(ctx context.Context, entry *catalog.Entry) error {
 	switch class := regexp.QuoteMeta(rm.part.Class); {
 	case rm.part.Dataset == "":
 		families = class + `(\.(h[0-9]+|s|n|x|c))?`
-		policies = nil // nobody knows what it holds
+		policies = nil // its contents are unknown
 	case rm.part.Class != "":
 		families = class + `(\.h[0-9]+)?`
 	case rm.part.Tag != "":
@@ -174,7 +174,7 @@ func (rm *removal) aim(ctx context.Context, entry *catalog.Entry) error {
 	return nil
 }
 
-// visible reports whether a cell of a family has not expired. What a rollup keeps next to its numbers is no data.
+// visible reports whether a cell of a family has not expired. A rollup's control cells are not data.
 func (rm *removal) visible(family string, at bigtable.Timestamp) bool {
 	if rm.part.whole() || family == dataset.MarkFamily {
 		return false
@@ -183,8 +183,8 @@ func (rm *removal) visible(family string, at bigtable.Timestamp) bool {
 	return (rm.part.Rollup == "" || kind != "c") && at >= rm.cutoffs[class]
 }
 
-// deletions returns the deletions of rows, or of their cells. Unless all cells are to go, those that have not expired stay, whoever
-// wrote them since they were counted.
+// deletions returns the deletions of rows, or of their cells. Unless all cells must go, it keeps cells that have not
+// expired, even if they were written after the count.
 func (rm *removal) deletions(page []removable) []bt.Entry {
 	entries := make([]bt.Entry, 0, len(page))
 	for _, r := range page {
@@ -238,7 +238,7 @@ func (r *removalRecord) count(page []removable) {
 	}
 }
 
-// countTenant counts a row of a tenant. Those of one tenant follow one another.
+// countTenant counts a row of a tenant. Rows of one tenant are consecutive.
 func (r *removalRecord) countTenant(key string) {
 	id, ok := rowkey.TenantOf(key)
 	n := len(r.Tenants)

@@ -10,65 +10,65 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// State is how far an erasure has come: Marked, Counting, Deleting, Verifying, Erased or Readmitted.
+// State is the state of an erasure: Marked, Counting, Deleting, Verifying, Erased or Readmitted.
 type State string
 
-// The states of an erasure, in their order. The zero State is a tenant that is not erased.
+// The states of an erasure, in order. The zero State is that of a tenant that is not erased.
 const (
-	// Marked: the mark is written, and stores are given time to honour it.
+	// Marked: the mark is written, and the call waits until all stores apply it.
 	Marked State = "marked"
-	// Counting: nothing is written any more; what is there is counted.
+	// Counting: writes have stopped, and the call counts the rows.
 	Counting State = "counting"
-	// Deleting: what was counted is being deleted.
+	// Deleting: the call deletes the counted rows.
 	Deleting State = "deleting"
-	// Verifying: what was counted is deleted. A second look finds out whether anything is left.
+	// Verifying: the counted rows are deleted, and the call checks that no row is left.
 	Verifying State = "verifying"
-	// Erased: nothing is left.
+	// Erased: no row is left.
 	Erased State = "erased"
-	// Readmitted: the tenant was admitted again after its erasure.
+	// Readmitted: the tenant was readmitted after its erasure.
 	Readmitted State = "readmitted"
 )
 
-// Report says what was erased, in words and figures that can be shown to the customer. It marshals to JSON; String is the
-// same as text.
+// Report describes an erasure in words and figures that can be shown to the customer. It marshals to JSON; String
+// returns it as text.
 type Report struct {
 	Tenant tenant.ID `json:"tenant"`
-	// Fields are the key fields of the entity that was erased; nil where the whole tenant was. They are not stored.
+	// Fields are the key fields of the erased entity; nil if the whole tenant was erased. They are not stored.
 	Fields map[string]string `json:"fields,omitempty"`
-	// Dataset is the only dataset that an entity was erased from; empty for all.
+	// Dataset is the only dataset from which an entity was erased; empty for all.
 	Dataset string `json:"dataset,omitempty"`
 	DryRun  bool   `json:"dry_run,omitempty"`
 	State   State  `json:"state"`
-	// By and Reason are those of the EraseOptions that the erasure was begun with.
+	// By and Reason are the EraseOptions of the call that began the erasure.
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Method is how rows were deleted: "pages" or "range".
 	Method string `json:"method"`
-	// Started is when the mark was written, Verified when it was last seen that nothing is left, Ended when the erasure ended,
-	// and Until when the mark ends; zero is never. Times are those of the store's clock.
+	// Started is when the mark was written. Verified is when the last check found no rows. Ended is when the erasure
+	// ended. Until is when the mark ends; zero is never. Times are those of the store's clock.
 	Started  time.Time `json:"started,omitzero"`
 	Verified time.Time `json:"verified,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
 	Until    time.Time `json:"until,omitzero"`
-	// Rows is what was there once nothing was written any more, Kinds the same by dataset and kind.
+	// Rows is how many rows there were after writes had stopped. Kinds has the same by dataset and kind.
 	Rows  int64     `json:"rows"`
 	Kinds []Counted `json:"kinds"`
-	// Profile says that the tenant's profile was there.
+	// Profile says that the tenant had a profile.
 	Profile bool `json:"profile,omitempty"`
-	// Late are rows that were found after the deletion, and deleted too.
+	// Late is how many more rows were found after the deletion, and deleted too.
 	Late int64 `json:"late,omitempty"`
-	// DeadLetters are those that were dropped from the writers of EraseOptions.
+	// DeadLetters is how many dead letters were dropped from the writers in EraseOptions.
 	DeadLetters int64 `json:"dead_letters,omitempty"`
-	// Journals are those of the writers of EraseOptions whose files were written anew: they hold nothing any more of what was
-	// delivered or dropped before. What other journals do stands in Unreached.
+	// Journals is how many journals of the writers in EraseOptions were rewritten: they no longer contain anything
+	// that was delivered or dropped before. Unreached describes other journals.
 	Journals int64 `json:"journals,omitempty"`
-	// Unreached lists what an erasure cannot reach, in whole sentences.
+	// Unreached lists what an erasure cannot delete, in whole sentences.
 	Unreached []string `json:"unreached"`
 }
 
-// Counted are the rows of one kind of one dataset.
+// Counted is the number of rows of one kind of one dataset.
 type Counted struct {
-	Dataset string `json:"dataset"`        // empty for rows with the tenant's prefix that are none of any dataset
+	Dataset string `json:"dataset"`        // empty for rows with the tenant's prefix that belong to no dataset
 	Kind    string `json:"kind,omitempty"` // empty for points; "head", "rollup.<name>", …
 	Rows    int64  `json:"rows"`
 }
@@ -145,7 +145,7 @@ func (c Counted) String() string {
 	return fmt.Sprintf("%s: %d", name, c.Rows)
 }
 
-// unreached is what no erasure reaches.
+// unreached returns what no erasure can delete.
 func (r *Report) unreached() []string {
 	out := []string{
 		"Backups of the table, and snapshots that the service keeps for recovery, until they end.",

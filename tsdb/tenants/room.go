@@ -18,19 +18,19 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// room is a store from the inside.
+// room is a store's internals.
 type room struct {
 	inside.Store
 	store *tsdb.Store
 }
 
-// enter opens a store for a call.
+// enter prepares a store for a call.
 func enter(store *tsdb.Store) (room, error) {
 	in, err := inside.OfStore(store)
 	return room{Store: in, store: store}, err
 }
 
-// enterFor is enter for a call on one tenant, which must be the context's where that carries one.
+// enterFor is enter for a call on one tenant. If the context carries a tenant, it must be the same.
 func enterFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (room, error) {
 	if id.IsZero() {
 		return room{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
@@ -41,7 +41,7 @@ func enterFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (room, error
 	return enter(store)
 }
 
-// enterForAll is enter for a call that tells of all tenants, which is nothing for a context that carries one of them.
+// enterForAll is enter for a call on all tenants. It fails if the context carries a tenant.
 func enterForAll(ctx context.Context, store *tsdb.Store) (room, error) {
 	if have, ok := tenant.FromContext(ctx); ok {
 		return room{}, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
@@ -54,7 +54,7 @@ func keysOnly() bigtable.Filter {
 	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 }
 
-// rows reads some rows of a range, and refuses any other before it is looked at.
+// rows reads some rows of a range. It rejects rows outside the range before it reads their content.
 func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(bigtable.Row)) error {
 	var foreign error
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Long: limit != 1}
@@ -72,7 +72,7 @@ func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter
 	return r.Explain(err)
 }
 
-// first returns the first key in a range; empty where there is none.
+// first returns the first key in a range; empty if there is none.
 func (r room) first(ctx context.Context, rng rowkey.Range) (key string, err error) {
 	if rng.Empty() {
 		return "", nil
@@ -81,7 +81,7 @@ func (r room) first(ctx context.Context, rng rowkey.Range) (key string, err erro
 	return key, err
 }
 
-// now is the time of the store's clock, as documents keep it.
+// now returns the store's time with the precision of documents.
 func (r room) now() time.Time { return r.Clock().UTC().Truncate(time.Millisecond) }
 
 func checkText(field, text string, most int) error {
@@ -94,7 +94,7 @@ func checkText(field, text string, most int) error {
 	return nil
 }
 
-// pause lets some time pass.
+// pause waits for d or the end of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctxerr.Of(ctx)

@@ -10,10 +10,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// kindOf names a kind of row.
+// kindOf identifies a kind of row.
 type kindOf struct{ dataset, kind string }
 
-// sampled are the rows of a kind in a page of which one in sampleShare is read whole.
+// sampled are the rows of one kind in a page. One row in sampleShare is read with its values.
 type sampled struct {
 	rows int64
 	keys []string
@@ -21,16 +21,16 @@ type sampled struct {
 
 const (
 	sampleShare = 100
-	mostSampled = 128 // rows in one request, whose keys have to fit it
+	mostSampled = 128 // rows in one request; their keys must fit into it
 )
 
-// sample is what is to be read whole of a page.
+// sample lists the rows of a page that are read with their values.
 type sample struct {
 	kinds map[kindOf]*sampled
 	keys  int
 }
 
-// add adds a row of a kind: the first, and then one in a hundred.
+// add adds a row of a kind. It selects the first row, and then one in a hundred.
 func (s *sample) add(of kindOf, key string) {
 	if s.kinds == nil {
 		s.kinds = map[kindOf]*sampled{}
@@ -47,7 +47,7 @@ func (s *sample) add(of kindOf, key string) {
 	k.rows++
 }
 
-// estimate adds the bytes of a page, by its sample.
+// estimate adds the bytes of a page, computed from its sample.
 func (c *census) estimate(ctx context.Context, s sample) error {
 	if s.keys == 0 {
 		return nil

@@ -16,57 +16,60 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// UsageReport is what a tenant has stored. It is also where to continue a count that was broken off: it survives JSON.
+// UsageReport is a tenant's storage. An incomplete report is also the state from which to continue the count, also
+// after JSON.
 type UsageReport struct {
 	Tenant tenant.ID      `json:"tenant"`
 	Kinds  []DatasetUsage `json:"kinds"`
 	// Complete says that all rows were counted.
 	Complete bool `json:"complete"`
-	// Next is the row key to go on from, for UsageOptions.Continue. It means nothing else.
+	// Next is the row key for UsageOptions.Continue. It has no other meaning.
 	Next []byte `json:"next,omitempty"`
 }
 
-// DatasetUsage is what a tenant has stored in the rows of one kind of one dataset. What is stored is what is paid for: it
+// DatasetUsage is a tenant's storage in the rows of one kind of one dataset. Storage is what the service bills: it
 // includes expired points that have not been collected yet.
 type DatasetUsage struct {
-	// Dataset is the dataset's name; empty for rows with the tenant's prefix that are none of any dataset.
+	// Dataset is the dataset's name; empty for rows with the tenant's prefix that belong to no dataset.
 	Dataset string `json:"dataset"`
 	// Kind is empty for points, "head" for heads, and otherwise the reserved kind: "rollup.<name>".
 	Kind string `json:"kind,omitempty"`
-	// Known says that the catalogue knows the dataset. Points, Entities, Newest and Oldest are zero where it does not.
+	// Known says that the catalogue has the dataset. If not, Points, Entities, Newest and Oldest are zero.
 	Known bool  `json:"known"`
 	Rows  int64 `json:"rows"`
-	// Points are the rows of points; of a dataset that keeps heads only, the points in the heads. 0 for other kinds.
+	// Points is the number of rows of points; for a dataset that stores only heads, the points in the heads. 0 for
+	// other kinds.
 	Points int64 `json:"points"`
 	// Entities is exact for points and heads.
 	Entities int64 `json:"entities"`
-	// Bytes are those of keys, column names and values, before the service compresses them. Estimated says that they were
+	// Bytes counts keys, column names and values, before the service compresses them. Estimated says that it was
 	// computed from a sample of the rows.
 	Bytes     int64 `json:"bytes"`
 	Estimated bool  `json:"estimated"`
-	// Newest and Oldest are the times of points; zero where there are none.
+	// Newest and Oldest are times of points; zero if there are none.
 	Newest time.Time `json:"newest,omitzero"`
 	Oldest time.Time `json:"oldest,omitzero"`
 }
 
-// UsageOptions are what a count may decide. The zero value estimates the bytes.
+// UsageOptions configure a count. The zero value estimates the bytes.
 type UsageOptions struct {
-	// Exact reads all values to count their bytes, where otherwise 1 row in 100 is read and the others' keys alone.
+	// Exact reads all values to count their bytes. Without it, Usage reads 1 row in 100, and only the keys of the
+	// others.
 	Exact bool
-	// Continue goes on from a report that is not complete. Its Exact must have been the same.
+	// Continue continues an incomplete report. Exact must be the same as for that report.
 	Continue *UsageReport
-	// Progress is told after each page of rows, on the caller's goroutine. Nil is for nobody.
+	// Progress is called after each page of rows, on the caller's goroutine. Nil disables it.
 	Progress func(UsageReport)
 
 	page int // rows; 0 for the default
 }
 
-// Usage counts what a tenant has stored, by the catalogue, in datasets that this program knows or does not. It reads the keys
-// of all the tenant's rows, 10,000 at a time, so its cost grows with them, and holds one page in memory. Rows that are
-// written or deleted while it runs may or may not be counted.
+// Usage counts a tenant's storage with the catalogue, in datasets that this program knows or not. It reads the keys
+// of all the tenant's rows, 10,000 at a time, and holds one page in memory. Rows that are written or deleted during
+// the call may or may not be counted.
 //
-// It is bounded by ctx, and each page by the timeout of scans. Where it ends early, the report says how far it has come,
-// beside the error, and UsageOptions.Continue goes on from there.
+// Usage is bounded by ctx, and each page by the scan timeout. If it ends early, it returns an incomplete report with
+// the error, and UsageOptions.Continue continues from there.
 func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptions) (_ UsageReport, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantUsage, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
