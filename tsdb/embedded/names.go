@@ -15,10 +15,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// names replaces the beginning of resource names: "projects/P/instances/I" by another.
+// names replaces the prefix of resource names, "projects/P/instances/I", by another.
 type names struct{ from, to string }
 
-// instanceNames returns how names that clients use become those in the folder; the zero value where they are the same.
+// instanceNames returns how to translate the clients' names to those in the folder; the zero value if they are equal.
 func (o Options) instanceNames() (names, error) {
 	project, instance := cmp.Or(o.Project, Project), cmp.Or(o.Instance, Instance)
 	for field, v := range map[string]string{"Project": project, "Instance": instance} {
@@ -40,7 +40,7 @@ func instanceName(project, instance string) string {
 // back returns the replacement for responses.
 func (n names) back() names { return names{from: n.to, to: n.from} }
 
-// options returns what makes a server rename requests on their way to the folder, and responses and errors on their way back.
+// options returns server options that rename requests to the folder's names, and responses and errors back.
 func (n names) options() []grpc.ServerOption {
 	if n == (names{}) {
 		return nil
@@ -55,7 +55,7 @@ func (n names) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 	}
 	resp, err := handle(ctx, req)
 	if m, ok := resp.(proto.Message); ok && err == nil && admin {
-		m = proto.Clone(m) // the engine's own may be in it
+		m = proto.Clone(m) // it may contain messages of the engine
 		n.back().rename(m.ProtoReflect(), true)
 		resp = m
 	}
@@ -90,8 +90,8 @@ func (n names) renameError(err error) error {
 	return status.ErrorProto(p)
 }
 
-// rename renames the text fields of a message; where deep is set, also those of the messages in it. Data requests have their
-// names at the top, and up to 100,000 mutations below.
+// rename renames the text fields of a message, and with deep also those of nested messages. Data requests have their
+// names at the top level, and up to 100,000 mutations below.
 func (n names) rename(m protoreflect.Message, deep bool) {
 	if a, ok := m.Interface().(*anypb.Any); ok {
 		n.renameAny(a)
@@ -121,11 +121,11 @@ func (n names) rename(m protoreflect.Message, deep bool) {
 	})
 }
 
-// renameAny renames in the result of an operation, such as a table that was changed.
+// renameAny renames in the result of an operation, such as a changed table.
 func (n names) renameAny(a *anypb.Any) {
 	m, err := a.UnmarshalNew()
 	if err != nil {
-		return // of a type that this program does not know: it came from no method of the engine
+		return // an unknown type, which no method of the engine returns
 	}
 	n.rename(m.ProtoReflect(), true)
 	_ = a.MarshalFrom(m) // it was just decoded

@@ -17,26 +17,28 @@ import (
 )
 
 const (
-	// Project and Instance are the names under which a store of this package, served or not, has its table. A Server
-	// answers under any other names too, with tables of their own, or with the store's under those in its Options.
+	// Project and Instance are the names under which a store of this package has its table. A Server accepts any
+	// other names, too: they have tables of their own, except the names in its Options, which have the store's
+	// tables.
 	Project  = local.Project
 	Instance = local.Instance
 
 	maxRequest  = 256 << 20       // the largest row
-	drainPeriod = 5 * time.Second // for the calls under way when a server stops
+	drainPeriod = 5 * time.Second // for calls in progress when a server stops
 )
 
-// Server offers a folder to Bigtable clients of other processes and languages: what they reach over
-// BIGTABLE_EMULATOR_HOST. There is no authentication and no encryption: whoever can reach the listener can do everything,
-// so let it be of the loopback interface. A Server is safe for concurrent use; its zero value serves nothing.
+// Server offers a folder to Bigtable clients of other processes and languages, which reach it with
+// BIGTABLE_EMULATOR_HOST. It has no authentication and no encryption: a client that can reach the listener can do
+// everything, so listen on the loopback interface. A Server is safe for concurrent use. The zero Server serves
+// nothing.
 type Server struct {
 	server *local.Server
 	grpc   *grpc.Server
 	close  func() error
 }
 
-// NewServer opens the folder in opts, or makes one there, as New does; the folder is the server's until Close. Table and
-// Timeouts are not used. Its error matches ErrLocked, ErrDamaged or ErrStorage where that is the reason.
+// NewServer opens the folder in opts, or creates it, as New does. The folder belongs to the server until Close.
+// NewServer ignores Table and Timeouts. The error matches ErrLocked, ErrDamaged or ErrStorage for these causes.
 func NewServer(opts Options) (*Server, error) {
 	renamed, err := opts.instanceNames()
 	if err != nil {
@@ -56,9 +58,9 @@ func NewServer(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers the clients that connect to lis until ctx ends: then it takes no more, gives the calls under way a few
-// seconds, closes lis and the folder, and returns nil. It returns an error if the listener fails first, and if the folder
-// does not close well.
+// Serve serves the clients that connect to lis until ctx ends. Then it accepts no more calls, waits a few seconds for
+// calls in progress, closes lis and the folder, and returns nil. It returns an error if the listener fails first, or
+// if closing the folder fails.
 func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
 	switch {
 	case s == nil || s.grpc == nil:
@@ -89,8 +91,8 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
 	return errors.Join(err, s.Close())
 }
 
-// Close ends all calls and closes the folder. Closing again returns what the first time did. The zero Server and nil have nothing
-// to close.
+// Close ends all calls and closes the folder. A second Close returns the result of the first. Closing the zero Server
+// or nil does nothing.
 func (s *Server) Close() error {
 	if s == nil || s.close == nil {
 		return nil

@@ -1,5 +1,6 @@
-// Package inspect reads and writes single points of datasets that only a table's catalogue describes, without a schema in Go: for
-// operators and their tools. Payloads are bytes with the tag of their codec. Programs use the repositories of package tsdb.
+// Package inspect reads and writes single points without a Go schema, using only the table's catalogue. It is for
+// operators and their tools. Payloads are bytes with their codec's tag. Programs use the repositories of package
+// tsdb.
 package inspect
 
 import (
@@ -16,23 +17,26 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// ErrInvalid is tsdb.ErrInvalid: an invalid argument. A *tsdb.InvalidError says which, and the limit.
+// ErrInvalid is tsdb.ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is
+// allowed.
 var ErrInvalid = tsdb.ErrInvalid
 
-// Description is what the catalogue says of a dataset.
+// Description is the catalogue's description of a dataset.
 type Description struct {
 	Name string   `json:"name"`
 	Key  []string `json:"key"` // the names of the key fields
-	// Tags are those of the codecs of payloads; the first one is written by default.
+	// Tags are the tags of the payloads' codecs; the first one is written by default.
 	Tags []string `json:"tags"`
-	// Classes are the retention classes of points; the first one is the default. Offered are those that a tenant's profile may name.
+	// Classes are the retention classes of points; the first one is the default. Offered are those that a tenant's
+	// profile may name.
 	Classes []string `json:"classes"`
 	Offered []string `json:"offered"`
 	// Identity says that points have an ID in addition to their time.
 	Identity bool `json:"identity,omitempty"`
 }
 
-// View is a tenant's points of one dataset. It is safe for concurrent use; the zero View and nil refuse every call with ErrInvalid.
+// View is a tenant's points of one dataset. It is safe for concurrent use. All calls on the zero View and nil fail
+// with ErrInvalid.
 type View struct {
 	store   inside.Store
 	tenant  tenant.ID
@@ -40,13 +44,13 @@ type View struct {
 	kinds   []rowkey.FieldKind
 	unit    rowkey.Precision
 
-	identity bool // of its points
+	identity bool // its points have an ID
 	points   inside.Points
 }
 
-// Open returns a tenant's points of a dataset. Its error matches ErrInvalid for a dataset that the catalogue does not have,
-// tsdb.ErrTenantMismatch where ctx carries another tenant, and tsdb.ErrErased where the tenant is erased. It reads the dataset's entry of
-// the catalogue.
+// Open returns a tenant's points of a dataset. The error matches ErrInvalid if the catalogue does not have the
+// dataset, tsdb.ErrTenantMismatch if ctx carries another tenant, and tsdb.ErrErased if the tenant is erased. Open
+// reads the dataset's entry of the catalogue.
 func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) (*View, error) {
 	if store == nil {
 		return nil, invalid.New(ErrInvalid, "store", "nil", "an open store")
@@ -67,7 +71,7 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	}
 	entry, ok := st.Datasets[dataset]
 	if !ok {
-		return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "one of the catalogue")
+		return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "a dataset of the catalogue")
 	}
 	v := &View{store: in, tenant: id, dataset: entry.Dataset}
 	if v.kinds, err = v.dataset.FieldKinds(); err != nil {
@@ -80,7 +84,7 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	return v, err
 }
 
-// Describe returns what the catalogue says of the dataset. It does no I/O.
+// Describe returns the catalogue's description of the dataset. It does no I/O.
 func (v *View) Describe() Description {
 	if v == nil {
 		return Description{}
@@ -95,8 +99,8 @@ func (v *View) Describe() Description {
 	return d
 }
 
-// Entity returns the entity with those values of the key fields, by name. Values are text, of a number or a UUID too. Its error
-// matches ErrInvalid, and names the key fields where they are others. It does no I/O.
+// Entity returns the entity with the given values of the key fields, by name. Values are text, also for numbers and
+// UUIDs. If the names are wrong, the error matches ErrInvalid and lists the key fields. Entity does no I/O.
 func (v *View) Entity(values map[string]string) (tsdb.Entity, error) {
 	if err := v.check(); err != nil {
 		return tsdb.Entity{}, err
@@ -120,8 +124,8 @@ func (v *View) Entity(values map[string]string) (tsdb.Entity, error) {
 	return tsdb.NewEntity(parts...), nil
 }
 
-// Values returns the values of the key fields of an entity as text, in the order of the fields. A part that does not fit its field
-// is returned as it is stored. It does no I/O.
+// Values returns the values of an entity's key fields as text, in the order of the fields. A part that does not fit
+// its field is returned as it is stored. Values does no I/O.
 func (v *View) Values(e tsdb.Entity) []string {
 	parts := e.Parts()
 	if v == nil || len(parts) != len(v.kinds) {

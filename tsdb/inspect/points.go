@@ -13,24 +13,24 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Point is a point as it is stored. The zero Point is refused.
+// Point is a stored point. The zero Point is invalid.
 type Point struct {
 	Entity tsdb.Entity
 	Time   time.Time
 	ID     string // in a dataset whose points have an identity; else empty
-	// Class is the retention class that it is stored in, Tag that of the codec that made the payload.
+	// Class is the point's retention class. Tag is the tag of the payload's codec.
 	Class, Tag string
-	// Payload is what the codec made of the value.
+	// Payload is the encoded value.
 	Payload []byte
-	// Err is why the payload cannot be told: it has a tag that the catalogue does not know. Class, Tag and Payload are empty then.
+	// Err says that the payload has a tag that the catalogue does not know. Class, Tag and Payload are empty then.
 	Err error
 }
 
 var errEnough = errors.New("inspect: enough")
 
-// Points returns the visible points of an entity in an interval as a sequence, newest first. An error is the last pair. It costs
-// a request for every 1,000 rows, and leaving the loop ends the one under way. It is bounded by ctx, and each request by the
-// timeout of scans.
+// Points returns an iterator over the visible points of an entity in an interval, newest first. An error is the last
+// pair. It costs a request for every 1,000 rows; leaving the loop ends the current one. It is bounded by ctx, and
+// each request by the scan timeout.
 func (v *View) Points(ctx context.Context, e tsdb.Entity, in tsdb.Interval) iter.Seq2[Point, error] {
 	return func(yield func(Point, error) bool) {
 		if err := v.read(ctx, e, in, func(p Point) bool { return yield(p, nil) }); err != nil {
@@ -43,7 +43,7 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 	if err := v.check(); err != nil {
 		return err
 	}
-	if e == (tsdb.Entity{}) { // which the core takes for all entities
+	if e == (tsdb.Entity{}) { // the core would read all entities
 		_, err := v.Entity(nil)
 		return err
 	}
@@ -76,8 +76,8 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 	return err
 }
 
-// Latest returns the newest visible point of an entity. Its error matches tsdb.ErrNotFound where there is none. It costs what the
-// first pair of Points costs.
+// Latest returns the newest visible point of an entity. The error matches tsdb.ErrNotFound if there is none. It costs
+// as much as the first pair of Points.
 func (v *View) Latest(ctx context.Context, e tsdb.Entity) (Point, error) {
 	for p, err := range v.Points(ctx, e, tsdb.AllTime()) {
 		return p, err
@@ -85,8 +85,9 @@ func (v *View) Latest(ctx context.Context, e tsdb.Entity) (Point, error) {
 	return Point{}, fmt.Errorf("%w: entity %s", tsdb.ErrNotFound, e)
 }
 
-// Put stores a point in its class, with its tag, as a repository's Put does: marks of rollups, heads and merging included. The
-// payload is not decoded: it is the caller's to see that it fits the tag. Its error is a *tsdb.WriteError.
+// Put stores a point in its class, with its tag, as a repository's Put does, including rollup marks, heads and
+// merging. Put does not decode the payload: the caller must make sure that it fits the tag. The error is a
+// *tsdb.WriteError.
 func (v *View) Put(ctx context.Context, p Point) error {
 	err := v.check()
 	var units int64

@@ -2,7 +2,7 @@ package privacy
 
 import "strconv"
 
-// isCard reports whether a payment card number is a group of n, or some groups of it in a row.
+// isCard reports whether one group of n, or several consecutive groups, are a payment card number.
 func (n *number) isCard() bool {
 	groups := n.groups[:min(n.n, maxGroups)]
 	for i := range groups {
@@ -18,7 +18,7 @@ func (n *number) isCard() bool {
 	return false
 }
 
-// isGrouped reports whether size groups from i on are as they stand on cards, with one and the same separator.
+// isGrouped reports whether size groups from i on are grouped as on cards, with equal separators.
 func (n *number) isGrouped(i, size int) bool {
 	groups := n.groups[i : i+size]
 	if !shaped(groups, 4, 4, 4, 4) && !shaped(groups, 4, 4, 4, 4, 3) && !shaped(groups, 4, 6, 5) && !shaped(groups, 4, 6, 4) {
@@ -36,7 +36,8 @@ func (n *number) isGrouped(i, size int) bool {
 	return true
 }
 
-// isCard reports whether the digits of groups are a card's: of a scheme's length and first digits, with a right check digit.
+// isCard reports whether the digits of groups are a card number: the length and first digits of a scheme, and a
+// correct check digit.
 func isCard(text string, groups []group) bool {
 	var digits [19]byte
 	n := 0
@@ -49,7 +50,7 @@ func isCard(text string, groups []group) bool {
 	return n >= 14 && isScheme(digits[:n]) && luhn(digits[:n])
 }
 
-// isScheme reports whether digits, 14 to 19 of them, begin as a card scheme's of that length.
+// isScheme reports whether digits, 14 to 19 of them, begin like a card scheme's numbers of that length.
 func isScheme(digits []byte) bool {
 	head, err := strconv.Atoi(string(digits[:4]))
 	if err != nil {

@@ -20,28 +20,29 @@ var ErrInvalid = errors.New("privacy: invalid input")
 const (
 	// MinKey is the length in bytes of the shortest key of a Hasher.
 	MinKey = 32
-	// PartLen is the length in bytes of what Hasher.Part returns.
+	// PartLen is the length in bytes of a part that Hasher.Part returns.
 	PartLen = 24
 
-	hashed = PartLen * 5 / 8 // bytes, 5 bits a letter
+	hashed = PartLen * 5 / 8 // bytes, 5 bits per letter
 )
 
-// Hasher makes parts of keys that tell values apart and cannot be read: the same value of the same field is always the same
-// part. Who has the key can find out which of a list of values a part stands for; who has it not can find out nothing, however
-// short the list, but sees which points belong together.
+// Hasher makes key parts that identify values and cannot be read. The same value of the same field always has the
+// same part. A person with the key can find out which of a list of values a part stands for. A person without it can
+// find out nothing, however short the list, but sees which points belong together.
 //
-// To change the key means to have other parts, and so other entities: points under the old parts stay there. Keep two hashers
-// for as long as the old points are kept, write by the new one and read by both; or copy the points. Throw a key away and
-// nobody can tell any longer whose the points under its parts are, so a tenant's own key is a way to forget its people.
+// A new key means new parts, and so new entities: existing points stay under the old parts. Keep two hashers as long
+// as the old points are kept, write with the new one and read with both; or copy the points. If you destroy a key,
+// nobody can find out any more whose points its parts are. So a separate key per tenant is a way to forget the
+// tenant's people.
 //
-// NewHasher makes one. It is safe for concurrent use. The zero Hasher has no key: its Part returns "", which every write
-// refuses.
+// NewHasher makes one. It is safe for concurrent use. The zero Hasher has no key: its Part returns "", which every
+// write refuses.
 type Hasher struct {
-	macs *sync.Pool // which alone know the key, so that printing a Hasher does not show it
+	macs *sync.Pool // only these know the key, so that printing a Hasher does not show it
 }
 
-// NewHasher returns a hasher with a secret key of at least MinKey random bytes, as from "openssl rand 32". Its error matches
-// ErrInvalid and does not show the key. The caller's key is copied.
+// NewHasher returns a hasher with a secret key of at least MinKey random bytes, as from "openssl rand 32". It copies
+// the key. The error matches ErrInvalid and does not show the key.
 func NewHasher(key []byte) (*Hasher, error) {
 	if len(key) < MinKey {
 		return nil, invalid.New(ErrInvalid, "key", fmt.Sprintf("%d bytes", len(key)), fmt.Sprintf("%d random bytes or more", MinKey))
@@ -50,15 +51,15 @@ func NewHasher(key []byte) (*Hasher, error) {
 	return &Hasher{macs: &sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}, nil
 }
 
-// domain sets these hashes apart from others that are made with the same key.
+// domain makes these hashes differ from others with the same key.
 const domain = "tidemark key part 1"
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Part returns the part that stands for a value of a key field: PartLen letters of a-z and 2-7, the first 120 bits of
-// HMAC-SHA-256 over the field's name and the value. The same value has other parts in other fields. Among a billion values
-// the odds that any two have the same part are 4 in 10^19. The value is hashed as it is: bring what may be written in several
-// ways, such as the case of a mail address, into one form before.
+// Part returns the part for a value of a key field: PartLen letters of a-z and 2-7, the first 120 bits of
+// HMAC-SHA-256 over the field's name and the value. The same value has other parts in other fields. Among a billion
+// values, the probability that any two have the same part is 4 in 10^19. Part does not normalize the value: if it can
+// be written in several ways, such as the case of a mail address, normalize it first.
 func (h *Hasher) Part(field, value string) string {
 	if h == nil || h.macs == nil {
 		return ""
@@ -68,7 +69,7 @@ func (h *Hasher) Part(field, value string) string {
 	mac.Reset()
 	var buf [128]byte
 	text := append(buf[:0], domain...)
-	text = binary.BigEndian.AppendUint32(text, uint32(len(field))) // so that no other field and value run together the same
+	text = binary.BigEndian.AppendUint32(text, uint32(len(field))) // so that no other field and value give the same text
 	text = append(text, field...)
 	text = append(text, value...)
 	mac.Write(text)

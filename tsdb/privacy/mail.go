@@ -2,7 +2,7 @@ package privacy
 
 import "strings"
 
-// hasMail reports whether a mail address stands in s.
+// hasMail reports whether s contains a mail address.
 func hasMail(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch {

@@ -1,18 +1,18 @@
 package privacy
 
-// maxGroups is more than any number that is looked for has.
+// maxGroups is more than any searched number has.
 const maxGroups = 16
 
 // number is a run of groups of digits with separators between them.
 type number struct {
 	text   string
 	groups [maxGroups]group
-	n      int // groups; more than maxGroups of them are none
+	n      int // groups; more than maxGroups do not count
 	digits int
 	end    int // of the run in text
 }
 
-// group is one group: where it stands, and whether letters stand beside it, which make it a part of some code.
+// group is one group of digits, its position, and whether letters next to it make it part of a code.
 type group struct {
 	start, end int
 	code       bool
@@ -56,7 +56,7 @@ func numberAt(text string, i int) number {
 	return n
 }
 
-// all returns the groups, none where there are too many, or where letters stand beside one.
+// all returns the groups. It returns none if there are too many, or if letters are next to one.
 func (n *number) all() []group {
 	if n.n > maxGroups {
 		return nil
@@ -69,7 +69,7 @@ func (n *number) all() []group {
 	return n.groups[:n.n]
 }
 
-// separator returns what stands between a group and the next one.
+// separator returns the text between a group and the next one.
 func (n *number) separator(i int) string { return n.text[n.groups[i].end:n.groups[i+1].start] }
 
 // shaped reports whether the groups have these lengths.

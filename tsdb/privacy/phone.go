@@ -2,7 +2,7 @@ package privacy
 
 import "strings"
 
-// hasPrefixedPhone reports whether a phone number with its sign stands in s: a plus, or tel: in front.
+// hasPrefixedPhone reports whether s contains a phone number with a plus or tel: in front.
 func hasPrefixedPhone(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if i > 0 && isWord(s[i-1]) {
@@ -45,11 +45,11 @@ func (n *number) isInternational() bool {
 			others++
 		}
 	}
-	// One dot is a decimal number's, and dots beside signs are coordinates.
+	// One dot is a decimal point, and dots next to signs are coordinates.
 	return dots == 0 || dots > 1 && others == 0
 }
 
-// isNorthAmerican reports whether n is grouped as phone numbers are in North America: 415-555-0132, perhaps behind a 1.
+// isNorthAmerican reports whether n is grouped as a North American phone number: 415-555-0132, perhaps after a 1.
 func (n *number) isNorthAmerican() bool {
 	groups := n.all()
 	if shaped(groups, 1, 3, 3, 4) && n.text[groups[0].start] == '1' {
@@ -58,8 +58,8 @@ func (n *number) isNorthAmerican() bool {
 	return shaped(groups, 3, 3, 4) && n.text[groups[0].start] >= '2' && n.text[groups[1].start] >= '2'
 }
 
-// isNational reports whether n is written as a phone number within a country that dials a zero first: 0171 2345678. Numbers
-// that are padded with zeros have two of them.
+// isNational reports whether n looks like a phone number within a country that dials a zero first: 0171 2345678.
+// Numbers that are padded with zeros start with two of them.
 func (n *number) isNational() bool {
 	groups := n.all()
 	if len(groups) < 2 || n.digits < 9 || n.digits > 12 || groups[0].len() < 2 {

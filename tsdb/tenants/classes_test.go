@@ -45,7 +45,7 @@ func TestOnboardInAClass(t *testing.T) {
 		for want, p := range map[string]tenants.Profile{
 			`Retention is "d90"; want a class that a dataset of the table offers: events (d7), readings (d7, d30)`: {Retention: "d90"},
 			`Retention is "keep"`: {Retention: "keep"}, // read, and not offered
-			`dataset in Classes is "reading"; want one of the table: events (d7), readings (d7, d30)`: {Classes: map[string]string{"reading": "d7"}},
+			`dataset in Classes is "reading"; want a dataset of the table: events (d7), readings (d7, d30)`: {Classes: map[string]string{"reading": "d7"}},
 			`class for dataset readings is "d90"; want a class that it offers: readings (d7, d30)`:        {Retention: "d30", Classes: map[string]string{"readings": "d90"}},
 			`class for dataset events is "d30"; want a class that it offers: events (d7)`:                 {Classes: map[string]string{"events": "d30"}},
 			`class for dataset readings is empty`:                                                     {Classes: map[string]string{"readings": ""}},

@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/local"
 )
 
-// backend is the engine behind a Conn, and the way to it.
+// backend is the engine behind a Conn, and its address.
 type backend struct {
 	server *local.Server
 	addr   string // on the loopback interface; empty for calls in process

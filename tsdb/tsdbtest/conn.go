@@ -19,9 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Conn is the connection between a store under test and its engine. It counts what passes and does what the faults say.
-// It stands where the network would: behind the store's own interceptors, so that the store sees a fault as it would see
-// the network's. It is safe for concurrent use.
+// Conn is the connection between a store under test and its engine. It counts the calls and injects faults. It is
+// below the store's own interceptors, like the network, so the store sees a fault as it would see a network fault. It
+// is safe for concurrent use.
 type Conn struct {
 	backend
 
@@ -31,16 +31,16 @@ type Conn struct {
 	counts  Counts
 }
 
-// Counts are what passed a Conn.
+// Counts are the calls and rows that passed a Conn.
 type Counts struct {
-	// Calls are the calls that the store made, attempts that a fault ended included, by method.
+	// Calls are the store's calls by method, including attempts that a fault ended.
 	Calls map[Method]int
-	// Upkeep is how many calls beside those the store made of its own accord, when their time had come: reads of erasure marks
-	// and of tenants' classes. Faults are for them too.
+	// Upkeep is how many more calls the store made in the background: periodic reads of erasure marks and of tenants'
+	// classes. Faults apply to them, too.
 	Upkeep int
-	// UpkeepRows is how many rows those calls together returned.
+	// UpkeepRows is how many rows those background calls returned.
 	UpkeepRows int64
-	// RowsReturned and RowsSeen are what the reads of Calls together returned, and what the engine looked at to do so.
+	// RowsReturned is how many rows the reads in Calls returned. RowsSeen is how many rows the engine read for them.
 	RowsReturned, RowsSeen int64
 }
 
@@ -49,22 +49,22 @@ type active struct {
 	seen int
 }
 
-// Inject puts a fault on the connection, beside those that are on it already.
+// Inject adds a fault to the connection.
 func (c *Conn) Inject(f Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = append(c.faults, &active{Fault: f})
 }
 
-// Clear takes all faults off the connection, and ends all outages.
+// Clear removes all faults from the connection, and ends all outages.
 func (c *Conn) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults, c.outages = nil, 0
 }
 
-// Outage makes every call fail with Unavailable, before it reaches the engine, until the returned function is called, or
-// Clear. Of several outages at once, each must end.
+// Outage makes every call fail with Unavailable before it reaches the engine, until the caller calls the returned
+// function or Clear. Calls succeed again when all outages have ended.
 func (c *Conn) Outage() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *Conn) Outage() (end func()) {
 	})
 }
 
-// Counts returns what passed since the start or the last Reset.
+// Counts returns the counts since the start or the last Reset.
 func (c *Conn) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +92,9 @@ func (c *Conn) Reset() {
 	c.counts = Counts{Calls: map[Method]int{}}
 }
 
-// Collect removes what the families' policies give up by the store's clock, as Bigtable does in its own time, and returns when
-// all of it is gone. The stores of this package never collect by themselves. No fault meets it, as it is no call of the store.
+// Collect removes the cells that the families' policies let go at the store's time, as Bigtable does in the
+// background, and returns when all are removed. The stores of this package never collect by themselves. Faults do not
+// apply, because no call of the store is involved.
 func (c *Conn) Collect(ctx context.Context) error {
 	if c.server == nil {
 		return invalid.New(tsdb.ErrInvalid, "connection", "zero", "one from Open")
@@ -104,7 +105,7 @@ func (c *Conn) Collect(ctx context.Context) error {
 // dataService is what the full names of the data API's methods start with.
 const dataService = "/google.bigtable.v2.Bigtable/"
 
-// begin counts a call and returns what goes wrong with it.
+// begin counts a call and returns its faults.
 func (c *Conn) begin(ctx context.Context, m Method) plan {
 	var p plan
 	faults, outage := c.due(m, bt.Upkeep(ctx))
@@ -117,7 +118,7 @@ func (c *Conn) begin(ctx context.Context, m Method) plan {
 	return p
 }
 
-// due counts a call and returns the faults whose turn it is.
+// due counts a call and returns the faults that apply to it.
 func (c *Conn) due(m Method, upkeep bool) (faults []Fault, outage bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +155,7 @@ func (c *Conn) countRows(stats *btpb.RequestStats, upkeep bool) {
 	c.counts.RowsSeen += it.GetRowsSeenCount()
 }
 
-// dialOptions returns the interceptors that make a connection a Conn.
+// dialOptions returns the interceptors of the Conn.
 func (c *Conn) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.unary), grpc.WithChainStreamInterceptor(c.stream)}
 }
@@ -180,7 +181,7 @@ func (c *Conn) unary(ctx context.Context, method string, req, reply any, cc *grp
 	return err
 }
 
-// start lets the delay pass and returns the error that comes before the call.
+// start waits for the delay and returns the error that comes before the call.
 func (p plan) start(ctx context.Context) error {
 	if p.delay > 0 {
 		timer := time.NewTimer(p.delay)

@@ -10,7 +10,7 @@ import (
 // Method is a call of Bigtable's data API, by its name in the service: ReadRows, MutateRow, MutateRows or CheckAndMutateRow.
 type Method string
 
-// The methods that a store calls. The zero Method stands for all of them; the table admin API is never perturbed.
+// The methods that a store calls. The zero Method means all of them. Calls of the table admin API have no faults.
 const (
 	ReadRows          Method = "ReadRows"
 	MutateRow         Method = "MutateRow"
@@ -18,13 +18,13 @@ const (
 	CheckAndMutateRow Method = "CheckAndMutateRow"
 )
 
-// Fault is something that goes wrong on the connection. Make one with Fail, LoseResponse, CutStream, FailEntries, Repeat,
-// Delay or DelayBy, narrow it with On, Skip and Times, and put it on with Conn.Inject. The zero Fault does nothing. A Fault is a
-// value: the methods return a changed copy.
+// Fault is a fault of the connection. Create one with Fail, LoseResponse, CutStream, FailEntries, Repeat, Delay or
+// DelayBy. Restrict it with On, Skip and Times, and activate it with Conn.Inject. The zero Fault does nothing. A
+// Fault is a value: the methods return a changed copy.
 type Fault struct {
 	method Method
 	skip   int
-	times  int // 0 for ever
+	times  int // 0: no limit
 
 	before  error
 	repeat  bool
@@ -36,43 +36,42 @@ type Fault struct {
 	delay   func() time.Duration
 }
 
-// Fail makes calls fail with that code before they reach the engine: nothing is applied.
+// Fail makes calls fail with the code before they reach the engine: nothing is applied.
 func Fail(code codes.Code) Fault { return Fault{before: fault(code, "before")} }
 
-// LoseResponse lets calls do their work in the engine and then loses the answer: the caller sees the code.
+// LoseResponse lets the engine execute calls and then loses the response: the caller gets the code.
 func LoseResponse(code codes.Code) Fault { return Fault{lose: fault(code, "after")} }
 
-// CutStream ends a stream with the code after that many rows (ReadRows) or answered entries (MutateRows). The engine has
-// done all the work.
+// CutStream ends a stream with the code after a number of rows (ReadRows) or entry results (MutateRows). The engine
+// has executed the whole call.
 func CutStream(after int, code codes.Code) Fault {
 	return Fault{cut: fault(code, "within"), cutAt: after}
 }
 
-// FailEntries makes the entries of a bulk write whose row keys match fail with the code; they are not applied, the others
-// are.
+// FailEntries makes the entries of a bulk write whose row keys match fail with the code. They are not applied; the
+// others are.
 func FailEntries(code codes.Code, match func(key string) bool) Fault {
 	return Fault{method: MutateRows, entry: fault(code, "entry"), entries: match}
 }
 
-// Repeat makes the connection send each call of one row (MutateRow, CheckAndMutateRow) twice and return the second answer,
-// as a proxy does that repeats a call whose first answer it lost. Other calls pass once.
+// Repeat makes the connection send each call of one row (MutateRow, CheckAndMutateRow) twice and return the second
+// response. A proxy does that if it repeats a call after losing the first response. Other calls pass once.
 func Repeat() Fault { return Fault{repeat: true} }
 
-// Delay makes each call take that much longer. The time passes before the call reaches the engine, or until its context
-// ends.
+// Delay delays each call. The delay ends before the call reaches the engine, or when the call's context ends.
 func Delay(d time.Duration) Fault { return DelayBy(func() time.Duration { return d }) }
 
-// DelayBy makes each call take as much longer as draw says; Latency gives a draw with a tail. It is called by many
-// goroutines at once.
+// DelayBy delays each call by a result of draw; Latency.Draw returns such a function. Many goroutines call draw at
+// once.
 func DelayBy(draw func() time.Duration) Fault { return Fault{delay: draw} }
 
-// On narrows the fault to one method.
+// On restricts the fault to one method.
 func (f Fault) On(m Method) Fault {
 	f.method = m
 	return f
 }
 
-// Skip lets the first n calls that the fault is for pass.
+// Skip lets the first n calls to which the fault applies pass.
 func (f Fault) Skip(n int) Fault {
 	f.skip = n
 	return f

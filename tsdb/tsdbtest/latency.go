@@ -10,20 +10,20 @@ import (
 // z99 is the standard normal distribution's 99th percentile.
 const z99 = 2.3263478740408408
 
-// Latency is a distribution of delays with a tail, as networks and servers have: log-normal through its median and 99th
-// percentile, and a small share of calls that hang for long. Draw gives one for DelayBy.
+// Latency is a distribution of delays with a tail, as in networks and servers: log-normal by its median and 99th
+// percentile, plus a small share of very slow calls. Draw returns a function for DelayBy.
 type Latency struct {
-	// P50 and P99 are the median and the 99th percentile. A P99 below P50 stands for P50: all calls take as long. A P50 of 0
-	// or below is no delay.
+	// P50 and P99 are the median and the 99th percentile. If P99 is below P50, all calls take P50. If P50 is 0 or
+	// below, there is no delay.
 	P50, P99 time.Duration
-	// SlowShare of all calls, 0 to 1, take Slow instead.
+	// SlowShare is the share of calls, 0 to 1, that take Slow instead.
 	SlowShare float64
 	Slow      time.Duration
-	// Seed makes the sequence of delays. The same seed gives the same sequence.
+	// Seed determines the sequence of delays.
 	Seed uint64
 }
 
-// Draw returns a function that draws one delay after the other. It is safe for concurrent use.
+// Draw returns a function that returns the next delay. It is safe for concurrent use.
 func (l Latency) Draw() func() time.Duration {
 	var mu sync.Mutex
 	rnd := rand.New(rand.NewPCG(l.Seed, 0))

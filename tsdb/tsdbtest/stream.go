@@ -39,16 +39,16 @@ func contextStatus(ctx context.Context) error {
 	return status.Error(codes.Canceled, "context canceled")
 }
 
-// perturbed is a stream on which the plan's faults happen.
+// perturbed is a stream with faults.
 type perturbed struct {
 	grpc.ClientStream
 	conn *Conn
 	plan plan
 
-	upkeep   bool    // its rows are counted apart
+	upkeep   bool    // its rows are counted separately
 	passed   int     // rows or entries that the caller has got
-	ended    error   // what the stream ends with, once it has been cut
-	sent     []int64 // of a bulk write: the entries that were sent, by their index in what the engine sees
+	ended    error   // the error of the stream after the cut
+	sent     []int64 // of a bulk write: the original index of each entry sent to the engine
 	answered []*btpb.MutateRowsResponse_Entry
 }
 
@@ -64,7 +64,7 @@ func (s *perturbed) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// sendSome sends the entries that are not to fail, and keeps the answers of those that are.
+// sendSome sends the entries that must not fail, and stores results for the others.
 func (s *perturbed) sendSome(req *btpb.MutateRowsRequest) error {
 	some := &btpb.MutateRowsRequest{TableName: req.TableName, AuthorizedViewName: req.AuthorizedViewName, AppProfileId: req.AppProfileId}
 	for i, e := range req.Entries {
@@ -144,7 +144,7 @@ func (s *perturbed) RecvMsg(m any) error {
 	return nil
 }
 
-// cutRows passes the rows of res that are left before the cut. A response without a whole row left ends the stream.
+// cutRows passes the remaining rows of res before the cut. A response without a whole row left ends the stream.
 func (s *perturbed) cutRows(res *btpb.ReadRowsResponse) error {
 	for i, chunk := range res.Chunks {
 		if s.passed == s.plan.cutAt {
@@ -169,8 +169,8 @@ func (s *perturbed) cutEntries(res *btpb.MutateRowsResponse) error {
 	return s.end(res, left)
 }
 
-// end cuts the stream behind res, of which so much is left to pass: at once where that is nothing. What else the engine
-// answers is read and lost.
+// end cuts the stream after res, of which left entries pass. If left is 0, it cuts immediately. It reads and drops
+// the engine's other responses.
 func (s *perturbed) end(res proto.Message, left int) error {
 	s.ended = s.plan.cut
 	rest := res.ProtoReflect().New().Interface()

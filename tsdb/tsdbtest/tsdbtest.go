@@ -1,10 +1,10 @@
-// Package tsdbtest gives tests a store of their own, on a connection that they can make fail.
+// Package tsdbtest gives each test its own store, with a connection that can fail on command.
 //
 //	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, readings)
 //	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
 //
-// The store is a real one, on the embedded engine, in memory; faults happen on its connection, below everything that the
-// store does about them. Nothing is mocked.
+// The store is a real store on the embedded engine, in memory. Faults happen on its connection, below all of the
+// store's error handling. Nothing is mocked.
 package tsdbtest
 
 import (
@@ -27,24 +27,24 @@ import (
 // Table is the name of the table of every store in this package.
 const Table = "tidemark"
 
-// Options are what a test may decide. The zero value is good.
+// Options configure a store under test. The zero value is useful.
 type Options struct {
 	tsdb.StoreOptions
-	// Dir is the folder in which the engine keeps the table, made where it does not exist. Empty is in memory.
+	// Dir is the folder of the engine's table. Open creates it if it does not exist. Empty is in memory.
 	Dir string
-	// ViewsFor are tenants for which Open makes authorized views of its datasets; it then sets StoreOptions.Views. None is a
-	// store without views.
+	// ViewsFor are tenants for which Open makes authorized views of its datasets; Open then sets StoreOptions.Views.
+	// Empty is a store without views.
 	ViewsFor []tenant.ID
-	// DialOptions are put on the connection between the store's interceptors and the faults.
+	// DialOptions are added to the connection, between the store's interceptors and the faults.
 	DialOptions []grpc.DialOption
-	// TCP serves the engine on the loopback interface and lets the official client dial it, as it dials Cloud Bigtable. It is
-	// slower, and does not work in a bubble of testing/synctest. By default the engine is called in process. Setting the
-	// variable TIDEMARK_TEST_TCP makes it so for all stores of this package.
+	// TCP serves the engine on the loopback interface, and the official client dials it as it dials Cloud Bigtable.
+	// It is slower, and does not work in a bubble of testing/synctest. By default the engine is called in process.
+	// The environment variable TIDEMARK_TEST_TCP sets TCP for all stores of this package.
 	TCP bool
 }
 
-// Open returns a new store that holds the datasets, and the connection that it works through. Both end with the test.
-// Whatever fails ends the test at once.
+// Open returns a new store with the datasets, and its connection. The test's cleanup closes both. Any error ends the
+// test immediately.
 func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn) {
 	t.Helper()
 	ctx := context.Background()
@@ -83,8 +83,8 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	return store, conn
 }
 
-// OpenTable is Open with a client beside the store that sees the same table without any faults, for tests that look at
-// what is really stored.
+// OpenTable is Open, and also returns a client that sees the same table without faults, for tests that check the
+// stored rows.
 func OpenTable(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *Conn, *bigtable.Table) {
 	t.Helper()
 	store, conn := Open(t, opts, datasets...)
@@ -92,8 +92,8 @@ func OpenTable(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Stor
 	return store, conn, client.Open(Table)
 }
 
-// Clients returns the official clients over the same engine as the store of conn, through the same faults but without the
-// store's interceptors: what a program that writes by hand would see.
+// Clients returns the official clients for the engine of conn's store, with the same faults but without the store's
+// interceptors, as a program without this module would use them.
 func Clients(t testing.TB, conn *Conn) (*bigtable.Client, *bigtable.AdminClient) {
 	t.Helper()
 	return clients(t, conn, conn.dialOptions())
