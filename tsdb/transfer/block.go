@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// blockPoints and blockBytes end a block, whichever is first.
+	// A block ends after blockPoints or blockBytes, whichever comes first.
 	blockPoints = 1000
 	blockBytes  = 4 << 20
 )
@@ -22,13 +22,13 @@ const (
 // sumLine ends a block.
 type sumLine struct {
 	Sum    string `json:"sum"`
-	Lines  int64  `json:"lines"`  // up to this one, included
+	Lines  int64  `json:"lines"`  // up to this one, inclusive
 	Points int64  `json:"points"` // up to this one
-	// Unreadable are the points that were left out, up to this line.
+	// Unreadable is how many points were left out, up to this line.
 	Unreadable int64 `json:"unreadable"`
 }
 
-// endLine ends a file, behind the sum of its last block.
+// endLine ends a file. It follows the sum of the last block.
 type endLine struct {
 	End        string           `json:"end"`
 	Lines      int64            `json:"lines"`
@@ -53,16 +53,16 @@ type record struct {
 type blocks struct {
 	lines
 	header *header
-	points int64            // of whole blocks
+	points int64            // in whole blocks
 	left   int64            // points that were left out
 	counts map[string]int64 // by dataset
-	block  []record         // of which the last one was
+	block  []record         // the last block read
 	last   record
 	end    *endLine
-	read   *error // of the block that ahead has read; nil for none
+	read   *error // the error of the block that ahead has read; nil if it has read none
 }
 
-// openBlocks reads the header of a file, whose sums were made with a key; nil for none.
+// openBlocks reads the header of a file. key is the key of its sums, or nil.
 func openBlocks(r io.Reader, key []byte) (*blocks, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func openBlocks(r io.Reader, key []byte) (*blocks, error) {
 	return b, nil
 }
 
-// ahead reads the first block, so that a header is not believed that was made without the key; next returns that block.
+// ahead reads the first block, so that a header made without the key is not used; next then returns that block.
 func (b *blocks) ahead() error {
 	err := b.next()
 	b.read = &err
@@ -104,10 +104,10 @@ func (b *blocks) ahead() error {
 	return err
 }
 
-// errEmpty is of a file without a line.
+// errEmpty is the error for an empty file.
 var errEmpty = fmt.Errorf("%w: it is empty", ErrVersion)
 
-// next reads a block, whose points are in block until the next call. Its error is io.EOF behind the end of the file.
+// next reads a block. Its points are in block until the next call. It returns io.EOF after the end of the file.
 func (b *blocks) next() error {
 	if read := b.read; read != nil {
 		b.read = nil
@@ -150,7 +150,7 @@ func (b *blocks) next() error {
 	}
 }
 
-// errCut is of a file without an end.
+// errCut is the error for a file without an end.
 var errCut = invalid.New(ErrDamaged, "the line", "missing", "an end; the export or the copy was interrupted")
 
 func (b *blocks) sum(text []byte) error {
@@ -176,7 +176,7 @@ func (b *blocks) sum(text []byte) error {
 	return nil
 }
 
-// finish checks the last line, and that nothing follows.
+// finish checks the last line, and that nothing follows it.
 func (b *blocks) finish(text []byte) error {
 	var end endLine
 	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &end); err != nil {
@@ -199,7 +199,7 @@ func (b *blocks) finish(text []byte) error {
 	return nil
 }
 
-// checkpoint returns where the last whole block ends.
+// checkpoint returns the end of the last whole block.
 func (b *blocks) checkpoint() Checkpoint {
 	return Checkpoint{Line: b.line, Offset: b.offset, Points: b.points, Sum: hex.EncodeToString(b.lines.chain.sum[:])}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
-// Checkpoint is the end of a whole block of a file, where an import or an export can go on. The zero Checkpoint is the
-// start. It survives JSON for Import; one for Export comes from Recover.
+// Checkpoint is the end of a whole block of a file, where an import or an export can continue. The zero Checkpoint is
+// the start. A Checkpoint for Import can be stored as JSON. A Checkpoint for Export comes from Recover.
 type Checkpoint struct {
-	// Line is the number of the last line of the block, Points how many points the file holds up to there, and Offset how many
-	// bytes it has up to there, not compressed.
+	// Line is the number of the block's last line. Points is how many points the file has up to there. Offset is how
+	// many bytes it has up to there, uncompressed.
 	Line   int64 `json:"line"`
 	Points int64 `json:"points"`
 	Offset int64 `json:"offset"`
-	// Sum is the sum of the block. It tells one file from another.
+	// Sum is the sum of the block. It identifies the file.
 	Sum string `json:"sum"`
 
 	state *state
 }
 
-// state is what an export needs to go on.
+// state is the state that an export needs to continue.
 type state struct {
 	header *header
 	chain  chain
@@ -33,12 +33,13 @@ type state struct {
 	unreadable int64
 }
 
-// Recover reads a file whose export was interrupted, and returns the end of its last whole block. Cut the file off at
-// Offset, open it to append, and give the checkpoint to Export. A file that ends within a line, or without an end, is fine; where
-// any other line is at fault the error is a *LineError that matches ErrDamaged. Of a file without a whole block it
-// returns the zero Checkpoint: export again. Where the file has its end, complete is true and nothing is left to do.
+// Recover reads a file whose export was interrupted, and returns the end of its last whole block. Truncate the file
+// at Offset, open it to append, and pass the checkpoint to Export. The file may end within a line, or without an end.
+// For a fault in any other line, the error is a *LineError that matches ErrDamaged. For a file without a whole block,
+// Recover returns the zero Checkpoint: start the export again. If the file has its end, complete is true and nothing
+// is left to do.
 //
-// Key is that of the ExportOptions, nil for none. It reads all of the file, and holds one block in memory.
+// key is ExportOptions.Key, or nil. Recover reads the whole file, and holds one block in memory.
 func Recover(ctx context.Context, r io.Reader, key []byte) (at Checkpoint, complete bool, err error) {
 	b, err := openBlocks(r, key)
 	if errors.Is(err, errTorn) || errors.Is(err, errEmpty) {

@@ -7,22 +7,24 @@
 //
 // # The file
 //
-// A file is lines of JSON, each one object that ends with the member crc: a header, points, after at most 1,000 points or 4 MiB
-// a sum over the block that they make, and an end. docs/format.md specifies it. If a line was cut, changed,
-// repeated, moved or left out, Import fails with ErrDamaged and the line's number, and stores nothing of its block. Without a key
-// this detects damage, not forgery: whoever can write the file can compute its sums again. With ExportOptions.Key only holders
-// of the key can. Neither detects that an older export replaced a newer one. A file is neither encrypted nor compressed: to
-// compress it, give Export a gzip or zstd writer.
+// A file is lines of JSON. Each line is one object that ends with the member crc. The first line is a header. Points
+// follow in blocks of at most 1,000 points or 4 MiB, each block followed by a line with its sum. The last line is an
+// end. docs/format.md specifies the format. If a line was cut, changed, repeated, moved or left out, Import fails
+// with ErrDamaged and the line's number, and stores no point of its block.
+//
+// Without a key, the sums detect damage but not forgery: anybody who can write the file can compute its sums again.
+// With ExportOptions.Key, only holders of the key can. Neither detects that an older export replaced a newer one. A
+// file is neither encrypted nor compressed. To compress it, pass a gzip or zstd writer to Export.
 //
 // A file has points and no rollups. The importing store computes the rollups that it derives from points. Sums of events that are
 // not stored cannot be exported.
 //
-// An export is not a snapshot. It reads row by row; points that are written or deleted meanwhile may be included or not. Points
-// that have expired when they are read are not included.
+// An export is not a snapshot. It reads row by row; points that are written or deleted during the export may be
+// included or not. It does not include points that have expired when it reads them.
 //
-// The calls are an operator's: they take the tenant as an argument. Where the context carries another one
-// (tenant.NewContext) they fail with tsdb.ErrTenantMismatch, and where it carries none, on a store with RequireTenant, with
-// tsdb.ErrNoTenant. The store's limits do not count them.
+// The calls are an operator's: they take the tenant as an argument. If the context carries another tenant
+// (tenant.NewContext), they fail with tsdb.ErrTenantMismatch. If it carries none and the store has RequireTenant,
+// they fail with tsdb.ErrNoTenant. The store's limits do not count them.
 package transfer
 
 import (
@@ -48,9 +50,9 @@ var (
 	ErrContinue = errtype.New("transfer.ErrContinue", "transfer: the checkpoint is of another file")
 )
 
-// LineError is about one line of a file.
+// LineError is an error in one line of a file.
 type LineError struct {
-	// Line is its number, from 1.
+	// Line is the line's number, from 1.
 	Line int64
 	Err  error
 }

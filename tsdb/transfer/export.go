@@ -20,42 +20,48 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// ExportOptions are what an export may decide. The zero value exports everything of the tenant.
+// ExportOptions configure an export. The zero value exports all points of the tenant.
 type ExportOptions struct {
-	// Datasets are the names of the datasets to export. Nil is all of the catalogue that the tenant has rows of.
+	// Datasets are the names of the datasets to export. Nil is all datasets of the catalogue in which the tenant has
+	// rows.
 	Datasets []string
-	// Entities are the only entities to export, from each dataset with as many key fields, up to 10,000. Nil is all.
+	// Entities are the only entities to export, up to 10,000, from each dataset with that number of key fields. Nil
+	// is all.
 	Entities []tsdb.Entity
-	// Interval is of which time points are exported. Zero is all of time. Its ends lie in the years 0 to 9999.
+	// Interval selects points by time. Zero is all of time. Its ends are in the years 0 to 9999.
 	Interval tsdb.Interval
-	// Continue goes on behind a checkpoint of Recover, with what the interrupted export was asked for: the options above have
-	// to be zero. The writer appends to the file, cut off at the checkpoint's Offset.
+	// Continue continues after a checkpoint from Recover, with the options of the interrupted export: the options
+	// above must be zero. The writer appends to the file, truncated at the checkpoint's Offset.
 	Continue Checkpoint
-	// Key makes the file's sums ones that only those who have the key can make: Import and Check then find forgery too, not only
-	// damage. At least 32 random bytes, kept from those who could change the file. Nil is none. It does not encrypt.
+	// Key protects the file's sums: only holders of the key can compute them, so Import and Check detect forgery, not
+	// only damage. It has at least 32 random bytes. Keep it from everybody who can change the file. Nil is none. It
+	// does not encrypt.
 	Key []byte
-	// Progress is told after each block, on the caller's goroutine, once w has taken all of it. Nil is for nobody.
+	// Progress is called after each block, on the caller's goroutine, after w has taken the whole block. Nil disables
+	// it.
 	Progress func(Exported)
 }
 
-// Exported is what an export has written. It marshals to JSON.
+// Exported reports what an export has written. It marshals to JSON.
 type Exported struct {
-	// Points are those in the file, by dataset in Datasets. With Continue those from before are counted too.
+	// Points is how many points are in the file, and Datasets has them by dataset. With Continue, both include
+	// earlier points.
 	Points   int64            `json:"points"`
 	Datasets map[string]int64 `json:"datasets"`
-	// Unreadable are points that were left out, as their payload has a codec's tag that the catalogue does not know.
+	// Unreadable is how many points were left out because the catalogue does not know their codec's tag.
 	Unreadable int64 `json:"unreadable"`
-	// Lines and Bytes are the length of the file, not compressed.
+	// Lines and Bytes are the length of the file, uncompressed.
 	Lines int64 `json:"lines"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Export writes the visible points of a tenant to w, in the order of their rows, and returns what it wrote. Where it fails, or
-// ctx ends, w holds whole blocks, and perhaps the start of one: Recover tells where to go on.
+// Export writes the visible points of a tenant to w, in the order of their rows, and returns what it wrote. If it
+// fails or ctx ends, w has whole blocks and perhaps the start of another: Recover finds where to continue.
 //
-// It costs one request for every 1,000 points, and reads one row after another; an Interval skips what is outside of it, entity by
-// entity. It holds one block in memory, of about 4 MiB. It is bounded by ctx, and each request by the timeout of scans,
-// which includes the time that w takes. It matches ErrInvalid for a dataset that the catalogue does not have.
+// It costs one request for every 1,000 points. It reads the rows one after the other, and with an Interval skips the
+// others entity by entity. It holds one block in memory, about 4 MiB. It is bounded by ctx, and each request by the
+// scan timeout, which includes the time that w takes. The error matches ErrInvalid for a dataset that the catalogue
+// does not have.
 func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (done Exported, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
 	defer func() {
@@ -93,13 +99,13 @@ type exporter struct {
 	header   *header
 	chain    chain
 	counts   map[string]int64
-	last     record // of the interrupted export
+	last     record // the interrupted export's last point
 
 	points     int64
 	unreadable int64
-	summed     int64 // of unreadable
+	summed     int64 // the part of unreadable that the last sum includes
 	block      bytes.Buffer
-	pending    int // points of the block
+	pending    int // points in the current block
 	line       []byte
 }
 
@@ -107,7 +113,7 @@ func (e *exporter) exported() Exported {
 	return Exported{Points: e.points, Datasets: maps.Clone(e.counts), Unreadable: e.unreadable, Lines: e.chain.line, Bytes: e.chain.offset}
 }
 
-// start makes the header.
+// start writes the header.
 func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) error {
 	if id.IsZero() {
 		return invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
@@ -151,7 +157,7 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	return nil
 }
 
-// end returns one end of an interval for the header, nil for none.
+// end returns one end of an interval for the header, or nil if there is none.
 func end(t time.Time, ok bool) (*time.Time, error) {
 	if !ok {
 		return nil, nil
@@ -163,8 +169,8 @@ func end(t time.Time, ok bool) (*time.Time, error) {
 	return &t, nil
 }
 
-// choose returns the catalogue's entries of the datasets to export: those that are named, or all that the tenant has rows of. What
-// others have stored is not in a tenant's file.
+// choose returns the catalogue's entries of the datasets to export: the named ones, or all in which the tenant has
+// rows. A tenant's file must not show other tenants' datasets.
 func (e *exporter) choose(ctx context.Context, id tenant.ID, names []string) (all []catalog.Dataset, err error) {
 	if names == nil {
 		if all, err = catalog.DatasetsOf(ctx, e.in.Table, e.in.For(id), id); err != nil {
@@ -180,26 +186,26 @@ func (e *exporter) choose(ctx context.Context, id tenant.ID, names []string) (al
 			for _, name := range some {
 				entry, ok := st.Datasets[name]
 				if !ok {
-					return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one of the catalogue")
+					return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "a dataset of the catalogue")
 				}
 				all = append(all, entry.Dataset)
 			}
 		}
 	}
 	for i := range all {
-		all[i].Retired = nil // of the table, not of the points
+		all[i].Retired = nil // belongs to the table, not to the points
 	}
 	return all, nil
 }
 
-// resume goes on behind a checkpoint.
+// resume continues after a checkpoint.
 func (e *exporter) resume(id tenant.ID, opts ExportOptions) error {
 	s := opts.Continue.state
 	switch {
 	case s == nil:
-		return invalid.New(ErrInvalid, "Continue", "a checkpoint of something else", "one that Recover returned")
+		return invalid.New(ErrInvalid, "Continue", "a checkpoint of something else", "a checkpoint that Recover returned")
 	case opts.Datasets != nil || opts.Entities != nil || opts.Interval != (tsdb.Interval{}):
-		return invalid.New(ErrInvalid, "Continue", "given", "no Datasets, Entities and Interval with it: the file says them")
+		return invalid.New(ErrInvalid, "Continue", "given", "no Datasets, Entities and Interval with it: the file has them")
 	case s.header.id != id:
 		return invalid.New(ErrTenant, "tenant", invalid.Quote(id.String()), s.header.id.String()+", whose points the file holds")
 	}
@@ -259,7 +265,7 @@ func (e *exporter) dataset(ctx context.Context, d *dataset) error {
 		}
 		s.Entity = path
 		if s.After != nil && path > s.After.Path {
-			s.After = nil // the order of salted rows is another one than that of entities
+			s.After = nil // salted rows are in another order than entities
 		}
 		if err := points.Read(ctx, s, visit); err != nil {
 			return err

@@ -11,12 +11,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// fit compares the file's datasets with the catalogue, makes them fit where that is asked for, and opens the points of each.
+// fit compares the file's datasets with the catalogue, adds missing parts if Create is set, and opens each dataset's
+// points.
 func (im *importer) fit(ctx context.Context) error {
 	h := im.blocks.header
 	for _, name := range im.opts.Datasets {
 		if h.dataset(name) == nil {
-			return invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one of the file")
+			return invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "a dataset of the file")
 		}
 	}
 	var names []string
@@ -71,7 +72,7 @@ func (im *importer) fit(ctx context.Context) error {
 	return nil
 }
 
-// load reads the catalogue's entries. Where it may be made, it need not be there.
+// load reads the catalogue's entries. With Create, the table may be missing.
 func (im *importer) load(ctx context.Context, names []string) (catalog.State, error) {
 	st, err := catalog.Load(ctx, im.in.Table, names)
 	if err = im.in.Explain(err); err != nil && im.opts.Create && errors.Is(err, tsdb.ErrNoTable) {
@@ -83,14 +84,14 @@ func (im *importer) load(ctx context.Context, names []string) (catalog.State, er
 	return st, err
 }
 
-// differences lists where the file's dataset does not fit the store's. What only the store's has is none; what only the
-// file's has is none where it is added.
+// differences lists why the file's dataset does not fit the store's. Parts that only the store has do not matter.
+// Parts that only the file has do not matter if add is set.
 func differences(file, stored catalog.Dataset, add bool) []string {
 	both := stored
 	if add {
 		both = union(stored, file)
 	}
-	wide := file // with what only the store has
+	wide := file // with the parts that only the store has
 	wide.Tags = append(slices.Clone(file.Tags), lacks(both.Tags, file.Tags)...)
 	wide.Classes = slices.Clone(file.Classes)
 	for _, c := range both.Classes {
@@ -99,13 +100,13 @@ func differences(file, stored catalog.Dataset, add bool) []string {
 		}
 	}
 	if len(file.Kinds) == 0 || len(both.Kinds) == 0 {
-		wide.Kinds = both.Kinds // each part is checked against the store's; anything is text
+		wide.Kinds = both.Kinds // the store's kinds check each part; any part is valid text
 	}
-	wide.Rollups = both.Rollups // each store's own: a file holds points
+	wide.Rollups = both.Rollups // each store has its own: a file has only points
 	return wide.Differences(both)
 }
 
-// union returns the store's dataset with the tags and classes that only the file's has behind its own.
+// union returns the store's dataset, with the tags and classes that only the file's has appended.
 func union(stored, file catalog.Dataset) catalog.Dataset {
 	stored.Tags = append(slices.Clone(stored.Tags), lacks(file.Tags, stored.Tags)...)
 	stored.Classes = slices.Clone(stored.Classes)
@@ -117,7 +118,7 @@ func union(stored, file catalog.Dataset) catalog.Dataset {
 	return stored
 }
 
-// lacks returns what is in all and not in have.
+// lacks returns the elements of all that are not in have.
 func lacks(all, have []string) []string {
 	var out []string
 	for _, s := range all {

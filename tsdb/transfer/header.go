@@ -21,29 +21,29 @@ const (
 	maxEntities = 10_000
 )
 
-// header is the first line: what the file holds, and was asked for.
+// header is the first line: the content of the file and the options of the export.
 type header struct {
 	Tidemark string            `json:"tidemark"`
 	Version  int               `json:"version"`
 	Tenant   string            `json:"tenant"`
-	At       time.Time         `json:"at"`                 // when the export was begun
+	At       time.Time         `json:"at"`                 // start of the export
 	From     *time.Time        `json:"from,omitempty"`     // the first instant
 	To       *time.Time        `json:"to,omitempty"`       // the first instant after
 	Entities [][]string        `json:"entities,omitempty"` // the only ones
 	Datasets []catalog.Dataset `json:"datasets"`
-	Key      string            `json:"key,omitempty"` // tells by which key sums are made; empty for none
+	Key      string            `json:"key,omitempty"` // identifies the key of the sums; empty for none
 
 	id       tenant.ID
 	datasets []*dataset
 }
 
-// dataset is one of the header's.
+// dataset is a dataset of the header.
 type dataset struct {
 	catalog.Dataset
 	index          int
 	precision      rowkey.Precision
 	space          rowkey.Space
-	oldest, newest int64 // of the interval; nothing where newest is before oldest
+	oldest, newest int64 // of the interval, in units; empty if newest is before oldest
 	entities       []string
 }
 
@@ -70,7 +70,7 @@ func (h *header) dataset(name string) *dataset {
 	return h.datasets[i]
 }
 
-// parseHeader reads the first line, without what seals it.
+// parseHeader parses the first line, without its seal.
 func parseHeader(text []byte) (*header, error) {
 	h := &header{}
 	if err := json.Unmarshal(append(slices.Clone(text), '}'), h); err != nil {
@@ -85,7 +85,7 @@ func parseHeader(text []byte) (*header, error) {
 	return h, nil
 }
 
-// resolve checks a header, and derives what follows from its members.
+// resolve checks a header, and computes the derived members.
 func (h *header) resolve() error {
 	var err error
 	if h.id, err = tenant.Parse(h.Tenant); err != nil {

@@ -16,64 +16,68 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// ImportOptions are what an import may decide. The zero value imports all of the file into datasets that the store has.
+// ImportOptions configure an import. The zero value imports the whole file into datasets that the store has.
 type ImportOptions struct {
-	// OtherTenant lets the file be one of another tenant than the one to import into. Without it that is refused with ErrTenant.
+	// OtherTenant allows a file of another tenant than the one to import into. Without it, Import fails with
+	// ErrTenant.
 	OtherTenant bool
-	// Create adds the datasets, codec tags and retention classes that the catalogue lacks, as Ensure does and with its rights.
-	// Without it a file whose datasets do not fit is refused with tsdb.ErrSchemaConflict.
+	// Create adds the datasets, codec tags and retention classes that the catalogue lacks. It works like Ensure and
+	// needs the same rights. Without it, Import fails with tsdb.ErrSchemaConflict if a dataset does not fit.
 	Create bool
-	// Datasets are the names of the only datasets to import. Nil is all of the file.
+	// Datasets are the names of the only datasets to import. Nil is all in the file.
 	Datasets []string
-	// DryRun reads and checks all of the file, compares it with the catalogue, and writes nothing. What Stored counts then
-	// would have been sent.
+	// DryRun reads and checks the whole file, compares it with the catalogue, and writes nothing. Stored then counts
+	// the points that would have been sent.
 	DryRun bool
-	// Key is the ExportOptions.Key that the file was made with; nil where it was made without. Another one is refused with ErrKey.
-	// With a key nothing of a block is used, the header included, before its sum is checked.
+	// Key is the ExportOptions.Key of the file, or nil for a file without a key. Another key fails with ErrKey. With
+	// a key, Import uses no block, and not the header, before it has checked its sum.
 	Key []byte
-	// Continue goes on behind a checkpoint of Imported. What comes before it is read and checked, and not stored again. The zero
-	// Checkpoint is the start.
+	// Continue continues after a checkpoint from Imported. Import reads and checks the earlier part of the file
+	// again, but does not store it again. The zero Checkpoint is the start.
 	Continue Checkpoint
-	// Progress is told after each block, on the caller's goroutine. Nil is for nobody.
+	// Progress is called after each block, on the caller's goroutine. Nil disables it.
 	Progress func(Imported)
-	// Refused is told of each point that cannot be stored and is passed over for it, with a *LineError. Nil is for nobody.
+	// Refused is called with a *LineError for each point that cannot be stored and is skipped. Nil disables it.
 	Refused func(error)
 }
 
-// Imported is what became of the points of a file. It marshals to JSON.
+// Imported reports the points of a file by their outcome. It marshals to JSON.
 type Imported struct {
-	// Tenant is whose points the file holds.
+	// Tenant is the tenant of the file.
 	Tenant tenant.ID `json:"tenant"`
-	// Points are those that were read. Each but those of datasets that were not asked for is counted once more below.
+	// Points is how many points were read. Each point is also counted once below, except points of datasets that were
+	// not requested.
 	Points int64 `json:"points"`
-	// Stored are those that are in the store now, those that had been there with an equal value included.
+	// Stored is how many points are now in the store, including those already stored with an equal value.
 	Stored int64 `json:"stored"`
-	// Before are those from before the checkpoint.
+	// Before is how many points are before the checkpoint.
 	Before int64 `json:"before"`
-	// Expired are those that would be invisible at once, and were passed over.
+	// Expired is how many points were skipped because they had already expired.
 	Expired int64 `json:"expired"`
-	// Exists are those of a first-wins dataset where another value is stored, or that would change a fixed field.
+	// Exists is how many points of a first-wins dataset have another stored value, or would change an immutable
+	// field.
 	Exists int64 `json:"exists"`
-	// Erased are those of entities that were erased, and were passed over.
+	// Erased is how many points were skipped because their entities were erased.
 	Erased int64 `json:"erased"`
-	// Refused are those that the dataset cannot take: too large for its heads, or not to be merged with what is there.
+	// Refused is how many points the dataset cannot store: too large for its heads, or impossible to merge with the
+	// stored value.
 	Refused int64 `json:"refused"`
-	// Complete says that the file was read to its end.
+	// Complete says that Import read the file to its end.
 	Complete bool `json:"complete"`
-	// Checkpoint is the last block whose points are all accounted for.
+	// Checkpoint is the last block whose points are all counted.
 	Checkpoint Checkpoint `json:"checkpoint"`
 }
 
-// Import stores the points of a file for a tenant, block by block; a block that is damaged is not begun. Points keep their
-// codec's tag and their retention class. They take the way of all writes: heads are kept, the first write wins where it is to,
-// records are merged where they are to be, an erased tenant is refused. Importing a file again changes nothing.
+// Import stores the points of a file for a tenant, block by block. It stores no point of a damaged block. Points keep
+// their codec's tag and their retention class. They are written like all points: heads are updated, first-wins and
+// merging datasets apply their rules, and an erased tenant is refused. Importing a file again changes nothing.
 //
-// Points that can never be stored are counted and passed over. Where the service refuses a write, or its outcome is unknown,
-// Import ends with a *LineError of the first such point that matches tsdb.ErrRejected or tsdb.ErrUnknown; some points of that block may be stored.
-// What it returns says how far it came in any case, and where to go on.
+// Import counts and skips points that can never be stored. If the service refuses a write, or the outcome of a write
+// is unknown, Import ends with a *LineError of the first such point. It matches tsdb.ErrRejected or tsdb.ErrUnknown;
+// some points of that block may be stored. In any case, Imported reports the progress and where to continue.
 //
-// It costs one bulk request for every block of up to 1,000 points, conditional requests where the dataset needs them, and
-// memory for a block. It is bounded by ctx; each block by the timeout of scans.
+// Import costs one bulk request for every block of up to 1,000 points, conditional requests if the dataset needs
+// them, and memory for a block. It is bounded by ctx, and each block by the scan timeout.
 func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, opts ImportOptions) (_ Imported, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TransferImport, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -104,8 +108,9 @@ func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, o
 	return im.at, err
 }
 
-// Check reads a file to its end, without a store, and returns what it holds. Key is that of the ExportOptions, nil for none. Its error is a
-// *LineError where the file is not whole, and matches ErrKey where it was made with another key. It costs memory for a block.
+// Check reads a file to its end, without a store, and returns its content. key is ExportOptions.Key, or nil. If the
+// file is incomplete or damaged, the error is a *LineError. It matches ErrKey if the file was written with another
+// key. Check holds one block in memory.
 func Check(ctx context.Context, r io.Reader, key []byte) (Exported, error) {
 	b, err := openBlocks(r, key)
 	if err != nil {
@@ -134,7 +139,7 @@ type importer struct {
 	blocks *blocks
 	opts   ImportOptions
 	at     Imported
-	points []inside.Points // by the index of the dataset; nil for one that is not asked for
+	points []inside.Points // by the index of the dataset; nil if the dataset is not imported
 }
 
 func (im *importer) wanted(name string) bool {
@@ -180,7 +185,7 @@ func (im *importer) run(ctx context.Context) error {
 	}
 }
 
-// block stores the points of a block, dataset by dataset, and counts them once all are accounted for.
+// block stores the points of a block, dataset by dataset, and counts them when all have an outcome.
 func (im *importer) block(ctx context.Context) error {
 	next := im.at
 	rest := im.blocks.block
@@ -206,7 +211,7 @@ func (im *importer) block(ctx context.Context) error {
 		}
 		rest = rest[n:]
 	}
-	if next.Erased > im.at.Erased { // of an entity, or of the tenant by now
+	if next.Erased > im.at.Erased { // an entity was erased, or the tenant since
 		if err := im.admitted(ctx); err != nil {
 			return err
 		}
@@ -215,14 +220,14 @@ func (im *importer) block(ctx context.Context) error {
 	return nil
 }
 
-// admitted refuses to go on with a tenant that is erased.
+// admitted fails if the tenant is erased.
 func (im *importer) admitted(ctx context.Context) error {
 	d := im.blocks.block[0].d
 	_, err := im.in.Points(ctx, d.Dataset, im.id)
 	return err
 }
 
-// count counts what became of a point. It returns an error where that may be another one the next time.
+// count counts the outcome of a point. It returns an error if another attempt may have another outcome.
 func (im *importer) count(at *Imported, out bt.Outcome) error {
 	switch {
 	case out.State == bt.Stored:

@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// leastKey is how many bytes a key has at least.
+// leastKey is the least number of bytes of a key.
 const leastKey = 32
 
 func checkKey(key []byte) error {
@@ -19,7 +19,7 @@ func checkKey(key []byte) error {
 	return nil
 }
 
-// fingerprint tells one key from another in a header, and nothing of the key. It is empty for none.
+// fingerprint identifies a key in a header and reveals nothing about it. It is empty without a key.
 func fingerprint(key []byte) string {
 	if key == nil {
 		return ""
@@ -29,7 +29,7 @@ func fingerprint(key []byte) string {
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// admitKey refuses a key that the file was not made with.
+// admitKey fails if the file was made with another key.
 func (h *header) admitKey(key []byte) error {
 	given := fingerprint(key)
 	switch {
@@ -40,5 +40,5 @@ func (h *header) admitKey(key []byte) error {
 	case given == "":
 		return invalid.New(ErrKey, "Key", "nil", "the key that the file was made with, whose fingerprint is "+invalid.Quote(h.Key))
 	}
-	return invalid.New(ErrKey, "Key", "one with the fingerprint "+given, "the one with the fingerprint "+invalid.Quote(h.Key)+", which the file was made with")
+	return invalid.New(ErrKey, "Key", "a key with the fingerprint "+given, "the key with the fingerprint "+invalid.Quote(h.Key)+", which the file was made with")
 }

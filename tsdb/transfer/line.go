@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxLine bounds a line: a payload of 10 MiB in base64, and a key of which each byte is escaped.
+	// maxLine bounds a line: a payload of 10 MiB in base64, and a key with every byte escaped.
 	maxLine = 16 << 20
-	// maxPayload is how large a payload can be.
+	// maxPayload is the largest payload in bytes.
 	maxPayload = 10 << 20
-	// timeLayout is RFC 3339 with as many digits as the time has.
+	// timeLayout is RFC 3339 with as many digits as the time needs.
 	timeLayout = "2006-01-02T15:04:05.999999999Z07:00"
-	// jsonTag is the codec's tag whose payloads are written as they are.
+	// jsonTag is the codec tag whose payloads are written as JSON.
 	jsonTag = "json"
-	// deepJSON is how many opening brackets a payload may have to be written as it is: decoders bound the depth.
+	// deepJSON is the most opening brackets in a payload that is written as JSON: decoders limit the depth.
 	deepJSON = 5000
 )
 
-// pointLine is the line of a point. Units stands in the place of Time where a year has more than four digits.
+// pointLine is the line of a point. Units replaces Time if the year has more than four digits.
 type pointLine struct {
 	Dataset string          `json:"dataset"`
 	Entity  []string        `json:"entity"`
@@ -39,7 +39,7 @@ type pointLine struct {
 	Base64  *string         `json:"base64"`
 }
 
-// appendPoint appends the line of a point, without what seals it. Every point has exactly one line.
+// appendPoint appends the line of a point, without its seal. Every point has exactly one line.
 func appendPoint(dst []byte, d *dataset, p inside.Point) []byte {
 	dst = appendString(append(dst, `{"dataset":`...), d.Name)
 	dst = append(dst, `,"entity":[`...)
@@ -67,13 +67,13 @@ func appendPoint(dst []byte, d *dataset, p inside.Point) []byte {
 	return append(dst, '"')
 }
 
-// readable reports whether a payload can stand in a line of JSON and be taken from it byte for byte.
+// readable reports whether a payload can be part of a JSON line and be restored byte for byte.
 func readable(payload []byte) bool {
 	return len(payload) > 0 && bytes.IndexByte(payload, '\n') < 0 && bytes.IndexByte(payload, '\r') < 0 && !edged(payload) &&
 		bytes.Count(payload, []byte{'['})+bytes.Count(payload, []byte{'{'}) < deepJSON && utf8.Valid(payload) && json.Valid(payload)
 }
 
-// edged reports whether white space stands before or behind the value.
+// edged reports whether white space surrounds the value.
 func edged(payload []byte) bool {
 	space := func(c byte) bool { return c == ' ' || c == '\t' }
 	return space(payload[0]) || space(payload[len(payload)-1])
@@ -81,7 +81,7 @@ func edged(payload []byte) bool {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends valid UTF-8 as a string of JSON.
+// appendString appends valid UTF-8 as a JSON string.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := range len(s) {
@@ -97,7 +97,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// parsePoint reads the line of a point, without what seals it, and checks each of its members. The payload is the caller's.
+// parsePoint parses the line of a point, without its seal, and checks each member. The caller owns the payload.
 func (h *header) parsePoint(text []byte) (*dataset, inside.Point, error) {
 	var l pointLine
 	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &l); err != nil {
@@ -132,7 +132,7 @@ func (h *header) parsePoint(text []byte) (*dataset, inside.Point, error) {
 	return d, p, nil
 }
 
-// check refuses a point that its dataset cannot hold.
+// check rejects a point that its dataset cannot store.
 func (d *dataset) check(p inside.Point, parts []string) error {
 	if err := d.space.CheckPath(p.Path); err != nil {
 		return &invalid.Error{Field: "entity", Value: invalid.Quote(p.Path), Limit: "one value for each key field of " + d.Name, Err: ErrDamaged}

@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Each line ends with a CRC-32C over all lines up to it, so that the first one at fault is known, and each block with a
+// Each line ends with a CRC-32C over all lines up to it, so the first faulty line is known. Each block ends with a
 // SHA-256 over itself and the sum of the block before it; with a key, with an HMAC of that.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -27,14 +27,14 @@ const (
 	sealLen   = len(sealStart) + 8 + len(sealEnd)
 )
 
-// chain is what lines up to one are sealed with.
+// chain is the state of the seals up to a line.
 type chain struct {
 	line   int64
 	offset int64
 	crc    uint32
-	sum    [sha256.Size]byte // of the last whole block
-	hash   hash.Hash         // of the block so far
-	key    []byte            // nil for sums that anybody can make
+	sum    [sha256.Size]byte // sum of the last whole block
+	hash   hash.Hash         // of the current block
+	key    []byte            // nil: anybody can compute the sums
 }
 
 func newChain(key []byte) chain {
@@ -43,7 +43,7 @@ func newChain(key []byte) chain {
 	return c
 }
 
-// seal appends to a line what seals it. A line that ends a block or the file is of no block.
+// seal appends the seal to a line. The last line of a block or of the file belongs to no block.
 func (c *chain) seal(line []byte, ofBlock bool) []byte {
 	c.crc = crc32.Update(c.crc, castagnoli, line)
 	line = appendCRC(line, c.crc)
@@ -63,8 +63,8 @@ func appendCRC(dst []byte, crc uint32) []byte {
 	return append(dst, sealEnd...)
 }
 
-// close ends a block: it returns its sum, and begins the next one with it. With a key the sum is also over the number of points
-// that were left out so far, which is in no line of the block.
+// close ends a block: it returns the block's sum, and starts the next block with it. With a key, the sum also
+// includes the number of points left out so far, which is in no line of the block.
 func (c *chain) close(unreadable int64) string {
 	if c.key != nil {
 		_, _ = c.hash.Write(strconv.AppendInt(nil, unreadable, 10))
@@ -74,7 +74,7 @@ func (c *chain) close(unreadable int64) string {
 	return hex.EncodeToString(c.sum[:])
 }
 
-// begin begins a block behind the one that sum is of.
+// begin starts the block after the one with this sum.
 func (c *chain) begin() {
 	c.hash = sha256.New()
 	if c.key != nil {
@@ -94,7 +94,7 @@ func newLines(r io.Reader) *lines {
 	return &lines{chain: newChain(nil), r: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next returns a line without what seals it, until the next call. Its error is io.EOF where no byte is left, and else a
+// next returns a line without its seal, valid until the next call. It returns io.EOF at the end of the file, else a
 // *LineError.
 func (l *lines) next() ([]byte, error) {
 	l.buf = l.buf[:0]
@@ -117,7 +117,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// errTorn is of a line that the file ends within.
+// errTorn is the error for a file that ends within a line.
 var errTorn = invalid.New(ErrDamaged, "the line", "cut off", "a whole line; the export or the copy was interrupted")
 
 func (l *lines) open() ([]byte, error) {
@@ -135,7 +135,7 @@ func (l *lines) open() ([]byte, error) {
 	return text, nil
 }
 
-// note counts the last line into its block.
+// note adds the last line to its block.
 func (l *lines) note() { _, _ = l.hash.Write(l.buf) }
 
 func (l *lines) damaged(field, value, limit string) error {
