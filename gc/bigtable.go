@@ -15,14 +15,16 @@ import (
 const (
 	// maxRuleBytes is the service's limit on an encoded rule.
 	maxRuleBytes = 500
-	// maxNesting bounds the recursion over text and policies from outside. The service's limit on bytes is reached first.
+	// maxNesting bounds the recursion over text and policies from outside. The service's limit on bytes is reached
+	// first.
 	maxNesting = 64
 )
 
-// Bigtable returns the policy as the Cloud Bigtable client takes it, in normal form: one rule, or a union of rules of which
-// each is an age, a number of versions, or the intersection of the two.
+// Bigtable returns the policy as a type of the Cloud Bigtable client, in normal form: one rule, or a union of rules.
+// Each rule is an age, a number of versions, or the intersection of the two.
 //
-// Call [Policy.Validate] first. For a policy that it refuses the result is [bigtable.NoGcPolicy], which removes nothing.
+// Call [Policy.Validate] first. For a policy that it rejects, the result is [bigtable.NoGcPolicy], which removes
+// nothing.
 func (p Policy) Bigtable() bigtable.GCPolicy {
 	switch len(p.terms) {
 	case 0:
@@ -48,12 +50,13 @@ func (t term) bigtable() bigtable.GCPolicy {
 	}
 }
 
-// FromBigtable returns a policy of the Cloud Bigtable client, such as the FullGCPolicy that
-// [bigtable.AdminClient.TableInfo] reports for a family. Nil is [Never], as it is to the client.
+// FromBigtable converts a policy of the Cloud Bigtable client, such as the FullGCPolicy that
+// [bigtable.AdminClient.TableInfo] reports for a family. Nil is [Never], as it is for the client.
 //
-// It fails with [ErrInvalid] for what no constructor of this package accepts, such as an age of zero, which is how the
-// client reports an age under a second. The client cuts other ages to whole seconds and leaves out empty rules inside a
-// union or an intersection before a policy gets here; tables made by this module have neither.
+// It fails with [ErrInvalid] for a policy that no constructor of this package accepts, such as an age of zero, which
+// the client reports for an age below one second. The client truncates other ages to whole seconds, and drops empty
+// rules inside a union or an intersection, before this package sees the policy. Tables made by this module have
+// neither.
 func FromBigtable(policy bigtable.GCPolicy) (Policy, error) {
 	if policy == nil {
 		return Never(), nil
@@ -93,7 +96,7 @@ func fromBigtables(policies []bigtable.GCPolicy, depth int) []Policy {
 	return converted
 }
 
-// ruleSize returns how many bytes the service's encoding of the terms takes.
+// ruleSize returns the size of the terms in the service's encoding, in bytes.
 func ruleSize(terms []term) int {
 	if len(terms) == 1 {
 		return proto.Size(terms[0].rule())
@@ -105,7 +108,7 @@ func ruleSize(terms []term) int {
 	return proto.Size(&adminpb.GcRule{Rule: &adminpb.GcRule_Union_{Union: union}})
 }
 
-// rule returns the term as the client would encode it. The client keeps its own conversion to itself.
+// rule returns the term in the client's encoding. The client does not export its own conversion.
 func (t term) rule() *adminpb.GcRule {
 	var rules []*adminpb.GcRule
 	if t.age != 0 {

@@ -7,19 +7,19 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// maxClassName bounds a class's name, which travels with every cell that is written or read.
+// maxClassName bounds a class's name, which is sent with every cell written or read.
 const maxClassName = 32
 
-// A Class is a retention class: a column family and the policy that ends what is stored in it. Datasets that are kept
-// equally long share one.
+// A Class is a retention class: a column family and the policy that removes its data. Datasets with the same
+// retention share a class.
 //
-// The zero Class stands for the default of whatever takes one, and [Class.IsZero] tells. A Class is a plain value;
+// The zero Class means the default of the option that has it; [Class.IsZero] reports it. A Class is a plain value;
 // compare two with [Class.Equal].
 type Class struct {
-	// Name is the column family's: 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit. Names with a
-	// leading _ or a dot belong to the store itself. Keep it short: it is sent with each cell.
+	// Name is the name of the column family: 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit.
+	// Names with a leading _ or a dot are reserved for the store. Keep it short: it is sent with each cell.
 	Name string
-	// Policy ends what is stored in the family. Zero keeps everything.
+	// Policy removes the family's data. Zero keeps everything.
 	Policy Policy
 }
 
@@ -32,8 +32,8 @@ func (c Class) Equal(d Class) bool { return c.Name == d.Name && c.Policy.Equal(d
 // String returns the class for people to read: "d90 (maxage=90d)".
 func (c Class) String() string { return fmt.Sprintf("%s (%v)", c.Name, c.Policy) }
 
-// Validate returns nil if the class can be used, and otherwise an error that wraps [ErrInvalid] and names the field, its
-// value and the limit. It refuses the zero Class, as that has no name: put the default in its place first.
+// Validate returns nil if the class is valid, else an error that wraps [ErrInvalid] and names the field, its value
+// and the limit. The zero Class is invalid because it has no name: replace it by the default first.
 func (c Class) Validate() error {
 	if !validClassName(c.Name) {
 		return invalid.New(ErrInvalid, "class", invalid.Quote(c.Name),

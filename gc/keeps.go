@@ -1,10 +1,9 @@
 package gc
 
-// KeepsAllOf reports whether p keeps every cell that q keeps, so that a family whose policy q is replaced with p loses nothing
-// that it would have kept: p removes the same cells or fewer. Two policies of which neither keeps all of the other are
-// possible: maxage=7d and maxversions=2.
+// KeepsAllOf reports whether p keeps every cell that q keeps, so that replacing a family's policy q by p loses no
+// data. It may be false in both directions: neither of maxage=7d and maxversions=2 keeps all of the other.
 //
-// A policy that [Policy.Validate] refuses says nothing about cells: the result is false, whichever of the two it is.
+// If [Policy.Validate] rejects p or q, the result is false.
 func (p Policy) KeepsAllOf(q Policy) bool {
 	if p.bad != nil || q.bad != nil {
 		return false
@@ -17,8 +16,8 @@ func (p Policy) KeepsAllOf(q Policy) bool {
 	return true
 }
 
-// covers reports whether p removes all that t does. What t removes is a quadrant of ages and numbers of newer cells, and a
-// quadrant lies within a union of quadrants only if its corner lies within one of them.
+// covers reports whether p removes all cells that t removes. These cells are a quadrant of ages and numbers of newer
+// cells. A union of quadrants contains a quadrant only if one of them contains its corner.
 func (p Policy) covers(t term) bool {
 	for _, u := range p.terms {
 		if u.age <= t.age && u.versions <= t.versions {

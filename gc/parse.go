@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// maxText is the longest text that Parse reads. It is several times what the service's limit on a rule leaves room for.
+// maxText is the longest text that Parse reads, several times the text of the largest rule that the service accepts.
 const maxText = 4096
 
 // Parse reads a policy in the syntax of Google's cbt tool:
@@ -20,11 +20,12 @@ const maxText = 4096
 //	term     = "maxage" "=" age | "maxversions" "=" number | "(" expr ")" .
 //	age      = number ( "d" | "h" | "m" | "s" | "ms" | "us" ) .
 //
-// Spaces between words and signs do not matter. A day is 24 hours. As in cbt, && and || have the same rank and join from
-// the left: a || b && c means (a || b) && c. [Policy.String] writes parentheses wherever that matters; so should you.
+// Spaces between tokens do not matter. A day is 24 hours. As in cbt, && and || have the same precedence and associate
+// to the left: a || b && c means (a || b) && c. [Policy.String] writes parentheses wherever they matter; you should,
+// too.
 //
-// The error wraps [ErrInvalid] and names the byte at which the text stops making sense, or the rule that
-// [Policy.Validate] refuses. Text over 4,096 bytes is refused unread.
+// The error wraps [ErrInvalid] and names the first byte that is wrong, or the rule that [Policy.Validate] rejects.
+// Text over 4,096 bytes is rejected without parsing.
 func Parse(text string) (Policy, error) {
 	if len(text) > maxText {
 		return Policy{}, invalid.New(ErrInvalid, "policy text", invalid.Quote(text), fmt.Sprintf("at most %d bytes", maxText))
@@ -55,7 +56,7 @@ type scanner struct {
 	end   int    // where the rest of the text starts
 }
 
-// next moves on to the next token: a word of letters and digits, a doubled & or |, or any other single character.
+// next reads the next token: a word of letters and digits, a doubled & or |, or any other single character.
 func (s *scanner) next() {
 	rest := strings.TrimLeftFunc(s.text[s.end:], unicode.IsSpace)
 	s.start = len(s.text) - len(rest)
@@ -74,7 +75,7 @@ func isWord(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
-// unexpected says what would have been accepted in place of the token.
+// unexpected returns the error for a token, with the accepted ones.
 func (s *scanner) unexpected(want string) error {
 	got := "the end"
 	if s.token != "" {
@@ -132,7 +133,7 @@ func (s *scanner) term(depth int) (Policy, error) {
 	}
 }
 
-// rule reads the rest of "maxage=30d" or "maxversions=2".
+// rule parses the rest of "maxage=30d" or "maxversions=2".
 func (s *scanner) rule(name string) (Policy, error) {
 	s.next()
 	if s.token != "=" {

@@ -7,19 +7,18 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ErrVersions is wrapped by the error for a policy that counts versions where there is only ever one.
+// ErrVersions is the error for a policy that depends on versions, for data that has only one version.
 var ErrVersions = errors.New("gc: versions policies do not apply to points")
 
-// PointAge reduces the policy to the age at which a point expires. Where bounded is false points never do, and age is 0.
+// PointAge returns the age at which a point expires. If bounded is false, points never expire and age is 0.
 //
-// A point is a row with one cell, so the reduction is simple: of ages joined by [Any] the smallest counts, of ages joined
-// by [All] the largest, and [Never] is an age without end.
+// A point is a row with one cell. So the result is the smallest age in an [Any] and the largest age in an [All];
+// [Never] is an unlimited age.
 //
-// A policy in which [MaxVersions] makes a difference is refused with [ErrVersions], since the only cell of a column is
-// always among its newest. Joined to an age by All it would keep points for ever, whatever the age says; joined by Any it
-// would do nothing. Neither is what its author meant. A version rule that makes no difference in any table, as another
-// rule removes all that it could, is no part of the policy and not refused. A policy that [Policy.Validate] refuses
-// fails with its error.
+// The error matches [ErrVersions] if [MaxVersions] changes what the policy removes. The only cell of a column is
+// always among its newest. So in an All, the version rule would keep points forever; in an Any, it would have no
+// effect. Neither is what the author wanted. A version rule that another rule makes redundant is not part of the
+// policy, and is accepted. For a policy that [Policy.Validate] rejects, PointAge returns the same error.
 //
 // Call it once, when a schema is defined, and keep the age for [Cutoff].
 func (p Policy) PointAge() (age time.Duration, bounded bool, err error) {
@@ -37,8 +36,8 @@ func (p Policy) PointAge() (age time.Duration, bounded bool, err error) {
 	return p.terms[0].age, true, nil // in normal form, ages alone are one term
 }
 
-// Cutoff returns the oldest timestamp that a point may have at the time now under the policy. Where bounded is false
-// there is none. It fails as [Policy.PointAge] does; see the function [Cutoff] for what the time means.
+// Cutoff returns the oldest timestamp that a visible point may have at the time now. If bounded is false, there is no
+// limit. It returns the errors of [Policy.PointAge]. See the function [Cutoff] for the exact meaning.
 func (p Policy) Cutoff(now time.Time) (cutoff time.Time, bounded bool, err error) {
 	age, bounded, err := p.PointAge()
 	if err != nil || !bounded {
@@ -47,12 +46,12 @@ func (p Policy) Cutoff(now time.Time) (cutoff time.Time, bounded bool, err error
 	return Cutoff(now, age), true, nil
 }
 
-// Cutoff returns the oldest timestamp that a cell may have at the time now if cells live for age: a cell is expired when
-// its timestamp is before the cutoff.
+// Cutoff returns the oldest timestamp that a visible cell may have at the time now, if cells live for age. A cell has
+// expired if its timestamp is before the cutoff.
 //
-// Cells carry whole milliseconds. The cutoff is now-age rounded up to one, which for them is exact: what the service may
-// remove at now is before it, and nothing else is. The same goes for a point with a finer time, whose cell carries it
-// rounded down. The result is in UTC. It costs no allocation.
+// Cells have timestamps in whole milliseconds. The cutoff is now-age, rounded up to a millisecond. That is exact: the
+// service may remove the cells before it, and no others. It is also exact for a point with a more precise time,
+// because its cell's timestamp is rounded down. The result is in UTC. Cutoff does not allocate.
 func Cutoff(now time.Time, age time.Duration) time.Time {
 	exact := now.UTC().Add(-age)
 	cutoff := exact.Truncate(time.Millisecond)

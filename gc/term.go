@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A term removes the cells that are older than age and have at least versions newer cells in their column. Zero in either
-// is no condition, and a term has at least one.
+// A term removes the cells that are older than age and have at least versions newer cells in their column. A zero
+// field is no condition; a term has at least one condition.
 //
-// A policy in normal form is a union of terms of which none removes everything that another one removes: a staircase,
-// with ages going down strictly and versions up strictly. There is exactly one for each set of removed cells.
+// A policy in normal form is a union of terms, none of which another one includes: a staircase, with strictly
+// decreasing ages and strictly increasing versions. Each set of removed cells has exactly one normal form.
 type term struct {
 	age      time.Duration
 	versions int
@@ -23,7 +23,7 @@ func normalize(terms []term) []term {
 	})
 	kept := terms[:0]
 	for _, t := range terms {
-		// Every kept term asks for no more age than t, so t adds something only if it asks for fewer versions.
+		// Every kept term has an age of at most t's, so t adds cells only if it has fewer versions.
 		if len(kept) == 0 || t.versions < kept[len(kept)-1].versions {
 			kept = append(kept, t)
 		}
@@ -35,7 +35,7 @@ func normalize(terms []term) []term {
 	return kept
 }
 
-// intersect returns the normal form of what both unions of terms remove.
+// intersect returns the normal form of the intersection of two unions of terms.
 func intersect(a, b []term) []term {
 	var both []term
 	for _, t := range a {

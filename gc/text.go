@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// units are the units of ages in text, those of cbt and microseconds, largest first.
+// units are the units of ages in text, those of cbt plus microseconds, largest first.
 var units = []struct {
 	suffix string
 	length time.Duration
@@ -19,11 +19,10 @@ var units = []struct {
 	{"us", time.Microsecond},
 }
 
-// String returns the policy in the syntax that [Parse] reads: "never", "maxage=30d",
-// "maxage=30d || (maxage=3d && maxversions=100)". Equal policies have equal text. Ages are in the largest unit of d, h, m
-// and s that divides them.
+// String returns the policy in the syntax of [Parse]: "never", "maxage=30d", "maxage=30d || (maxage=3d &&
+// maxversions=100)". Equal policies have equal text. An age has the largest unit of d, h, m and s that divides it.
 //
-// A policy that [Policy.Validate] refuses prints as invalid(…), with the refused input; Parse refuses that too.
+// A policy that [Policy.Validate] rejects prints as invalid(…) with the invalid input; Parse rejects that text.
 func (p Policy) String() string {
 	if p.bad != nil {
 		return "invalid(" + p.bad.Field + " is " + p.bad.Value + ")"
@@ -41,7 +40,8 @@ func (p Policy) String() string {
 	return string(b)
 }
 
-// appendText appends the term, with an intersection in parentheses where nested is set: cbt gives && and || the same rank.
+// appendText appends the term. If nested is set, an intersection has parentheses: cbt gives && and || the same
+// precedence.
 func (t term) appendText(b []byte, nested bool) []byte {
 	nested = nested && t.age != 0 && t.versions != 0
 	if nested {
@@ -70,8 +70,8 @@ func (t term) appendText(b []byte, nested bool) []byte {
 	return b
 }
 
-// MarshalText implements [encoding.TextMarshaler] with the text of [Policy.String]. It fails for a policy that
-// [Policy.Validate] refuses, with its error.
+// MarshalText implements [encoding.TextMarshaler] with the text of [Policy.String]. It returns the error of
+// [Policy.Validate].
 func (p Policy) MarshalText() ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (p Policy) MarshalText() ([]byte, error) {
 	return []byte(p.String()), nil
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler] by [Parse]. On an error the policy is left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler] with [Parse]. On an error, it does not change the policy.
 func (p *Policy) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Policy) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parseAge reads a whole number with a unit, if its product fits a Duration. Whether it is a fit age is for MaxAge to say.
+// parseAge parses a whole number with a unit, if the product fits a Duration. MaxAge checks the age.
 func parseAge(s string) (time.Duration, bool) {
 	digits := strings.TrimRight(s, "dhmsu")
 	n, err := strconv.ParseInt(digits, 10, 64)

@@ -7,10 +7,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Bind is NewContext for the edge of a program, where it becomes known whose a request is: it puts a tenant into ctx once.
-// Where ctx carries id already it returns ctx as it is, where it carries another tenant its error is ErrBound, and for the
-// zero ID ErrInvalid. With an error there is no context: a program that went on with the old one would act as the tenant
-// before.
+// Bind is NewContext for the edge of a program, where the tenant of a request becomes known: it puts a tenant into
+// ctx once. If ctx already carries id, Bind returns ctx. If ctx carries another tenant, the error is ErrBound; for
+// the zero ID it is ErrInvalid. With an error it returns no context, so that a program cannot continue with the wrong
+// tenant.
 func Bind(ctx context.Context, id ID) (context.Context, error) {
 	if id.IsZero() {
 		return nil, invalid.New(ErrInvalid, "tenant", "empty", "an ID from Parse")

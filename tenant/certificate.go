@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// FromCertificate takes the tenant from a name in the caller's certificate: CommonName, DNSName, URI, or a function that
-// returns all names found. Without a certificate that the server has verified there are no credentials. None or two
-// different names are ErrForbidden. Whoever can have a certificate signed by the server's ClientCAs chooses the names in it,
-// as far as the authority lets them.
+// FromCertificate takes the tenant from a name in the caller's certificate. names is CommonName, DNSName, URI, or a
+// function that returns all names found. Without a certificate that the server has verified, the error is
+// ErrNoCredentials. No name, or two different names, is ErrForbidden. The certificate authorities in the server's
+// ClientCAs decide who gets which name.
 func FromCertificate(names func(*x509.Certificate) []string) Resolver {
 	return ResolverFunc(func(_ context.Context, r Request) (ID, error) {
 		switch {
@@ -43,9 +43,9 @@ func CommonName(c *x509.Certificate) []string {
 	return names
 }
 
-// DNSName returns, for FromCertificate, the labels that stand right before a domain in a certificate's DNS names, in lower
-// case: "acme" of acme.clients.example.com for the domain clients.example.com. Names with more labels, such as
-// a.acme.clients.example.com, and those of other domains are passed over.
+// DNSName returns, for FromCertificate, the labels directly before a domain in a certificate's DNS names, in lower
+// case: "acme" in acme.clients.example.com for the domain clients.example.com. It ignores names with more labels,
+// such as a.acme.clients.example.com, and names in other domains.
 func DNSName(domain string) func(*x509.Certificate) []string {
 	domain = strings.ToLower(strings.Trim(domain, "."))
 	return func(c *x509.Certificate) []string {
@@ -63,9 +63,9 @@ func DNSName(domain string) func(*x509.Certificate) []string {
 	}
 }
 
-// URI returns, for FromCertificate, the segments that stand right behind a prefix in a certificate's URIs, as they are
-// written: "acme" of spiffe://example.com/tenant/acme/gateway for the prefix spiffe://example.com/tenant/. A slash is added
-// where the prefix does not end with one. URIs with a query or a fragment, and those with other prefixes, are passed over.
+// URI returns, for FromCertificate, the segments directly after a prefix in a certificate's URIs, unchanged: "acme"
+// in spiffe://example.com/tenant/acme/gateway for the prefix spiffe://example.com/tenant/. It appends a slash to the
+// prefix if that does not end with one. It ignores URIs with a query or a fragment, and URIs with other prefixes.
 func URI(prefix string) func(*x509.Certificate) []string {
 	if !strings.HasSuffix(prefix, "/") {
 		prefix += "/"

@@ -7,33 +7,34 @@ import (
 	"fmt"
 )
 
-// The errors of the edge, to tell apart with errors.Is. Whoever answers a caller goes by them and keeps their text for the
-// log, as it may name tenants.
+// Errors of a service's edge. Compare with errors.Is. Respond to a caller by the error's kind, and only log its text:
+// it may name tenants.
 var (
-	// ErrUnauthenticated: it is not known who the caller is, as there are no credentials or they are not good. HTTP answers
-	// 401, gRPC UNAUTHENTICATED.
+	// ErrUnauthenticated: the caller is unknown, because credentials are missing or invalid. The response is 401 in
+	// HTTP, UNAUTHENTICATED in gRPC.
 	ErrUnauthenticated = errors.New("tenant: unauthenticated")
-	// ErrNoCredentials: the request has none of the kind that a resolver looks for. It matches ErrUnauthenticated too, and
-	// is the one error that Agree passes over.
+	// ErrNoCredentials: the request has no credentials of the kind that a resolver reads. It also matches
+	// ErrUnauthenticated. Agree ignores only this error.
 	ErrNoCredentials = fmt.Errorf("%w: no credentials", ErrUnauthenticated)
-	// ErrForbidden: the caller's credentials name no tenant, or more than one. HTTP answers 403, gRPC PERMISSION_DENIED.
+	// ErrForbidden: the caller's credentials name no tenant, or several. The response is 403 in HTTP,
+	// PERMISSION_DENIED in gRPC.
 	ErrForbidden = errors.New("tenant: forbidden")
-	// ErrBound: the request is another tenant's already. It matches ErrForbidden too.
+	// ErrBound: the request already has another tenant. It also matches ErrForbidden.
 	ErrBound = fmt.Errorf("%w: the context carries another tenant", ErrForbidden)
 )
 
-// errResolver says that a resolver was put together wrongly. It matches none of the errors of the edge, as the fault is not
-// the caller's.
+// errResolver: the resolver was built incorrectly. It matches no error of the edge, because the caller is not at
+// fault.
 var errResolver = errors.New("tenant: invalid resolver")
 
-// Request is what a resolver may look at besides the context: the same for HTTP and gRPC. Packages httptenant and
-// grpctenant make it. The zero Request has nothing.
+// Request is the part of a request that a resolver reads, in addition to the context: the same for HTTP and gRPC.
+// Packages httptenant and grpctenant make it. The zero Request is empty.
 type Request struct {
-	// Header returns the values of a header (of HTTP) or a key of the metadata (of gRPC), whatever the case of its name, in
-	// the order in which they came. Nil is no headers.
+	// Header returns the values of an HTTP header or of a gRPC metadata key, in their order. The name's case does not
+	// matter. Nil means no headers.
 	Header func(name string) []string
-	// Certificate is the caller's own certificate, where the server has verified it (tls.VerifyClientCertIfGiven or
-	// tls.RequireAndVerifyClientCert), and else nil: one that was only presented proves nothing.
+	// Certificate is the caller's own certificate if the server has verified it (tls.VerifyClientCertIfGiven or
+	// tls.RequireAndVerifyClientCert), else nil. An unverified certificate proves nothing.
 	Certificate *x509.Certificate
 }
 
@@ -45,17 +46,17 @@ func (r Request) header(name string) []string {
 	return r.Header(name)
 }
 
-// Resolver finds out whose a request is. Its error matches ErrNoCredentials, ErrUnauthenticated or ErrForbidden where the
-// caller is to blame; any other says that it could not be found out. A Resolver is used by many requests at once. One that
-// asks another service has to end with ctx.
+// Resolver determines the tenant of a request. If the caller is at fault, its error matches ErrNoCredentials,
+// ErrUnauthenticated or ErrForbidden. Any other error means that the tenant could not be determined. A Resolver must
+// be safe for concurrent use. If it calls another service, it must return when ctx ends.
 type Resolver interface {
 	Resolve(ctx context.Context, r Request) (ID, error)
 }
 
-// ResolverFunc is a function as a Resolver.
+// ResolverFunc adapts a function to a Resolver.
 type ResolverFunc func(ctx context.Context, r Request) (ID, error)
 
-// Resolve calls f. A nil f resolves nothing.
+// Resolve calls f. A nil f returns an error.
 func (f ResolverFunc) Resolve(ctx context.Context, r Request) (ID, error) {
 	if f == nil {
 		return ID{}, fmt.Errorf("%w: a nil function", errResolver)
@@ -63,10 +64,10 @@ func (f ResolverFunc) Resolve(ctx context.Context, r Request) (ID, error) {
 	return f(ctx, r)
 }
 
-// FromHeader takes the tenant from a header. It believes whatever the header says, so it is for services that are reached
-// only through a proxy that has authenticated the caller, and which sets the header itself and drops the caller's own: who
-// can reach the service past the proxy can be any tenant. Without the header there are no credentials; sent twice, empty or
-// with something that is no name, it is ErrForbidden.
+// FromHeader takes the tenant from a header, and trusts its value. Use it only for services that callers reach
+// through a proxy. The proxy must authenticate the caller, set the header, and drop the caller's own header. A caller
+// that can bypass the proxy can be any tenant. Without the header, the error is ErrNoCredentials. If the header is
+// repeated, empty or not a valid name, it is ErrForbidden.
 func FromHeader(name string) Resolver {
 	return ResolverFunc(func(_ context.Context, r Request) (ID, error) {
 		values := r.header(name)
@@ -77,8 +78,9 @@ func FromHeader(name string) Resolver {
 	})
 }
 
-// FromClaim takes the tenant from what an authentication that ran before has put into the context, such as a claim of a
-// token that it has verified. False says that there are no credentials; a claim that is no name is ErrForbidden.
+// FromClaim takes the tenant from a value that an earlier authentication has put into the context, such as a claim of
+// a verified token. If ok is false, the error is ErrNoCredentials. If the claim is not a valid name, it is
+// ErrForbidden.
 func FromClaim(claim func(ctx context.Context) (name string, ok bool)) Resolver {
 	return ResolverFunc(func(ctx context.Context, _ Request) (ID, error) {
 		if claim == nil {
@@ -92,16 +94,16 @@ func FromClaim(claim func(ctx context.Context) (name string, ok bool)) Resolver 
 	})
 }
 
-// Agree asks all resolvers, for callers that may come in several ways. Those that find no credentials are passed over; all
-// others have to name the same tenant, or the error is ErrForbidden. Any other error of one of them is the error of all: bad
-// credentials are not made good by others.
+// Agree asks all resolvers, for callers with different kinds of credentials. It ignores resolvers that return
+// ErrNoCredentials. All others must return the same tenant, else the error is ErrForbidden. It returns any other
+// error of a resolver: valid credentials of another kind do not help.
 func Agree(resolvers ...Resolver) Resolver {
 	resolvers = append([]Resolver(nil), resolvers...)
 	return ResolverFunc(func(ctx context.Context, r Request) (ID, error) {
 		var found ID
 		for _, resolver := range resolvers {
 			if resolver == nil {
-				return ID{}, fmt.Errorf("%w: a nil one to agree", errResolver)
+				return ID{}, fmt.Errorf("%w: a nil resolver in Agree", errResolver)
 			}
 			id, err := resolver.Resolve(ctx, r)
 			switch {
@@ -123,19 +125,19 @@ func Agree(resolvers ...Resolver) Resolver {
 	})
 }
 
-// one returns the tenant that credentials name, of which there may be no other.
+// one returns the tenant that credentials name. They must name exactly one.
 func one(where string, names []string) (ID, error) {
 	switch len(names) {
 	case 0:
 		return ID{}, fmt.Errorf("%w: %s names no tenant", ErrForbidden, where)
 	case 1:
 	default:
-		return ID{}, fmt.Errorf("%w: %s comes %d times", ErrForbidden, where, len(names))
+		return ID{}, fmt.Errorf("%w: %s is present %d times", ErrForbidden, where, len(names))
 	}
 	id, err := Parse(names[0])
 	if err != nil {
-		// Without the value: a resolver that looks at the wrong place would put secrets into logs.
-		return ID{}, fmt.Errorf("%w: %s has %d bytes that are no tenant's name", ErrForbidden, where, len(names[0]))
+		// Do not show the value: a resolver that reads the wrong place would put secrets into logs.
+		return ID{}, fmt.Errorf("%w: %s has %d bytes that are not a valid tenant name", ErrForbidden, where, len(names[0]))
 	}
 	return id, nil
 }

@@ -1,14 +1,15 @@
-// Package tenant names the customers of a store.
+// Package tenant identifies the customers of a store.
 //
-// An ID is a validated name and the first part of every row key, so it is what keeps one customer's rows apart from
-// another's. Nothing in this module takes a tenant as a bare string: text becomes an ID once, at the edge, with Parse,
-// and travels from there as a value or in a context (NewContext, FromContext).
+// An ID is a validated name and the first part of every row key, so it separates the rows of different customers. No
+// function in this module takes a tenant as a plain string. A program converts text to an ID once, at its edge, with
+// Parse, and passes it on as a value or in a context (NewContext, FromContext).
 //
-// At the edge of a service a Resolver finds out whose a request is, from a verified claim (FromClaim), a certificate's name
-// (FromCertificate) or a header that a proxy sets (FromHeader). Packages tenant/httptenant and tenant/grpctenant ask it,
-// put the tenant into the request's context once (Bind), and turn away who has none.
+// At the edge of a service, a Resolver determines the tenant of a request: from a verified claim (FromClaim), a
+// certificate's name (FromCertificate) or a header that a proxy sets (FromHeader). Packages tenant/httptenant and
+// tenant/grpctenant call it, put the tenant into the request's context once (Bind), and reject callers without a
+// tenant.
 //
-// Row keys are service data: they show in logs, in errors and in Key Visualizer. Use an opaque name or number for a
+// Row keys are service data: they appear in logs, in errors and in Key Visualizer. Use an opaque name or number for a
 // tenant, never a person's name or address.
 package tenant
 
@@ -24,14 +25,14 @@ import (
 // MaxLen is the length in bytes of the longest ID.
 const MaxLen = 64
 
-// ErrInvalid is wrapped by every error about a name that cannot be a tenant.
+// ErrInvalid: the name is not a valid tenant name.
 var ErrInvalid = errors.New("tenant: invalid ID")
 
-// ID is the name of one tenant: 1 to 64 bytes of A-Z a-z 0-9 . _ - and neither "." nor "..". IDs are case sensitive,
-// comparable with == and usable as map keys. The zero ID names no tenant and is refused wherever a tenant is needed.
+// ID is the name of one tenant: 1 to 64 bytes of A-Z a-z 0-9 . _ - except "." and "..". IDs are case sensitive,
+// comparable with == and usable as map keys. The zero ID names no tenant; calls that need a tenant reject it.
 type ID struct{ name string }
 
-// Parse returns the ID of that name. Its error wraps ErrInvalid and names the value and the limit.
+// Parse returns the ID with this name. The error wraps ErrInvalid and names the value and the limit.
 func Parse(name string) (ID, error) {
 	if err := check(name); err != nil {
 		return ID{}, err
@@ -39,7 +40,7 @@ func Parse(name string) (ID, error) {
 	return ID{name: name}, nil
 }
 
-// MustParse is Parse for names known at compile time. It panics where Parse fails.
+// MustParse is Parse for names known at compile time. It panics if Parse fails.
 func MustParse(name string) ID {
 	id, err := Parse(name)
 	if err != nil {
@@ -64,18 +65,18 @@ func check(name string) error {
 	return nil
 }
 
-// NameByte reports whether c may stand in a tenant's or a dataset's name.
+// NameByte reports whether c is allowed in the name of a tenant or a dataset.
 func NameByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
-// String returns the name; the zero ID's is empty.
+// String returns the name; it is empty for the zero ID.
 func (id ID) String() string { return id.name }
 
 // IsZero reports whether id names no tenant.
 func (id ID) IsZero() bool { return id.name == "" }
 
-// MarshalText implements encoding.TextMarshaler. The zero ID is refused with ErrInvalid.
+// MarshalText implements encoding.TextMarshaler. For the zero ID it fails with ErrInvalid.
 func (id ID) MarshalText() ([]byte, error) {
 	if err := check(id.name); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (id ID) MarshalText() ([]byte, error) {
 	return []byte(id.name), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler by the rules of Parse; on error id is left as it was.
+// UnmarshalText implements encoding.TextUnmarshaler with Parse. On an error, it does not change id.
 func (id *ID) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {
@@ -95,10 +96,10 @@ func (id *ID) UnmarshalText(text []byte) error {
 
 type contextKey struct{}
 
-// NewContext returns a context that carries id, for code further in to act as that tenant. The zero ID is carried too and
-// is then refused by whoever needs a tenant. A tenant that ctx carries already is replaced, which is for work that goes from
-// tenant to tenant; at the edge, where a request must not change hands, use Bind. A nil ctx
-// counts as one that has ended.
+// NewContext returns a context that carries id; calls with it act as that tenant. It accepts the zero ID, but calls
+// that need a tenant reject it. NewContext replaces a tenant that ctx already carries, for work on one tenant after
+// the other. At the edge, where the tenant of a request must not change, use Bind. A nil ctx counts as a cancelled
+// context.
 func NewContext(ctx context.Context, id ID) context.Context {
 	return context.WithValue(ctxerr.Given(ctx), contextKey{}, id)
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Client carries the tenant of a call's context on to the next service, under a key of the metadata that tenant.FromHeader
-// reads there: between services that trust one another. Its methods are interceptors. It is safe for concurrent use. The
-// zero Client refuses every call.
+// Client sends the tenant of a call's context to the next service, under a metadata key that tenant.FromHeader reads
+// there. Use it between services that trust each other. Its methods are interceptors. It is safe for concurrent use.
+// The zero Client fails every call.
 type Client struct {
-	// Key is the key, such as "x-tenant". It is required.
+	// Key is the metadata key, such as "x-tenant". It is required.
 	Key string
 }
 
-// Unary is a grpc.UnaryClientInterceptor that sends the tenant of the context in place of whatever the key had. A call
-// without a tenant is not made; its error matches tenant.ErrNoCredentials.
+// Unary is a grpc.UnaryClientInterceptor that sends the tenant of the context under the key, instead of the key's
+// values. It does not send a call without a tenant; the error matches tenant.ErrNoCredentials.
 func (c Client) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if invoker == nil {
 		return invalid.New(ErrInvalid, "invoker", "nil", "that of a call")

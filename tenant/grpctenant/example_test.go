@@ -30,7 +30,7 @@ func ExampleEdge() {
 	}
 	// Output:
 	// you are acme <nil>
-	// <nil> rpc error: code = Unauthenticated desc = the call has no credentials, or they are not good
+	// <nil> rpc error: code = Unauthenticated desc = the call has no credentials, or they are not valid
 }
 
 // Health may be asked by anybody, and the log is told of who is turned away.

@@ -1,10 +1,11 @@
-// Package grpctenant finds out whose each call to a gRPC server is, and lets none through of which that is not known.
+// Package grpctenant determines the tenant of each call to a gRPC server, and rejects calls without one.
 //
 //	edge, err := grpctenant.New(tenant.FromHeader("x-tenant"), grpctenant.Options{})
 //	server := grpc.NewServer(grpc.ChainUnaryInterceptor(edge.Unary), grpc.ChainStreamInterceptor(edge.Stream))
 //
-// Behind it, tenant.FromContext has the tenant of a call's context, and so have Schema.FromContext of package tsdb and
-// every call of a repository. A store that was opened with RequireTenant refuses calls that did not come this way.
+// In the handlers, tenant.FromContext returns the tenant from a call's context. Schema.FromContext of package tsdb
+// and every call of a repository use it, too. A store that was opened with RequireTenant refuses calls whose context
+// has no tenant.
 package grpctenant
 
 import (
@@ -25,27 +26,26 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErrInvalid is wrapped by the errors of New.
+// ErrInvalid: invalid argument of New.
 var ErrInvalid = errors.New("grpctenant: invalid input")
 
-// Options are what a server may decide. The zero value has no public methods.
+// Options configure an Edge. The zero value has no public methods.
 type Options struct {
-	// Public says which methods ("/grpc.health.v1.Health/Check") may be called without a tenant. Their credentials are not
-	// looked at, and their context has no tenant. Nil is none; Methods makes one.
+	// Public reports which methods ("/grpc.health.v1.Health/Check") may be called without a tenant. Their credentials
+	// are ignored, and their context has no tenant. Nil is none. Methods makes a function for it.
 	Public func(fullMethod string) bool
-	// Refused is told why a call was turned away, for logs: the caller gets the status alone. It is called on the call's
-	// goroutine. Nil is nobody.
+	// Refused is called with the reason why a call was rejected, for logs: the caller gets only the status. It is
+	// called on the call's goroutine. Nil disables it.
 	Refused func(ctx context.Context, fullMethod string, err error)
 }
 
-// Edge turns calls away whose tenant is not known, by its methods, which are interceptors. New makes one. It is safe for
-// concurrent use.
+// Edge rejects calls without a tenant. Its methods are interceptors. New makes one. It is safe for concurrent use.
 type Edge struct {
 	resolver tenant.Resolver
 	opts     Options
 }
 
-// New returns the edge of a server that asks the resolver whose a call is. Its error matches ErrInvalid.
+// New returns an edge that asks the resolver for the tenant of each call. The error matches ErrInvalid.
 func New(resolver tenant.Resolver, opts Options) (*Edge, error) {
 	if resolver == nil {
 		return nil, invalid.New(ErrInvalid, "resolver", "nil", "a tenant.Resolver")
@@ -53,10 +53,11 @@ func New(resolver tenant.Resolver, opts Options) (*Edge, error) {
 	return &Edge{resolver: resolver, opts: opts}, nil
 }
 
-// Unary is a grpc.UnaryServerInterceptor that puts the call's tenant into its context. Without good credentials it answers
-// UNAUTHENTICATED, where the credentials name no tenant, or another one than the context carries already,
-// PERMISSION_DENIED, and INTERNAL where the resolver cannot find it out (or why the context ended). The handler is then not
-// called, and the status has a fixed text that shows nothing of the error.
+// Unary is a grpc.UnaryServerInterceptor that puts the call's tenant into its context. Without valid credentials, the
+// status is UNAUTHENTICATED. If the credentials name no tenant, or another one than the context already carries, it
+// is PERMISSION_DENIED. If the resolver cannot determine the tenant, it is INTERNAL, or the status of a context that
+// has ended. In all these cases the handler is not called, and the status has a fixed text that shows nothing of the
+// error.
 func (e *Edge) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if info == nil || handler == nil {
 		return nil, status.Error(codes.Internal, "no method or handler")
@@ -68,7 +69,8 @@ func (e *Edge) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 	return handler(ctx, req)
 }
 
-// Stream is Unary for streams: a grpc.StreamServerInterceptor. The tenant is found out once, before the first message.
+// Stream is Unary for streams: a grpc.StreamServerInterceptor. It determines the tenant once, before the first
+// message.
 func (e *Edge) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if stream == nil || info == nil || handler == nil {
 		return status.Error(codes.Internal, "no stream, method or handler")
@@ -89,7 +91,7 @@ type bound struct {
 // Context implements grpc.ServerStream.
 func (b *bound) Context() context.Context { return b.ctx }
 
-// admit returns the context of a call with its tenant, or the status that answers the call.
+// admit returns the context of a call with its tenant, or the status for a rejected call.
 func (e *Edge) admit(ctx context.Context, method string) (context.Context, error) {
 	ctx = ctxerr.Given(ctx)
 	if e == nil || e.resolver == nil {
@@ -111,20 +113,22 @@ func (e *Edge) admit(ctx context.Context, method string) (context.Context, error
 	return nil, answer(ctx, err)
 }
 
-// answer returns the status of a call that is turned away: fixed texts, as what an error says may be another tenant's name.
+// answer returns the status of a rejected call. Texts are fixed, because the text of an error may name another
+// tenant.
 func answer(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, tenant.ErrUnauthenticated):
-		return status.Error(codes.Unauthenticated, "the call has no credentials, or they are not good")
+		return status.Error(codes.Unauthenticated, "the call has no credentials, or they are not valid")
 	case errors.Is(err, tenant.ErrForbidden):
-		return status.Error(codes.PermissionDenied, "the credentials do not give access as one tenant")
+		return status.Error(codes.PermissionDenied, "the credentials do not identify exactly one tenant")
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	}
-	return status.Error(codes.Internal, "it could not be found out whose the call is")
+	return status.Error(codes.Internal, "the server could not determine the tenant")
 }
 
-// RequestOf returns what resolvers look at in the context of a call to a server, for one that asks them itself.
+// RequestOf returns the part of a server call's context that resolvers read, for a server that calls a resolver
+// itself.
 func RequestOf(ctx context.Context) tenant.Request {
 	ctx = ctxerr.Given(ctx)
 	req := tenant.Request{Header: func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }}
@@ -140,7 +144,7 @@ func RequestOf(ctx context.Context) tenant.Request {
 	return req
 }
 
-// Methods returns, for Options.Public, whether a call is of exactly one of the methods, such as
+// Methods returns a function for Options.Public that matches exactly these methods, such as
 // "/grpc.health.v1.Health/Check".
 func Methods(fullMethods ...string) func(string) bool {
 	fullMethods = slices.Clone(fullMethods)

@@ -32,7 +32,7 @@ func ExampleNew() {
 	}
 	// Output:
 	// 200 you are acme
-	// 401 {"type":"about:blank","title":"Unauthorized","status":401,"detail":"The request has no credentials, or they are not good."}
+	// 401 {"type":"about:blank","title":"Unauthorized","status":401,"detail":"The request has no credentials, or they are not valid."}
 	// 200 well
 }
 

@@ -1,10 +1,11 @@
-// Package httptenant finds out whose each request to an HTTP server is, and lets none through of which that is not known.
+// Package httptenant determines the tenant of each request to an HTTP server, and rejects requests without one.
 //
 //	edge, err := httptenant.New(tenant.FromHeader("X-Tenant"), httptenant.Options{Public: httptenant.Paths("/healthz")})
 //	http.ListenAndServe(addr, edge(mux))
 //
-// Behind it, tenant.FromContext has the tenant of a request's context, and so have Schema.FromContext of package tsdb and
-// every call of a repository. A store that was opened with RequireTenant refuses calls that did not come this way.
+// In the handlers, tenant.FromContext returns the tenant from a request's context. Schema.FromContext of package tsdb
+// and every call of a repository use it, too. A store that was opened with RequireTenant refuses calls whose context
+// has no tenant.
 package httptenant
 
 import (
@@ -19,30 +20,29 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErrInvalid is wrapped by the errors of New.
+// ErrInvalid: invalid argument of New.
 var ErrInvalid = errors.New("httptenant: invalid input")
 
-// Options are what a server may decide. The zero value has no public requests and answers by convention.
+// Options configure the middleware. The zero value has no public requests and the usual responses.
 type Options struct {
-	// Public says which requests pass without a tenant, such as those for health. Their credentials are not looked at, and
-	// their context has no tenant. Nil is none; Paths makes one that cannot be talked round with a clever path.
+	// Public reports which requests pass without a tenant, such as health checks. Their credentials are ignored, and
+	// their context has no tenant. Nil is none. Paths makes a function that a modified path cannot bypass.
 	Public func(*http.Request) bool
-	// Challenge is the header WWW-Authenticate of an answer with 401, which tells callers how to authenticate. Empty is
-	// "Bearer".
+	// Challenge is the header WWW-Authenticate of a 401 response, which says how to authenticate. Empty is "Bearer".
 	Challenge string
-	// Answer writes the answer to a request that is turned away, for a server with a form of its own; StatusOf has the
-	// status, and with 401 has to go a header WWW-Authenticate. The error is for logs and not for the caller: it may name
-	// tenants. Nil is problem details by RFC 9457, as Problem writes them.
+	// Answer writes the response to a rejected request in the server's own format. StatusOf returns the status; a 401
+	// needs a header WWW-Authenticate. Log err, but do not show it to the caller: it may name tenants. Nil writes
+	// problem details (RFC 9457), as Problem does.
 	Answer func(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// New returns a middleware that asks the resolver whose a request is, and puts the tenant into the request's context. It
-// turns away a request without good credentials with 401, one whose credentials name no tenant, or another one than its
-// context carries already, with 403, and one of which the resolver cannot find it out with 500. The handler is then not
-// called. The error of New matches ErrInvalid.
+// New returns a middleware that calls the resolver and puts the tenant into the request's context. It rejects a
+// request without valid credentials with 401. It rejects credentials that name no tenant, or another tenant than the
+// context already carries, with 403. If the resolver cannot determine the tenant, the status is 500. In all these
+// cases the handler is not called. The error of New matches ErrInvalid.
 //
-// The middleware is safe for concurrent use, costs a request about a microsecond and half a kilobyte beside what the resolver
-// does, and reads nothing of the body.
+// The middleware is safe for concurrent use and does not read the body. In addition to the resolver's cost, a request
+// costs about a microsecond and half a kilobyte.
 func New(resolver tenant.Resolver, opts Options) (func(http.Handler) http.Handler, error) {
 	if resolver == nil {
 		return nil, invalid.New(ErrInvalid, "resolver", "nil", "a tenant.Resolver")
@@ -86,7 +86,7 @@ func resolve(r *http.Request, resolver tenant.Resolver) (context.Context, error)
 	return ctx, nil
 }
 
-// RequestOf returns what resolvers look at in a request, for a server that asks them itself.
+// RequestOf returns the part of a request that resolvers read, for a server that calls a resolver itself.
 func RequestOf(r *http.Request) tenant.Request {
 	if r == nil {
 		return tenant.Request{}
@@ -98,7 +98,7 @@ func RequestOf(r *http.Request) tenant.Request {
 	return req
 }
 
-// Paths returns, for Options.Public, whether a request is for exactly one of the paths, by whatever method.
+// Paths returns a function for Options.Public that matches exactly these paths, with any method.
 func Paths(paths ...string) func(*http.Request) bool {
 	paths = slices.Clone(paths)
 	return func(r *http.Request) bool { return r != nil && r.URL != nil && slices.Contains(paths, r.URL.Path) }

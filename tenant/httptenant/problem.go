@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// StatusOf returns the status by which a request is answered that was turned away with err: 401 for
-// tenant.ErrUnauthenticated, 403 for tenant.ErrForbidden, and 500 for what is not the caller's fault.
+// StatusOf returns the status of the response to a request rejected with err: 401 for tenant.ErrUnauthenticated, 403
+// for tenant.ErrForbidden, and 500 for errors that are not the caller's fault.
 func StatusOf(err error) int {
 	switch {
 	case errors.Is(err, tenant.ErrUnauthenticated):
@@ -21,15 +21,15 @@ func StatusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// details are fixed texts: what an error says may be another tenant's name.
+// details are fixed texts, because the text of an error may name another tenant.
 var details = map[int]string{
-	http.StatusUnauthorized:        "The request has no credentials, or they are not good.",
-	http.StatusForbidden:           "The credentials do not give access as one tenant.",
-	http.StatusInternalServerError: "It could not be found out whose the request is.",
+	http.StatusUnauthorized:        "The request has no credentials, or they are not valid.",
+	http.StatusForbidden:           "The credentials do not identify exactly one tenant.",
+	http.StatusInternalServerError: "The server could not determine the tenant.",
 }
 
-// Problem answers a request that was turned away with problem details by RFC 9457, of type about:blank, and with 401 the
-// challenge ("" is "Bearer"). It shows nothing of the error but its status.
+// Problem responds to a rejected request with problem details (RFC 9457) of type about:blank, and with the challenge
+// for a 401 ("" is "Bearer"). It shows nothing of the error except the status.
 func Problem(w http.ResponseWriter, challenge string, err error) {
 	if w == nil {
 		return
@@ -40,7 +40,7 @@ func Problem(w http.ResponseWriter, challenge string, err error) {
 		Title  string `json:"title"`
 		Status int    `json:"status"`
 		Detail string `json:"detail"`
-	}{"about:blank", http.StatusText(status), status, details[status]}) // of strings and an int, so it cannot fail
+	}{"about:blank", http.StatusText(status), status, details[status]}) // strings and an int always marshal
 	h := w.Header()
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", cmp.Or(challenge, "Bearer"))
@@ -49,5 +49,5 @@ func Problem(w http.ResponseWriter, challenge string, err error) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // who cannot be reached cannot be told
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }

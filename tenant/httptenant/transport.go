@@ -7,9 +7,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Transport carries the tenant of a request's context on to the next service, in a header that tenant.FromHeader reads there:
-// between services that trust one another. It is an http.RoundTripper, safe for concurrent use. The zero Transport refuses
-// every request.
+// Transport sends the tenant of a request's context to the next service, in a header that tenant.FromHeader reads
+// there. Use it between services that trust each other. It is an http.RoundTripper, safe for concurrent use. The zero
+// Transport fails every request.
 type Transport struct {
 	// Header is the header's name, such as "X-Tenant". It is required.
 	Header string
@@ -17,8 +17,9 @@ type Transport struct {
 	Base http.RoundTripper
 }
 
-// RoundTrip sends the request with the tenant of its context in place of whatever the header had, and leaves the caller's
-// request as it is. A request without a tenant is not sent; its error matches tenant.ErrNoCredentials.
+// RoundTrip sends the request with the tenant of its context in the header, instead of the header's values. It does
+// not change the caller's request. It does not send a request without a tenant; the error matches
+// tenant.ErrNoCredentials.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t == nil || r == nil || r.URL == nil {
 		return nil, fmt.Errorf("%w: no transport, request or URL", ErrInvalid)
@@ -26,7 +27,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	id, ok := tenant.FromContext(r.Context())
 	if !ok || id.IsZero() || t.Header == "" {
 		if r.Body != nil {
-			_ = r.Body.Close() // which a RoundTripper has to do, also on errors
+			_ = r.Body.Close() // a RoundTripper must close it, also on errors
 		}
 		if t.Header == "" {
 			return nil, fmt.Errorf("%w: a Transport without a Header", ErrInvalid)

@@ -1,17 +1,19 @@
-// Package limit holds each tenant of a store to limits of its own: points and bytes a second, entities, datasets, the
-// size of a point, the length of a range, the width of a fan-out, and reads at once.
+// Package limit limits what each tenant of a store may do: points and bytes per second, entities, datasets, the size
+// of a point, the length of a range, the requests of one read, and concurrent reads.
 //
 //	limiter, err := limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: 1000}}, limit.Options{})
 //	store, err := tsdb.Open(ctx, tsdb.Config{…, Limits: limiter})
 //
-// A Table says which limits are whose: defaults, and overrides by tenant. Parse reads one from JSON; Limiter.Set puts another
-// one in its place while the program runs. What is over a limit is refused at once, with an *Error that names the limit,
-// what was used, and when to try again.
+// A Table has the limits: defaults, and overrides by tenant. Parse reads a table from JSON; Limiter.Set replaces the
+// table while the program runs. A call over a limit is refused immediately, with an *Error that names the limit, the
+// usage, and when to try again.
 //
-// Limits of a tenant's own may stand in its profile, and not in the table: tsdb.StoreOptions.ProfileLimits. An override of the table is
-// stronger than the profile, and the profile is stronger than the defaults, member by member. In each of them 0 is no limit, and
-// what a profile does not name is that of the defaults. So give the table Defaults: they hold tenants without a profile.
+// A tenant's own limits may also be in its profile: see tsdb.StoreOptions.ProfileLimits. An override in the table has
+// precedence over the profile, and each limit in the profile has precedence over the default. In each of them, 0 is
+// no limit. A limit that the profile does not name has its default. So give the table Defaults: they apply to tenants
+// without a profile.
 //
-// All limits but Datasets hold in one process, in its memory: they begin anew when it starts, and a fleet of processes that all apply the
-// same table lets a tenant have as much in each of them. Table.Share gives each process of a fleet its part.
+// All limits except Datasets apply per process, and are counted in its memory. They start again when the process
+// starts. If several processes apply the same table, each of them allows the full limit. Table.Share gives each
+// process its part.
 package limit

@@ -1,14 +1,15 @@
 package limit
 
-// entities are those that a tenant has written in this window and in the one before, by a hash of 64 bits. (A sketch such as
-// HyperLogLog counts them in less memory, and cannot say whether one is among them; a Bloom filter says so, and is wrong now
-// and then. This is right except for two of the same hash: among 10 million, a chance of 1 in 370,000 that there are any.)
+// entities are the entities that a tenant has written in this window and in the one before, by 64-bit hashes. (A
+// sketch such as HyperLogLog counts them in less memory, but cannot test membership. A Bloom filter can, but is
+// sometimes wrong. This set is exact unless two entities have the same hash: among 10 million entities, the chance is
+// 1 in 370,000 that any two do.)
 type entities struct {
 	fresh, old map[uint64]struct{} // of this window and of the one before; no hash is in both
 	began      int64               // when this window began
 }
 
-// turn begins a new window when it is time, and forgets what was not written in the last one.
+// turn starts a new window if it is time, and forgets the entities that were not written in the last one.
 func (e *entities) turn(now, length int64) {
 	switch elapsed := now - e.began; {
 	case e.count() == 0 || elapsed >= 2*length:
@@ -28,7 +29,7 @@ func (e *entities) has(hash uint64) bool {
 	return ok
 }
 
-// add records that the entity of a hash is written in this window.
+// add records that this window has a write of the entity with this hash.
 func (e *entities) add(hash uint64) {
 	if e.fresh == nil {
 		e.fresh = map[uint64]struct{}{}

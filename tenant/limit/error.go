@@ -8,47 +8,46 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErrExceeded is matched by every *Error.
+// ErrExceeded matches every *Error.
 var ErrExceeded = errors.New("limit: exceeded")
 
-// ErrInvalid is matched by the error of every table or option that nothing can be made of. It names the field, its value
-// and what would have been accepted.
+// ErrInvalid: invalid table or option. The error names the field, its value and what is allowed.
 var ErrInvalid = errors.New("limit: invalid limits")
 
-// ID names a limit in an *Error. It is also the name of the limit in JSON. IDs do not change: they may be documented, counted
-// and compared.
+// ID names a limit in an *Error and in JSON. IDs do not change: you may document, count and compare them.
 type ID string
 
-// The limits that an *Error can name. (FanOut is not among them: it makes a call narrower and refuses none.)
+// The limits that an *Error can name. (FanOut is not one of them: it limits the requests of a call and refuses no
+// call.)
 const (
 	PointsPerSecond ID = "points_per_second" // a point came too soon: wait RetryAfter
 	BytesPerSecond  ID = "bytes_per_second"  // a payload came too soon: wait RetryAfter
-	Entities        ID = "entities"          // a point of an entity that does not count yet, where no other may be added
-	Datasets        ID = "datasets"          // a dataset that would be created, where the tenant has as many as it may
-	PointBytes      ID = "point_bytes"       // a payload that is too large at any time
+	Entities        ID = "entities"          // a point of a new entity over the limit
+	Datasets        ID = "datasets"          // creation of a dataset over the limit
+	PointBytes      ID = "point_bytes"       // a payload that is too large
 	RangeLength     ID = "range_length"      // a range or a page over too much time
-	ConcurrentReads ID = "concurrent_reads"  // a read beside too many others: a guess is RetryAfter
+	ConcurrentReads ID = "concurrent_reads"  // too many reads at once: RetryAfter is a guess
 )
 
-// Error is the error of what a tenant may not do, or not yet. It matches ErrExceeded. Nothing was sent.
+// Error is the error of a call over a limit. It matches ErrExceeded. Nothing was sent.
 type Error struct {
 	ID     ID
 	Tenant tenant.ID
-	// Limit is the tenant's limit in this process, after its share: points or bytes a second, entities, datasets, bytes,
-	// nanoseconds or reads.
+	// Limit is the tenant's limit in this process, after Table.Share. Its unit is points or bytes per second,
+	// entities, datasets, bytes, nanoseconds or reads.
 	Limit int64
-	// Burst is how many points or bytes may come at once, for the two rates; 0 for the others.
+	// Burst is how many points or bytes are allowed at once, for the two rates; 0 for the others.
 	Burst int64
-	// Used is what the call would have come to, in the unit of Limit. For the two rates it is to be compared with Burst: the
-	// points or bytes of the last while that the rate has not made up for yet, those of the call included.
+	// Used is the usage including the call, in the unit of Limit. For the two rates, compare it with Burst: it is the
+	// used part of the burst plus the points or bytes of the call.
 	Used int64
-	// RetryAfter is when the same call is within the limit again, if nothing else of the tenant comes before it. Zero is
-	// never, until the limit is raised or, for Entities, others have not been written for a window. For ConcurrentReads it is
-	// a guess, RetryRead: nobody knows when a read ends.
+	// RetryAfter is when the same call is within the limit, if the tenant makes no other call before. Zero means: not
+	// until the limit is raised or, for Entities, until other entities have not been written for a window. For
+	// ConcurrentReads it is a guess, RetryRead, because the end of a read is unknown.
 	RetryAfter time.Duration
 }
 
-// RetryRead is the RetryAfter of a call that was refused because of ConcurrentReads.
+// RetryRead is the RetryAfter of a call refused by ConcurrentReads.
 const RetryRead = 100 * time.Millisecond
 
 // Error implements error.

@@ -12,17 +12,18 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Options are how a Limiter keeps what tenants have used. The zero value is good.
+// Options configure a Limiter. The zero value is useful.
 type Options struct {
-	// Clock tells the time by which rates bring points and windows end. Nil is time.Now.
+	// Clock returns the time for rates and windows. Nil is time.Now.
 	Clock func() time.Time
-	// Window is how long an entity counts at least after it was written, and twice that at most. Zero is 24 hours.
+	// Window is how long an entity counts after it was written: at least Window, at most twice that. Zero is 24
+	// hours.
 	Window time.Duration
-	// Tenants is how many tenants are kept in memory, about: some 250 bytes each, and up to 18 an entity where Entities are
-	// limited. Zero is 100,000, up to 10 million. A tenant is forgotten, at no loss, once its rates are made up for, none of
-	// its reads is under way and none of its entities counts. Where more than Tenants are kept, the one of a few that was
-	// unused for longest is forgotten too: it begins anew, with full bursts and no entities. A tenant with a read under way
-	// is never forgotten.
+	// Tenants is about how many tenants are held in memory: some 250 bytes each, and up to 18 bytes per entity if
+	// Entities is limited. Zero is 100,000; at most 10 million. A tenant is forgotten without effect when its bursts
+	// are full again, none of its reads is in progress and none of its entities counts. If there are more than
+	// Tenants, the limiter also forgets the least recently used one of a few: that tenant starts again with full
+	// bursts and no entities. A tenant with a read in progress is never forgotten.
 	Tenants int
 }
 
@@ -33,16 +34,16 @@ const (
 	maxShards      = 64
 )
 
-// Limiter holds tenants to the limits of a Table. New makes one; give it to a store as StoreOptions.Limits, which then asks it. It is
-// safe for concurrent use, starts no goroutine and needs no end. A nil or zero Limiter limits nobody.
+// Limiter applies the limits of a Table. New makes one; set it as StoreOptions.Limits of a store. It is safe for
+// concurrent use, starts no goroutine and needs no Close. A nil or zero Limiter limits no tenant.
 //
-// It lets through exactly what a tenant's limits say, as long as the tenant is kept in memory. A call that is let through
-// counts, also where it fails later for another reason. One that is refused uses nothing.
+// It allows exactly the tenant's limits, as long as the tenant is held in memory. An allowed call counts, even if it
+// fails later for another reason. A refused call does not count.
 type Limiter struct {
 	clock   func() time.Time
 	epoch   time.Time
 	window  int64
-	most    int // tenants of a shard
+	most    int // the most tenants of a shard
 	seed    maphash.Seed
 	rules   atomic.Pointer[rules]
 	setting sync.Mutex
@@ -51,13 +52,13 @@ type Limiter struct {
 	profiles profiles
 }
 
-// shard is some of the tenants.
+// shard holds a part of the tenants.
 type shard struct {
 	mu      sync.RWMutex
 	tenants map[tenant.ID]*usage
 }
 
-// New returns a limiter by a table. Its error matches ErrInvalid.
+// New returns a limiter for a table. The error matches ErrInvalid.
 func New(t Table, opts Options) (*Limiter, error) {
 	switch {
 	case opts.Window < 0:
@@ -83,10 +84,10 @@ func New(t Table, opts Options) (*Limiter, error) {
 	return l, l.Set(t)
 }
 
-// Set puts a table in the place of the one before, for all calls that come after it. What tenants have used stays: a burst
-// that was used up is used up under the new limits too, and entities count. (Where there was no limit before, nothing was
-// counted.) A table that nothing can be made of changes nothing, and its error matches ErrInvalid. It costs as much as the
-// table has overrides. The table may be changed afterwards.
+// Set replaces the table for all later calls. The tenants' usage stays: a used burst is also used under the new
+// limits, and entities count. (Without a limit, nothing was counted before.) If the table is invalid, Set changes
+// nothing and the error matches ErrInvalid. The cost is proportional to the number of overrides. The caller may
+// change the table afterwards.
 func (l *Limiter) Set(t Table) error {
 	if l == nil || l.clock == nil {
 		return invalid.New(ErrInvalid, "limiter", "nil or zero", "one from New")
@@ -101,8 +102,8 @@ func (l *Limiter) Set(t Table) error {
 	return nil
 }
 
-// Limits returns what applies to a tenant in this process, by the table and the tenant's profile: its part of its limits, with the bursts that are left to their default
-// filled in.
+// Limits returns the limits of a tenant in this process, from the table and the tenant's profile, after Table.Share
+// and with default bursts filled in.
 func (l *Limiter) Limits(id tenant.ID) Limits {
 	if l.off() {
 		return Limits{}
@@ -110,25 +111,25 @@ func (l *Limiter) Limits(id tenant.ID) Limits {
 	return *l.rules.Load().of(id)
 }
 
-// off reports whether the limiter does not come from New.
+// off reports whether the limiter was not made by New.
 func (l *Limiter) off() bool { return l == nil || l.rules.Load() == nil }
 
 func (l *Limiter) now() int64 { return int64(l.clock().Sub(l.epoch)) }
 
-// shardOf returns where a tenant is.
+// shardOf returns the tenant's shard.
 func (l *Limiter) shardOf(id tenant.ID) *shard {
 	hi, _ := bits.Mul64(maphash.String(l.seed, id.String()), uint64(len(l.shards)))
 	return &l.shards[hi]
 }
 
-// hash returns what an entity of a dataset counts by.
+// hash returns the hash by which an entity of a dataset is counted.
 func (l *Limiter) hash(dataset, entity string) uint64 {
-	const odd = 0x9e3779b97f4a7c15 // so that the two are not the same the other way round
+	const odd = 0x9e3779b97f4a7c15 // so that swapping dataset and entity changes the hash
 	return maphash.String(l.seed, dataset)*odd ^ maphash.String(l.seed, entity)
 }
 
-// acquire returns what a tenant has used, locked and with the limits that apply now, or nil where it has no limits. The caller
-// unlocks it.
+// acquire returns the tenant's usage, locked and with the current limits, or nil if the tenant has no limits. The
+// caller unlocks it.
 func (l *Limiter) acquire(id tenant.ID, now int64) *usage {
 	sh := l.shardOf(id)
 	for {
@@ -143,7 +144,7 @@ func (l *Limiter) acquire(id tenant.ID, now int64) *usage {
 		}
 		u.mu.Lock()
 		if !u.forgotten {
-			if r := l.rules.Load(); u.rules != r { // under the lock, so that a tenant never goes back to older rules
+			if r := l.rules.Load(); u.rules != r { // check under the lock, so that a tenant never returns to older rules
 				u.adopt(r, id, now)
 			}
 			u.last = now
@@ -153,11 +154,11 @@ func (l *Limiter) acquire(id tenant.ID, now int64) *usage {
 	}
 }
 
-// looks is how many tenants are looked at for each that is added: more than one, to forget them faster than they come. Where
-// there are too many, the one of these goes that was unused for longest.
+// looks is how many tenants are checked for each one added: more than one, so that tenants are forgotten faster than
+// they are added. If there are too many tenants, the least recently used of those checked is forgotten.
 const looks = 8
 
-// add keeps a tenant in memory, and makes room for it.
+// add adds a tenant, and forgets others to make room.
 func (sh *shard) add(id tenant.ID, now int64, l *Limiter) *usage {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -167,13 +168,13 @@ func (sh *shard) add(id tenant.ID, now int64, l *Limiter) *usage {
 	looked := 0
 	var oldest *usage
 	var oldestID tenant.ID
-	var unused int64 // since when oldest was, as it was seen: it may be used again by now
+	var unused int64 // when oldest was last used; it may have been used since
 	for other, u := range sh.tenants {
 		if looked >= looks && (oldest != nil || len(sh.tenants) < l.most) {
 			break
 		}
 		looked++
-		if !u.mu.TryLock() { // it is being used
+		if !u.mu.TryLock() { // in use
 			continue
 		}
 		if u.idle(now, l.window) {

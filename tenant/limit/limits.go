@@ -10,45 +10,46 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Limits are what one tenant may do. A zero field is no limit; the zero Limits are none at all.
+// Limits are the limits of one tenant. A zero field is no limit.
 type Limits struct {
-	// PointsPerSecond is how many points may be written, of all datasets together, and PointsBurst how many of them at once,
-	// after a while without any: zero is a second's worth. Up to 4 Gi.
+	// PointsPerSecond limits the points written, in all datasets together. PointsBurst is how many are allowed at
+	// once after a pause; zero is the points of one second. Up to 4 Gi.
 	PointsPerSecond, PointsBurst int64
-	// BytesPerSecond is how many bytes of payload may be written, and BytesBurst how many of them at once: zero is a second's
-	// worth. A point that is larger than the burst is let in after a while without any, and those after it wait until the
-	// rate has made up for it. Up to 4 Gi.
+	// BytesPerSecond limits the bytes of payload written. BytesBurst is how many are allowed at once after a pause;
+	// zero is the bytes of one second. A point larger than the burst is allowed when the burst is full; later points
+	// then wait until the rate has compensated for it. Up to 4 Gi.
 	BytesPerSecond, BytesBurst int64
-	// Entities is how many entities may be written, of all datasets together; one that is in two datasets counts as two. An
-	// entity counts from when it is written until it has not been for one to two windows (Options.Window). Those that count
-	// may go on beyond the limit, new ones are refused. Up to 10 million.
+	// Entities limits the entities written, in all datasets together; an entity in two datasets counts as two. An
+	// entity counts until it has not been written for one to two windows (Options.Window). Beyond the limit, entities
+	// that count may still be written, and new ones are refused. Up to 10 million.
 	Entities int64
-	// Datasets is how many datasets of the table may have been created for the tenant: by Store.Ensure, with a context that carries
-	// the tenant. The catalogue of the table counts them, so they count in all processes and after a restart, until they are
-	// deleted. Further calls of Ensure that would create one are refused. Up to 10 thousand.
+	// Datasets limits the datasets of the table that were created for the tenant: by Store.Ensure, with a context
+	// that carries the tenant. The table's catalogue counts them, so they count in all processes and after a restart,
+	// until they are deleted. Ensure refuses to create more. Up to 10 thousand.
 	Datasets int64
-	// PointBytes is how large the payload of a point may be. Up to 4 GiB; a schema refuses it far below.
+	// PointBytes limits the size of a point's payload. Up to 4 GiB; a schema's own limit is far lower.
 	PointBytes int64
-	// RangeLength is how much time a range or a page may be asked for.
+	// RangeLength limits the time that a range or a page may cover.
 	RangeLength time.Duration
-	// FanOut is how many requests one read has under way at once, at most. What is asked for beyond that is not refused: the
-	// read is as narrow as the limit, and takes longer. Up to 1 million.
+	// FanOut limits the requests that one read has in progress at once. A read that asks for more is not refused: it
+	// uses the limit, and takes longer. Up to 1 million.
 	FanOut int64
-	// ConcurrentReads is how many reads may be under way at once. A sequence is one from its first step until its loop is left;
-	// a read within its loop is another. Up to 1 million.
+	// ConcurrentReads limits the reads in progress. An iterator counts as a read while its loop runs; a read within
+	// its loop is another one. Up to 1 million.
 	ConcurrentReads int64
 }
 
-// Table says which limits are whose. The zero Table limits nobody.
+// Table has the limits of all tenants. The zero Table limits no tenant.
 type Table struct {
-	// Defaults are the limits of every tenant that is not among the overrides.
+	// Defaults are the limits of every tenant without an override.
 	Defaults Limits
-	// Overrides are all the limits of a tenant: none of its defaults apply. To change one of them, begin with a copy of Defaults.
+	// Overrides are all the limits of a tenant: none of the defaults apply. To change only some, start with a copy of
+	// Defaults.
 	Overrides map[tenant.ID]Limits
-	// Share is the part of each limit that this process lets through, for a fleet among which the calls of a tenant are
-	// spread: 0.25 for each of four. It applies to the rates and their bursts, to Entities and to ConcurrentReads, which are
-	// rounded up, so that a small limit is still one. Those on a single call and Datasets are whole in each process. Entities are
-	// shared truly only where each entity comes to the same process. Zero is 1, all of it.
+	// Share is the part of each limit that this process allows, if a tenant's calls are spread over several
+	// processes: 0.25 for each of four. It applies to the rates and their bursts, Entities and ConcurrentReads. They
+	// are rounded up, so a small limit is at least 1. Limits of a single call, and Datasets, are not divided. The
+	// share of Entities is exact only if each entity always reaches the same process. Zero is 1, all of it.
 	Share float64
 }
 
@@ -59,12 +60,12 @@ const (
 	maxAtOnce   = 1_000_000
 )
 
-// member is a limit as it stands in JSON and in errors.
+// member is a limit as in JSON and in errors.
 type member struct {
 	name string
 	at   func(*Limits) *int64
 	most int64
-	rate string // whose burst it is
+	rate string // the rate that a burst belongs to
 }
 
 var members = []member{
@@ -80,7 +81,7 @@ var members = []member{
 	{name: string(ConcurrentReads), at: func(l *Limits) *int64 { return &l.ConcurrentReads }, most: maxAtOnce},
 }
 
-// check refuses limits that cannot be meant. at is where they stand.
+// check rejects invalid limits. at is their place, for errors.
 func (l Limits) check(at string) error {
 	rates := map[string]int64{}
 	for _, m := range members {
@@ -103,7 +104,7 @@ func (m member) text(v int64) string {
 	return strconv.FormatInt(v, 10)
 }
 
-// resolve returns the limits of a process that has a share of them, with their bursts.
+// resolve returns the limits, with their bursts, of a process with a share.
 func (l Limits) resolve(share float64) *Limits {
 	if l.PointsBurst == 0 {
 		l.PointsBurst = l.PointsPerSecond
@@ -126,7 +127,7 @@ func part(v int64, share float64) int64 {
 	return int64(math.Ceil(float64(v) * share * exact))
 }
 
-// check refuses a table that nothing can be made of.
+// check rejects an invalid table.
 func (t Table) check() error {
 	if !(t.Share >= 0 && t.Share <= 1) {
 		return invalid.New(ErrInvalid, "share", strconv.FormatFloat(t.Share, 'g', -1, 64), "0 for all, or above 0 and up to 1")
@@ -145,13 +146,13 @@ func (t Table) check() error {
 	return nil
 }
 
-// rules are a table that was checked, as they apply in this process. They are never changed.
+// rules are a checked table, as it applies in this process. They are immutable.
 type rules struct {
 	defaults  *Limits
 	overrides map[tenant.ID]*Limits
 	since     int64 // when they were set
 
-	table    Limits // the defaults as the table has them
+	table    Limits // the table's defaults
 	share    float64
 	profiles *profiles
 }

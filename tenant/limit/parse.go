@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Parse reads a table from JSON, as a file may hold it:
+// Parse reads a table from JSON, for example from a file:
 //
 //	{
 //	  "share": 0.25,
@@ -23,12 +23,12 @@ import (
 //	  "overrides": {"acme": {"points_per_second": 10000, "range_length": "0s"}}
 //	}
 //
-// The members of limits have the names of the fields of Limits; range_length is text of time.ParseDuration, the others are
-// whole numbers. What an override does not name is that of the defaults, and 0 is no limit; one that names a rate and not its
-// burst has a burst of a second's worth. All members may be left out.
+// The members of limits have the names of the fields of Limits. range_length is text in the syntax of
+// time.ParseDuration; the others are whole numbers. A limit that an override does not name has its default, and 0 is
+// no limit. An override with a rate but no burst has the burst of one second. All members are optional.
 //
-// What is not exactly this is refused, with an error that matches ErrInvalid and says where: members that are not known or
-// come twice, and limits that New would refuse.
+// Parse rejects unknown and repeated members, and limits that New would reject. The error matches ErrInvalid and
+// names the place.
 func Parse(data []byte) (Table, error) {
 	var t Table
 	err := object(data, "", func(name, at string, value json.RawMessage) (err error) {
@@ -68,7 +68,7 @@ func Parse(data []byte) (Table, error) {
 	return t, nil
 }
 
-// MarshalJSON returns the table as Parse reads it.
+// MarshalJSON returns the table in the format of Parse.
 func (t Table) MarshalJSON() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -93,10 +93,10 @@ func (t *Table) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON returns the limits that are not zero as an object.
+// MarshalJSON returns an object of the limits that are not zero.
 func (l Limits) MarshalJSON() ([]byte, error) { return l.append(nil, false), nil }
 
-// UnmarshalJSON reads limits as Parse reads the defaults of a table.
+// UnmarshalJSON parses limits as Parse parses the defaults of a table.
 func (l *Limits) UnmarshalJSON(data []byte) error {
 	var parsed Limits
 	if err := parsed.parse(data, "limits"); err != nil {
@@ -130,7 +130,7 @@ func (l Limits) append(b []byte, all bool) []byte {
 	return append(b, '}')
 }
 
-// parse sets the limits that an object names. A rate without its burst resets the burst.
+// parse sets the limits in an object. A rate without its burst resets the burst.
 func (l *Limits) parse(data []byte, at string) error {
 	named := map[string]bool{}
 	err := object(data, at, func(name, at string, value json.RawMessage) error {
@@ -168,8 +168,8 @@ func (m member) parse(to *int64, at string, value json.RawMessage) error {
 	return nil
 }
 
-// object calls each for the members of a JSON object, in the order of their names, with the place of each for errors. It
-// refuses a name that comes twice, which encoding/json accepts; and it compares names exactly, which encoding/json does not.
+// object calls each for the members of a JSON object, sorted by name, with their places for errors. It rejects a
+// repeated name, which encoding/json accepts, and compares names exactly, which encoding/json does not.
 func object(data []byte, at string, each func(name, at string, value json.RawMessage) error) error {
 	var members map[string]json.RawMessage
 	err := json.Unmarshal(data, &members)
@@ -186,7 +186,7 @@ func object(data []byte, at string, each func(name, at string, value json.RawMes
 		t, _ := dec.Token()
 		name, _ := t.(string)
 		if seen[name] {
-			return invalid.New(ErrInvalid, place(at, name), "there twice", "each name once")
+			return invalid.New(ErrInvalid, place(at, name), "present twice", "each name once")
 		}
 		seen[name] = true
 		var skipped json.RawMessage
@@ -200,7 +200,7 @@ func object(data []byte, at string, each func(name, at string, value json.RawMes
 	return nil
 }
 
-// place returns how errors name a member.
+// place returns a member's place for errors.
 func place(at, name string) string {
 	if _, err := tenant.Parse(name); err != nil {
 		name = invalid.Quote(name)

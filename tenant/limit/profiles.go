@@ -9,13 +9,13 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// SetProfile sets the limits in a tenant's own document, such as tenants.Profile.Limits: an object of limits, as an override of
-// Parse. What it names takes the place of the table's Defaults, now and after each Set; 0 is no limit. An override of the table
-// is stronger than the document, and applies alone. Nil and null take the document away.
+// SetProfile sets the limits in a tenant's profile document, tenants.Profile.Limits: an object of limits, like an
+// override of Parse. Its limits replace the table's Defaults, now and after each Set; 0 is no limit. If the table has
+// an override for the tenant, only the override applies. Nil and null remove the document.
 //
-// What the tenant has used stays, as in Set. A document that is not valid changes nothing: the one before applies, and the error
-// matches ErrInvalid. A store with tsdb.StoreOptions.ProfileLimits calls it. It costs no more with many tenants, and some 200 bytes
-// of memory for each document.
+// The tenant's usage stays, as in Set. If the document is invalid, SetProfile changes nothing and the error matches
+// ErrInvalid. A store with tsdb.StoreOptions.ProfileLimits calls SetProfile. The cost does not depend on the number
+// of tenants. Each document takes some 200 bytes of memory.
 func (l *Limiter) SetProfile(id tenant.ID, doc []byte) error {
 	if l.off() {
 		return invalid.New(ErrInvalid, "limiter", "nil or zero", "one from New")
@@ -33,20 +33,20 @@ func (l *Limiter) SetProfile(id tenant.ID, doc []byte) error {
 	l.setting.Lock()
 	defer l.setting.Unlock()
 	l.profiles.set(id, p)
-	r := *l.rules.Load() // other rules, so that the tenant adopts them
+	r := *l.rules.Load() // a copy, so that the tenant adopts it
 	r.since = l.now()
 	l.rules.Store(&r)
 	return nil
 }
 
-// profile is a tenant's own document.
+// profile is a tenant's document.
 type profile struct {
 	limits Limits
-	named  uint32 // the members that it names, by their index
+	named  uint32 // bits of the members that it names, by index
 	merged atomic.Pointer[merged]
 }
 
-// merged are the limits of a profile with the defaults of a table.
+// merged are the limits of a profile merged with a table's defaults.
 type merged struct{ defaults, limits *Limits }
 
 func (p *profile) parse(doc []byte) error {
@@ -68,7 +68,7 @@ func (p *profile) parse(doc []byte) error {
 	return nil
 }
 
-// of returns the limits of the tenant by rules.
+// of returns the limits of the tenant under rules.
 func (p *profile) of(r *rules) *Limits {
 	if m := p.merged.Load(); m != nil && m.defaults == r.defaults {
 		return m.limits
@@ -84,9 +84,9 @@ func (p *profile) of(r *rules) *Limits {
 	return m.limits
 }
 
-// profiles are the documents of tenants. The zero value is none.
+// profiles are the documents of all tenants. The zero value is empty.
 type profiles struct {
-	some atomic.Bool // there are any
+	some atomic.Bool // there is at least one
 	mu   sync.RWMutex
 	of   map[tenant.ID]*profile
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// usage is what one tenant has used.
+// usage is the usage of one tenant.
 type usage struct {
 	mu            sync.Mutex
-	rules         *rules  // by which limits are
+	rules         *rules  // the source of limits
 	limits        *Limits // never nil once it is acquired
 	points, bytes bucket
 	seen          entities
-	reads         int64 // under way
+	reads         int64 // in progress
 	last          int64 // when it was acquired
-	forgotten     bool  // it is no longer the tenant's
+	forgotten     bool  // removed from the shard
 }
 
-// adopt puts the tenant under rules that were set since it was last here.
+// adopt applies rules that were set since the tenant's last call.
 func (u *usage) adopt(r *rules, id tenant.ID, now int64) {
 	before, after := u.limits, r.of(id)
 	if before == nil {
@@ -34,7 +34,7 @@ func (u *usage) adopt(r *rules, id tenant.ID, now int64) {
 			b.fill(now, newBurst)
 		default:
 			if since > b.at {
-				b.flow(since, rate, burst) // a burst that got smaller is cut by the next
+				b.flow(since, rate, burst) // the next flow cuts a burst that became smaller
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func (u *usage) adopt(r *rules, id tenant.ID, now int64) {
 	u.rules, u.limits = r, after
 }
 
-// idle reports whether a tenant that is not kept would be let through as this one.
+// idle reports whether forgetting the tenant changes nothing.
 func (u *usage) idle(now, window int64) bool {
 	l := u.limits
 	if u.reads > 0 || l == nil {
@@ -68,9 +68,9 @@ func (u *usage) idle(now, window int64) bool {
 	return u.seen.count() == 0
 }
 
-// Write lets one point of an entity through, with a payload of that many bytes, or returns an *Error; then it uses nothing.
-// Of several limits that it is over, the error names the one that stands in its way for longest. A store calls it for
-// each point that it writes, after all other checks and before anything is sent.
+// Write allows one point of an entity with a payload of bytes bytes, or returns an *Error and counts nothing. If the
+// point is over several limits, the error names the one with the longest wait. A store calls Write for each point,
+// after all other checks and before it sends anything.
 func (l *Limiter) Write(id tenant.ID, dataset, entity string, bytes int) error {
 	if l.off() {
 		return nil
@@ -102,7 +102,7 @@ func (l *Limiter) Write(id tenant.ID, dataset, entity string, bytes int) error {
 	return nil
 }
 
-// rates lets a point through both rates, or neither.
+// rates takes a point from both rates, or from neither.
 func (u *usage) rates(id tenant.ID, n, now int64) *Error {
 	l := u.limits
 	var forPoint, forBytes int64
@@ -131,7 +131,7 @@ func (u *usage) rates(id tenant.ID, n, now int64) *Error {
 	return nil
 }
 
-// Read lets one read begin, or returns an *Error. Call done when it has ended; a second call does nothing.
+// Read allows one read to begin, or returns an *Error. Call done when the read has ended; a second call does nothing.
 func (l *Limiter) Read(id tenant.ID) (done func(), err error) {
 	if l.off() || l.rules.Load().of(id).ConcurrentReads == 0 {
 		return func() {}, nil
@@ -148,7 +148,7 @@ func (l *Limiter) Read(id tenant.ID) (done func(), err error) {
 	return (&read{usage: u}).end, nil
 }
 
-// read is a read under way.
+// read is a read in progress.
 type read struct {
 	usage *usage
 	ended atomic.Bool
@@ -163,7 +163,7 @@ func (r *read) end() {
 	r.usage.mu.Unlock()
 }
 
-// Span lets a read of so much time through, or returns an *Error.
+// Span allows a read over a time of this length, or returns an *Error.
 func (l *Limiter) Span(id tenant.ID, length time.Duration) error {
 	if most := l.Limits(id).RangeLength; most > 0 && length > most {
 		return &Error{ID: RangeLength, Tenant: id, Limit: int64(most), Used: int64(length)}
@@ -171,7 +171,7 @@ func (l *Limiter) Span(id tenant.ID, length time.Duration) error {
 	return nil
 }
 
-// Concurrency returns how many requests a read may have under way at once, of those that it would have.
+// Concurrency returns how many requests a read may have in progress at once, at most width.
 func (l *Limiter) Concurrency(id tenant.ID, width int) int {
 	if most := l.Limits(id).FanOut; most > 0 {
 		return int(min(int64(width), most))

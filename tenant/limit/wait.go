@@ -8,13 +8,13 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Wait lets a point of that many bytes through the rates, and waits until they have room for it. It returns an *Error at once
-// where they have none before ctx's deadline, and ctx's error where ctx ends. Those that wait get their turns in no order.
+// Wait waits until the rates allow a point of bytes bytes. If that takes longer than ctx's deadline, it returns an
+// *Error immediately. If ctx ends, it returns ctx's error. Waiting calls proceed in no particular order.
 //
-// It fits as the Admit of a writer, which then takes a tenant's points at its rates and lets those who put them wait, in the place of
-// refusing them. (The bytes are then those that the writer keeps, of which about 400 a point are its own.) Use a limiter
-// with rates alone for it: one that the store has, too, would count each point twice. Timers go by the system's clock, not
-// by Options.Clock.
+// Use it as the Admit of a writer: the writer then accepts a tenant's points at its rates, and callers wait instead
+// of being refused. (The bytes are then those that the writer holds, with about 400 bytes of overhead per point.) Use
+// a limiter with only rates for it. If it were also the store's limiter, each point would count twice. Timers use the
+// system's clock, not Options.Clock.
 func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 	if l.off() {
 		return nil
@@ -39,7 +39,7 @@ func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 	}
 }
 
-// let is Write by the rates alone.
+// let is Write with only the rates.
 func (l *Limiter) let(id tenant.ID, bytes int) *Error {
 	now := l.now()
 	u := l.acquire(id, now)

@@ -25,7 +25,7 @@ func TestOnboardWithLimits(t *testing.T) {
 		`{"points_per_second":-1}`:         `limits.points_per_second is -1; want 0 for no limit`,
 		`{"points_burst":5}`:               `limits.points_burst is 5; want 0, as there is no points_per_second`,
 		`{"range_length":"1 day"}`:         `limits.range_length`,
-		`{"entities":1,"entities":1}`:      `there twice`,
+		`{"entities":1,"entities":1}`:      `present twice`,
 		`{"defaults":{"entities":1}}`:      `limits.defaults is not known`,
 		`[1]`:                              `want an object`,
 		`{`:                                `no JSON at line 1`,
