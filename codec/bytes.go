@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Bytes returns a codec that stores bytes as they are. Its tag is "raw". Nil and empty are stored alike, and a read
-// gives a slice of its own that is never nil. It refuses nothing. A write allocates the payload, a read the copy. The
+// Bytes returns a codec that stores bytes unchanged. Its tag is "raw". Nil and empty are stored alike, and a read
+// returns a new slice that is never nil. It accepts every value. A write allocates the payload, a read the copy. The
 // codec is safe for concurrent use.
 func Bytes() Codec[[]byte] { return bytesCodec{} }
 
-// String returns a codec that stores text as UTF-8, with nothing around it. Its tag is "str". Text that is not valid
-// UTF-8 is refused with [ErrEncode] on a write and with [ErrCorrupt] on a read, so that readers in other languages
-// can rely on it. A write allocates the payload, a read the string. The codec is safe for concurrent use.
+// String returns a codec that stores text as plain UTF-8. Its tag is "str". Text that is not valid UTF-8 fails with
+// [ErrEncode] on a write and with [ErrCorrupt] on a read, so readers in other languages can rely on it. A write
+// allocates the payload, a read the string. The codec is safe for concurrent use.
 func String() Codec[string] { return stringCodec{} }
 
 const (

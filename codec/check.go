@@ -8,17 +8,18 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ErrInvalid is what a codec that cannot be used, or a tag that cannot be stored, matches.
+// ErrInvalid: the codec cannot be used, or the tag cannot be stored.
 var ErrInvalid = errors.New("codec: invalid")
 
-// Check reports whether c can store and read values: it is there, its tags satisfy [CheckTag], no two of its readers
-// claim the same tag, it can write, and whatever it wraps passes too. Constructors of this package return no error, so
-// that codecs can be written in one expression; a codec that cannot work says so here, and refuses each call with the
-// same error. Defining a schema calls Check, so most programs need not.
+// Check returns an error if c cannot store and read values. c must not be nil, its tags must satisfy [CheckTag], its
+// readers must have different tags, it must be able to write, and the codecs that it wraps must pass, too.
+// Constructors of this package return no error, so that codecs can be written in one expression. An invalid codec
+// fails Check, and each call on it returns the same error. Defining a schema calls Check, so most programs need not.
 //
-// A codec that has a method Check() error is asked by it first; a codec that wraps another forwards to the other there.
+// If a codec has a method Check() error, Check calls it first. A codec that wraps another one calls Check for it
+// there.
 //
-// Errors match [ErrInvalid], or [ErrReadOnly] where c can only read.
+// Errors match [ErrInvalid], or [ErrReadOnly] if c can only read.
 func Check[T any](c Codec[T]) error {
 	if c == nil {
 		return invalid.New(ErrInvalid, "codec", "nil", "a codec")
@@ -43,7 +44,7 @@ func checkReaders[T any](written string, readers []Reader[T]) error {
 		}
 		if seen[r.Tag] {
 			return invalid.New(ErrInvalid, "tag", invalid.Quote(r.Tag),
-				"one reader a tag; Tagged gives a codec another tag")
+				"one reader per tag; Tagged gives a codec another tag")
 		}
 		seen[r.Tag] = true
 		if r.Decode == nil {

@@ -2,20 +2,21 @@ package codec
 
 import "github.com/tidemark-go/tidemark/internal/invalid"
 
-// Convert returns a codec of To that stores what c stores: forth turns each From that was read into a To, back turns
-// each To into the From that is written. With it an old format whose Go type has gone is read into the new type:
+// Convert returns a codec of To that stores the format of c. forth converts each From that was read to a To, and back
+// converts each To to the From that is written. Use it to read an old format, whose Go type no longer exists, into
+// the new type:
 //
 //	codec.Fallback(
 //		codec.Proto[*pb.Reading](),
 //		codec.Convert(codec.JSON[oldReading](), readingFromOld, nil),
 //	)
 //
-// Where back is nil the codec only reads: writes fail with [ErrReadOnly], and [Check] says the same, except for an old
-// codec of a [Fallback]. A nil forth is reported by Check too. An error of forth becomes an [ErrCorrupt] about the
-// payload, one of back an [ErrEncode]; both keep it as their cause.
+// If back is nil, the codec only reads: writes and [Check] fail with [ErrReadOnly], except that Check accepts it as
+// an old codec of a [Fallback]. Check rejects a nil forth. An error of forth becomes an [ErrCorrupt] for the payload,
+// an error of back an [ErrEncode]; both wrap the original error.
 //
-// The codec reads every tag that c reads. It is safe for concurrent use if both functions are, and costs what they and
-// c cost.
+// The codec reads every tag that c reads. It is safe for concurrent use if both functions are. It costs as much as
+// they and c cost.
 func Convert[From, To any](c Codec[From], forth func(From) (To, error), back func(To) (From, error)) Codec[To] {
 	out := &convert[From, To]{from: c, forth: forth, back: back}
 	switch {

@@ -1,9 +1,9 @@
 // Package codec turns Go values into stored payloads and back.
 //
-// A schema names one [Codec], and a point's payload is stored with the codec's tag beside it. A read picks the decoder
-// by that tag, so a dataset may hold several formats at once and move from one to the next without a rewrite.
+// A schema names one [Codec]. A point's payload is stored with the codec's tag, and a read selects the decoder by
+// that tag. So a dataset may have several formats at once, and change to a new format without rewriting data.
 //
-// # Which one
+// # Choosing a codec
 //
 //	codec.JSON[Reading]()       "json"  any Go type, readable by eye; the default choice
 //	codec.Proto[*pb.Reading]()  "pb"    generated messages: smaller, faster, fields may be added and renamed
@@ -13,32 +13,32 @@
 //	codec.String()              "str"   text
 //	codec.Bytes()               "raw"   bytes that the program already encoded
 //
-// Package codec/zstd compresses the payloads of any of them. A format of your own takes three methods: see the example
-// of [Codec].
+// Package codec/zstd compresses the payloads of any of them. A codec for your own format needs three methods: see the
+// example of [Codec].
 //
 // # Changing a format
 //
-// Put the new format first and leave the old one behind it; nothing that is stored has to be touched:
+// List the new format first and the old one after it; stored data does not change:
 //
 //	codec.Fallback(codec.Proto[*pb.Reading](), codec.Convert(codec.JSON[Reading](), toProto, nil))
 //
-// [Convert] is for an old format of another Go type, [Tagged] for a new shape in a format that is in use already. Once
-// the last old payload has expired the old codec can go. Let every program that reads know the new format before the
-// first one writes it: a program that meets a tag that it does not know reports [ErrUnknownTag].
+// Use [Convert] for an old format with another Go type, and [Tagged] for a new structure in a format that is already
+// in use. When the last old payload has expired, remove the old codec. Before the first program writes the new
+// format, deploy it to every program that reads: a program that reads an unknown tag returns [ErrUnknownTag].
 //
 // # Errors
 //
 // A payload that cannot be decoded is a [*CorruptError], which matches [ErrCorrupt] and shows the tag, the length and
-// the first 32 bytes. A value that cannot be encoded is an [*EncodeError], which matches [ErrEncode]. A codec that is
-// put together wrongly is reported by [Check], with [ErrInvalid], when its schema is defined. Nothing here panics on
-// input, and a decoder allocates in proportion to the payload, whatever the payload claims.
+// the first 32 bytes. A value that cannot be encoded is an [*EncodeError], which matches [ErrEncode]. If a codec is
+// built incorrectly, [Check] returns [ErrInvalid] when its schema is defined. No function of this package panics on
+// any input. A decoder's memory is proportional to the payload's actual size, whatever lengths the payload states.
 //
 // # Stored formats
 //
-// Every format below is stable: another format would get another tag.
+// Every format below is stable: a changed format would have another tag.
 //
 //   - json: one JSON value (RFC 8259) in UTF-8, without a byte order mark and without a newline after it.
-//   - pb: one message in protobuf's wire format. Which message it is the dataset's owner knows.
+//   - pb: one message in protobuf's wire format. The owner of the dataset knows which message it is.
 //   - raw: the bytes.
 //   - str: text in UTF-8, any length, no terminator.
 //   - f64: 8 bytes, an IEEE 754 double, most significant byte first. Every bit pattern is valid.
@@ -63,10 +63,10 @@
 //	       / %x54                     ; 'T' the truth true
 //	       / %x46                     ; 'F' the truth false
 //
-// A varint is that of protobuf: 7 bits a byte, the least significant first, the top bit set on all bytes but the last.
-// It holds 64 bits at most and is as short as it can be, so its last byte is zero only where the number is. Names are
-// in ascending order, compared as bytes, and none comes twice. A payload that breaks any of this is corrupt. So every
-// record has exactly one encoding, and equal records are equal bytes.
+// A varint is protobuf's: 7 bits per byte, the least significant first, with the top bit set on all bytes except the
+// last. It has at most 64 bits and is as short as possible, so its last byte is zero only for the number 0. Names are
+// unique and in ascending order, compared as bytes. A payload that violates these rules is corrupt. So every record
+// has exactly one encoding, and equal records have equal bytes.
 //
 // For example, {n=-3i ok=true temp=21.5} is these 23 bytes:
 //
@@ -75,7 +75,7 @@
 //	02 6f 6b 54                                "ok"   true
 //	04 74 65 6d 70 66 40 35 80 00 00 00 00 00  "temp" float 21.5
 //
-// It is binary rather than JSON because JSON has neither NaN nor infinities, most readers of it round integers above
-// 2^53, and it cannot tell an int from a uint or from a float that happens to be whole; JSON that spells
-// the types out is longer and slower to read. It has no version byte, because the tag is the version.
+// The format is binary because JSON has neither NaN nor infinities, and most JSON readers round integers above 2^53.
+// JSON also cannot distinguish an int from a uint, or from a float with a whole value; JSON that names the types is
+// longer and slower to read. The format has no version byte, because the tag is the version.
 package codec

@@ -7,26 +7,27 @@ import (
 )
 
 var (
-	// ErrCorrupt is what an error about a payload that cannot be decoded matches; it is a [*CorruptError].
+	// ErrCorrupt matches the error for a payload that cannot be decoded, a [*CorruptError].
 	ErrCorrupt = errors.New("codec: corrupt payload")
 
-	// ErrEncode is what an error about a value that cannot be encoded matches; it is an [*EncodeError].
+	// ErrEncode matches the error for a value that cannot be encoded, an [*EncodeError].
 	ErrEncode = errors.New("codec: value cannot be encoded")
 
-	// ErrUnknownTag is what an error about a payload whose tag no reader claims matches.
+	// ErrUnknownTag matches the error for a payload whose tag no reader has.
 	ErrUnknownTag = errors.New("codec: unknown tag")
 
-	// ErrReadOnly is what a codec that can only read gives for a write: see [Convert].
+	// ErrReadOnly matches the error for a write with a codec that can only read: see [Convert].
 	ErrReadOnly = errors.New("codec: read only")
 
 	errShrunk = errors.New("the codec returned less than it was given to append to")
 )
 
-// maxSample is how many bytes of a payload an error repeats.
+// maxSample is how many bytes of a payload an error shows.
 const maxSample = 32
 
 // CorruptError says which payload could not be decoded and why. It matches [ErrCorrupt] and unwraps to the cause. The
-// zero value describes an empty payload without a tag. It is not written to after it was made, so it may be shared.
+// zero value describes an empty payload without a tag. It does not change after it was made, so goroutines may share
+// it.
 type CorruptError struct {
 	// Tag is the stored tag of the payload.
 	Tag string
@@ -38,13 +39,13 @@ type CorruptError struct {
 	Err error
 }
 
-// NewCorruptError returns a [*CorruptError] about the payload src, of which it copies at most 32 bytes. Authors of
-// codecs return it from Decode.
+// NewCorruptError returns a [*CorruptError] for the payload src. It copies at most 32 bytes of src. Authors of codecs
+// return it from Decode.
 func NewCorruptError(tag string, src []byte, cause error) *CorruptError {
 	return &CorruptError{Tag: tag, Len: len(src), Sample: bytes.Clone(src[:min(len(src), maxSample)]), Err: cause}
 }
 
-// Error implements error. It shows the sample quoted, all but printable ASCII escaped.
+// Error implements error. It shows the sample quoted, with everything except printable ASCII escaped.
 func (e *CorruptError) Error() string {
 	more := ""
 	if e.Len > len(e.Sample) {
@@ -60,7 +61,7 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // EncodeError says why a value could not be encoded. It matches [ErrEncode] and unwraps to the cause. The zero value
-// has neither tag nor cause. It is not written to after it was made, so it may be shared.
+// has neither tag nor cause. It does not change after it was made, so goroutines may share it.
 type EncodeError struct {
 	// Tag is the tag that the payload would have had.
 	Tag string
@@ -84,7 +85,7 @@ func (e *EncodeError) Is(target error) bool { return target == ErrEncode }
 // Unwrap returns the cause.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
-// asCorrupt makes err a CorruptError about tag, unless it is one.
+// asCorrupt wraps err in a CorruptError with tag, unless it is one.
 func asCorrupt(tag string, src []byte, err error) error {
 	if is, ok := err.(*CorruptError); ok && is.Tag == tag { // a deeper one is about other bytes
 		return err
@@ -92,7 +93,7 @@ func asCorrupt(tag string, src []byte, err error) error {
 	return NewCorruptError(tag, src, err)
 }
 
-// asEncode makes err an EncodeError about tag, unless it is one.
+// asEncode wraps err in an EncodeError with tag, unless it is one.
 func asEncode(tag string, err error) error {
 	if is, ok := err.(*EncodeError); ok && is.Tag == tag { // a deeper one is about another codec
 		return err

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Fallback returns a codec that writes the format of write and still reads those of old, each by its own tag, so that a
-// dataset moves from one format to another without a rewrite: what is there stays readable until it expires, and what
-// is written is new. The codecs may read several tags themselves. An old format of another Go type goes through
-// [Convert]; one that shares a tag with another through [Tagged].
+// Fallback returns a codec that writes the format of write and also reads the formats of old, each by its own tag. So
+// a dataset can change its format without rewriting data: stored points stay readable until they expire, and new
+// points have the new format. The codecs may themselves read several tags. Use [Convert] for an old format with
+// another Go type, and [Tagged] for a format whose tag another codec already has.
 //
-// [Check] reports a missing codec, two readers of one tag, or a write that can only read; an old codec may be read
-// only. Append and Decode are those of write. The codec costs nothing beyond the codec that a payload selects, and is
-// safe for concurrent use.
+// [Check] rejects a missing codec, two readers of one tag, and a read-only write; old codecs may be read-only. Append
+// and Decode are those of write. The codec adds no cost to the codec that a payload selects, and is safe for
+// concurrent use.
 func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 	c := &fallback[T]{write: write}
 	if c.err = Check(write); c.err != nil {

@@ -6,14 +6,14 @@ import (
 )
 
 // JSON returns a codec that stores values as JSON text, by the rules of [encoding/json]: struct tags, MarshalJSON and
-// UnmarshalJSON all count, unknown fields are skipped, and map keys are written in order. Its tag is "json".
+// UnmarshalJSON apply, unknown fields are ignored, and map keys are sorted. Its tag is "json".
 //
-// Three things differ from [json.Marshal]: '<', '>' and '&' are stored as they are; a MarshalJSON of *T is used for a T
-// too; and on an error no half-filled value comes back. JSON has no NaN and no infinity: a value that holds one is
-// refused with [ErrEncode]. Text that is not valid UTF-8 is stored with U+FFFD in the place of the bad bytes.
+// It differs from [json.Marshal] in three ways. It stores '<', '>' and '&' unescaped. It uses a MarshalJSON of *T for
+// a T, too. On an error it returns no partial value. JSON has no NaN and no infinity: a value with one fails with
+// [ErrEncode]. In text that is not valid UTF-8, U+FFFD replaces the invalid bytes.
 //
-// A write allocates the payload and a copy of v; a read what [json.Unmarshal] does. The codec is safe for concurrent
-// use.
+// A write allocates the payload and a copy of v; a read allocates what [json.Unmarshal] does. The codec is safe for
+// concurrent use.
 func JSON[T any]() Codec[T] { return new(jsonCodec[T]) }
 
 const tagJSON = "json"
@@ -37,7 +37,7 @@ func (c *jsonCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 		return dst, NewEncodeError(tagJSON, err)
 	}
 	c.writers.Put(w)
-	return out[:len(out)-1], nil // without the newline that ends each value of a stream
+	return out[:len(out)-1], nil // without the newline that json.Encoder appends
 }
 
 func (*jsonCodec[T]) Decode(src []byte) (T, error) {
@@ -49,7 +49,7 @@ func (*jsonCodec[T]) Decode(src []byte) (T, error) {
 	return v, nil
 }
 
-// jsonWriter lets a json.Encoder, which alone can leave HTML characters as they are, append to a slice.
+// jsonWriter lets a json.Encoder append to a slice. Only a json.Encoder can leave HTML characters unescaped.
 type jsonWriter struct {
 	enc *json.Encoder
 	buf []byte

@@ -1,11 +1,11 @@
 package codec
 
-// MergeRecords merges two payloads of [Records] into one, as [Record.Merge] does: the fields of both, and where both have
-// a name the value of written, whatever the kinds. The result shares no memory with either, and is equal to stored, byte
-// for byte, where written adds nothing; so merging the same fields again changes nothing.
+// MergeRecords merges two payloads of [Records] into one, as [Record.Merge] does: the result has the fields of both,
+// and if both have a name, the value of written, whatever the kinds. It shares no memory with either. If written adds
+// nothing, the result has the same bytes as stored, so merging the same fields again changes nothing.
 //
-// A payload that does not decode is [ErrCorrupt]; fields that are more than [MaxFields] together are [ErrEncode]. It costs
-// what two reads and a write of Records cost.
+// A payload that does not decode is [ErrCorrupt]; more than [MaxFields] fields in total are [ErrEncode]. It costs as
+// much as two reads and a write of Records.
 func MergeRecords(stored, written []byte) ([]byte, error) {
 	old, err := recordCodec{}.Decode(stored)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 )
 
 // Float64 returns a codec that stores a number as the 8 bytes of its IEEE 754 double, most significant first. Its tag
-// is "f64". Every value comes back as it was, negative zero, infinities and each NaN included. It refuses no value; a
-// payload of any other length is [ErrCorrupt]. Neither direction allocates where dst has room. The codec is safe for
-// concurrent use.
+// is "f64". A read returns exactly the written value, including negative zero, infinities and each NaN. It accepts
+// every value; a payload of any other length is [ErrCorrupt]. If dst has room, neither direction allocates. The codec
+// is safe for concurrent use.
 func Float64() Codec[float64] { return float64Codec{} }
 
 // Int64 returns a codec that stores a whole number as 8 bytes in two's complement, most significant first. Its tag is
-// "i64". It refuses no value; a payload of any other length is [ErrCorrupt]. Neither direction allocates where dst has
-// room. The codec is safe for concurrent use.
+// "i64". It accepts every value; a payload of any other length is [ErrCorrupt]. If dst has room, neither direction
+// allocates. The codec is safe for concurrent use.
 func Int64() Codec[int64] { return int64Codec{} }
 
 const (

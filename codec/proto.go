@@ -14,12 +14,12 @@ import (
 // Proto returns a codec that stores a generated protobuf message in its wire format. T is the pointer type that
 // protoc-gen-go generates: codec.Proto[*pb.Reading](). Its tag is "pb".
 //
-// Messages are written deterministically: the same message gives the same bytes from the same program. Fields that the
-// program does not know survive a read and a write. An empty payload is a message without fields. A nil message, one
-// that lacks a required field and text that is not valid UTF-8 are refused with [ErrEncode]. A T that is not a
-// generated message is reported by [Check].
+// Messages are written deterministically: the same program writes the same bytes for the same message. Fields that
+// the program does not know survive a read and a write. An empty payload is a message without fields. A nil message,
+// a message without a required field, and text that is not valid UTF-8 fail with [ErrEncode]. [Check] rejects a T
+// that is not a generated message.
 //
-// A write allocates the payload, a read the message and what it holds. The codec is safe for concurrent use.
+// A write allocates the payload, a read the message and its contents. The codec is safe for concurrent use.
 func Proto[T proto.Message]() Codec[T] {
 	typ, err := messageType[T]()
 	return protoCodec[T]{typ: typ, err: err}
@@ -62,15 +62,15 @@ func (c protoCodec[T]) Decode(src []byte) (T, error) {
 	if c.err != nil {
 		return zero, NewCorruptError(tagProto, src, c.err)
 	}
-	v := c.typ.New().Interface().(T) // messageType has tried it
+	v := c.typ.New().Interface().(T) // messageType has checked it
 	if err := protoRead.Unmarshal(src, v); err != nil {
 		return zero, NewCorruptError(tagProto, src, err)
 	}
 	return v, nil
 }
 
-// messageType finds how to make a new T. Only the type is looked at, once, so a type that is no generated message, and
-// whose methods may panic on a nil receiver, ends as an error here and not at the first payload.
+// messageType returns how to make a new T. It checks only the type, once. So a type that is not a generated message,
+// and whose methods may panic on a nil receiver, is an error here instead of at the first payload.
 func messageType[T proto.Message]() (typ protoreflect.MessageType, err error) {
 	t := reflect.TypeFor[T]()
 	refused := invalid.New(ErrInvalid, "message type", fmt.Sprint(t), "a pointer to a generated message")

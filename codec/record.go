@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// Field is one named value of a [Record]. Its zero value has no name and no value and cannot be stored.
+// Field is one named value of a [Record]. The zero Field has no name and no value, and cannot be stored.
 type Field struct {
 	// Name is 1 to [MaxFieldName] bytes of UTF-8.
 	Name string
-	// Value is what the field holds.
+	// Value is the field's value.
 	Value Value
 }
 
-// Record is a set of named values, for data whose fields are known only when it arrives. It holds its fields in the
-// order of their names, compared as bytes, and no name twice.
+// Record is a set of named values, for data whose fields are known only when it arrives. Its names are unique, and
+// its fields are in the order of their names, compared as bytes.
 //
-// A Record never changes: With, Without and Merge return another. So it may be copied, kept and shared between
+// A Record never changes: With, Without and Merge return another one. So it may be copied, kept and shared between
 // goroutines. The zero Record has no fields and is ready to use. Names and values are checked when the record is
 // stored: see [Records].
 type Record struct {
-	fields []Field // by name, strictly ascending; never written to once it is here
+	fields []Field // by name, strictly ascending; never written to after construction
 }
 
-// NewRecord returns a record of the fields. Where a name comes twice the later value counts. It copies the slice: one
-// allocation, and a sort where the names are not in order.
+// NewRecord returns a record with the fields. If a name is repeated, the last value counts. It copies the slice: one
+// allocation, and a sort if the names are not in order.
 func NewRecord(fields ...Field) Record {
 	if len(fields) == 0 {
 		return Record{}
@@ -53,8 +53,8 @@ func sortFields(fields []Field) []Field {
 	return kept
 }
 
-// RecordOf returns a record of the map's names and values. It is the shortest way to write a record down; a program
-// that makes many uses [NewRecord], which needs no map.
+// RecordOf returns a record with the map's names and values. It is the shortest notation; a program that makes many
+// records uses [NewRecord], which needs no map.
 func RecordOf(values map[string]Value) Record {
 	fields := make([]Field, 0, len(values))
 	for name, v := range values {
@@ -69,7 +69,7 @@ func RecordOf(values map[string]Value) Record {
 // Len returns the number of fields.
 func (r Record) Len() int { return len(r.fields) }
 
-// Lookup returns the value of a name, and whether there is one. It takes a binary search and no allocation.
+// Lookup returns the value of a name, and whether the record has it. It is a binary search without allocation.
 func (r Record) Lookup(name string) (Value, bool) {
 	i, ok := r.find(name)
 	if !ok {
@@ -103,7 +103,7 @@ func (r Record) With(name string, v Value) Record {
 	return Record{fields: append(fields, r.fields[i:]...)}
 }
 
-// Without returns r without the name. It copies r, or returns r itself where the name is not in it.
+// Without returns r without the name. It copies r, or returns r itself if it does not have the name.
 func (r Record) Without(name string) Record {
 	i, ok := r.find(name)
 	if !ok {
@@ -114,9 +114,9 @@ func (r Record) Without(name string) Record {
 	return Record{fields: append(fields, r.fields[i+1:]...)}
 }
 
-// Merge returns the fields of both records. Where both have a name the value of newer counts, whatever the kinds: so
-// merging the same records again changes nothing. It takes time in proportion to the fields and one allocation, or
-// none where one of the two is empty.
+// Merge returns the fields of both records. If both have a name, the value of newer counts, whatever the kinds. So
+// merging the same records again changes nothing. The time is proportional to the fields. It allocates once, or not
+// at all if one of the records is empty.
 func (r Record) Merge(newer Record) Record {
 	if len(newer.fields) == 0 {
 		return r
@@ -140,8 +140,8 @@ func (r Record) Merge(newer Record) Record {
 	return Record{fields: append(out, b...)}
 }
 
-// Equal reports whether both records have the same names with equal values: kind and bits, so a NaN equals itself. Two
-// records are equal exactly when [Records] stores the same bytes for them. It allocates nothing.
+// Equal reports whether both records have the same names with equal values: kind and bits, so a NaN equals itself.
+// Two records are equal exactly if [Records] stores the same bytes for them. It allocates nothing.
 func (r Record) Equal(other Record) bool { return slices.Equal(r.fields, other.fields) }
 
 // String returns the record as text for people, in the order of the names: {door="open" temp=21.5}.

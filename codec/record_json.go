@@ -13,11 +13,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// MarshalJSON returns the record as a JSON object, in the order of the names, for an API's answer. A float is written
-// with a point or an exponent, an integer without, so that UnmarshalJSON can tell them apart. A NaN, an infinity and
-// the zero [Value] are refused with an error that matches [ErrEncode].
+// MarshalJSON returns the record as a JSON object, sorted by name, for API responses. A float has a point or an
+// exponent, an integer has neither, so that UnmarshalJSON can distinguish them. A NaN, an infinity and the zero
+// [Value] fail with [ErrEncode].
 //
-// JSON does not tell signed from unsigned, so it is not for storing: that is what [Records] is for.
+// Do not store this JSON, because it does not distinguish signed from unsigned integers: use [Records].
 func (r Record) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for i, f := range r.fields {
@@ -63,8 +63,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 var errNotRecord = errors.New("want a JSON object of numbers, strings, true and false")
 
 // UnmarshalJSON sets r to a JSON object of numbers, strings, true and false. A number with a point or an exponent
-// becomes a float, any other an int, or a uint where it is above the largest int; one that fits neither is an error. As
-// for other types, null changes nothing. r must not be in use by another goroutine.
+// becomes a float, any other an int, or a uint if it is above the largest int. A number that fits neither is an
+// error. As for other types, null changes nothing. r must not be in use by another goroutine.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -19,20 +19,20 @@ const (
 	MaxFieldName = 255
 )
 
-// Records returns a codec that stores a [Record] in a compact binary format, in which each value keeps its type and
-// each record has exactly one encoding; the package documentation specifies it. Its tag is "rec".
+// Records returns a codec that stores a [Record] in a compact binary format. Each value keeps its type, and each
+// record has exactly one encoding; the package documentation specifies it. Its tag is "rec".
 //
-// Refused with [ErrEncode] are more than [MaxFields] fields, a name that is empty, longer than [MaxFieldName] bytes or
-// not valid UTF-8, the zero [Value], and text that is not valid UTF-8. A payload that breaks one of these rules, or
-// that is not the one encoding of its record, is [ErrCorrupt].
+// A write fails with [ErrEncode] for more than [MaxFields] fields; for a name that is empty, longer than
+// [MaxFieldName] bytes or not valid UTF-8; for the zero [Value]; and for text that is not valid UTF-8. A read fails
+// with [ErrCorrupt] for a payload that violates one of these rules, or that is not the one encoding of its record.
 //
-// A write allocates the payload. A read makes two allocations, whose size is at most twenty times that of the payload:
-// the fields, and one copy of the payload, which all their names and texts share. The codec is safe for concurrent use.
+// A write allocates the payload. A read makes two allocations, at most twenty times the payload's size: the fields,
+// and one copy of the payload that all names and texts share. The codec is safe for concurrent use.
 func Records() Codec[Record] { return recordCodec{} }
 
 const tagRecord = "rec"
 
-// The byte that says the type of a stored value. A truth is all type and has no more bytes.
+// The byte that encodes the type of a stored value. A bool has no more bytes.
 const (
 	markFloat = 'f'
 	markInt   = 'i'
@@ -42,7 +42,7 @@ const (
 	markFalse = 'F'
 )
 
-// minField is the shortest field: the length of a name of one byte, the name, and the mark of a truth.
+// minField is the size of the shortest field: the name's length, a name of one byte, and the type byte of a bool.
 const minField = 3
 
 var (
@@ -101,7 +101,7 @@ func (recordCodec) Append(dst []byte, r Record) ([]byte, error) {
 	return out, nil
 }
 
-// recordSize returns how many bytes r takes, so that a write allocates once.
+// recordSize returns the encoded size of r, so that a write allocates once.
 func recordSize(r Record) int {
 	size := uvarintSize(uint64(len(r.fields)))
 	for _, f := range r.fields {
@@ -165,7 +165,7 @@ func decodeFields(src []byte) ([]Field, error) {
 	return fields, nil
 }
 
-// recordDecoder reads src from at on. text is a copy of src, out of which all strings are cut.
+// recordDecoder decodes src from at on. text is a copy of src; all decoded strings are parts of it.
 type recordDecoder struct {
 	src  []byte
 	text string
@@ -238,7 +238,7 @@ func (d *recordDecoder) string(n uint64) (string, error) {
 	return s, nil
 }
 
-// uvarint refuses a number with a last byte of zero, which adds nothing to it, so that each number has one encoding.
+// uvarint rejects a number with a redundant last byte of zero, so that each number has one encoding.
 func (d *recordDecoder) uvarint() (uint64, error) {
 	u, n := binary.Uvarint(d.src[d.at:])
 	switch {

@@ -5,14 +5,14 @@ import "github.com/tidemark-go/tidemark/internal/invalid"
 // MaxTag is the longest tag, in bytes.
 const MaxTag = 24
 
-// CheckTag reports whether tag can be stored: 1 to [MaxTag] bytes, in words of a-z and 0-9 with a single '.', '+' or
-// '-' between two of them. As a grammar:
+// CheckTag returns an error if tag cannot be stored. A tag has 1 to [MaxTag] bytes: words of a-z and 0-9, with a
+// single '.', '+' or '-' between two words. As a grammar:
 //
 //	tag  = word *( ( "." / "+" / "-" ) word )
 //	word = 1*( %x61-7A / %x30-39 )
 //
-// By convention '+' joins the tag of a payload and what was done to it, as in "json+zstd". The error matches
-// [ErrInvalid]. CheckTag does not allocate for a good tag.
+// By convention, '+' joins the tag of a payload and a transformation of it, as in "json+zstd". The error matches
+// [ErrInvalid]. CheckTag does not allocate for a valid tag.
 func CheckTag(tag string) error {
 	const limit = `1 to 24 bytes, words of a-z and 0-9 with one of ".+-" between two words`
 	if len(tag) == 0 || len(tag) > MaxTag {

@@ -6,16 +6,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Tagged returns a codec that stores the bytes of c under another tag. It is for a second shape in a format that is in
-// use already, which must not be read as the first:
+// Tagged returns a codec that stores the bytes of c with another tag. Use it for a second structure in a format that
+// is already in use, which must not be read as the first one:
 //
 //	codec.Fallback(
 //		codec.Tagged("json.v2", codec.JSON[Reading]()),
 //		codec.Convert(codec.JSON[readingV1](), readingFromV1, nil),
 //	)
 //
-// [Check] reports a tag that cannot be stored and a c that reads several tags. Errors carry the new tag. The codec
-// costs nothing beyond c, and is safe for concurrent use.
+// [Check] rejects a tag that cannot be stored, and a c that reads several tags. Errors have the new tag. The codec
+// costs nothing more than c, and is safe for concurrent use.
 func Tagged[T any](tag string, c Codec[T]) Codec[T] {
 	out := &tagged[T]{tag: tag, inner: c}
 	if out.err = CheckTag(tag); out.err != nil {
@@ -50,7 +50,7 @@ func (c *tagged[T]) Append(dst []byte, v T) ([]byte, error) {
 	}
 	out, err := c.inner.Append(dst, v)
 	if err != nil {
-		if inner, ok := err.(*EncodeError); ok { // only that of the codec itself
+		if inner, ok := err.(*EncodeError); ok { // only an error of the codec itself
 			err = inner.Err
 		}
 		return dst, NewEncodeError(c.tag, err)
@@ -65,7 +65,7 @@ func (c *tagged[T]) Decode(src []byte) (T, error) {
 	}
 	v, err := c.inner.Decode(src)
 	if err != nil {
-		if inner, ok := err.(*CorruptError); ok { // only that of the codec itself
+		if inner, ok := err.(*CorruptError); ok { // only an error of the codec itself
 			err = inner.Err
 		}
 		return zero, NewCorruptError(c.tag, src, err)

@@ -10,7 +10,7 @@ type Kind uint8
 
 // The kinds of a [Value].
 const (
-	KindInvalid Kind = iota // of the zero Value, which holds nothing and cannot be stored
+	KindInvalid Kind = iota // the zero Value, which is empty and cannot be stored
 	KindFloat
 	KindInt
 	KindUint
@@ -27,18 +27,18 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Value is one field of a [Record]: a float, a signed or unsigned integer of 64 bits, text or a truth, and it stays
-// what it was made as. Two values are equal, by ==, when kind and bits are: a NaN equals itself, and 0 does not equal
-// -0, nor Int(1) Uint(1). The zero Value is invalid: it holds nothing and cannot be stored.
+// Value is one field of a [Record]: a float, a signed or unsigned integer of 64 bits, text or a bool. It keeps its
+// kind. Two values are equal, by ==, if kind and bits are: a NaN equals itself, 0 does not equal -0, and Int(1) does
+// not equal Uint(1). The zero Value is invalid: it is empty and cannot be stored.
 //
-// A Value is passed by value, allocates nothing, and may be shared between goroutines.
+// A Value is passed by value, allocates nothing, and goroutines may share it.
 type Value struct {
 	str  string
 	bits uint64
 	kind Kind
 }
 
-// Float returns a value of [KindFloat]. NaN and the infinities are values like any other.
+// Float returns a value of [KindFloat]. NaN and the infinities are valid.
 func Float(v float64) Value { return Value{kind: KindFloat, bits: math.Float64bits(v)} }
 
 // Int returns a value of [KindInt].
@@ -47,7 +47,7 @@ func Int(v int64) Value { return Value{kind: KindInt, bits: uint64(v)} }
 // Uint returns a value of [KindUint].
 func Uint(v uint64) Value { return Value{kind: KindUint, bits: v} }
 
-// Str returns a value of [KindStr]. Text that is not valid UTF-8 is refused when it is stored.
+// Str returns a value of [KindStr]. Text that is not valid UTF-8 is rejected when the value is stored.
 func Str(v string) Value { return Value{kind: KindStr, str: v} }
 
 // Bool returns a value of [KindBool].
@@ -58,10 +58,10 @@ func Bool(v bool) Value {
 	return Value{kind: KindBool}
 }
 
-// Kind returns what v holds.
+// Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 
-// Float returns what a value of [KindFloat] holds; ok is false for every other kind.
+// Float returns the float of a [KindFloat] value; ok is false for every other kind.
 func (v Value) Float() (f float64, ok bool) {
 	if v.kind != KindFloat {
 		return 0, false
@@ -69,7 +69,7 @@ func (v Value) Float() (f float64, ok bool) {
 	return math.Float64frombits(v.bits), true
 }
 
-// Int returns what a value of [KindInt] holds; ok is false for every other kind.
+// Int returns the integer of a [KindInt] value; ok is false for every other kind.
 func (v Value) Int() (i int64, ok bool) {
 	if v.kind != KindInt {
 		return 0, false
@@ -77,7 +77,7 @@ func (v Value) Int() (i int64, ok bool) {
 	return int64(v.bits), true
 }
 
-// Uint returns what a value of [KindUint] holds; ok is false for every other kind.
+// Uint returns the integer of a [KindUint] value; ok is false for every other kind.
 func (v Value) Uint() (u uint64, ok bool) {
 	if v.kind != KindUint {
 		return 0, false
@@ -85,18 +85,18 @@ func (v Value) Uint() (u uint64, ok bool) {
 	return v.bits, true
 }
 
-// Str returns what a value of [KindStr] holds; ok is false for every other kind.
+// Str returns the text of a [KindStr] value; ok is false for every other kind.
 func (v Value) Str() (s string, ok bool) {
 	return v.str, v.kind == KindStr
 }
 
-// Bool returns what a value of [KindBool] holds; ok is false for every other kind.
+// Bool returns the truth value of a [KindBool] value; ok is false for every other kind.
 func (v Value) Bool() (b, ok bool) {
 	return v.kind == KindBool && v.bits == 1, v.kind == KindBool
 }
 
-// Number returns a float or an integer as a float64, for arithmetic over fields of either kind; ok is false for text,
-// truths and the zero Value. An integer above 2^53 is rounded to the nearest float64.
+// Number returns a float or an integer as a float64, for arithmetic over fields of all number kinds. ok is false for
+// text, bools and the zero Value. An integer above 2^53 is rounded to the nearest float64.
 func (v Value) Number() (f float64, ok bool) {
 	switch v.kind {
 	case KindFloat:
@@ -110,8 +110,8 @@ func (v Value) Number() (f float64, ok bool) {
 	}
 }
 
-// String returns v as line protocol writes it, so that the kinds can be told apart: 21.5, 40i, 40u, "open", true.
-// The zero Value is "invalid".
+// String returns v in the syntax of line protocol, which shows the kind: 21.5, 40i, 40u, "open", true. The zero Value
+// is "invalid".
 func (v Value) String() string {
 	switch v.kind {
 	case KindFloat:

@@ -1,11 +1,12 @@
-// Package zstd compresses payloads: [Wrap] makes a codec out of another, whose tag has "+zstd" after it.
+// Package zstd compresses payloads. [Wrap] makes a compressing codec from another one; "+zstd" is appended to the
+// tag.
 //
-// It is a package of its own so that only programs that compress link the compressor. It pays where payloads are
-// kilobytes of text; a frame adds 13 bytes or more, so it makes short binary payloads longer. Bigtable itself
-// compresses whole blocks of a table, rows with their neighbours, which serves many small and similar payloads better
-// than compressing each by itself can.
+// It is a separate package, so that only programs that compress link the compressor. Compression pays for payloads of
+// kilobytes of text. A frame adds 13 bytes or more, so short binary payloads become longer. Bigtable itself
+// compresses whole blocks of a table, many rows together. For many small and similar payloads, that is more effective
+// than compressing each one.
 //
-// To compress what is written from now on and still read what is there:
+// To compress new payloads and still read the stored ones:
 //
 //	plain := codec.JSON[Report]()
 //	reports := codec.Fallback(zstd.Wrap(plain, zstd.Options{}), plain)

@@ -7,8 +7,8 @@ import (
 	kzstd "github.com/klauspost/compress/zstd"
 )
 
-// frames makes and reads zstd frames. Encoders and decoders are made for one call at a time each, in which form they
-// start no goroutines, and pooled, so that calls do not wait for one another and idle ones are collected.
+// frames compresses and decompresses zstd frames. Each call uses its own encoder or decoder in a mode that starts no
+// goroutines. They are pooled, so that calls do not wait for each other and idle ones are garbage collected.
 type frames struct {
 	max      int
 	level    kzstd.EncoderLevel
@@ -17,11 +17,11 @@ type frames struct {
 }
 
 const (
-	// window is how far back a match may reach, which also bounds the memory of an encoder.
+	// window is the maximum distance of a match. It also bounds an encoder's memory.
 	window = 1 << 20
 
-	// maxRatio is how many bytes one byte of a frame can stand for at most: a block is at least 4 bytes long and holds
-	// 128 KiB at most. It keeps a few bytes that claim to be many from allocating for them.
+	// maxRatio is the most bytes that one byte of a frame can represent: a block has at least 4 bytes and represents
+	// at most 128 KiB. It prevents a short frame from causing a large allocation.
 	maxRatio = 128 << 10 / 4
 )
 
@@ -37,7 +37,7 @@ func (f *frames) compress(dst, plain []byte) ([]byte, error) {
 			kzstd.WithEncoderLevel(f.level),
 			kzstd.WithWindowSize(window),
 			kzstd.WithZeroFrames(true),
-			kzstd.WithSingleSegment(true), // or short frames would not say their size
+			kzstd.WithSingleSegment(true), // without it, short frames do not declare their size
 		)
 		if err != nil {
 			return dst, err

@@ -13,26 +13,27 @@ import (
 )
 
 const (
-	// Suffix is what a compressed payload's tag has after the tag of what was compressed.
+	// Suffix is appended to the tag of the inner codec.
 	Suffix = "+zstd"
 
-	// DefaultMaxSize is the largest payload, before compression, unless Options say otherwise: 16 MiB.
+	// DefaultMaxSize is the default of Options.MaxSize: 16 MiB.
 	DefaultMaxSize = 16 << 20
 
-	// DefaultLevel is the compression level unless Options say otherwise.
+	// DefaultLevel is the default of Options.Level.
 	DefaultLevel = 1
 )
 
-// Options of [Wrap]. The zero value means the documented defaults.
+// Options configure [Wrap]. The zero value means the documented defaults.
 type Options struct {
 	// MaxSize is the largest payload before compression, in bytes. A larger one is neither written nor read, whatever
-	// its compressed size. Zero means [DefaultMaxSize]. A later program that lowers it cannot read what is above.
+	// its compressed size. Zero means [DefaultMaxSize]. If you lower it, larger stored payloads can no longer be
+	// read.
 	MaxSize int
 
-	// Level is the compression level on the scale of the zstd program, 1 to 22; this package tells four of them apart.
-	// Zero means [DefaultLevel]: on payloads of a few hundred bytes, which most are, higher levels cost memory (each
-	// encoder in use holds about 0.5 MiB at level 1 and tens of MiB at level 22) and win almost nothing. It does not
-	// matter to reads.
+	// Level is the compression level on the scale of the zstd program, 1 to 22; this package has four distinct
+	// levels. Zero means [DefaultLevel]. Most payloads have a few hundred bytes. For them, higher levels gain almost
+	// nothing and cost memory: each encoder in use holds about 0.5 MiB at level 1 and tens of MiB at level 22. Level
+	// does not affect reads.
 	Level int
 }
 
@@ -50,16 +51,16 @@ func (o Options) level() int {
 	return o.Level
 }
 
-// Wrap returns a codec that compresses each payload of c by itself. For each tag of c it reads that tag with [Suffix].
-// It does not read what c stored uncompressed; put both into a [codec.Fallback] for that, with the one that is to be
-// written first.
+// Wrap returns a codec that compresses each payload of c separately. For each tag of c, it reads that tag with
+// [Suffix]. It does not read uncompressed payloads of c. To read both, put both codecs into a [codec.Fallback], the
+// one to write first.
 //
-// [codec.Check] reports options out of range, a tag that the suffix makes too long, and whatever it reports about c.
+// [codec.Check] rejects options out of range, a tag that the suffix makes too long, and an invalid c.
 //
-// A payload that is damaged, or larger than MaxSize when decompressed, is [codec.ErrCorrupt]; one too large to write
-// is [codec.ErrEncode]. A write allocates the payload and what c does; a read the decompressed payload and what c
-// does. There is nothing to close: no goroutine runs, and encoders that are idle are left to the garbage collector.
-// The codec is safe for concurrent use, and calls do not wait for one another.
+// A payload that is damaged, or larger than MaxSize when decompressed, is [codec.ErrCorrupt]; one that is too large
+// to write is [codec.ErrEncode]. A write allocates the payload and the allocations of c; a read allocates the
+// decompressed payload and the allocations of c. There is nothing to close: no goroutine runs, and the garbage
+// collector frees idle encoders. The codec is safe for concurrent use, and calls do not wait for each other.
 func Wrap[T any](c codec.Codec[T], opts Options) codec.Codec[T] {
 	out := &wrapped[T]{inner: c, frames: frames{max: opts.maxSize(), level: kzstd.EncoderLevelFromZstd(opts.level())}}
 	switch {
@@ -83,17 +84,17 @@ type wrapped[T any] struct {
 	scratch sync.Pool // of *scratch
 }
 
-// scratch is what a write needs besides its result: the payload before compression, and after it. The latter is copied
-// to where it goes, because the compressor makes room for as many bytes as it is given, and a payload may wait in a
-// writer's buffer for long.
+// scratch has the temporary buffers of a write: the payload before and after compression. The result is copied from
+// packed, because the compressor allocates room for as many bytes as its input has, and a payload may wait in a
+// writer's buffer for a long time.
 type scratch struct{ plain, packed []byte }
 
-// maxScratch is the most bytes that are kept for the next write.
+// maxScratch is the most bytes that a write keeps for the next one.
 const maxScratch = 1 << 20
 
 func (c *wrapped[T]) Tag() string { return c.tag }
 
-// Check reports what Wrap could not.
+// Check returns the errors that Wrap could not return.
 func (c *wrapped[T]) Check() error {
 	if c.err != nil {
 		return c.err
@@ -101,7 +102,7 @@ func (c *wrapped[T]) Check() error {
 	return codec.Check(c.inner)
 }
 
-// Readers lists the compressed form of each format that the inner codec reads.
+// Readers lists the compressed form of each format of the inner codec.
 func (c *wrapped[T]) Readers() []codec.Reader[T] {
 	if c.err != nil {
 		return nil
@@ -154,7 +155,7 @@ func (c *wrapped[T]) Decode(src []byte) (T, error) {
 }
 
 func (c *wrapped[T]) decode(tag string, src []byte, decode func([]byte) (T, error)) (T, error) {
-	// The decompressed bytes are never used again, so a codec that wrongly keeps them sees nobody else's data.
+	// The decompressed bytes are never reused, so a codec that wrongly retains them never sees other data.
 	plain, err := c.frames.decompress(src)
 	if err == nil {
 		var v T
@@ -171,7 +172,7 @@ var (
 	errSize  = errors.New("the size is not the one that the frame declares")
 )
 
-// errTooLarge says which limit a payload is above.
+// errTooLarge says which limit a payload exceeds.
 func errTooLarge(size uint64, limit int) error {
 	return fmt.Errorf("payload of %d bytes before compression; want %d at most", size, limit)
 }
