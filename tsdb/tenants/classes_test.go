@@ -46,10 +46,10 @@ func TestOnboardInAClass(t *testing.T) {
 			`Retention is "d90"; want a class that a dataset of the table offers: events (d7), readings (d7, d30)`: {Retention: "d90"},
 			`Retention is "keep"`: {Retention: "keep"}, // read, and not offered
 			`dataset in Classes is "reading"; want a dataset of the table: events (d7), readings (d7, d30)`: {Classes: map[string]string{"reading": "d7"}},
-			`class for dataset readings is "d90"; want a class that it offers: readings (d7, d30)`:        {Retention: "d30", Classes: map[string]string{"readings": "d90"}},
-			`class for dataset events is "d30"; want a class that it offers: events (d7)`:                 {Classes: map[string]string{"events": "d30"}},
-			`class for dataset readings is empty`:                                                     {Classes: map[string]string{"readings": ""}},
-			`Classes is 1001 datasets; want at most 1000`:                                             {Classes: many(1001)},
+			`class for dataset readings is "d90"; want a class that it offers: readings (d7, d30)`:          {Retention: "d30", Classes: map[string]string{"readings": "d90"}},
+			`class for dataset events is "d30"; want a class that it offers: events (d7)`:                   {Classes: map[string]string{"events": "d30"}},
+			`class for dataset readings is empty`:                                                           {Classes: map[string]string{"readings": ""}},
+			`Classes is 1001 datasets; want at most 1000`:                                                   {Classes: many(1001)},
 		} {
 			if err := onboard("a", p); !errors.Is(err, tenants.ErrInvalid) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v\nwant %s", err, want)
