@@ -14,18 +14,18 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// MaxSample is how many entities a Sample may have. Some thousand that were picked at random give the same advice.
+// MaxSample is how many entities a Sample may have. Some thousand random entities give the same advice.
 const MaxSample = 100_000
 
-// Sample describes the entities that a dataset has, or is going to have. With the zero Sample, Keys judges the schema alone.
+// Sample describes the entities that a dataset has or will have. With the zero Sample, Keys checks only the schema.
 type Sample struct {
-	// Entities has up to MaxSample entities, in any order. The rates of one that is listed twice are added up.
+	// Entities has up to MaxSample entities, in any order. The rates of repeated entities are added.
 	Entities []SampledEntity
-	// Share is the fraction of all entities that the sample holds, above 0 and up to 1. The rates of whole tenants are scaled
-	// by it. Zero is 1: there are no other entities.
+	// Share is the fraction of all entities in the sample, above 0 and up to 1. Keys divides the rates of whole
+	// tenants by it. Zero is 1: there are no other entities.
 	Share float64
-	// Arrival states that Entities are in the order in which they were first written. Keys then finds key fields whose values
-	// grow, whatever they look like. Without it, the order is ignored.
+	// Arrival states that Entities are in the order of their first write. Keys then finds key fields with growing
+	// values of any form. Without it, the order is ignored.
 	Arrival bool
 	// OtherDatasets are the other datasets of the same table: their column families count too.
 	OtherDatasets []tsdb.Dataset
@@ -57,14 +57,15 @@ func (a Advice) String() string {
 	return fmt.Sprintf("%s %s: %s %s %s", a.Severity, a.Cause, a.Found, a.Why, a.Remedy)
 }
 
-// Keys judges the key of a dataset by a sample of its entities. It returns the most severe advice first, and an empty slice
-// if it finds nothing wrong.
+// Keys checks the key of a dataset with a sample of its entities. It returns the most severe advice first, and an
+// empty slice if it finds no problem.
 //
 // It does no I/O, is safe for concurrent use, and takes some microseconds and some hundred bytes for each entity: seconds and
 // 80 MB for the largest sample.
 //
-// Errors match tsdb.ErrInvalid: a dataset that is not from tsdb.Define, more than MaxSample entities, or entities that the dataset
-// does not accept, named by their index. An entity whose row keys are too long is not an error but advice (LongKey).
+// Errors match tsdb.ErrInvalid: a dataset that is not from tsdb.Define, more than MaxSample entities, or entities
+// that the dataset does not accept, with their indexes. An entity whose row keys are too long is not an error but
+// advice (LongKey).
 func Keys(d tsdb.Dataset, s Sample) ([]Advice, error) {
 	in, err := inputOf(d, s)
 	if err != nil {
@@ -118,7 +119,7 @@ const (
 	maxRefused = 10
 )
 
-// fillEntities fills out with what the rules need to know about the entities of a sample.
+// fillEntities fills out with the properties of a sample's entities that the rules need.
 func fillEntities(out []entity, d *dataset.Dataset, entities []SampledEntity) error {
 	var refused []error
 	for i, e := range entities {

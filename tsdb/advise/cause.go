@@ -7,7 +7,7 @@ type Severity int
 
 // The severities.
 const (
-	// Info is worth knowing while keys can still be changed. Nothing fails because of it.
+	// Info is useful to know while keys can still be changed. Nothing fails because of it.
 	Info Severity = iota
 	// Warning will cost throughput or slow reads as load or data grow.
 	Warning
@@ -31,20 +31,21 @@ func (s Severity) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Cause names what an Advice is about. Causes are stable: a program may ignore those that it has decided to accept.
+// Cause identifies the subject of an Advice. Causes are stable: a program may ignore the ones that it accepts.
 type Cause string
 
-// The causes, each with the figure from which on it is reported. Package privacy is tsdb/privacy.
+// The causes, each with the threshold from which it is reported. Package privacy is tsdb/privacy.
 const (
-	// TimeFirst is a key field of times with no other field, or too few values, before it. All new points are written in one
-	// place. Behind other fields it is reported from 1,000 points a second below one prefix. Numbers that could be times are
-	// taken for ids if at least 50 of them (20 if they have no gaps) are written evenly, old and new alike.
+	// TimeFirst is a key field of times with no other field, or too few values, before it. All new points are then
+	// written in one place. Behind other fields it is reported from 1,000 points a second below one prefix. Numbers
+	// that could be times count as ids if at least 50 of them (20 without gaps) are written evenly, old and new
+	// alike.
 	TimeFirst Cause = "time-first"
-	// Sequential is a key field whose new values sort behind the old ones: counters, ids that begin with the time (UUIDs of
-	// version 6 and 7, ULIDs, KSUIDs, snowflakes), or what Sample.Arrival shows. It is a Warning if the highest tenth of the
-	// values has three tenths of the writes or more. If writes are even or rates unknown, it is an Info for the first field
-	// alone. Numbers behind a text (device-0042) are then reported only if Sample.Arrival shows that they grow, and ids by
-	// time only if rates are unknown or Arrival shows it.
+	// Sequential is a key field whose new values sort after the old ones: counters, ids that begin with the time
+	// (UUIDs of versions 6 and 7, ULIDs, KSUIDs, snowflakes), or values that grow according to Sample.Arrival. It is
+	// a Warning if the highest tenth of the values has at least three tenths of the writes. If writes are even or
+	// rates unknown, it is an Info for the first field only. Numbers after a text (device-0042) are then reported
+	// only if Sample.Arrival shows that they grow, and ids by time only if rates are unknown or Arrival shows it.
 	Sequential Cause = "sequential"
 	// HotEntity is an entity with a quarter of all writes, five times the average, from 100 points a second; or any entity
 	// with 5,000, half of what one server takes. No key can spread one entity.
@@ -53,16 +54,17 @@ const (
 	HotHead Cause = "hot-head"
 	// BusyTenant is a tenant with 10,000 points a second or more, about what one server takes, in a schema without Salts.
 	BusyTenant Cause = "busy-tenant"
-	// FewFirstValues is a first field of which up to four values, with many entities each, hold nine tenths of a tenant's
-	// 5,000 points a second or more. With less load, few values do no harm.
+	// FewFirstValues is a first field where up to four values, with many entities each, have nine tenths of a
+	// tenant's 5,000 or more points a second. With less load, few values do no harm.
 	FewFirstValues Cause = "few-first-values"
-	// UnpaddedNumber is a key field of numbers that do not sort by number. Numbers of more than 15 digits count as ids.
+	// UnpaddedNumber is a key field of numbers whose text does not sort by number. Numbers of more than 15 digits
+	// count as ids.
 	UnpaddedNumber Cause = "unpadded-number"
-	// HashedPart is a key field of hashes or random ids, a different one for each entity, before a field with few values that
-	// could have grouped the entities. Random ids at the end of a key, or with entities below them, are fine.
+	// HashedPart is a key field of hashes or random ids, different for each entity, before a field with few values
+	// that could group the entities. Random ids at the end of a key, or with entities below them, are fine.
 	HashedPart Cause = "hashed-part"
-	// PersonalData is what package privacy finds in keys and in tenants' names. The texts do not show it. What may be a
-	// person's or a machine's is an Info: at least 20 values that are IPv4 addresses of many networks.
+	// PersonalData is personal data that package privacy finds in keys and in tenants' names. The texts do not show
+	// it. At least 20 IPv4 addresses of many networks are an Info, because they may belong to persons or to machines.
 	PersonalData Cause = "personal-data"
 	// LongKey is a row key of 2 KiB or more, of 4 KiB at most; or keys with a median of 256 bytes or more.
 	LongKey Cause = "long-key"

@@ -1,9 +1,10 @@
-// Package advise judges the key of a dataset before there are points, since keys cannot be changed afterwards. Keys takes a
-// sample of the dataset's entities and says which of them would make a hot spot, break reads by prefix, show personal data or
-// waste space. TakeSample picks such a sample from what a tenant has stored.
+// Package advise checks the key of a dataset before it has points, because keys cannot be changed afterwards. Keys
+// takes a sample of the dataset's entities. It reports keys that create hot spots, prevent reads by prefix, show
+// personal data or waste space. TakeSample selects such a sample from a tenant's stored data.
 //
 // The rules follow the public guides of Cloud Bigtable: https://cloud.google.com/bigtable/docs/schema-design,
-// https://cloud.google.com/bigtable/docs/schema-design-time-series, https://cloud.google.com/bigtable/docs/performance and
-// https://cloud.google.com/bigtable/quotas. They use the figures stated there, such as 10,000 writes a second for one server.
-// They know neither the cluster nor when the load comes: Key Visualizer shows what really happens.
+// https://cloud.google.com/bigtable/docs/schema-design-time-series,
+// https://cloud.google.com/bigtable/docs/performance and https://cloud.google.com/bigtable/quotas. They use the
+// figures stated there, such as 10,000 writes a second for one server. They know neither the cluster nor the times of
+// the load: Key Visualizer shows the real load.
 package advise

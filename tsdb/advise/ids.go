@@ -2,7 +2,7 @@ package advise
 
 import "strings"
 
-// isUUID reports whether s is a UUID as it is written, with its version.
+// isUUID reports whether s is a UUID in its usual form, and returns its version.
 func isUUID(s string) (version byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return 0, false
@@ -19,8 +19,8 @@ func isHex(s string) bool {
 	return s != ""
 }
 
-// areRandom reports whether nearly all values look random, and differ in where they have letters and where digits: names that
-// are put together of words and numbers do not.
+// areRandom reports whether nearly all values look random and differ in the positions of letters and digits. Names
+// composed of words and numbers do not.
 func areRandom(values []string) bool {
 	n := 0
 	patterns := map[string]bool{}
@@ -33,7 +33,7 @@ func areRandom(values []string) bool {
 	return float64(n) >= hashes*float64(len(values)) && 2*len(patterns) >= len(values)
 }
 
-// pattern returns s with one letter for all letters and one digit for all digits.
+// pattern returns s with all letters replaced by one letter and all digits by one digit.
 func pattern(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -47,8 +47,8 @@ func pattern(s string) string {
 	return string(b)
 }
 
-// isRandom reports whether s looks like a hash or a random id: a UUID that does not begin with the time, or a long text of
-// hexadecimal or other digits in which letters and numbers alternate as they do in no name.
+// isRandom reports whether s looks like a hash or a random id: a UUID that does not begin with the time, or a long
+// text of hexadecimal or other digits in which letters and digits alternate more than in names.
 func isRandom(s string) bool {
 	if _, ok := isUUID(s); ok {
 		return !isTimeID(s)

@@ -1,78 +1,81 @@
 package advise
 
-// What one server takes. Bigtable moves and splits ranges of rows between servers by their load, but a point belongs to one row,
-// and a row to one server at a time.
+// The capacity of one server. Bigtable moves and splits ranges of rows between servers by load. But a point belongs
+// to one row, and a row to one server at a time.
 const (
-	// serverWrites is the number of writes a second of rows of 1 KB that the service's performance guide has stated for a node.
-	// It has stated more since; the smaller figure warns earlier.
+	// serverWrites is the number of writes a second of 1 KB rows that the service's performance guide has stated for
+	// a node. The guide now states more; the smaller figure warns earlier.
 	serverWrites = 10_000
 	// busyWrites is half of that: a server has other ranges too, and load comes in bursts.
 	busyWrites = serverWrites / 2
-	// noticeableWrites at one place is where it begins to show in Key Visualizer beside the rest of a server's load.
+	// noticeableWrites in one place become visible in Key Visualizer next to the rest of a server's load.
 	noticeableWrites = serverWrites / 10
 )
 
-// When load is uneven.
+// Thresholds of uneven load.
 const (
-	// hotShare of all writes on one entity is a hot entity, if it also writes hotTimes as much as the average one: of three
-	// equal entities each has a third.
+	// hotShare of all writes makes an entity hot, if it also writes hotTimes the average: of three equal entities,
+	// each has a third of the writes.
 	hotShare = 0.25
 	hotTimes = 5
-	// hotWrites a second are below what any server notices, however they are shared.
+	// hotWrites a second are too few to matter to any server.
 	hotWrites = 100
-	// endShare of a group's writes on the tenth with the highest ids is three times what is fair, and endTimes is how much more
-	// the median of that tenth writes than the median of the others: one hot entity among them does not make it uneven.
+	// endShare is the share of a group's writes on the tenth with the highest ids: three times the fair share.
+	// endTimes is how much more the median of that tenth writes than the median of the others: so one hot entity does
+	// not make the load uneven.
 	endShare = 0.3
 	endTimes = 3
 	endPart  = 10
 )
 
-// How many values tell something. Fewer can be by chance what they look like.
+// How many values are needed for a conclusion. Fewer values may look that way by chance.
 const (
-	fewestDates    = 2  // texts such as 2026-11-21 are hardly anything else
-	fewestNumbers  = 8  // of ten digits one in ten looks like a time of these decades, eight in a row do not
+	fewestDates    = 2  // texts such as 2026-11-21 are almost always dates
+	fewestNumbers  = 8  // one in ten numbers of ten digits looks like a time of these decades, but not eight of eight
 	fewestInOrder  = 20 // in the order of their arrival, or as a counter
-	fewestAtTheEnd = 50 // so that their upper tenth has a median
+	fewestAtTheEnd = 50 // enough for a median of the upper tenth
 	fewestHashes   = 20
-	fewestPersonal = 20 // of random numbers one in ten has a right check digit, nineteen of twenty do not
-	// manyNetworks is double the networks in which nobody has machines alone; of fewer addresses each second has one of its own.
+	fewestPersonal = 20 // one in ten random numbers has a correct check digit, but not nineteen of twenty
+	// manyNetworks is twice the number of networks that one owner of machines may have.
 	manyNetworks = 1000
-	// inOrder is which part of the values has to come in order: some overtake others on their way.
+	// inOrder is the share of the values that must be in order: some are delayed.
 	inOrder = 0.95
-	// hashes of which few letters are digits are missed one by one, not all together.
+	// hashes is the share of values that must look random: a hash with few digits may be missed.
 	hashes = 0.8
-	// dense counters leave out three numbers of four at most.
+	// dense counters omit at most three of four numbers.
 	dense = 4
-	// longestPadded is the number of digits up to which a number is one that somebody may want in order. Longer ones are ids.
+	// longestPadded is the most digits of a number whose order may matter. Longer numbers are ids.
 	longestPadded = 15
 )
 
-// What few values of the first field are: fewValues or fewer hold mostRate of a tenant's writes, and each has at least
-// manyEntities entities, so that it is not the entities that are few.
+// Few values of the first field: at most fewValues have mostRate of a tenant's writes, and each has at least
+// manyEntities entities, because a small number of entities is not the problem.
 const (
 	fewValues    = 4
 	mostRate     = 0.9
 	manyEntities = 20
 )
 
-// headWrites is how many writes a second a head row takes well: each leaves a version that stays until the next compaction.
+// headWrites is how many writes a second a head row handles well: each leaves a version that stays until the next
+// compaction.
 const headWrites = 20
 
 // Sizes in bytes.
 const (
 	maxKey     = 4096 // Bigtable's limit
 	nearMaxKey = maxKey / 2
-	longKey    = 256 // the guide asks for short keys: each row of an answer carries its own
-	// longNames that each row repeats are worth a remark where the payload is smaller, and manyNames where it is not known.
+	longKey    = 256 // the guide recommends short keys: each row of a response has its key
+	// longNames is reported if the payload is smaller than the names that each row repeats, manyNames if the payload
+	// is unknown.
 	longNames = 64
 	manyNames = 96
-	// nearPayload is the part of the limit of a payload from which on a growing one will not fit before long.
+	// nearPayload is the part of the payload limit from which a growing payload will soon be too large.
 	nearPayload = 0.5
 	maxRow      = 100 << 20 // Bigtable advises against larger ones
 	daySeconds  = 86_400
 )
 
-// Column families of a table. About 100 is what the guide advises against exceeding.
+// Column families of a table. The guide recommends at most about 100.
 const (
 	maxFamilies  = 100
 	manyFamilies = 50

@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// hotEntities finds entities that write so much that their server has little left for others.
+// hotEntities finds entities that use most of their server's capacity.
 func (a *analysis) hotEntities() {
 	if !a.rated() {
 		return
@@ -76,7 +76,7 @@ func (a *analysis) hotHeads() {
 	})
 }
 
-// load is what the sample has of one tenant.
+// load is one tenant's part of the sample.
 type load struct {
 	tenant   string
 	entities []*entity
@@ -97,7 +97,7 @@ func (a *analysis) loads() []load {
 	return out
 }
 
-// tenants finds what one tenant writes above what a server takes.
+// tenants finds tenants that write more than a server handles.
 func (a *analysis) tenants() {
 	if a.Salts > 0 || !a.rated() {
 		return
@@ -140,13 +140,13 @@ func (a *analysis) tenants() {
 	})
 }
 
-// saltsFor returns the number of salts over which a rate is half of what a server takes in each.
+// saltsFor returns the number of salts with which each salt has half of a server's capacity.
 func saltsFor(rate float64) int {
 	return int(min(maxSalts, max(minSalts, math.Ceil(rate/busyWrites))))
 }
 
-// fewValues returns the values of the first field that hold most of a tenant's writes, the busiest first, where they are few and
-// have many entities each.
+// fewValues returns the values of the first field that have most of a tenant's writes, the busiest first, if they are
+// few and have many entities each.
 func (a *analysis) fewValues(l load) []string {
 	if len(a.Fields) < 2 || len(l.entities) < manyEntities {
 		return nil

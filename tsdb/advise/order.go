@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// end is what is written at the end of the key range of a group of entities, where the newest values of a field are.
+// end is the load at the end of the key range of a group of entities, where the newest values of a field are.
 type end struct {
 	group   string
 	tenant  string
 	entries int // values of the field in the group
 	rate    float64
-	end     float64 // the writes of the upper tenth, all where everything new is at the end
+	end     float64 // writes of the upper tenth, or all if everything new is at the end
 	uneven  bool
 }
 
-// order finds fields whose new values all sort behind the old ones, so that what is new is written in one place.
+// order finds fields whose new values all sort after the old ones, so that all new points are written in one place.
 func (a *analysis) order(f *field) {
 	switch f.form {
 	case clock:
@@ -32,7 +32,7 @@ func (a *analysis) clock(f *field) {
 	severity, ok := severityAt(at)
 	switch {
 	case f.index == 0 && a.Salts == 0:
-		severity = max(severity, Warning) // whatever it is now: load grows, and keys stay
+		severity = max(severity, Warning) // even at a low load: load grows, and keys stay
 	case !ok:
 		return
 	}
@@ -84,7 +84,7 @@ func sequenceRemedy(f *field) string {
 	return "Put a field before it by which entities are asked for and that spreads them, or give the schema Salts."
 }
 
-// below says of what a figure is, where f is not the first field.
+// below returns the scope of a figure, if f is not the first field.
 func (a *analysis) below(f *field) string {
 	if f.index == 0 {
 		return ""
@@ -99,7 +99,7 @@ func (a *analysis) overSalts(at float64) string {
 	return fmt.Sprintf(", or %s in each of %d salts", rate(at), a.Salts)
 }
 
-// severityAt returns how severe it is that so much is written in one place, and false where it is not.
+// severityAt returns the severity of this load in one place, and false if it is no problem.
 func severityAt(perServer float64) (Severity, bool) {
 	switch {
 	case perServer >= busyWrites:
@@ -110,8 +110,8 @@ func severityAt(perServer float64) (Severity, bool) {
 	return Info, false
 }
 
-// busiestEnd returns the group, of entities that are the same in all fields before f, that writes most at its newest end, of
-// those that are uneven where there are any.
+// busiestEnd returns the group with the most writes at its newest end. The entities of a group are equal in all
+// fields before f. If there are uneven groups, it returns one of them.
 func (a *analysis) busiestEnd(f *field, everything bool) end {
 	groups := map[string][]*entity{}
 	for i := range a.Entities {
@@ -130,7 +130,7 @@ func (a *analysis) busiestEnd(f *field, everything bool) end {
 	return best
 }
 
-// better orders ends the same whatever the order in which they are looked at.
+// better is a total order of ends, so that the result does not depend on the order of the search.
 func better(a, b end) bool {
 	switch {
 	case b.group == "" || a.uneven != b.uneven:
@@ -155,13 +155,13 @@ func (a *analysis) endOf(f *field, members []*entity, everything bool) end {
 	return e
 }
 
-// rates returns how much is written to each value of f by some entities, in the order of the values.
+// rates returns the writes per value of f of some entities, in the order of the values.
 func (f *field) rates(members []*entity) []float64 {
 	sorted := slices.Clone(members)
 	slices.SortStableFunc(sorted, func(a, b *entity) int {
 		x, y := a.Parts[f.index], b.Parts[f.index]
 		if (f.form == counter || f.form == named || f.form == clockID) && len(x) != len(y) {
-			return len(x) - len(y) // by number, also where they are not padded; of ids by time only snowflakes differ
+			return len(x) - len(y) // by number, even if not padded; of ids by time, only snowflakes differ in length
 		}
 		return strings.Compare(x, y)
 	})
@@ -183,7 +183,7 @@ func sum(v []float64) (all float64) {
 	return all
 }
 
-// median returns the lower median, 0 of none. It sorts v.
+// median returns the lower median, or 0 for no values. It sorts v.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0

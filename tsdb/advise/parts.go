@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 )
 
-// unpadded finds numbers whose order as text is not their own.
+// unpadded finds numbers whose text does not sort by number.
 func (a *analysis) unpadded(f *field) {
 	n, same, ok := numbers(f.values)
 	if !ok || same || n.prefix != "" || f.form == clock {
@@ -17,7 +17,7 @@ func (a *analysis) unpadded(f *field) {
 	}
 	short, long := f.values[0], f.values[0]
 	for _, v := range f.values {
-		if v[0] == '0' && v != "0" { // padded, with some that are longer, or digits in reverse
+		if v[0] == '0' && v != "0" { // padded numbers, some of them longer, or reversed digits
 			return
 		}
 		if len(v) < len(short) {
@@ -39,7 +39,7 @@ func (a *analysis) unpadded(f *field) {
 	})
 }
 
-// hashed finds random values in front of a field by which entities could have been asked for.
+// hashed finds random values before a field by which entities could be read.
 func (a *analysis) hashed(f *field) {
 	if f.form != random || f.index == len(a.Fields)-1 {
 		return
@@ -49,7 +49,7 @@ func (a *analysis) hashed(f *field) {
 		prefixes[a.Entities[i].group(f.index+1)] = true
 	}
 	if float64(len(prefixes)) < inOrder*float64(len(a.Entities)) {
-		return // there are several entities below each
+		return // each value has several entities
 	}
 	for i := f.index + 1; i < len(a.Fields); i++ {
 		distinct := map[string]bool{}
@@ -84,7 +84,7 @@ func (a *analysis) personal(f *field) {
 		}
 	}
 	if card := found[cardLike]; card > 0 && digits > len(f.values)/2 && card < len(f.values)/2 {
-		// Serial numbers of 16 digits, of which some pass for a card's by chance.
+		// Serial numbers of 16 digits: some look like card numbers by chance.
 		n -= card
 		delete(found, cardLike)
 	}
@@ -106,7 +106,7 @@ func (a *analysis) personal(f *field) {
 	})
 }
 
-// What values look like, in the words of package privacy.
+// Kinds of personal data, in the words of package privacy.
 const (
 	mailLike  = "like a mail address"
 	phoneLike = "like a phone number"

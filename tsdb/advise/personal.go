@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// mayBelong finds parts that may be the addresses of visitors. Package privacy lets addresses pass, as they name machines as
-// well, so only many of them in many networks count, and are worth no more than a remark.
+// mayBelong finds parts that may be visitors' addresses. Package privacy accepts addresses, because they also name
+// machines. So only many addresses in many networks count, and the advice is only an Info.
 func (a *analysis) mayBelong(f *field) {
 	if len(f.values) < fewestPersonal {
 		return
@@ -31,11 +31,10 @@ func (a *analysis) mayBelong(f *field) {
 	})
 }
 
-// carrier are the addresses that a carrier hands out within its own network.
+// carrier is the range of addresses that a carrier assigns within its own network.
 var carrier = netip.MustParsePrefix("100.64.0.0/10")
 
-// publicNetwork returns the network of an IPv4 address that is reached from everywhere, to 16 bits: the machines of one owner lie
-// in few of them.
+// publicNetwork returns the 16-bit network of a public IPv4 address: the machines of one owner are in few networks.
 func publicNetwork(s string) (netip.Prefix, bool) {
 	if len(s) > len("255.255.255.255") {
 		return netip.Prefix{}, false

@@ -6,43 +6,45 @@ import (
 	"strings"
 )
 
-// input is what the rules use. Its values were checked.
+// input is the validated input of the rules.
 type input struct {
 	Dataset    string
 	Fields     []string // of the key, at least one
 	Salts      int
-	Family     string // in which payloads are written
+	Family     string // column family of new payloads
 	Qualifier  string
 	Families   int // column families of the table
 	Head       int // points in a head row; 0 for none
 	MaxPayload int // bytes
 	Entities   []entity
-	Share      float64 // of all entities those in the sample, above 0 up to 1
-	Arrival    bool    // Entities stand in the order in which they were first written
+	Share      float64 // fraction of all entities in the sample, above 0 up to 1
+	Arrival    bool    // Entities are in the order of their first write
 }
 
-// entity is one of the sample.
+// entity is an entity of the sample.
 type entity struct {
 	Tenant  string
-	Path    string   // as it stands in keys
+	Path    string   // as in row keys
 	Parts   []string // as many as there are key fields
 	Key     int      // bytes of a point's row key
 	Rate    float64  // points a second, 0 or more
-	Payload int      // bytes; 0 where it is not known
+	Payload int      // bytes; 0 if unknown
 
 	arrived int
 }
 
-// analysis is an input with its entities sorted, each of them once, and what was found so far.
+// analysis is an input with sorted, unique entities, and the advice found so far.
 type analysis struct {
 	input
-	total float64 // of the rates in the sample
+	total float64 // sum of the rates in the sample
 	out   []Advice
 }
 
-// run returns what the rules find, the most severe first; never nil. The order of the entities matters only if in.Arrival is set.
+// run returns the advice of all rules, the most severe first; never nil. The order of the entities matters only if
+// in.Arrival is set.
 //
-// Each figure that a rule needs is a constant of limits.go with its reason. A rule reports nothing that the sample does not show.
+// The thresholds of the rules are constants in limits.go, each with its reason. A rule reports only what the sample
+// shows.
 func run(in input) []Advice {
 	a := &analysis{input: in, out: []Advice{}}
 	a.Entities = merged(in.Entities)
@@ -69,7 +71,7 @@ func run(in input) []Advice {
 	return a.out
 }
 
-// merged returns the entities sorted, each once, with the rates of one that is listed twice added up.
+// merged returns the entities sorted and unique. It adds the rates of repeated entities.
 func merged(in []entity) []entity {
 	all := slices.Clone(in)
 	for i := range all {
@@ -96,13 +98,14 @@ func (a *analysis) add(f Advice) { a.out = append(a.out, f) }
 // rated reports whether rates are known.
 func (a *analysis) rated() bool { return a.total > 0 }
 
-// real scales a rate of some entities of the sample up to all that it stands for.
+// real converts the rate of some entities of the sample to that of all entities.
 func (a *analysis) real(rate float64) float64 { return rate / a.Share }
 
-// perServer is the part of a rate that comes to one of the places over which salts spread it.
+// perServer returns the part of a rate in each of the places over which salts spread it.
 func (a *analysis) perServer(rate float64) float64 { return rate / float64(max(1, a.Salts)) }
 
-// group returns what comes before the key field at an index in the keys of an entity, without dataset and salt; all behind the last.
+// group returns the part of an entity's key before a key field, without dataset and salt. All later fields are left
+// out.
 func (e *entity) group(field int) string {
 	end := 0
 	for range field {

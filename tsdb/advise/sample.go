@@ -17,23 +17,24 @@ import (
 
 // SampleOptions configure TakeSample.
 type SampleOptions struct {
-	// Entities is how many entities the sample has at most, 1 to 10,000. Zero is 1,000.
+	// Entities is the most entities in the sample, 1 to 10,000. Zero is 1,000.
 	Entities int
 }
 
 const (
 	defaultEntities = 1_000
 	maxEntities     = 10_000
-	pointsOfEntity  = 10 // whose times give the entity's rate
+	pointsOfEntity  = 10 // the times of these points give the entity's rate
 )
 
-// TakeSample picks entities at random from what a tenant has stored of a dataset, for Keys. It returns them with the dataset
-// and, in OtherDatasets, the other datasets of the table, as the catalogue describes them. An entity's rate is that of its
-// newest ten points up to now, so that a silent entity has nearly none; its payload is the largest of theirs. Arrival is not set.
+// TakeSample selects random entities of a tenant's stored data in a dataset, for Keys. It returns them with the
+// dataset and, in OtherDatasets, the other datasets of the table, from the catalogue. An entity's rate is that of its
+// newest ten points up to now, so a silent entity has a rate of nearly 0. Its payload is the largest of these points.
+// Arrival is not set.
 //
-// It is an operator's call: it needs no tenant in ctx, and the tenant's limits do not count it. It reads the names of all the
-// tenant's entities in the dataset, at most MaxSample, as Repository.Entities does, and then ten points, with payloads, of each
-// entity that it has picked. Each of the two is bounded by the timeout of scans.
+// It is an operator's call: it needs no tenant in ctx, and the tenant's limits do not count it. It reads the names of
+// all the tenant's entities in the dataset, at most MaxSample, like Repository.Entities. Then it reads ten points,
+// with payloads, of each selected entity. Each of the two steps is bounded by the scan timeout.
 //
 // Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries another
 // tenant, and tsdb.ErrErased if the tenant is erased.
@@ -78,8 +79,8 @@ func TakeSample(ctx context.Context, store *tsdb.Store, dataset string, id tenan
 	return stored.Dataset.(tsdb.Dataset), sample, nil
 }
 
-// pick returns up to limit of the repository's entities, each with the same probability, and how many it picked from. It picks
-// the same ones from the same entities.
+// pick returns up to limit random entities of the repository, each with the same probability, and the number of all
+// entities. For the same entities it returns the same selection.
 func pick(ctx context.Context, r *tsdb.Repository[int], limit int) (picked []tsdb.Entity, all int, err error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for e, err := range r.Entities(ctx, tsdb.AllEntities()) {
@@ -100,7 +101,7 @@ func pick(ctx context.Context, r *tsdb.Repository[int], limit int) (picked []tsd
 	return picked, all, nil
 }
 
-// measure returns the rates and payloads of entities, by their newest points.
+// measure returns the rates and payloads of entities, from their newest points.
 func measure(ctx context.Context, r *tsdb.Repository[int], id tenant.ID, entities []tsdb.Entity, clock func() time.Time) ([]SampledEntity, error) {
 	histories, err := r.LatestManyN(ctx, entities, pointsOfEntity)
 	if histories == nil && err != nil {

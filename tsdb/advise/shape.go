@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// form is what the values of a key field look like.
+// form is the form of a key field's values.
 type form int
 
 const (
 	plain   form = iota
 	clock        // times
-	clockID      // ids that begin with the time at which they were made
+	clockID      // ids that begin with their creation time
 	counter      // numbers, one after the other
 	named        // such numbers behind a text: device-0001
-	arrival      // whatever they are, each new one sorts behind all others
+	arrival      // values of any form; each new one sorts after all others
 	random       // hashes and random ids
 )
 
-// field is one field of the key, and the values that the sample has of it.
+// field is one field of the key, with its values in the sample.
 type field struct {
 	index  int
 	name   string
@@ -76,8 +76,8 @@ func (a *analysis) formOf(f *field) (form, string) {
 	return plain, ""
 }
 
-// isID reports whether numbers that look like times are known to be none, but meters, cells of a map or ids. Such numbers that
-// follow one another are as many counters as times: of a few of them with rates nothing is said.
+// isID reports whether numbers that look like times are known to be other numbers: meters, map cells or ids.
+// Consecutive numbers may be times or counters; for a few of them with rates, nothing is reported.
 func (a *analysis) isID(f *field, isDense bool) bool {
 	if !a.rated() {
 		return false
@@ -88,14 +88,14 @@ func (a *analysis) isID(f *field, isDense bool) bool {
 	return len(f.values) >= fewestAtTheEnd && a.evenly(f)
 }
 
-// evenly reports whether the entities with the lowest, the highest and all other values of f, which has ten and more, write alike:
-// nobody goes on to write to a time that is over.
+// evenly reports whether the entities with the lowest, the highest and all other values of f write equally. f has at
+// least ten values. Programs do not continue to write to a past time.
 func (a *analysis) evenly(f *field) bool {
 	all := make([]*entity, len(a.Entities))
 	for i := range all {
 		all[i] = &a.Entities[i]
 	}
-	rates := f.rates(all) // of times in one unit, which sort as texts
+	rates := f.rates(all) // times in one unit sort as text
 	end := len(rates) / endPart
 	low, rest, high := rates[:end], rates[end:len(rates)-end], rates[len(rates)-end:]
 	if max(sum(low), sum(high)) >= endShare*a.total {
@@ -105,10 +105,11 @@ func (a *analysis) evenly(f *field) bool {
 	return usual > 0 && max(median(low), median(high)) <= endTimes*usual
 }
 
-// arrives reports whether it is known that new values of f sort behind old ones.
+// arrives reports whether new values of f are known to sort after old ones.
 func (a *analysis) arrives(f *field) bool { return a.Arrival && f.index == 0 && a.ascends() }
 
-// ascends reports whether the first parts of the entities came in their order, or all in the opposite one, tenant by tenant.
+// ascends reports whether the first parts of each tenant's entities arrived in ascending order, or all in descending
+// order.
 func (a *analysis) ascends() bool {
 	order := make([]*entity, len(a.Entities))
 	for i := range a.Entities {
@@ -146,14 +147,14 @@ func all(values []string, is func(string) bool) bool {
 	return true
 }
 
-// numeric are values that are numbers behind a text that they have in common.
+// numeric are values that are numbers after a common text.
 type numeric struct {
 	prefix string
 	n      []uint64 // sorted
 }
 
-// numbers reads values as numbers behind one text, which may be empty, and reports whether they all are, and whether all have
-// the same number of digits.
+// numbers parses values as numbers after a common text, which may be empty. It reports whether all are numbers, and
+// whether all have the same number of digits.
 func numbers(values []string) (numeric, bool, bool) {
 	if len(values) < fewestNumbers {
 		return numeric{}, false, false
@@ -177,19 +178,19 @@ func numbers(values []string) (numeric, bool, bool) {
 	return out, same, true
 }
 
-// dense reports whether the numbers leave out few between the first and the last, of which the sample holds a share.
+// dense reports whether the numbers omit few between the first and the last, given the share of the sample.
 func (n numeric) dense(share float64) bool {
 	span := float64(n.n[len(n.n)-1] - n.n[0])
 	return span < dense*float64(len(n.n))/share
 }
 
-// The times that numbers are looked for in, in seconds since 1970: 2010 to 2040.
+// The range of times to detect, in seconds since 1970: 2010 to 2040.
 const (
 	earliest = 1_262_304_000
 	latest   = 2_208_988_800
 )
 
-// times reports whether the numbers are times in some unit since 1970, or such times counted down from the largest number.
+// times reports whether the numbers are times in a unit since 1970, or such times subtracted from the largest number.
 func (n numeric) times() (string, bool) {
 	if n.prefix != "" {
 		return "", false
@@ -210,8 +211,8 @@ func (n numeric) times() (string, bool) {
 	return "", false
 }
 
-// dates are the forms of times in text: in their order from the coarsest to the finest, and days as people write them, whose newest
-// rows lie together all the same.
+// dates are the forms of times in text, from the coarsest to the finest. They include days as people write them:
+// their newest rows are also next to each other.
 var dates = []string{
 	"2006-01", "2006-01-02", "2006-01-02T15", "2006-01-02 15", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
 	"2006-01-02 15:04:05", time.RFC3339Nano, "2006/01/02", "20060102", "2006010215", "200601021504", "20060102150405", "20060102T150405Z",
@@ -230,7 +231,7 @@ func isDate(s string) bool {
 	return isWeek(s)
 }
 
-// isWeek reports whether s is a week as ISO 8601 writes it: 2026-W47 or 2026W47.
+// isWeek reports whether s is an ISO 8601 week: 2026-W47 or 2026W47.
 func isWeek(s string) bool {
 	year, week, ok := strings.Cut(s, "W")
 	year = strings.TrimSuffix(year, "-")

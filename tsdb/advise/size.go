@@ -42,7 +42,7 @@ func (a *analysis) keys() {
 	a.add(f)
 }
 
-// names finds names that are longer than what they name.
+// names finds names that are longer than the payload.
 func (a *analysis) names() {
 	if len(a.Entities) == 0 {
 		return
@@ -124,7 +124,7 @@ func (a *analysis) families() {
 	})
 }
 
-// widePrefixes finds prefixes below which there are more entities than can be read at once.
+// widePrefixes finds prefixes with more entities than one read can handle.
 func (a *analysis) widePrefixes() {
 	if len(a.Fields) < 2 || a.Head > 0 {
 		return

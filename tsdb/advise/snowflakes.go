@@ -2,21 +2,23 @@ package advise
 
 import "math/bits"
 
-// Snowflakes are ids of 42 bits of milliseconds since an epoch of their own, ten of the machine that made them, and twelve of a
-// sequence: Twitter's epoch is in 2010, and Discord's in 2015. Any number of that size has a time, so the other bits tell.
+// A snowflake has 42 bits of milliseconds since its own epoch, ten bits of the machine that made it, and twelve bits
+// of a sequence. Twitter's epoch is in 2010, Discord's in 2015. Any number of that size has a time, so the other bits
+// decide.
 const (
 	snowflakeEpoch = 1_288_834_974_657 // Twitter's, in milliseconds since 1970; the earliest that is looked for
 	timeShift      = 22
 	sequenceBits   = 12
 	machines       = 1 << (timeShift - sequenceBits)
-	// lowSequence is more than most sequences reach, which begin anew with each millisecond; of random ones 1 in 64 is below.
+	// lowSequence is more than most sequences reach, because they restart each millisecond; 1 in 64 random sequences
+	// is below it.
 	lowSequence = 64
-	// fewestDigits is the smallest of 17 digits: such ids were made from the end of 2010 on.
+	// fewestDigits is the smallest number of 17 digits: such ids exist since the end of 2010.
 	fewestDigits = 10_000_000_000_000_000
 )
 
-// snowflakes reports whether the numbers are snowflakes: they were made at many times, by a few machines or mostly at the beginning
-// of a sequence.
+// snowflakes reports whether the numbers are snowflakes: made at many times, by a few machines, or mostly with low
+// sequences.
 func (n numeric) snowflakes() bool {
 	if n.prefix != "" || n.n[0] < fewestDigits || n.n[len(n.n)-1]>>timeShift+snowflakeEpoch > latest*1000 || n.cells() {
 		return false
@@ -43,8 +45,8 @@ func (n numeric) snowflakes() bool {
 	return 2*makers <= min(len(n.n), machines) || float64(low) >= hashes*float64(len(n.n))
 }
 
-// cells reports whether the numbers are cells of an S2 map, all of one level: each has its last bit in the same place, an even
-// one, and those before it differ.
+// cells reports whether the numbers are cells of an S2 map of one level: each has its last bit in the same, even
+// position, and the bits before it differ.
 func (n numeric) cells() bool {
 	place := bits.TrailingZeros64(n.n[0])
 	differ := uint64(0)

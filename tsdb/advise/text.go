@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 )
 
-// shown returns a part as messages show it: not at all where it looks personal.
+// shown returns a part for a message, or a placeholder if it looks personal.
 func shown(part string) string {
 	if privacy.Check("", part) != nil {
 		return "a value that is not shown"
@@ -25,7 +25,7 @@ func rate(r float64) string {
 	return strconv.FormatFloat(r, 'g', 2, 64) + " points a second"
 }
 
-// percent returns a part of a whole.
+// percent returns a part of a whole as a percentage.
 func percent(part, whole float64) string {
 	if whole <= 0 {
 		return "0%"
@@ -33,7 +33,7 @@ func percent(part, whole float64) string {
 	return fmt.Sprintf("%.0f%%", 100*part/whole)
 }
 
-// counted returns n things.
+// counted returns n with the singular or plural noun.
 func counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -41,7 +41,7 @@ func counted(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// bytes returns a size.
+// bytes returns a size as text.
 func bytes[N int | float64](n N) string {
 	switch f := float64(n); {
 	case f >= 10<<20:

@@ -2,13 +2,13 @@ package advise
 
 import "strings"
 
-// timeID is a kind of id that begins with the time at which it was made, so that ids sort by time.
+// timeID is a kind of id that begins with its creation time, so that ids sort by time.
 type timeID struct {
 	what        string
 	uuid        byte   // the version of a UUID, 0 for other kinds
 	size        int    // in digits
-	digits      string // in the order of their values; where they have no small letters, these count as capital ones
-	first, last string // what ids begin with that were made at the earliest and at the latest time that is plausible
+	digits      string // in the order of their values; without small letters, small letters count as capitals
+	first, last string // prefixes of ids made at the earliest and the latest plausible time
 	mixed       bool   // an id has small and capital letters
 }
 
@@ -17,7 +17,7 @@ const (
 	capitals  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	base62    = "0123456789" + capitals + "abcdefghijklmnopqrstuvwxyz"
 	hexDigits = "0123456789ABCDEF"
-	// gregorian is from October 1582, when the time of a UUID of version 6 begins, to 1970, in seconds.
+	// gregorian is the time from October 1582, when the time of a UUID of version 6 begins, to 1970, in seconds.
 	gregorian = 12_219_292_800
 )
 
@@ -31,7 +31,7 @@ var timeIDs = []timeID{
 	{what: "KSUIDs", size: 27, digits: base62, first: "0lSGGm", last: "6sZIqI", mixed: true}, // from March 2017, when they were new, to 2040
 }
 
-// written returns a number in some digits, with zeros in front.
+// written returns a number in some digits, padded with zeros.
 func written(n uint64, digits string, size int) string {
 	b := make([]byte, size)
 	for i := size - 1; i >= 0; i-- {
@@ -57,7 +57,7 @@ func (k timeID) is(s string) bool {
 	return !k.mixed || s != strings.ToLower(s) && s != strings.ToUpper(s)
 }
 
-// isTimeID reports whether s is an id of any kind that begins with the time.
+// isTimeID reports whether s is any kind of id that begins with the time.
 func isTimeID(s string) bool {
 	for _, k := range timeIDs {
 		if k.is(s) {

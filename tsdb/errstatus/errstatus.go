@@ -7,11 +7,12 @@
 //		return
 //	}
 //
-// Responses have fixed texts. An error itself may name tables, row keys, or fields of other tenants: log it, and do not send it.
-// To tell a caller which argument was refused, read a *tsdb.InvalidError yourself where you know that its value came from the caller.
+// Responses have fixed texts. An error itself may name tables, row keys, or fields of other tenants: log it, and do
+// not send it. To tell a caller which argument was refused, read the *tsdb.InvalidError yourself, if you know that
+// its value came from the caller.
 //
-// It is a package below tsdb because it knows the errors of all packages; those of tenant import no store. For requests that are
-// turned away before they reach the store, see tenant/httptenant and tenant/grpctenant, which respond by themselves.
+// The package is below tsdb because it knows the errors of all packages. Packages tenant/httptenant and tenant/grpctenant
+// import no store; they respond themselves to requests that they reject before these reach the store.
 package errstatus
 
 import (
@@ -27,8 +28,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// StatusClientClosedRequest is the HTTP status of a request that was cancelled, as it is where the client has gone. No client sees it; it
-// is for logs and metrics, where 499 is what proxies use.
+// StatusClientClosedRequest is the HTTP status of a cancelled request, for example after the client has disconnected.
+// No client sees it. It is for logs and metrics, where proxies use 499.
 const StatusClientClosedRequest = 499
 
 // Response is how an HTTP server responds to an error. The zero Response is written as 500.
@@ -37,33 +38,35 @@ type Response struct {
 	Status int
 	// Detail is a sentence that is safe to show to any caller. Empty for a nil error.
 	Detail string
-	// RetryAfter is when the same request may succeed. Zero is unknown or never.
+	// RetryAfter is the time after which the same request may succeed. Zero means unknown or never.
 	RetryAfter time.Duration
 }
 
 // HTTP returns the response to an error:
 //
-//   - 400 for arguments that are refused, cursors, and points that are too late, too far ahead or expired
+//   - 400 for invalid arguments and cursors, and for points that are too late, too far ahead or expired
 //   - 403 for a tenant other than the caller's, 401 for missing credentials
-//   - 404 where there is no point
-//   - 409 where something else is stored or changed at the same time, 410 for what is erased
+//   - 404 if the point does not exist
+//   - 409 if another value is stored or something changed at the same time, 410 for erased data
 //   - 413 for a payload over the tenant's limit
-//   - 429 over any other limit of the tenant, with RetryAfter where waiting helps
+//   - 429 over any other limit of the tenant, with RetryAfter if waiting helps
 //   - 499 if the request was cancelled; Write sends 503 if the client is still there
-//   - 500 for mistakes of the program and damaged data, and for errors that it does not know
-//   - 503 if the store cannot be reached, is closed, cannot write to its disk, or is having the families of a class removed, and if the
+//   - 500 for mistakes of the program, damaged data and unknown errors
+//   - 503 if the store cannot be reached, is closed, cannot write to its disk or removes the families of a class, and if the
 //     outcome of a write is unknown
 //   - 504 if a deadline or a timeout was exceeded
 //
-// If an error holds several, as that of a bulk call, the server's faults win over the caller's, so that a caller that drops what is
-// below 500 drops nothing that it should send again. It does no I/O and is safe for concurrent use.
+// An error of a bulk call contains several errors. The server's faults then have precedence over the caller's, so
+// that a caller that does not retry statuses below 500 loses nothing. HTTP does no I/O and is safe for concurrent
+// use.
 func HTTP(err error) Response {
 	return answerTo(err).response()
 }
 
-// Write writes the response as problem details (RFC 9457) of type about:blank, with a header Retry-After in whole seconds, rounded up,
-// where RetryAfter is set. A 499 is written as 503 unless req, the request that is answered, was cancelled by its client: then the server
-// itself cancelled, as one that stops does. A nil req has no client that could have gone.
+// Write writes the response as problem details (RFC 9457) of type about:blank. If RetryAfter is set, it adds a header
+// Retry-After in whole seconds, rounded up. It writes a 499 as 503, unless the client of req has cancelled req:
+// otherwise the server itself has cancelled, for example because it stops. If req is nil, Write assumes that the
+// client is still there.
 func (r Response) Write(w http.ResponseWriter, req *http.Request) {
 	if w == nil {
 		return
@@ -86,7 +89,7 @@ func (r Response) Write(w http.ResponseWriter, req *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(r.Status)
-	_ = json.NewEncoder(w).Encode(struct { // the client may have gone
+	_ = json.NewEncoder(w).Encode(struct { // the client may be gone
 		Type   string `json:"type"`
 		Title  string `json:"title"`
 		Status int    `json:"status"`
@@ -94,9 +97,10 @@ func (r Response) Write(w http.ResponseWriter, req *http.Request) {
 	}{"about:blank", title, r.Status, r.Detail})
 }
 
-// GRPC returns the error that a gRPC handler returns for an error of this module: a status with the code that belongs to the status
-// of HTTP, with the same fixed text, and with a google.rpc.RetryInfo where HTTP has a RetryAfter. It is nil for a nil error. A
-// handler must not return the store's own error: it may carry Bigtable's status, with the names of tables and rows.
+// GRPC returns the error that a gRPC handler returns for an error of this module: a status with the code that
+// corresponds to the HTTP status, with the same fixed text, and with a google.rpc.RetryInfo if HTTP has a RetryAfter.
+// It is nil for a nil error. A handler must not return the store's own error: it may contain Bigtable's status, with
+// the names of tables and rows.
 func GRPC(err error) error {
 	if err == nil {
 		return nil
@@ -123,7 +127,8 @@ func (a answer) response() Response {
 	return Response{Status: a.http, Detail: a.detail, RetryAfter: a.retry}
 }
 
-// left reports whether the client of a request has gone. net/http cancels the request's context then, and names no other cause.
+// left reports whether the client of a request is gone. net/http then cancels the request's context, without another
+// cause.
 func left(req *http.Request) bool {
 	return req != nil && context.Cause(req.Context()) == context.Canceled
 }

@@ -23,10 +23,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// retrySoon is when a request that the store could not answer may be sent again.
+// retrySoon is when to repeat a request that the store could not answer.
 const retrySoon = time.Second
 
-// rule says how a server responds to errors that match one of some sentinels.
+// rule is the response to errors that match one of some sentinels.
 type rule struct {
 	errs []error
 	answer
@@ -41,7 +41,7 @@ func (r rule) matches(err error) bool {
 	return false
 }
 
-// faults are the server's, and are looked for first. Errors that no rule has are faults, too.
+// faults are errors of the server. They are checked first. Errors without a rule are faults, too.
 var faults = []rule{
 	{
 		[]error{
@@ -53,7 +53,7 @@ var faults = []rule{
 		unknown(),
 	},
 	{
-		// Before cancellation: closing a store or a writer cancels what is under way, and the caller is still there.
+		// Before cancellation: closing a store or a writer cancels calls in progress, and the caller is still there.
 		[]error{tsdb.ErrClosed, tsdb.ErrWriterClosed, tsdb.ErrRemoving, tsdb.ErrJournalLocked, diskerr.ErrLocked, diskerr.ErrStorage},
 		unavailable(),
 	},
@@ -82,7 +82,7 @@ func unavailable() answer {
 	}
 }
 
-// refusals are about what the caller asked.
+// refusals are errors of the caller's request.
 var refusals = []rule{
 	{
 		[]error{tenant.ErrUnauthenticated},
@@ -174,8 +174,9 @@ func answerTo(err error) answer {
 	return unknown()
 }
 
-// worstOf returns the response to a call of which several rows failed: the one by which a caller loses nothing. A fault of the server
-// comes first, then what is worth another try, the longest wait first, and then the first row.
+// worstOf returns the response to a bulk call with several errors, so that a caller that follows it loses nothing. A
+// fault of the server has precedence, then errors that are worth a retry, the longest wait first, then the first
+// error.
 func worstOf(batch *tsdb.BatchError) answer {
 	rank := func(a answer) (int, time.Duration) {
 		switch {
@@ -199,8 +200,8 @@ func worstOf(batch *tsdb.BatchError) answer {
 	return worst
 }
 
-// ofStore is the response where Bigtable answered with that code. What the program asked wrongly, or may not do, is not the fault of
-// the program's own caller.
+// ofStore returns the response for a status code of Bigtable. If the program's request was invalid or not permitted,
+// that is not the fault of the program's caller.
 func ofStore(c codes.Code) answer {
 	switch c {
 	case codes.DeadlineExceeded:
@@ -211,7 +212,8 @@ func ofStore(c codes.Code) answer {
 	return unknown()
 }
 
-// overLimit is the response to a call over one of its tenant's limits. The names of limits are documented, and safe to show.
+// overLimit returns the response to a call over a limit of its tenant. The names of limits are documented, and safe
+// to show.
 func overLimit(over *limit.Error) answer {
 	detail := "The tenant is over one of its limits."
 	if over.ID != "" {
