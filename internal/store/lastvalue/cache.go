@@ -12,23 +12,23 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Options are what a cache may hold. All are above 0.
+// Options are the limits of a cache. All must be above 0.
 type Options struct {
 	Entries int
 	Bytes   int64
 	MaxAge  time.Duration
-	// Closed is matched by the error of reads that Close breaks off.
+	// Closed is the error that reads cancelled by Close match.
 	Closed error
 }
 
-// MaxPayload is the size in bytes up to which payloads are kept: larger ones would push many small ones out.
+// MaxPayload is the largest payload that is cached, in bytes: larger ones would displace many small ones.
 const MaxPayload = 64 << 10
 
-// stripes is how many parts the keys are spread over, so that those who write and those who wait seldom meet.
+// stripes is how many parts the keys are spread over, so that writers and waiting readers seldom contend.
 const stripes = 64
 
-// Cache holds the newest points of entities. A nil Cache holds nothing: its methods that note writes may be called all the
-// same. It is safe for concurrent use. It runs one goroutine, and one for each read under way, until Close.
+// Cache holds the newest points of entities. A nil Cache holds nothing; its methods that record writes do nothing. It
+// is safe for concurrent use. Until Close it runs one goroutine, and one for each running read.
 type Cache struct {
 	entries *otter.Cache[rowkey.ID, *Newest]
 	maxAge  time.Duration
@@ -38,22 +38,22 @@ type Cache struct {
 
 	base context.Context
 	stop context.CancelCauseFunc
-	wg   sync.WaitGroup // reads under way
+	wg   sync.WaitGroup // running reads
 
 	hits, misses, shared counter
 }
 
-// stripe orders what happens to some of the entities. The order is what makes a write that has ended visible: it is
-// noted under the lock under which reads start and keep what they have read.
+// stripe serializes the events of a part of the entities. This order makes a finished write visible: the write is
+// recorded under the same lock under which reads start and cache their results.
 type stripe struct {
 	mu      sync.Mutex
 	closed  bool
-	flights map[rowkey.ID]*flight // reads under way that others may still join
+	flights map[rowkey.ID]*flight // running reads that other callers may still join
 }
 
 // New returns an empty cache.
 func New(o Options) *Cache {
-	least := o.Bytes / int64(o.Entries) // counted for the smallest entry, so that the bound in bytes is one in entries too
+	least := o.Bytes / int64(o.Entries) // computed for the smallest entry, so that the bound in bytes also bounds the entries
 	base, stop := context.WithCancelCause(context.Background())
 	c := &Cache{
 		entries: otter.Must(&otter.Options[rowkey.ID, *Newest]{
@@ -72,12 +72,12 @@ func New(o Options) *Cache {
 	return c
 }
 
-// Since returns the time at which a read must have been started to answer a call that is made now and takes an answer of
-// that staleness. No answer is older than the cache's own MaxAge.
+// Since returns the earliest start of a read that may answer a call made now with the given staleness. No answer is
+// older than the cache's own MaxAge.
 func (c *Cache) Since(stale time.Duration) time.Time { return time.Now().Add(-min(stale, c.maxAge)) }
 
-// Find returns what is known of an entity, by a read that was not started before since, as the layout has it; nil where
-// nothing is. Whoever takes it for an answer calls Hit.
+// Find returns the cached point of an entity, if a read that started at since or later returned it for the same layout,
+// and nil otherwise. A caller that uses it as an answer calls Hit.
 func (c *Cache) Find(id rowkey.ID, layout string, since time.Time) *Newest {
 	n, ok := c.entries.GetIfPresent(id)
 	if !ok || n.Layout != layout || n.asOf.Before(since) {
@@ -86,17 +86,17 @@ func (c *Cache) Find(id rowkey.ID, layout string, since time.Time) *Newest {
 	return n
 }
 
-// Hit counts an answer that Find has given.
+// Hit counts an answer from Find.
 func (c *Cache) Hit() { c.hits.add() }
 
-// Stats are what a cache holds and has done.
+// Stats describes a cache's contents and counts its work.
 type Stats struct {
 	Hits, Misses, Shared uint64
 	Entries              int
 	Bytes                uint64
 }
 
-// Stats returns what the cache holds and has done.
+// Stats returns the cache's contents and counters.
 func (c *Cache) Stats() Stats {
 	c.entries.CleanUp()
 	return Stats{
@@ -105,7 +105,7 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Close breaks off the reads under way, waits until they have ended, and drops everything. Nothing is kept after it.
+// Close cancels running reads, waits until they have ended, and drops everything. Nothing is cached after it.
 func (c *Cache) Close() {
 	if c == nil {
 		return
@@ -126,7 +126,7 @@ func (c *Cache) stripe(id rowkey.ID) *stripe {
 	return &c.stripes[maphash.Comparable(c.seed, id)%stripes]
 }
 
-// known returns the entry of an entity without counting as a use of it.
+// known returns the entry of an entity without counting this as a use.
 func (c *Cache) known(id rowkey.ID) *Newest {
 	e, ok := c.entries.GetEntryQuietly(id)
 	if !ok {

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// counter counts what many goroutines do at once, in cells that they seldom share.
+// counter counts events of many goroutines, in cells that they seldom share.
 type counter [8]struct {
 	n atomic.Uint64
-	_ [56]byte // to the end of the cache line
+	_ [56]byte // pads to the end of the cache line
 }
 
 func (c *counter) add() { c[rand.Uint32()%uint32(len(c))].n.Add(1) }

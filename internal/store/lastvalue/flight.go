@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// flight is a read under way, and those who wait for it.
+// flight is a running read with its waiting callers.
 type flight struct {
 	layout string
 	start  time.Time
@@ -20,14 +20,14 @@ type flight struct {
 
 	// Guarded by the stripe:
 	waiting int
-	stale   bool // a write has ended, or a later read was started: what this one brings is not kept
+	stale   bool // a write has ended, or a later read was started: the result is not cached
 }
 
-// Load is Find for a caller that found nothing: it waits for a read that is under way and not too old, or starts one.
-// Where a point was read or stored in the meantime that usable accepts, that is the answer.
+// Load is Find for a caller that found nothing: it waits for a running read that is not too old, or starts one. If
+// meanwhile a point was read or stored that usable accepts, Load returns that point.
 //
-// The read is bound to no caller: it goes on while one of them waits, and its error is that of each. It must bound itself.
-// The error of a caller whose ctx ends first is ctx's cause.
+// The read belongs to no single caller: it goes on while one of them waits, and all get its error. It must have its own
+// time limit. A caller whose ctx ends first gets ctx's cause.
 func (c *Cache) Load(ctx context.Context, id rowkey.ID, layout string, since time.Time, usable func(*Newest) bool, read func(context.Context) (*Newest, error)) (*Newest, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -64,8 +64,8 @@ func (c *Cache) Load(ctx context.Context, id rowkey.ID, layout string, since tim
 	}
 }
 
-// leave ends the wait of one caller. A read for which nobody waits any longer is broken off, so that there are never more
-// of them than callers.
+// leave ends the wait of one caller. A read without waiting callers is cancelled, so there are never more reads than
+// callers.
 func (s *stripe) leave(id rowkey.ID, f *flight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (c *Cache) start(ctx context.Context, s *stripe, id rowkey.ID, layout strin
 	return f
 }
 
-// keep makes n what is known of an entity. The stripe is locked.
+// keep caches n for an entity. The stripe is locked.
 func (c *Cache) keep(id rowkey.ID, n *Newest) {
 	if len(n.Payload) > MaxPayload {
 		c.entries.Invalidate(id)

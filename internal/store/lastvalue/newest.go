@@ -7,26 +7,26 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Newest is what is known of the newest visible point of an entity. But for what Keep keeps it does not change once it was
-// handed to a Cache.
+// Newest is the newest visible point of an entity, as far as known. Once passed to a Cache it is immutable, except for
+// Keep.
 type Newest struct {
-	Layout string // of the dataset that it was read as: what Column counts, and the unit of Units
-	Found  bool   // false: there is no visible point; the rest is zero then
+	Layout string // of the dataset that it was read with: the meaning of Column and Units
+	Found  bool   // false if no point is visible; the other fields are then zero
 
 	Units   int64 // the point's time
 	Cell    bigtable.Timestamp
-	Column  int // where the payload stands
+	Column  int // the index of the payload's column
 	Payload []byte
 
-	asOf  time.Time // when the read was started
-	last  *Mark     // of the call that began to write the entity last; guarded by the stripe
+	asOf  time.Time // when the read started
+	last  *Mark     // the mark of the last call that began to write the entity; guarded by the stripe
 	value atomic.Pointer[value]
 }
 
-// value is a payload decoded.
+// value is a decoded payload.
 type value struct{ by, value any }
 
-// Value returns what Keep was given last, where it was given by the same decoder.
+// Value returns the value that Keep stored last, if the same decoder stored it.
 func (n *Newest) Value(by any) (any, bool) {
 	if v := n.value.Load(); v != nil && v.by == by {
 		return v.value, true
@@ -34,12 +34,12 @@ func (n *Newest) Value(by any) (any, bool) {
 	return nil, false
 }
 
-// Keep keeps the payload's value beside it, for those who decode it the same way. It is handed to many callers, so it must
-// be one that none of them can change.
+// Keep stores the payload's decoded value for callers with the same decoder. Many callers share it, so it must be
+// immutable.
 func (n *Newest) Keep(by, v any) { n.value.Store(&value{by, v}) }
 
-// overhead is about what a cache needs for an entry beside its key and payload.
+// overhead is about how many bytes an entry needs in a cache besides its key and payload.
 const overhead = 320
 
-// bytes is about what n takes in memory: a value that is kept takes about as much as its payload.
+// bytes returns about how many bytes n takes in memory: a decoded value takes about as much as its payload.
 func (n *Newest) bytes() int { return overhead + 2*len(n.Payload) }

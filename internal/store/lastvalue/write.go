@@ -8,11 +8,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Mark stands for one call that writes, whose points are applied in their order. It tells the writes of one entity that
-// others came in between from those that were alone: only of the latter is it known which one the table holds.
+// Mark identifies one writing call, whose points are applied in their order. It separates an entity's writes during
+// which another call wrote from those without one: only after the latter is it known which write the table holds.
 type Mark struct{ _ byte }
 
-// Begin notes that a write of an entity is about to be sent.
+// Begin records that a write of an entity is about to be sent.
 func (c *Cache) Begin(m *Mark, id rowkey.ID) {
 	if c == nil {
 		return
@@ -30,12 +30,12 @@ type Written struct {
 	Layout  string
 	Units   int64
 	Cell    bigtable.Timestamp
-	Column  int    // where the payload stands
-	Payload []byte // it is copied where it is kept
+	Column  int    // the index of the payload's column
+	Payload []byte // copied when cached
 }
 
-// Stored notes that a write which Begin was told of has ended and is stored. Where the newest point was known, and no other
-// write of the entity has begun since, it still is.
+// Stored records that a write, announced by Begin, has ended and is stored. If the newest point was known, and no other
+// write of the entity has begun since, it stays known.
 func (c *Cache) Stored(m *Mark, id rowkey.ID, w Written) {
 	if c == nil {
 		return
@@ -52,13 +52,13 @@ func (c *Cache) Stored(m *Mark, id rowkey.ID, w Written) {
 	default:
 		c.keep(id.Clone(), &Newest{
 			Layout: w.Layout, Found: true, Units: w.Units, Cell: w.Cell, Column: w.Column, Payload: bytes.Clone(w.Payload),
-			asOf: n.asOf, // of what others have written since, nothing is known
+			asOf: n.asOf, // writes by others since then are unknown
 			last: m,
 		})
 	}
 }
 
-// Changed notes that a write of the point at a time has ended, and that what is stored there now is not known.
+// Changed records that a write of the point at a time has ended, and that the stored result is not known.
 func (c *Cache) Changed(id rowkey.ID, layout string, units int64) {
 	if c == nil {
 		return
@@ -72,7 +72,7 @@ func (c *Cache) Changed(id rowkey.ID, layout string, units int64) {
 	}
 }
 
-// Drop notes that any points of an entity may have changed.
+// Drop records that any points of an entity may have changed.
 func (c *Cache) Drop(id rowkey.ID) {
 	if c == nil {
 		return
@@ -84,7 +84,7 @@ func (c *Cache) Drop(id rowkey.ID) {
 	c.entries.Invalidate(id)
 }
 
-// DropBelow notes that any points of the entities below a prefix may have changed. It looks at every entry.
+// DropBelow records that any points of the entities below a prefix may have changed. It looks at every entry.
 func (c *Cache) DropBelow(space rowkey.Space, path string) {
 	if c == nil {
 		return
@@ -92,7 +92,8 @@ func (c *Cache) DropBelow(space rowkey.Space, path string) {
 	c.dropWhere(func(id rowkey.ID) bool { return id.Below(space, path) })
 }
 
-// DropTenants removes the entries of some tenants, and reads of them that have begun store nothing. It looks at every entry.
+// DropTenants drops all entries of some tenants, and keeps running reads of them from being cached. It looks at every
+// entry.
 func (c *Cache) DropTenants(of func(tenant string) bool) {
 	if c != nil {
 		c.dropWhere(func(id rowkey.ID) bool { return of(id.Tenant()) })
@@ -117,7 +118,7 @@ func (c *Cache) dropWhere(of func(rowkey.ID) bool) {
 	}
 }
 
-// overtake keeps the read of an entity that is under way from being kept, and from being joined. The stripe is locked.
+// overtake makes sure that the running read of an entity is neither cached nor joined. The stripe is locked.
 func (s *stripe) overtake(id rowkey.ID) {
 	if f := s.flights[id]; f != nil {
 		f.stale = true
@@ -125,7 +126,7 @@ func (s *stripe) overtake(id rowkey.ID) {
 	}
 }
 
-// newer reports whether n is certainly a point behind the time at units.
+// newer reports whether n is certainly a point later than units.
 func (n *Newest) newer(layout string, units int64) bool {
 	return n.Found && n.Layout == layout && n.Units > units
 }
