@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// failure is how something failed, in few different values.
+// failure describes a failure with few distinct values.
 type failure struct {
 	kind string // error.type
-	code string // db.response.status_code; empty where no answer came
+	code string // db.response.status_code; empty if the service did not answer
 
-	refused bool // by the SDK itself, for a reason that has a name
+	refused bool // by the SDK itself, for a named reason
 }
 
 func (f failure) attributes() []attribute.KeyValue {
@@ -27,8 +27,8 @@ func (f failure) attributes() []attribute.KeyValue {
 	return attrs
 }
 
-// failureOf says how an error failed: by the code of the gRPC status in it, else by the type that it says it has, else by what
-// the store knows of it; of several errors the first.
+// failureOf classifies an error: by the code of a gRPC status in it, else by its own error type, else by Config.Kind.
+// Of several errors the first counts.
 func (p *Probe) failureOf(err error) failure {
 	if p.conf.First != nil {
 		err = p.conf.First(err)
@@ -54,8 +54,9 @@ func (p *Probe) failureOf(err error) failure {
 	return failure{kind: Other}
 }
 
-// failureOf says how the operation failed. Where it says no more than why its context has ended, that is a cancellation or a
-// deadline like any other, whatever cause the program has given: signal.NotifyContext gives one for each signal.
+// failureOf classifies the operation's error. If the error only says why its context has ended, it counts as a plain
+// cancellation or deadline, whatever cause the program has set: signal.NotifyContext sets another cause for each
+// signal.
 func (o *Op) failureOf(err error) failure {
 	f := o.probe.failureOf(err)
 	if ended := o.ctx.Err(); f.kind == Other && ended != nil && errors.Is(err, context.Cause(o.ctx)) {
@@ -64,8 +65,8 @@ func (o *Op) failureOf(err error) failure {
 	return f
 }
 
-// said returns what an error says of itself: the code of a gRPC status, or its type. One with a type hides what it wraps, and
-// of errors side by side a status goes before a type.
+// said returns an error's own classification: the code of a gRPC status, or its type. An error with a type hides what
+// it wraps. Among joined errors a status takes precedence over a type.
 func said(err error) (code codes.Code, kind string) {
 	for err != nil {
 		if e, ok := err.(interface{ ErrorType() string }); ok && e.ErrorType() != "" {
@@ -95,7 +96,7 @@ func said(err error) (code codes.Code, kind string) {
 	return codes.OK, ""
 }
 
-// canceled is the name of the code of what the caller has broken off.
+// canceled is the name of the code for calls that the caller cancelled.
 var canceled = codeName(codes.Canceled)
 
 // codeName returns the name of a gRPC code as the protocol writes it.

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// quiet is how long a fault that was logged is only counted when it comes again.
+	// quiet is how long a repeated fault is only counted after it was logged.
 	quiet = 30 * time.Second
-	// mostFaults bounds how many different faults are counted apart.
+	// mostFaults bounds how many different faults are counted separately.
 	mostFaults = 100
 )
 
-// faults logs what goes wrong: the first of its kind at once, and those that follow as one line at most each half minute.
-// Nil logs nothing.
+// faults logs faults: the first of each kind at once, repeats as at most one line each half minute. A nil *faults logs
+// nothing.
 type faults struct {
 	logger *slog.Logger
 
@@ -28,7 +28,7 @@ type faults struct {
 // fault is a kind of fault.
 type fault struct{ message, operation, kind string }
 
-// counted is how often a fault came since it was last logged.
+// counted is how many times a fault happened since it was last logged.
 type counted struct {
 	level slog.Level
 	times int
@@ -70,7 +70,7 @@ func (l *faults) note(ctx context.Context, level slog.Level, f fault, more ...sl
 	l.logger.LogAttrs(ctx, level, f.message, append(f.attributes(), more...)...)
 }
 
-// sum logs how often a fault came again, and forgets it where it did not.
+// sum logs how many times a fault was repeated, or forgets it if it was not.
 func (l *faults) sum(f fault) {
 	l.mu.Lock()
 	c := l.counts[f]
@@ -96,14 +96,14 @@ func (l *faults) repeated(f fault, c counted) {
 	}
 }
 
-// say logs what happens seldom by itself.
+// say logs a rare event directly.
 func (l *faults) say(level slog.Level, message string, attrs ...slog.Attr) {
 	if l != nil {
 		l.logger.LogAttrs(context.Background(), level, message, attrs...)
 	}
 }
 
-// Clock tells by how much the store's clock is ahead, or behind where that is negative; 0 that it is right again.
+// Clock logs how far the store's clock is ahead; a negative value means behind, and 0 that it is right again.
 func (p *Probe) Clock(ahead time.Duration) {
 	switch {
 	case p == nil || p.logs == nil:
@@ -116,7 +116,7 @@ func (p *Probe) Clock(ahead time.Duration) {
 	}
 }
 
-// close logs what was only counted so far.
+// close logs the faults that were only counted so far.
 func (l *faults) close() {
 	if l == nil {
 		return
@@ -141,8 +141,8 @@ func (f fault) attributes() []slog.Attr {
 	return append(attrs, slog.String("error_type", f.kind))
 }
 
-// log logs the failure of an operation: of the service's as a warning, and what the SDK refused by itself, or the caller did
-// not want any more, for debugging.
+// log logs the failure of an operation: failures of the service as warnings, refusals of the SDK and cancelled calls at
+// debug level.
 func (o *Op) log(err error, f failure) {
 	level, message := slog.LevelWarn, "operation failed"
 	switch {

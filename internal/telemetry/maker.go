@@ -6,10 +6,10 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// maker makes instruments. One that is refused measures nothing.
+// maker creates instruments. If one cannot be created, it measures nothing.
 type maker struct{ metric.Meter }
 
-// refused tells OpenTelemetry's error handler of an error.
+// refused reports an error to OpenTelemetry's error handler.
 func refused(err error) bool {
 	if err != nil {
 		otel.Handle(err)
@@ -33,7 +33,7 @@ func (m maker) counts(name, unit, description string) metric.Int64Histogram {
 	return h
 }
 
-// observed are instruments that are read by a callback.
+// observed holds instruments that a callback reads.
 type observed struct {
 	maker
 	all []metric.Observable

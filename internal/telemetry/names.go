@@ -3,13 +3,13 @@ package telemetry
 // Scope is the name of the tracer and the meter.
 const Scope = "github.com/tidemark-go/tidemark"
 
-// SchemaURL is of the version of the conventions that the names are of.
+// SchemaURL is the version of the conventions that define the names.
 const SchemaURL = "https://opentelemetry.io/schemas/1.41.0"
 
 // System is the value of db.system.name.
 const System = "gcp.bigtable"
 
-// Other stands for what has no value of its own in an attribute.
+// Other replaces values without their own attribute.
 const Other = "_OTHER"
 
 // The attributes of the conventions.
@@ -25,17 +25,17 @@ const (
 	attrMethod    = "rpc.method"
 )
 
-// The attributes of the SDK's own.
+// The SDK's own attributes.
 const (
 	attrDataset = "tidemark.dataset"
 	attrTenant  = "tidemark.tenant"
-	attrCalls   = "tidemark.requests"       // of a span: attempts, of which there is one where nothing was retried
+	attrCalls   = "tidemark.requests"       // of a span: number of attempts, 1 if nothing was retried
 	attrFailed  = "tidemark.batch.failed"   // of a span: writes of a batch that were not stored
 	attrReason  = "tidemark.flush.reason"   // of a batch of the writer
 	attrOutcome = "tidemark.outcome"        // of a point of the writer
-	attrResult  = "tidemark.cache.result"   // of a look into the cache
+	attrResult  = "tidemark.cache.result"   // of a lookup in the cache
 	attrRollup  = "tidemark.rollup"         // the rollup's name
-	attrAttempt = "tidemark.attempt"        // of an event: which attempt of the operation it was
+	attrAttempt = "tidemark.attempt"        // of an event: the number of the operation's attempt
 	eventFailed = "tidemark.attempt.failed" // an attempt that failed
 )
 
@@ -45,7 +45,7 @@ const (
 	metricRows     = "db.client.response.returned_rows"
 )
 
-// The metrics of the SDK's own.
+// The SDK's own metrics.
 const (
 	metricAttempt = "tidemark.attempt.duration"
 
@@ -78,7 +78,7 @@ const (
 	metricRollupLag = "tidemark.rollup.lag"
 )
 
-// The boundaries of histograms' buckets: those of durations are the convention's. Attempts have the same.
+// The bucket boundaries of histograms. Those of durations come from the conventions; attempts use the same.
 var (
 	secondsBuckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
 	rowsBuckets    = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}
@@ -87,11 +87,11 @@ var (
 // Name is an operation.
 type Name uint8
 
-// The operations. Those of a batch are named by what one of its writes is.
+// The operations. A batch has the name of one of its writes.
 const (
 	Put Name = iota
 	PutIfAbsent
-	Deliver // what a writer sends
+	Deliver // a writer's requests
 	Get
 	Latest
 	LatestN
@@ -113,7 +113,7 @@ const (
 	Ensure
 	EnsureView
 	Verify
-	Upkeep // what a store reads of its own accord: erasure marks, retention classes
+	Upkeep // a store's background reads: erasure marks, retention classes
 
 	RollupAdd
 	RollupBuckets
@@ -140,10 +140,10 @@ const (
 
 	AdviseSample
 
-	names // how many there are
+	names // the number of names
 )
 
-// operations are the names of the operations; reads says which of them return rows.
+// operations holds the names of the operations; reads means that the operation returns rows.
 var operations = [names]struct {
 	name  string
 	reads bool
@@ -165,8 +165,8 @@ var operations = [names]struct {
 	AdviseSample: {"advise.TakeSample", false},
 }
 
-// String returns the name of the operation on one thing, as db.operation.name has it.
+// String returns the name of the operation on one item, as in db.operation.name.
 func (n Name) String() string { return operations[n].name }
 
-// batched is the name of the operation on several.
+// batched returns the name of the operation on several items.
 func (n Name) batched() string { return "BATCH " + operations[n].name }

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// observe makes the instruments that are read when metrics are collected, and cost nothing before: those of writers, cache
-// and rollups.
+// observe creates the instruments that are read only when metrics are collected: those of writers, the cache and
+// rollups.
 func (p *Probe) observe(m maker) {
 	o := &observed{maker: m}
 	points := o.level(metricBuffered, "{point}", "Points that writers hold in memory.")
@@ -106,15 +106,15 @@ func bit(b bool) int64 {
 	return 0
 }
 
-// lags are how far the rollups of a store are behind.
+// lags holds how far the rollups of a store are behind.
 type lags struct {
 	mu    sync.Mutex
-	since map[rollup]time.Time // up to when all changes show
+	since map[rollup]time.Time // all changes up to this time are in the closed buckets
 }
 
 type rollup struct{ dataset, name string }
 
-// Worked tells that all changes of a rollup up to a time show in its closed buckets.
+// Worked records that the closed buckets of a rollup contain all changes up to a time.
 func (p *Probe) Worked(dataset, name string, upTo time.Time) {
 	if p == nil {
 		return
@@ -127,7 +127,7 @@ func (p *Probe) Worked(dataset, name string, upTo time.Time) {
 	p.rollups.since[rollup{dataset, name}] = upTo
 }
 
-// Left tells that nobody works on the rollups of a dataset any more.
+// Left records that no worker runs for a dataset's rollups any more.
 func (p *Probe) Left(dataset string) {
 	if p == nil {
 		return

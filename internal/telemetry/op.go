@@ -14,46 +14,46 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
-// Op is an operation under way. Nil is one that nobody watches. Its
-// methods may be called by several goroutines; End ends it, once.
+// Op is a running operation. A nil *Op reports nothing. Its methods are safe for concurrent use; call End once.
 type Op struct {
-	ctx    context.Context // of everything that is done for it, without the operation itself
+	ctx    context.Context // for the operation's work; does not contain the Op itself
 	probe  *Probe
 	series *series
 	began  time.Duration // by the monotonic clock
 
 	rows             atomic.Int64
-	requests, failed atomic.Int32 // failed are writes of a batch
+	requests, failed atomic.Int32 // failed counts writes of a batch
 
-	told *told // nil where only metrics are
+	told *told // nil if only metrics are collected
 }
 
-// told is what spans, hooks and logs tell of an operation beside what metrics do, which pay for no more than they need.
+// told holds what spans, hooks and logs need besides metrics. Without them, an operation does not allocate it.
 type told struct {
 	subject Subject
 	start   time.Time
-	span    trace.Span // nil where none is recorded
+	span    trace.Span // nil if none is recorded
 
 	mu     sync.Mutex
-	events int // of failed attempts, in the span
+	events int // number of failed attempts recorded in the span
 }
 
-// epoch is from when the clock counts that durations are taken by: one reading of it costs half of time.Now.
+// epoch is the start of the clock for durations: one reading of that clock costs half of time.Now.
 var epoch = time.Now()
 
-// mostEvents is how many failed attempts a span tells of, one by one.
+// mostEvents is how many failed attempts a span records one by one.
 const mostEvents = 10
 
 type opKey struct{}
 
-// From returns the operation that a context is of, or nil.
+// From returns the operation of a context, or nil.
 func From(ctx context.Context) *Op {
 	o, _ := ctx.Value(opKey{}).(*Op)
 	return o
 }
 
-// Begin begins an operation, and returns the context for what is done for it. Where nobody watches, or ctx is of an
-// operation of the same store already, of which this one is a part, that is ctx, and the operation is nil. All calls with a context pass here, so that a nil one is looked for here.
+// Begin begins an operation, and returns the context for its work. If nothing is reported, or if ctx already belongs to
+// an operation of the same store, of which this one is a part, it returns ctx and a nil operation. All calls with a
+// context pass through here, so Begin handles a nil context.
 func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Context, *Op) {
 	ctx = ctxerr.Given(ctx)
 	if p == nil {
@@ -79,7 +79,7 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 	return context.WithValue(o.ctx, opKey{}, o), o
 }
 
-// measured reports whether a histogram takes anything of the operation: views may drop each of them.
+// measured reports whether a histogram records the operation: views may drop each of them.
 func (p *Probe) measured(ctx context.Context, name Name) bool {
 	return p.duration.Enabled(ctx) || p.attempts.Enabled(ctx) || operations[name].reads && p.rows.Enabled(ctx)
 }
@@ -98,14 +98,14 @@ func (o *Op) begin() {
 	}
 }
 
-// Returned counts rows that the operation has returned.
+// Returned adds to the rows that the operation has returned.
 func (o *Op) Returned(rows int) {
 	if o != nil {
 		o.rows.Add(int64(rows))
 	}
 }
 
-// Unstored counts writes of a batch that were not stored.
+// Unstored adds to the writes of a batch that were not stored.
 func (o *Op) Unstored(writes int) {
 	if o != nil {
 		o.failed.Add(int32(writes))
@@ -172,12 +172,12 @@ func (o *Op) endSpan(took time.Duration, rows int64, err error, f failure) {
 	o.told.span.End(trace.WithTimestamp(o.told.start.Add(took)))
 }
 
-// Attempt is a request under way. The zero Attempt is one that nobody watches.
+// Attempt is a running request. The zero Attempt reports nothing.
 type Attempt struct {
 	op     *Op
 	method string
 	began  time.Duration // by the monotonic clock
-	start  time.Time     // zero where nobody asks for it
+	start  time.Time     // zero if not needed
 	n      int32
 }
 
@@ -214,7 +214,7 @@ func (a Attempt) End(err error) {
 	}
 }
 
-// event tells the span of a failed attempt.
+// event records a failed attempt in the span.
 func (a Attempt) event(f failure) {
 	t := a.op.told
 	t.mu.Lock()
@@ -228,7 +228,7 @@ func (a Attempt) event(f failure) {
 	t.span.AddEvent(eventFailed, trace.WithAttributes(attrs...))
 }
 
-// answered returns the attributes of attempts that did not fail, made once for the methods that come.
+// answered returns the attributes of successful attempts, created once for each method.
 func (o *Op) answered(method string) []metric.RecordOption {
 	for i := range o.series.answered {
 		a := o.series.answered[i].Load()

@@ -14,40 +14,40 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
-// Config says what a probe is of, and where it tells what it sees.
+// Config identifies a store and says where to report.
 type Config struct {
-	TracerProvider trace.TracerProvider // nil is the global one
-	MeterProvider  metric.MeterProvider // nil is the global one
-	Logger         *slog.Logger         // nil logs nothing
-	Details        bool                 // logs and spans hold tenants and the texts of errors, in which keys may stand
-	Tenants        int                  // how many tenants have an attribute of their own; 0 for no such attribute
+	TracerProvider trace.TracerProvider // nil means the global one
+	MeterProvider  metric.MeterProvider // nil means the global one
+	Logger         *slog.Logger         // nil means no logging
+	Details        bool                 // logs and spans contain tenants and error texts, which may contain keys
+	Tenants        int                  // number of tenants with their own attribute; 0 means no such attribute
 	Ended          func(context.Context, Ended)
 	Attempted      func(context.Context, Attempted)
 
 	Namespace, Table string
-	Cache            func() CacheFigures // nil where the store has none
-	// Kind names the type of an error that is no answer of the service; empty where it has none. Absent reports whether an
-	// error only says that there is nothing, Unreadable whether it is about what is stored, and so no refusal of the SDK's.
-	// First returns of several failures the first.
+	Cache            func() CacheFigures // nil if the store has no cache
+	// Kind returns the type of an error that the service did not return, or "". Absent reports whether an error only
+	// means that nothing was found, Unreadable whether it concerns stored data, and so is not a refusal of the SDK.
+	// First returns the first of several failures.
 	Kind       func(error) string
 	Absent     func(error) bool
 	Unreadable func(error) bool
 	First      func(error) error
 }
 
-// Ended is an operation that has ended.
+// Ended is a finished operation.
 type Ended struct {
 	Name     Name
 	Subject  Subject
 	Start    time.Time
 	Duration time.Duration
-	Rows     int // that it returned
-	Requests int // that it made to the data API
+	Rows     int // number of rows returned
+	Requests int // number of requests to the data API
 	Err      error
-	Type     string // of Err, as error.type; empty where the operation did not fail
+	Type     string // error.type of Err; empty if the operation succeeded
 }
 
-// Attempted is a request that has ended.
+// Attempted is a finished request.
 type Attempted struct {
 	Operation Name
 	Method    string // such as google.bigtable.v2.Bigtable/MutateRows
@@ -56,14 +56,15 @@ type Attempted struct {
 	Err       error
 }
 
-// Subject is what an operation is about.
+// Subject is the object of an operation.
 type Subject struct {
-	Tenant, Dataset string // empty where there is none, or more than one
-	Batch           int    // how many writes; 0 for an operation that is no batch
-	Batched         bool   // it is a batch, unless it holds one or none
+	Tenant, Dataset string // empty if there is none, or more than one
+	Batch           int    // number of writes; 0 if the operation is not a batch
+	Batched         bool   // the operation is a batch if it has more than one write
 }
 
-// unset is the global provider of traces while the program has set none; nil where one was set before this package.
+// unset is the global trace provider before the program sets one; nil if the program set one before this package was
+// initialized.
 var unset = func() trace.TracerProvider {
 	p := otel.GetTracerProvider()
 	if _, span := p.Tracer(Scope).Start(context.Background(), "unset"); span.SpanContext().IsValid() {
@@ -72,13 +73,13 @@ var unset = func() trace.TracerProvider {
 	return p
 }()
 
-// Probe watches one store. It is safe for concurrent use.
+// Probe reports on one store. It is safe for concurrent use.
 type Probe struct {
 	conf    Config
-	base    []attribute.KeyValue // of everything
-	tracer  trace.Tracer         // nil where spans would go nowhere
+	base    []attribute.KeyValue // attributes of all metrics and spans
+	tracer  trace.Tracer         // nil if spans would be discarded
 	waiting bool                 // the tracer does nothing until the program sets a global provider
-	logs    *faults              // nil where nothing is logged
+	logs    *faults              // nil if nothing is logged
 
 	duration metric.Float64Histogram
 	rows     metric.Int64Histogram
@@ -87,18 +88,19 @@ type Probe struct {
 	known    atomic.Pointer[map[subject]*family]
 	tenants  atomic.Pointer[map[string]*tally]
 	reasons  atomic.Pointer[map[string][]metric.RecordOption]
-	mu       sync.Mutex   // held to change the three
-	others   tally        // of tenants beyond those that are known
-	accepted atomic.Int64 // points that writers took
+	mu       sync.Mutex   // held to change the three maps
+	others   tally        // of the tenants without their own attribute
+	accepted atomic.Int64 // number of points that writers accepted
 
 	batchSize metric.Int64Histogram
 	queueWait metric.Float64Histogram
 	writers   writers
 	rollups   lags
-	observed  metric.Registration // nil where nothing is
+	observed  metric.Registration // nil if nothing is registered
 }
 
-// Open returns a probe. What a provider refuses is told to OpenTelemetry's error handler, and not measured.
+// Open returns a probe. If a provider refuses an instrument, Open reports that to OpenTelemetry's error handler, and
+// the instrument measures nothing.
 func Open(c Config) *Probe {
 	p := &Probe{conf: c, base: []attribute.KeyValue{attribute.String(attrSystem, System)}}
 	if c.Namespace != "" {
@@ -133,12 +135,12 @@ func Open(c Config) *Probe {
 	return p
 }
 
-// traces reports whether spans go anywhere.
+// traces reports whether spans are recorded.
 func (p *Probe) traces() bool {
 	return p.tracer != nil && !(p.waiting && otel.GetTracerProvider() == unset)
 }
 
-// Close ends what goes on behind the probe, and logs what was only counted so far.
+// Close unregisters the probe's callbacks, and logs the faults that were only counted so far.
 func (p *Probe) Close() {
 	if p == nil {
 		return

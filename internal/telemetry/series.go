@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// mostKnown bounds each of the maps of attributes that are made once. What has no place in them is made each time.
+// mostKnown bounds each map of cached attributes. Attributes that do not fit are created each time.
 const mostKnown = 4096
 
-// add puts an entry into a map that is read without a lock, as long as there is room.
+// add adds an entry to a map that is read without a lock, if there is room.
 func add[K comparable, V any](to *atomic.Pointer[map[K]V], key K, value V) {
 	old := *to.Load()
 	if len(old) >= mostKnown {
@@ -24,13 +24,13 @@ func add[K comparable, V any](to *atomic.Pointer[map[K]V], key K, value V) {
 	to.Store(&grown)
 }
 
-// subject is what tells metrics of one operation apart.
+// subject separates the metrics of operations.
 type subject struct{ dataset, tenant string }
 
-// family are the series of one subject, by operation, the batches apart.
+// family holds the series of one subject, by operation; batches have their own.
 type family [2][names]atomic.Pointer[series]
 
-// series is what is told of an operation each time, made once.
+// series holds the cached attributes of an operation.
 type series struct {
 	name      Name
 	reads     bool
@@ -39,10 +39,10 @@ type series struct {
 	attrs     []attribute.KeyValue
 	start     []trace.SpanStartOption
 	ok        []metric.RecordOption
-	answered  [4]atomic.Pointer[answered] // an operation makes requests of few methods
+	answered  [4]atomic.Pointer[answered] // an operation uses few methods
 }
 
-// answered are the attributes of attempts by one method that did not fail.
+// answered holds the attributes of successful attempts by one method.
 type answered struct {
 	method string
 	opts   []metric.RecordOption
@@ -86,7 +86,7 @@ func (p *Probe) familyOf(key subject) *family {
 	return f
 }
 
-// tenant returns what stands for a tenant in attributes: itself for the first that come, and Other for those beyond.
+// tenant returns a tenant's attribute: its name for the first tenants, and Other for further ones.
 func (p *Probe) tenant(name string) string {
 	if p.conf.Tenants <= 0 || name == "" {
 		return ""
@@ -97,7 +97,7 @@ func (p *Probe) tenant(name string) string {
 	return Other
 }
 
-// tallyOf returns what a tenant has handed to writers, and reports whether that is counted apart from other tenants.
+// tallyOf returns the counter of a tenant's points for writers, and whether the tenant has its own.
 func (p *Probe) tallyOf(name string) (*tally, bool) {
 	known := *p.tenants.Load()
 	if t := known[name]; t != nil {
@@ -120,7 +120,7 @@ func (p *Probe) tallyOf(name string) (*tally, bool) {
 	return t, true
 }
 
-// tally is what a tenant has handed to writers.
+// tally counts what a tenant has passed to writers.
 type tally struct{ points, bytes atomic.Int64 }
 
 func (p *Probe) newSeries(name Name, batched bool, of subject) *series {
@@ -143,7 +143,7 @@ func (p *Probe) newSeries(name Name, batched bool, of subject) *series {
 	}
 }
 
-// failed returns the attributes of a series' operations that failed so.
+// failed returns the attributes of a series' operations with that failure.
 func (s *series) failed(f failure) []metric.RecordOption {
 	return recordOptions(append(s.attrs[:len(s.attrs):len(s.attrs)], f.attributes()...))
 }

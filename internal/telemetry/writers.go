@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// WriterFigures are what a writer holds and has done.
+// WriterFigures are the contents and counters of a writer.
 type WriterFigures struct {
 	Points, Bytes                 int64 // in the buffer
 	CapacityPoints, CapacityBytes int64
@@ -25,7 +25,7 @@ type WriterFigures struct {
 	JournalPoints, JournalBytes, JournalLimit, Dead int64
 }
 
-// ended are the figures that stay when a writer is closed.
+// ended returns the figures that remain when a writer is closed.
 func (f WriterFigures) ended() WriterFigures {
 	return WriterFigures{Stored: f.Stored, Rejected: f.Rejected, Unknown: f.Unknown, Requests: f.Requests, Retries: f.Retries, Blocked: f.Blocked}
 }
@@ -53,31 +53,31 @@ func (f *WriterFigures) add(g WriterFigures) {
 	f.Dead += g.Dead
 }
 
-// CacheFigures are what the last-value cache holds and has done.
+// CacheFigures are the contents and counters of the last-value cache.
 type CacheFigures struct{ Hits, Misses, Shared, Entries, Bytes int64 }
 
-// writers are those of a store, whose figures are told as one.
+// writers holds a store's writers. Their figures are reported as one.
 type writers struct {
 	mu   sync.Mutex
-	any  bool // there was one
+	any  bool // a writer was opened at some time
 	next int
 	open map[int]source
-	past WriterFigures // of those that are closed, and hold nothing
+	past WriterFigures // of closed writers that hold nothing any more
 }
 
-// source is where the figures of a writer are read.
+// source returns the figures of one writer.
 type source struct {
 	read   func() WriterFigures
 	closed bool // it holds points that Close did not wait for
 }
 
-// Writer is one writer. Nil is one that nobody watches.
+// Writer reports on one writer. A nil *Writer reports nothing.
 type Writer struct {
 	probe *Probe
 	id    int
 }
 
-// NewWriter returns one that tells nothing yet.
+// NewWriter returns a Writer that reports nothing until Open.
 func (p *Probe) NewWriter() *Writer {
 	if p == nil {
 		return nil
@@ -102,7 +102,7 @@ func (w *Writer) Open(read func() WriterFigures) {
 	w.id = ws.next
 }
 
-// Close takes the writer out, once. The points that it gives up meanwhile are counted still.
+// Close removes the writer; call it once. Points that it gives up afterwards are still counted.
 func (w *Writer) Close() {
 	if w == nil {
 		return
@@ -117,14 +117,14 @@ func (w *Writer) Close() {
 	}
 }
 
-// figures returns those of all writers together; false where there never was one.
+// figures returns the sum of all writers, or false if there never was one.
 func (ws *writers) figures() (WriterFigures, bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	return ws.sum(), ws.any
 }
 
-// sum adds up the figures, and forgets the writers that are closed and hold nothing any more.
+// sum adds up the figures, and drops closed writers that hold nothing any more.
 func (ws *writers) sum() WriterFigures {
 	var now WriterFigures
 	for id, s := range ws.open {
@@ -146,11 +146,11 @@ func (ws *writers) sum() WriterFigures {
 // Batch is a request that a writer is about to make.
 type Batch struct {
 	Points int
-	Wait   time.Duration // of the oldest of them, since it was put
-	Reason string        // why it goes now
+	Wait   time.Duration // of the oldest point, since it was put
+	Reason string        // why it is sent now
 }
 
-// Sends tells of a batch.
+// Sends reports a batch.
 func (w *Writer) Sends(ctx context.Context, b Batch) {
 	if w == nil {
 		return
@@ -174,7 +174,8 @@ func (p *Probe) reasonOf(reason string) []metric.RecordOption {
 	return opts
 }
 
-// Down tells that the service is taken for unreachable, for the reason err, or with nil that it is back after that time.
+// Down reports that the service counts as unreachable because of err, or, if err is nil, that it is back after that
+// time.
 func (w *Writer) Down(err error, after time.Duration) {
 	switch {
 	case w == nil || w.probe.logs == nil:
@@ -185,7 +186,7 @@ func (w *Writer) Down(err error, after time.Duration) {
 	}
 }
 
-// Lost tells of a point that a writer took and that was not stored.
+// Lost reports a point that a writer accepted and that was not stored.
 func (w *Writer) Lost(dataset, tenant string, err error) {
 	if w == nil || w.probe.logs == nil {
 		return
@@ -198,14 +199,14 @@ func (w *Writer) Lost(dataset, tenant string, err error) {
 	p.logs.note(context.Background(), slog.LevelError, fault{message: "point not stored", operation: Deliver.String(), kind: p.failureOf(err).kind}, attrs...)
 }
 
-// Journal tells that a writer's journal does nothing any more.
+// Journal reports that a writer's journal has failed and stopped.
 func (w *Writer) Journal(err error) {
 	if w != nil && w.probe.logs != nil {
 		w.probe.logs.say(slog.LevelError, "the journal does nothing any more", w.probe.cause(err)...)
 	}
 }
 
-// cause is an error in a log.
+// cause returns the log attributes of an error.
 func (p *Probe) cause(err error) []slog.Attr {
 	attrs := []slog.Attr{slog.String("error_type", p.failureOf(err).kind)}
 	if p.conf.Details {
@@ -214,7 +215,7 @@ func (p *Probe) cause(err error) []slog.Attr {
 	return attrs
 }
 
-// Took counts a point that a tenant has handed to a writer.
+// Took counts a point that a tenant has passed to a writer.
 func (w *Writer) Took(tenant string, bytes int) {
 	if w == nil {
 		return
