@@ -20,18 +20,24 @@ const (
 // whatever an earlier entry for the same row has set.
 type Entry struct {
 	Key       string
-	Mutation  *bigtable.Mutation // nil where Stamped makes one for each attempt
-	Stamped   Stamped
-	Mutations int // in Mutation
-	Bytes     int // of Mutation, about
+	Mutation  *bigtable.Mutation // nil if one of the next two is set
+	Stamped   Stamped            // makes a mutation for each attempt
+	Direct    Mutations          // needs no *bigtable.Mutation
+	Mutations int                // number of mutations
+	Bytes     int                // of the mutations, about
 }
 
 // Stamped makes the mutation of an entry that says when it was attempted.
 type Stamped interface{ Mutation() *bigtable.Mutation }
 
 func (e *Entry) mutation() *bigtable.Mutation {
-	if e.Mutation == nil && e.Stamped != nil {
+	switch {
+	case e.Mutation == nil && e.Stamped != nil:
 		return e.Stamped.Mutation()
+	case e.Direct != nil:
+		m := bigtable.NewMutation()
+		e.Direct.AddTo(m)
+		return m
 	}
 	return e.Mutation
 }
@@ -142,15 +148,23 @@ type Answer struct {
 // Attempt writes the entries, of which no two may have the same row, in one request, once, and returns how that ended for
 // each. It bounds nothing by itself: the caller keeps to the limits of a request and brings a deadline.
 func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
-	keys := make([]string, len(entries))
-	muts := make([]*bigtable.Mutation, len(entries))
-	for n := range entries {
-		keys[n], muts[n] = entries[n].Key, entries[n].mutation()
-	}
 	answers := make([]Answer, len(entries))
 	rec := record{answers: make([]entryState, len(entries))}
+	keys, muts := standInKeys, standIn
+	if t.guarded.Load() {
+		rec.entries = requestEntries(entries)
+	}
+	if rec.entries == nil {
+		keys, muts = make([]string, len(entries)), make([]*bigtable.Mutation, len(entries))
+		for n := range entries {
+			keys[n], muts[n] = entries[n].Key, entries[n].mutation()
+		}
+	}
 	errs, err := t.data.ApplyBulk(withRecord(ctx, &rec), keys, muts)
 	if !rec.seen {
+		if err == nil && rec.entries != nil {
+			err = errStandIn
+		}
 		for n := range answers {
 			entryErr := err
 			if err == nil && errs != nil {
@@ -160,6 +174,7 @@ func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
 		}
 		return answers
 	}
+	t.guarded.Store(true)
 	for n := range answers {
 		a := &answers[n]
 		a.Err, a.Doubt = rec.verdict(n)

@@ -27,15 +27,16 @@ var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the serv
 
 // record is what the guard noted of one guarded call. It travels in the context and is read when the call has returned.
 type record struct {
-	asks     bool         // whether there is a guard: the call goes no further
-	table    string       // of a call that asks: the resource that it is for, with project and instance
-	reads    bool         // the call is a read, which the client may repeat: only err is noted
-	samples  *[]Sample    // the call is one for samples, which the client may repeat: they are noted with their offsets
-	seen     bool         // the call came by
-	err      error        // how the call ended
-	answered bool         // by at least one response, of a bulk write
-	answers  []entryState // of a bulk write, by entry
-	stopped  bool         // the caller has had enough of the rows: how the stream ends is its own doing
+	asks     bool                            // whether there is a guard: the call goes no further
+	table    string                          // of a call that asks: the resource that it is for, with project and instance
+	reads    bool                            // the call is a read, which the client may repeat: only err is noted
+	samples  *[]Sample                       // the call is one for samples, which the client may repeat: they are noted with their offsets
+	seen     bool                            // the call came by
+	err      error                           // how the call ended
+	answered bool                            // by at least one response, of a bulk write
+	answers  []entryState                    // of a bulk write, by entry
+	entries  []*btpb.MutateRowsRequest_Entry // of a bulk write: sent instead of the client's, if not nil
+	stopped  bool                            // the caller has had enough of the rows: how the stream ends is its own doing
 
 	cause  causeStream    // of a read, its last stream
 	op     *telemetry.Op  // that the call is for; nil where nobody watches
@@ -122,6 +123,9 @@ type guardedStream struct {
 }
 
 func (s *guardedStream) SendMsg(m any) error {
+	if req, ok := m.(*btpb.MutateRowsRequest); ok && s.rec.entries != nil {
+		req.Entries = s.rec.entries
+	}
 	err := s.ClientStream.SendMsg(m)
 	if err != nil && err != io.EOF {
 		s.rec.err = err

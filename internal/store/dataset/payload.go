@@ -162,12 +162,23 @@ func (d *Dataset) unknownTag(tag string) error {
 // payload, in one atomic mutation. It also returns the number of mutations.
 func (d *Dataset) Mutation(cell bigtable.Timestamp, payload []byte) (*bigtable.Mutation, int) {
 	m := bigtable.NewMutation()
+	d.SetPayload(m, cell, payload)
+	return m, len(d.Columns)
+}
+
+// mutator takes mutations, as a *bigtable.Mutation does.
+type mutator interface {
+	Set(family, column string, ts bigtable.Timestamp, value []byte)
+	DeleteCellsInColumn(family, column string)
+}
+
+// SetPayload adds what Mutation returns to m: one mutation for each of the dataset's columns.
+func (d *Dataset) SetPayload(m mutator, cell bigtable.Timestamp, payload []byte) {
 	for i := range d.Columns[1:] {
 		c := &d.Columns[i+1]
 		m.DeleteCellsInColumn(c.Family, c.Qualifier)
 	}
 	m.Set(d.Columns[0].Family, d.Columns[0].Qualifier, cell, payload)
-	return m, len(d.Columns)
 }
 
 // ColumnOf returns the index of a payload's column. The column must be one of the dataset's.

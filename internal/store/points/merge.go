@@ -20,9 +20,10 @@ var ErrNoMerge = errors.New("tsdb: what is stored at that time cannot be merged 
 
 // merging returns the write of w into what its row holds.
 func (s *Table) merging(w *Write) bt.Merging {
+	fresh, _ := w.D.Mutation(w.Cell, w.Payload)
 	return bt.Merging{
 		Key:   w.Key,
-		Fresh: w.entry().Mutation,
+		Fresh: fresh,
 		At: func() (bigtable.Filter, func(bigtable.Row) bt.Merge) {
 			h := w.D.Visibility(s.Clock())
 			return h.Filter(), func(row bigtable.Row) bt.Merge { return w.into(h, row) }

@@ -103,9 +103,11 @@ func (w *Write) marks() bool { return w.D.Marked > 0 && !w.HeadOnly }
 
 // entry returns the write as an entry of a bulk request.
 func (w *Write) entry() bt.Entry {
-	m, n := w.D.Mutation(w.Cell, w.Payload)
-	return bt.Entry{Key: w.Key, Mutation: m, Mutations: n, Bytes: len(w.Payload)}
+	return bt.Entry{Key: w.Key, Direct: w, Mutations: len(w.D.Columns), Bytes: len(w.Payload)}
 }
+
+// AddTo implements bt.Mutations.
+func (w *Write) AddTo(m bt.Mutator) { w.D.SetPayload(m, w.Cell, w.Payload) }
 
 // Send makes one write in the rows of its tenant.
 func (s *Table) Send(ctx context.Context, rows *bt.Table, w *Write) bt.Outcome {
@@ -183,10 +185,11 @@ func (s *Table) Insertion(w *Write) bt.Insertion {
 	if w.HeadOnly {
 		return s.headInsertion(w)
 	}
+	m, _ := w.D.Mutation(w.Cell, w.Payload)
 	return bt.Insertion{
 		Key:      w.Key,
 		Exists:   func() bigtable.Filter { return w.D.Visibility(s.Clock()).Filter() },
-		Mutation: w.entry().Mutation,
+		Mutation: m,
 		Final:    w.D.FirstWins,
 		Mine: func(row bigtable.Row) bool {
 			item, _, err := w.D.Visibility(s.Clock()).Payload(row, w.Cell)

@@ -1,0 +1,101 @@
+package bt
+
+import (
+	"errors"
+
+	"cloud.google.com/go/bigtable"
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+)
+
+// Mutator takes the mutations of one row. A *bigtable.Mutation is one.
+type Mutator interface {
+	Set(family, column string, ts bigtable.Timestamp, value []byte)
+	DeleteCellsInColumn(family, column string)
+}
+
+// Mutations are those of one entry. The guard puts them into the request itself, in memory that the entries of the request
+// share.
+type Mutations interface{ AddTo(m Mutator) }
+
+// The client gets one row in the place of such entries, without a key and without mutations: the service would refuse it.
+var (
+	standInKeys = []string{""}
+	standIn     = []*bigtable.Mutation{bigtable.NewMutation()}
+)
+
+// errStandIn: the stand-in did not pass the guard, so no entry was sent.
+var errStandIn = errors.New("tsdb: a bulk write did not pass the interceptors that an earlier one passed")
+
+// requestEntries returns the entries as a request has them, nil if one has a *bigtable.Mutation or there are none.
+func requestEntries(entries []Entry) []*btpb.MutateRowsRequest_Entry {
+	if len(entries) == 0 {
+		return nil
+	}
+	keys, mutations := 0, 0
+	for i := range entries {
+		if entries[i].Direct == nil {
+			return nil
+		}
+		keys += len(entries[i].Key)
+		mutations += entries[i].Mutations
+	}
+	s := slab{
+		keys: make([]byte, 0, keys), ops: make([]*btpb.Mutation, 0, mutations), mutations: make([]btpb.Mutation, mutations),
+		sets: make([]btpb.Mutation_SetCell_, len(entries)), cells: make([]btpb.Mutation_SetCell, len(entries)),
+	}
+	rows, out := make([]btpb.MutateRowsRequest_Entry, len(entries)), make([]*btpb.MutateRowsRequest_Entry, len(entries))
+	for i := range entries {
+		from, first := len(s.keys), len(s.ops)
+		s.keys = append(s.keys, entries[i].Key...)
+		entries[i].Direct.AddTo(&s)
+		rows[i].RowKey = s.keys[from:len(s.keys):len(s.keys)]
+		rows[i].Mutations = s.ops[first:len(s.ops):len(s.ops)]
+		out[i] = &rows[i]
+	}
+	return out
+}
+
+// slab is the memory of the entries of one request. It is never reused: an engine in this process may still read a request
+// after the call has returned.
+type slab struct {
+	keys      []byte
+	ops       []*btpb.Mutation
+	mutations []btpb.Mutation
+	sets      []btpb.Mutation_SetCell_
+	cells     []btpb.Mutation_SetCell
+
+	column string
+	name   []byte // of column
+}
+
+// next returns an unused element of memory, and adds elements if there are none left.
+func next[T any](memory *[]T) *T {
+	if len(*memory) == 0 {
+		*memory = make([]T, 64)
+	}
+	first := &(*memory)[0]
+	*memory = (*memory)[1:]
+	return first
+}
+
+// qualifier returns a column as bytes, which the mutations of a column share.
+func (s *slab) qualifier(column string) []byte {
+	if s.name == nil || s.column != column {
+		s.column, s.name = column, []byte(column)
+	}
+	return s.name
+}
+
+func (s *slab) Set(family, column string, ts bigtable.Timestamp, value []byte) {
+	cell, set, op := next(&s.cells), next(&s.sets), next(&s.mutations)
+	cell.FamilyName, cell.ColumnQualifier, cell.TimestampMicros, cell.Value = family, s.qualifier(column), int64(ts), value
+	set.SetCell = cell
+	op.Mutation = set
+	s.ops = append(s.ops, op)
+}
+
+func (s *slab) DeleteCellsInColumn(family, column string) {
+	op := next(&s.mutations)
+	op.Mutation = &btpb.Mutation_DeleteFromColumn_{DeleteFromColumn: &btpb.Mutation_DeleteFromColumn{FamilyName: family, ColumnQualifier: s.qualifier(column)}}
+	s.ops = append(s.ops, op)
+}

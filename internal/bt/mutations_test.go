@@ -1,0 +1,145 @@
+package bt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+)
+
+// cells are the mutations of an entry that clears columns and sets one.
+type cells struct {
+	clear []string
+	value string
+}
+
+func (c cells) AddTo(m Mutator) {
+	for _, column := range c.clear {
+		m.DeleteCellsInColumn("old", column)
+	}
+	m.Set("f", "q"+c.value, 1000, []byte(c.value))
+}
+
+func directEntries(n int) []Entry {
+	entries := make([]Entry, n)
+	for i := range entries {
+		c := cells{value: fmt.Sprint(i % 3)}
+		for j := range i % 4 {
+			c.clear = append(c.clear, fmt.Sprint("c", j))
+		}
+		entries[i] = Entry{Key: fmt.Sprint("row-", i), Direct: c, Mutations: len(c.clear) + 1}
+	}
+	return entries
+}
+
+// TestDirectEntriesAreWhatTheClientSends: an entry that the guard sends by itself holds what the client makes of it, also where
+// the number of mutations was stated wrongly.
+func TestDirectEntriesAreWhatTheClientSends(t *testing.T) {
+	entries := directEntries(200)
+	entries[7].Mutations = 0
+	got := requestEntries(entries)
+	for i, e := range got {
+		var set []*btpb.Mutation
+		for _, column := range entries[i].Direct.(cells).clear {
+			set = append(set, &btpb.Mutation{Mutation: &btpb.Mutation_DeleteFromColumn_{DeleteFromColumn: &btpb.Mutation_DeleteFromColumn{FamilyName: "old", ColumnQualifier: []byte(column)}}})
+		}
+		value := entries[i].Direct.(cells).value
+		set = append(set, &btpb.Mutation{Mutation: &btpb.Mutation_SetCell_{SetCell: &btpb.Mutation_SetCell{FamilyName: "f", ColumnQualifier: []byte("q" + value), TimestampMicros: 1000, Value: []byte(value)}}})
+		if want := (&btpb.MutateRowsRequest_Entry{RowKey: []byte(entries[i].Key), Mutations: set}); !proto.Equal(e, want) {
+			t.Errorf("entry %d is sent as %v, want %v", i, e, want)
+		}
+	}
+	entries[3].Direct, entries[3].Mutation = nil, bigtable.NewMutation()
+	if requestEntries(entries) != nil {
+		t.Error("entries of which one has a mutation of the client are sent without it")
+	}
+}
+
+// bulkAPI is a table that notes the rows that the client is given, and what passes the guard if there is one.
+type bulkAPI struct {
+	bigtable.TableAPI
+	guarded bool
+	given   [][]string
+	sent    [][]string
+}
+
+func (b *bulkAPI) ApplyBulk(ctx context.Context, keys []string, _ []*bigtable.Mutation, _ ...bigtable.ApplyOption) ([]error, error) {
+	b.given = append(b.given, keys)
+	if !b.guarded || len(keys) == 0 {
+		return nil, nil
+	}
+	entries := make([]*btpb.MutateRowsRequest_Entry, len(keys))
+	for i, key := range keys {
+		entries[i] = &btpb.MutateRowsRequest_Entry{RowKey: []byte(key)}
+	}
+	stream, err := guardStream(ctx, nil, nil, "/MutateRows", func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+		return &taking{b: b}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nil, stream.SendMsg(&btpb.MutateRowsRequest{Entries: entries})
+}
+
+type taking struct {
+	grpc.ClientStream
+	b *bulkAPI
+}
+
+func (s *taking) SendMsg(m any) error {
+	var rows []string
+	for _, e := range m.(*btpb.MutateRowsRequest).Entries {
+		rows = append(rows, string(e.RowKey))
+	}
+	s.b.sent = append(s.b.sent, rows)
+	return nil
+}
+
+// TestStandInIsNeverSent: the client gets something else to send only once a bulk write was seen to pass the guard, which then
+// sends the rows themselves.
+func TestStandInIsNeverSent(t *testing.T) {
+	entries := directEntries(5)
+	rows := make([]string, len(entries))
+	for i := range entries {
+		rows[i] = entries[i].Key
+	}
+	for _, guarded := range []bool{false, true} {
+		api := &bulkAPI{guarded: guarded}
+		table := New(api, api, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
+		for range 3 {
+			table.Attempt(t.Context(), entries)
+		}
+		for i, keys := range api.given {
+			if own := !guarded || i == 0; own != slices.Equal(keys, rows) {
+				t.Errorf("guarded %v, request %d: the client is given the rows %q", guarded, i, keys)
+			}
+		}
+		for i, sent := range api.sent {
+			if !slices.Equal(sent, rows) {
+				t.Errorf("request %d holds the rows %q, want %q", i, sent, rows)
+			}
+		}
+		if guarded && len(api.sent) != 3 {
+			t.Errorf("%d requests, want 3", len(api.sent))
+		}
+		if answers := table.Attempt(t.Context(), nil); len(answers) > 0 || len(api.sent) > 3 {
+			t.Errorf("no entries: %v after %d requests", answers, len(api.sent))
+		}
+		if !guarded {
+			continue
+		}
+		api.guarded = false
+		for i, a := range table.Attempt(t.Context(), entries) {
+			if !errors.Is(a.Err, ErrUnguarded) {
+				t.Errorf("entry %d, which was not sent: %v, want ErrUnguarded", i, a.Err)
+			}
+		}
+	}
+}
