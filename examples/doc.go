@@ -1,5 +1,5 @@
-// Package examples is the root of a module of its own, so that what the example programs need stays out of the module
-// graph of those who use Tidemark. Each program is a folder below, to be run from the root of the repository:
+// Package examples is the root of a separate module, which keeps the dependencies of the example programs out of the module
+// graph of Tidemark's users. Each folder below is a program. Run it from the root of the repository:
 //
 //	go run ./examples/NAME
 package examples

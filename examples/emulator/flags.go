@@ -28,8 +28,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var remote bool
 	flags := flag.NewFlagSet("emulator", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "serve this `folder`, made where there is none")
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:8087", "listen on this `host:port`; port 0 takes any that is free")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "serve this `folder`, created if missing")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8087", "listen on this `host:port`; port 0 chooses a free one")
 	flags.StringVar(&o.project, "project", embedded.Project, "offer the folder's tables under this `project`")
 	flags.StringVar(&o.instance, "instance", embedded.Instance, "offer the folder's tables under this `instance`")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without any authentication")

@@ -10,12 +10,12 @@
 //	cbt -project local -instance local read tidemark count=3
 //
 // Stores of package embedded have their table, "tidemark", in the project and instance "local". -project and -instance offer it
-// under other names, for programs that are set up for those, such as the quickstart with -cloud. The names are printed at the
-// start. Any other names work too, each instance with tables of its own. Ctrl-C lets the calls under way finish and closes the folder; what was
-// answered is on disk in any case. One process at a time may have a folder open.
+// under other names, for programs that are configured with those, such as the quickstart with -cloud. The names are printed at
+// the start. Any other names work too; each instance has its own tables. Ctrl-C waits for the calls in progress and closes the
+// folder. Answered writes are on disk in any case. One process at a time may have a folder open.
 //
-// There is no authentication: whoever reaches the port can read and delete everything. So it listens on this machine
-// only, unless -allow-remote is given.
+// There is no authentication: every program that reaches the port can read and delete everything. So it listens only on this
+// machine, unless -allow-remote is set.
 //
 // This file runs the server, flags.go is the command line.
 package main

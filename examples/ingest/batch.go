@@ -25,13 +25,13 @@ type batch struct {
 	bytes  int // of the lines
 }
 
-// A batch is stored when it has that many lines or bytes, so that memory does not grow with the input.
+// A batch is stored when it has this many lines or bytes, so that memory does not grow with the input.
 const (
 	batchLines = 5000
 	batchBytes = 4 << 20
 )
 
-// storeWidth is of how many datasets the points are stored at once.
+// storeWidth is how many datasets are written at once.
 const storeWidth = 4
 
 func newBatch() *batch { return &batch{find: map[*dataset]*group{}} }
@@ -42,7 +42,7 @@ func (b *batch) full() bool { return b.lines >= batchLines || b.bytes >= batchBy
 type group struct {
 	dataset *dataset
 	points  []tsdb.Point[codec.Record]
-	lines   [][]line // by point, what it is made of, without the text
+	lines   [][]line // the lines of each point, without their text
 	index   map[place]int
 }
 
@@ -52,8 +52,8 @@ type place struct {
 	time   int64
 }
 
-// add adds the point of a line. It refuses a line whose tags differ from those of another with the same place, as the
-// store does where the two do not come together. It reports whether a field of an earlier line got another value.
+// add adds the point of a line. It refuses a line whose tags differ from those of an earlier line with the same place; the
+// store refuses such lines of different batches. It reports whether the line changed a field of an earlier one.
 func (b *batch) add(p point, l line) (replaced bool, err error) {
 	g := b.group(p.dataset)
 	at := place{p.entity, p.time.UnixNano()}
@@ -93,8 +93,8 @@ func (b *batch) group(d *dataset) *group {
 	return g
 }
 
-// store writes the batch for a tenant and adds what became of its lines to the report. Its error is nil where each line is
-// stored or refused for good, and else why some are not.
+// store writes the batch for a tenant and adds its lines to the report. The error is nil if each line is stored or permanently
+// refused.
 func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *report) error {
 	outcomes := make([][]tsdb.Outcome, len(b.groups))
 	var stores errgroup.Group // the writer batches what comes at once
@@ -132,7 +132,7 @@ func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *repo
 	return failed
 }
 
-// The points that the store refuses, by why.
+// The reasons why the store refuses points.
 const (
 	reasonSeries = "another series has its key and time"
 	reasonTime   = "its time is not accepted"

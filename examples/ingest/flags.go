@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// options are what the command line says.
+// options are the parsed command line.
 type options struct {
 	cloud     bool
 	dir       string
@@ -40,7 +40,7 @@ type options struct {
 	unit   time.Duration
 }
 
-// where says where the points are.
+// where describes where the points are stored.
 func (o options) where() string {
 	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
 	switch {
@@ -57,7 +57,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{keys: keys{}}
 	var remote bool
@@ -65,30 +65,30 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&o.cloud, "cloud", false,
-		"keep the points on Cloud Bigtable: the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "keep the points in this `folder`, made where there is none")
+		"store the points on Cloud Bigtable, in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "store the points in this `folder`, created if missing")
 	flags.StringVar(&o.journal, "journal", "",
-		"acknowledge points once they are in a journal in this `folder`, and deliver them behind that; on one machine's own disk")
-	flags.Func("key", "the tags that are a measurement's key, as `measurement=tag,tag`; once a measurement. The measurement * stands "+
-		"for all others, a last tag * for all other tags", o.keys.set)
+		"acknowledge points once they are in a journal in this `folder` on a local disk, and deliver them afterwards")
+	flags.Func("key", "the tags that are a measurement's key, as `measurement=tag,tag`; once per measurement. The measurement * means "+
+		"all others, a last tag * all other tags", o.keys.set)
 	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
 
-	flags.DurationVar(&o.maxFuture, "max-future", 24*time.Hour, "refuse points that lie further in the future; 0 takes all, and a device with a wrong clock then has the latest point for years")
+	flags.DurationVar(&o.maxFuture, "max-future", 24*time.Hour, "refuse points further in the future. 0 accepts all: a device with a wrong clock then keeps its latest point for years")
 
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:8086", "listen on this `host:port`; port 0 takes any that is free")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8086", "listen on this `host:port`; port 0 chooses a free one")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
-	flags.Func("token", "whose the points are that come with a token, as `token=tenant`; as often as needed", o.auth.tokens.Add)
+	flags.Func("token", "the tenant of a token, as `token=tenant`; may be repeated", o.auth.tokens.Add)
 	flags.StringVar(&tokenFile, "tokens", "",
-		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
-	flags.BoolVar(&o.auth.inQuery, "token-in-query", false, "take the token from the parameter p, too, as some agents of version 1 send it; proxies write addresses into their logs")
-	flags.StringVar(&o.table, "limits", "", "hold tenants to the limits in this `file`, JSON as package tenant/limit describes it; it is read again when it changes")
-	flags.Int64Var(&o.limits.body, "max-body", 25<<20, "how many `bytes` the body of a request may have, packed and unpacked")
-	flags.IntVar(&o.limits.requests, "max-requests", 32, "how many requests may write at once; others are asked to come again")
+		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; safer than -token, which other users of this machine can see")
+	flags.BoolVar(&o.auth.inQuery, "token-in-query", false, "also accept the token in the parameter p, where some agents of version 1 send it; proxies may log it")
+	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
+	flags.Int64Var(&o.limits.body, "max-body", 25<<20, "the most `bytes` in the body of a request, compressed and decompressed")
+	flags.IntVar(&o.limits.requests, "max-requests", 32, "how many requests may write at once; others get 503 with Retry-After")
 	flags.DurationVar(&o.limits.timeout, "timeout", time.Minute, "how long a request may take")
-	flags.DurationVar(&o.drain, "drain", 30*time.Second, "how long requests under way may take after Ctrl-C")
+	flags.DurationVar(&o.drain, "drain", 30*time.Second, "how long requests in progress may take after Ctrl-C")
 
 	flags.StringVar(&o.file, "file", "", "instead of listening, store the lines of this `file`, gzip or plain; - is standard input")
-	flags.StringVar(&tenantName, "tenant", "", "whose the points of the file are")
+	flags.StringVar(&tenantName, "tenant", "", "the tenant of the points in the file")
 	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
 
 	o.seen.Flags(flags)
@@ -190,7 +190,7 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
 	case o.auth.tokens.Len() == 0:
-		return errors.New("no -token and no -tokens: nobody could write; -token secret=acme lets whoever knows the secret write acme's points")
+		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token write acme's points")
 	case err != nil:
 		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
 	case !remote && !edge.Loopback(host):
@@ -212,7 +212,7 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 func (ks keys) set(text string) error {
 	measurement, list, ok := strings.Cut(text, "=")
 	if !ok || measurement == "" || list == "" {
-		return errors.New("has to be measurement=tag,tag")
+		return errors.New("must be measurement=tag,tag")
 	}
 	if ks[measurement] != nil {
 		return fmt.Errorf("the measurement %s has a key already", measurement)
@@ -223,7 +223,7 @@ func (ks keys) set(text string) error {
 		case tag == "":
 			return errors.New("a tag is empty")
 		case slices.Contains(tags[:i], tag):
-			return fmt.Errorf("the tag %s comes twice", tag)
+			return fmt.Errorf("the tag %s is given twice", tag)
 		case tag == otherTags && i < len(tags)-1:
 			return errors.New("* has to be the last tag")
 		}

@@ -16,22 +16,22 @@ type ingester struct {
 	datasets *datasets
 	store    *tsdb.Store
 	writer   *tsdb.Writer
-	// journaled says that the writer has a journal: what is in it is acknowledged.
+	// journaled says that the writer has a journal: points are acknowledged once they are in it.
 	journaled bool
 }
 
-// errUndelivered is wrapped by the error of an input of which some lines may not be stored. Sending it again is harmless.
+// errUndelivered says that some lines may not be stored. It is safe to send all of them again.
 var errUndelivered = errors.New("not all lines are stored")
 
-// errUseless is wrapped by the error of an input that has too many lines which store nothing.
+// errUseless says that too many lines of an input store nothing.
 var errUseless = errors.New("too many lines without a point")
 
-// checkEvery is after how many lines the context is looked at: lines that store nothing never wait for anything that does.
+// checkEvery is how many lines are read between two checks of the context: lines that store nothing make no call that checks it.
 const checkEvery = 256
 
-// ingest reads lines, stores them for a tenant, and says what became of each. A line that cannot be stored does not hinder
-// the others. Its error is that of reading, matches errUndelivered, or is errUseless where more than useless lines are blank,
-// comments or refused; 0 is no such bound. The lines that follow are not read.
+// ingest reads lines, stores them for a tenant, and reports on each. A line that cannot be stored does not affect the others.
+// The error is a read error, errUndelivered, or errUseless if more than useless lines are blank, comments or refused; then the
+// remaining lines are not read. If useless is 0 there is no such limit.
 func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c clock, useless int) (rep report, err error) {
 	ls := newLines(r)
 	b := newBatch()
@@ -53,8 +53,8 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c clo
 			err = in.take(ctx, id, b, l, c, &rep)
 		case errors.Is(err, errLongLine), errors.Is(err, errOpenText):
 			err = unparsable(err)
-		default: // what has come so far is stored before the error is told
-			err = errors.Join(fmt.Errorf("read behind line %d: %w", l.first-1, err), in.flush(ctx, b, id, &rep))
+		default: // store the lines so far, then return the error
+			err = errors.Join(fmt.Errorf("read after line %d: %w", l.first-1, err), in.flush(ctx, b, id, &rep))
 			return rep, err
 		}
 		if errors.Is(err, errBlank) {

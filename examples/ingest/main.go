@@ -1,10 +1,10 @@
-// Ingest stores InfluxDB line protocol, so that Telegraf and whatever else writes to InfluxDB can write to a Tidemark store
+// Ingest stores InfluxDB line protocol, so that Telegraf and other clients of InfluxDB can write to a Tidemark store
 // unchanged: over HTTP at the write endpoints of InfluxDB 1 and 2, from a file, or from standard input.
 //
 //	go run ./examples/ingest -key readings=fleet,name -key diagnostics=fleet,name -token secret=acme
 //	go run ./examples/ingest -key readings=fleet,name -tenant acme -file trucks.lp.gz
 //
-// README.md says what is stored where, how agents are set up, and what is answered. In this folder main.go opens and closes
+// README.md says what is stored where, how to configure agents, and what the responses mean. In this folder main.go opens and closes
 // everything, flags.go is the command line, server.go and version.go speak HTTP, file.go reads files, ingest.go goes from
 // lines to points, batch.go stores them.
 package main
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		return err
 	}
 	var lis net.Listener
-	if o.file == "" { // before the store is opened, which may take longer than to see that the port is taken
+	if o.file == "" { // before opening the store, which takes longer: a port in use is reported at once
 		if lis, err = net.Listen("tcp", o.addr); err != nil {
 			return fmt.Errorf("cannot listen on %s; choose another address with -addr: %w", o.addr, err)
 		}
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	store, err := openStore(ctx, o, table.Limiter, seen.Telemetry)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
-			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
+			return fmt.Errorf("open the store: %w; stop that process first, or choose another folder with -dir", err)
 		}
 		return fmt.Errorf("open the store: %w", err)
 	}
@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	} else {
 		err = serve(ctx, o, in, lis, log, std)
 	}
-	// Ctrl-C does not end the delivery of what was taken. Requests have waited for their points, so little is left.
+	// Ctrl-C does not stop the delivery of accepted points. Requests have waited for theirs, so few are left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 	defer cancel()
 	if in.journaled {
@@ -119,7 +119,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	return err
 }
 
-// deliver waits for the delivery of what is in the journal, and prints what the store has refused since it was acknowledged.
+// deliver waits until the journal is delivered, and prints the acknowledged points that the store has refused since.
 func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 	_ = w.Flush(ctx) // what is left is kept, and Close says so
 	n := w.Stats().Journal.DeadLetters
@@ -140,7 +140,7 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 	return nil
 }
 
-// serve answers requests until ctx ends, lets those under way finish, and prints what became of all lines.
+// serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and refused.
 func serve(ctx context.Context, o options, in *ingester, lis net.Listener, log *slog.Logger, std streams) error {
 	s := newServer(in, o.auth, o.limits, log)
 	srv := s.http()
@@ -162,7 +162,7 @@ func serve(ctx context.Context, o options, in *ingester, lis net.Listener, log *
 		err = nil
 	}
 	if err != nil {
-		err = fmt.Errorf("requests were still under way after %v, and were not answered: %w", o.drain, errors.Join(err, srv.Close()))
+		err = fmt.Errorf("some requests took longer than %v after Ctrl-C and got no response: %w", o.drain, errors.Join(err, srv.Close()))
 	}
 	rep := s.sum()
 	rep.print(std.out)

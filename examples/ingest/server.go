@@ -21,20 +21,20 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 )
 
-// limits bound what requests can ask of this program.
+// limits bound the resources of requests.
 type limits struct {
 	body     int64         // bytes of a body, packed and unpacked
 	requests int           // at once
 	timeout  time.Duration // of a request
 }
 
-// bodies is how many bodies of the largest size fit into memory at once, before they are unpacked.
+// bodies is how many compressed bodies of the largest size may be in memory at once.
 const bodies = 8
 
 // maxUseless bounds the blank lines, comments and refused lines of one request: they cost time, and no limit counts them.
 const maxUseless = 10_000
 
-// server answers as InfluxDB does, in versions 1 and 2, what an agent that writes asks of it.
+// server implements the endpoints of InfluxDB 1 and 2 that agents use to write.
 type server struct {
 	in     *ingester
 	auth   auth
@@ -68,7 +68,7 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// write stores the lines of a request, and answers when what became of them is known.
+// write stores the lines of a request, and responds once the outcome of each is known.
 func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	id, ok := s.auth.tenant(r)
 	if !ok {
@@ -83,7 +83,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	}
 	unit, ok := units[r.URL.Query().Get("precision")]
 	if !ok {
-		v.fail(w, http.StatusBadRequest, "precision has to be ns, us, ms, s, m or h", 0)
+		v.fail(w, http.StatusBadRequest, "precision must be ns, us, ms, s, m or h", 0)
 		return
 	}
 	consistent, err := isConsistent(r)
@@ -105,13 +105,13 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, statusOf(err), tooLarge(err, ""), 0)
 		return
 	}
-	// Only now, so that clients that send slowly keep nobody else out.
+	// The slot is taken after the body was read, so that slow clients do not block others.
 	if !s.slots.Take(id, 1) {
 		s.busy(w, v, "too many requests at once")
 		return
 	}
 	defer s.slots.Return(id, 1)
-	// In an outage requests would only wait. While points are waiting the writer finds out by itself when it is over.
+	// In an outage requests would only wait. The writer notices its end as long as points are waiting.
 	if st := s.in.writer.Stats(); !s.in.journaled && st.Down != nil && st.BufferedPoints > 0 {
 		s.busy(w, v, "the store cannot be reached now")
 		return
@@ -140,8 +140,8 @@ func isConsistent(r *http.Request) (bool, error) {
 	return yes, nil
 }
 
-// answer says what became of the lines. Agents drop what was answered with a status below 500, and send again what was
-// answered with another: so a request of which anything may be missing gets the latter, even if it has bad lines too.
+// answer responds with the outcome of the lines. Agents drop the lines after a status below 500, and send them again after
+// any other. So a request whose lines may not all be stored gets 500 or more, even if it also has bad lines.
 //
 // readable says that the points can be read, or that the request did not ask to wait for that.
 func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep report, err error, readable bool) {
@@ -177,8 +177,8 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 	}
 }
 
-// outgrows reports whether a request has more points or bytes than come through at once: sent again as it is, it would be
-// refused for ever.
+// outgrows reports whether a request has more points or bytes than the limit's burst. The same request would always be
+// refused.
 func outgrows(rep report, over *limit.Error) bool {
 	switch over.ID {
 	case limit.PointsPerSecond:
@@ -189,7 +189,7 @@ func outgrows(rep report, over *limit.Error) bool {
 	return false
 }
 
-// busy asks the agent to come again.
+// busy responds with 503 and Retry-After.
 func (s *server) busy(w http.ResponseWriter, v version, why string) {
 	w.Header().Set("Retry-After", "1")
 	v.fail(w, http.StatusServiceUnavailable, why, 0)
@@ -201,7 +201,7 @@ func (s *server) count(rep report) {
 	s.total.add(rep)
 }
 
-// sum returns what became of the lines of all requests.
+// sum returns the totals of all requests.
 func (s *server) sum() report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +235,7 @@ func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, most int
 	return http.MaxBytesReader(w, z, most), nil
 }
 
-// tooLarge returns the text of an error. Where a body is too large it names the limit, and when the body was over it.
+// tooLarge returns the text of an error. If a body is too large, it names the limit and when it was exceeded.
 func tooLarge(err error, when string) string {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fmt.Sprintf("the body has more than %d bytes%s, which is the limit of -max-body", large.Limit, when)
@@ -255,8 +255,7 @@ func statusOf(err error) int {
 
 var createDatabase = regexp.MustCompile(`(?i)^\s*create\s+database\s`)
 
-// query answers the one query that agents of version 1 begin with. There are no databases here: the token says whose the
-// points are.
+// query answers CREATE DATABASE, which agents of version 1 send first. It creates nothing: the token selects the tenant.
 func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	if _, ok := s.auth.tenant(r); !ok {

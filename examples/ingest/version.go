@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// version is how errors are told in a version of InfluxDB.
+// version writes errors as a version of InfluxDB does.
 type version interface {
 	fail(w http.ResponseWriter, status int, message string, line int)
 }

@@ -34,7 +34,7 @@ func (b *bearer) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error)
 	return id, nil
 }
 
-// turnAway answers a request of which it is not known whose it is.
+// turnAway responds to a request without a known tenant.
 func (s *server) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, tenant.ErrNoCredentials):
@@ -50,8 +50,8 @@ const (
 	cursorKeySize      = 32
 )
 
-// readCursorKeys returns the keys that seal cursors, from the file or else from the environment. Without any it makes one, so
-// that no client ever holds a cursor that can be forged; it ends with the process.
+// readCursorKeys returns the keys that seal cursors, from the file or else from the environment. Without any it makes one for
+// this process, so that cursors are always sealed.
 func readCursorKeys(given bool, file string) (keys [][]byte, own bool, err error) {
 	add := func(text string) error {
 		key, err := base64.StdEncoding.DecodeString(text)

@@ -63,7 +63,7 @@ func datasetsOf(store *tsdb.Store) map[string]dataset {
 	}
 }
 
-// dataset is what the handlers need of one, whatever the type of its values.
+// dataset is a dataset as the handlers use it, without the type of its values.
 type dataset interface {
 	fields() []string
 	// entity and prefix take values as clients write them: text, numbers, UUIDs.
@@ -71,9 +71,9 @@ type dataset interface {
 	prefix(values []string) (tsdb.Prefix, error)
 	measures() []string
 	latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error)
-	// latestMany returns an answer for each entity, also where some could not be read; an error is about all of them.
+	// latestMany returns an answer for each entity, even if some could not be read. An error applies to all of them.
 	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error)
-	// latestUnder yields points that cannot be read with a *tsdb.PointError and goes on; any other error is the last pair.
+	// latestUnder yields a *tsdb.PointError for a point that cannot be read, and continues; any other error is the last pair.
 	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
 	page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error)
 	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)
@@ -108,7 +108,7 @@ func (k key) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// point is a stored point as clients see it. Of one that cannot be read the Problem stands in the place of the value.
+// point is a stored point as clients see it. A point that cannot be read has a Problem instead of a value.
 type point struct {
 	Key     key       `json:"key"`
 	Time    time.Time `json:"time"`
@@ -117,7 +117,7 @@ type point struct {
 	Problem *problem  `json:"problem,omitempty"`
 }
 
-// answer is what there is to say of one of many entities.
+// answer is the result for one of many entities.
 type answer struct {
 	point point
 	err   error
@@ -129,7 +129,7 @@ type page struct {
 	next   string
 }
 
-// served is a schema of this program in its store. The tenant comes with each call, and For costs nothing.
+// served is a schema and its store. Each call names its tenant; Schema.For costs nothing.
 type served[T any] struct {
 	store  *tsdb.Store
 	schema *tsdb.Schema[T]
@@ -227,7 +227,7 @@ func (s served[T]) pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, si
 	return keys, got.Next, err
 }
 
-// shown returns a page as clients see it, with problems in the place of values that cannot be read.
+// shown returns a page as clients see it, with a problem instead of each value that cannot be read.
 func (s served[T]) shown(got tsdb.Page[T], err error) (page, error) {
 	bad, some := errors.AsType[tsdb.PointErrors](err)
 	if err != nil && !some {

@@ -15,8 +15,8 @@ const (
 	demoToken  = "demo"
 )
 
-// fill stores made-up points up to now, for the first line of curl to have something to find. Values depend on their time
-// alone, so that storing them again changes nothing.
+// fill stores made-up points up to now, so that the first curl command finds some. Values depend only on their time, so
+// storing them again changes nothing.
 func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	id, err := tenant.Parse(demoTenant)
 	if err != nil {
@@ -54,7 +54,7 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	return len(readings) + len(buses), put(ctx, positions.For(store, id), buses)
 }
 
-// put stores points, a thousand a call.
+// put stores points, a thousand per call.
 func put[T any](ctx context.Context, repo *tsdb.Repository[T], points []tsdb.Point[T]) error {
 	for len(points) > 0 {
 		n := min(len(points), 1000)
@@ -68,5 +68,5 @@ func put[T any](ctx context.Context, repo *tsdb.Repository[T], points []tsdb.Poi
 
 func tenth(x float64) float64 { return rounded(x, 10) }
 
-// rounded rounds to whole parts, of which so many are one.
+// rounded rounds x to multiples of 1/parts.
 func rounded(x, parts float64) float64 { return math.Round(x*parts) / parts }

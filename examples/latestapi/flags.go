@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// options are what the command line and the environment say.
+// options are the parsed command line and environment.
 type options struct {
 	cloud  bool
 	dir    string
@@ -32,7 +32,7 @@ type options struct {
 	seen       observe.Options
 }
 
-// where says where the points are.
+// where describes where the points are stored.
 func (o options) where() string {
 	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
 	switch {
@@ -49,7 +49,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{tokens: new(bearer)}
 	var remote bool
@@ -58,24 +58,24 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&o.cloud, "cloud", false,
 		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "the points are in this `folder`, made where there is none")
-	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create what the table lacks, which needs admin rights; a folder is always prepared")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "read the points in this `folder`, created if missing")
+	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create missing tables, families and catalogue entries, which needs admin rights; in a folder this is always done")
 	flags.BoolVar(&o.demo, "demo", false, "store some made-up points of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
 
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:8088", "listen on this `host:port`; port 0 takes any that is free")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8088", "listen on this `host:port`; port 0 chooses a free one")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
-	flags.Func("token", "whose points a token shows, as `token=tenant`; as often as needed", o.tokens.Add)
+	flags.Func("token", "the tenant of a token, as `token=tenant`; may be repeated", o.tokens.Add)
 	flags.StringVar(&tokenFile, "tokens", "",
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
-	flags.StringVar(&o.table, "limits", "", "hold tenants to the limits in this `file`, JSON as package tenant/limit describes it; it is read again when it changes")
+	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
 	flags.StringVar(&keyFile, "cursor-keys", "",
 		"a `file` with the keys that seal cursors, one a line, as \"openssl rand -base64 32\" prints them; the first one seals. "+
 			"Or the variable "+cursorKeysVariable+", with commas")
-	flags.Int64Var(&o.limits.body, "max-body", 1<<20, "how many `bytes` the body of a request may have")
-	flags.IntVar(&o.limits.requests, "max-requests", 256, "how many requests may read at once; others are asked to come again")
+	flags.Int64Var(&o.limits.body, "max-body", 1<<20, "the most `bytes` in the body of a request")
+	flags.IntVar(&o.limits.requests, "max-requests", 256, "how many requests may read at once; others get 503 with Retry-After")
 	flags.DurationVar(&o.limits.timeout, "timeout", 10*time.Second, "how long a request may read")
-	flags.IntVar(&o.cache.Entries, "cache", 10_000, "how many entities' latest points to keep in memory, for requests with max_stale; 0 is none")
-	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests under way may take after Ctrl-C")
+	flags.IntVar(&o.cache.Entries, "cache", 10_000, "how many latest points to cache in memory, for requests with max_stale; 0 disables the cache")
+	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests in progress may take after Ctrl-C")
 
 	o.seen.Flags(flags)
 
@@ -118,7 +118,7 @@ func (o *options) checkStore(given map[string]bool) error {
 	return nil
 }
 
-// readSecrets reads what is better kept out of the command line.
+// readSecrets reads the files of secrets, which other users of this machine could see on the command line.
 func (o *options) readSecrets(given map[string]bool, tokenFile, keyFile string) (err error) {
 	if o.demo {
 		if err := o.tokens.Add(demoToken + "=" + demoTenant); err != nil {
@@ -140,7 +140,7 @@ func (o *options) checkServer(remote bool) error {
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
 	case o.tokens.Len() == 0:
-		return errors.New("no -token and no -tokens: nobody could read; -token secret=acme shows acme's points to whoever knows the secret")
+		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token read acme's points")
 	case err != nil:
 		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
 	case !remote && !edge.Loopback(host):

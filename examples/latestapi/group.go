@@ -8,11 +8,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// maxGroup is how many points an answer holds that is made whole before it is sent. Lines are sent as they come.
+// maxGroup bounds the points of a response that is one JSON object. Lines are sent as they are read, without a bound.
 const maxGroup = 1000
 
-// group answers GET: the newest point of every entity below the first fields of a key, or of all entities. The answer is one
-// JSON object with so many points and the address of the next ones, or a line of JSON for each of all points.
+// group answers GET: the newest point of every entity below the first fields of a key, or of all entities. The response is one
+// JSON object with a page of points and the address of the next page, or one line of JSON per point for all points.
 func (s *server) group(w http.ResponseWriter, r request) error {
 	prefix := r.params.prefix(r.dataset)
 	as, err := accepted(r.Request, asJSON, asLines)
@@ -60,8 +60,8 @@ func (s *server) keys(w http.ResponseWriter, r request) error {
 	}{keys, link(w, r, next)})
 }
 
-// groupLines sends each point when it is found. Once a line is sent, an error can only be the last one: a client takes an
-// answer for whole when its last line is {"end":true}.
+// groupLines sends each point when it is found. Once a line is sent, an error can only be reported in the last line: a response
+// is complete if its last line is {"end":true}.
 func (s *server) groupLines(w http.ResponseWriter, r request, prefix tsdb.Prefix, limit int) error {
 	w.Header().Set("Content-Type", asLines)
 	if r.Method == http.MethodHead {
@@ -92,7 +92,7 @@ func (s *server) groupLines(w http.ResponseWriter, r request, prefix tsdb.Prefix
 	return nil
 }
 
-// bad puts the problem of a point that cannot be read in the place of its value, and returns any other error.
+// bad replaces the value of a point that cannot be read by a problem, and returns any other error.
 func bad(p *point, err error) error {
 	if unreadable, ok := errors.AsType[*tsdb.PointError](err); ok {
 		p.Value, p.Problem = nil, problemOf(unreadable)

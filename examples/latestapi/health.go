@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// healthz says that the process answers. It asks nothing of the store: starting the process anew would not help that.
+// healthz reports that the process responds. It does not read the store: restarting the process would not repair that.
 func (s *server) healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
 
-// readyz says whether requests should be sent here: the table can be read, and the process is not about to end. Anybody may
-// ask, so the table is read once a second at most.
+// readyz reports whether to send requests here: the table can be read, and the process is not stopping. It needs no token, so
+// it reads the table at most once a second.
 func (s *server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if s.stopping.Load() {
 		plain(w, http.StatusServiceUnavailable, "stopping\n")

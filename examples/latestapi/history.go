@@ -6,14 +6,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// defaultPage and maxPage are how many points a page has, and may have.
+// defaultPage and maxPage are the default and the largest number of points of a page.
 const (
 	defaultPage = 100
 	maxPage     = 1000
 )
 
-// history answers GET: the points of an entity, page by page. The next page is at the address that the page gives; its
-// cursor is sealed, and of no use for any other query, or to any other tenant.
+// history answers GET: the points of an entity, page by page. Each page has the address of the next one. Its cursor is sealed,
+// and valid only for this query and tenant.
 func (s *server) history(w http.ResponseWriter, r request) error {
 	q := selection{
 		Entity: r.params.entity(r.dataset),
@@ -38,8 +38,8 @@ func (s *server) history(w http.ResponseWriter, r request) error {
 	}{page.points, link(w, r, page.next)})
 }
 
-// link returns the address of the page behind this one, with everything else that this one was asked with, and puts it into the
-// Link header. It returns "" where there is no other page.
+// link returns the address of the next page, with the other parameters of this request, and puts it into the Link header. It
+// returns "" after the last page.
 func link(w http.ResponseWriter, r request, cursor string) string {
 	if cursor == "" {
 		return ""

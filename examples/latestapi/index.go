@@ -11,13 +11,13 @@ import (
 // indexPath is the address of the list of queries and datasets.
 const indexPath = "/v1"
 
-// query is what can be asked at an address. All take timeout besides their parameters.
+// query describes an endpoint. Every endpoint also takes timeout.
 type query struct {
 	Method     string   `json:"method"`
 	Path       string   `json:"path"`
 	Answers    string   `json:"answers"`
 	Key        string   `json:"key,omitempty"`        // which key fields it takes as parameters
-	Parameters []string `json:"parameters,omitempty"` // besides the key fields
+	Parameters []string `json:"parameters,omitempty"` // without the key fields
 	answer     handler
 }
 
@@ -27,7 +27,7 @@ const (
 	someKey  = "the first fields, or none"
 )
 
-// queries returns everything that can be asked, for the handler, and for clients to read.
+// queries returns all endpoints, for the router and for the index.
 func (s *server) queries() []query {
 	return []query{
 		{http.MethodGet, indexPath, "these queries, and the datasets", "", nil, s.index},
@@ -60,7 +60,7 @@ type shownDataset struct {
 	Measures []string `json:"measures"`
 }
 
-// index answers GET: what can be asked, and of which datasets.
+// index answers GET: the endpoints and the datasets.
 func (s *server) index(w http.ResponseWriter, r request) error {
 	if err := r.params.check(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *server) root(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// printLines prints lines of curl that can be run as they are; outside of the demo, in a shell whose TOKEN is one.
+// printLines prints curl commands to copy. Without -demo they need the variable TOKEN.
 func printLines(out io.Writer, addr string, demo bool) {
 	token, paths := `"Authorization: Bearer $TOKEN"`, []string{indexPath, "/v1/weather/keys", "/v1/weather/group"}
 	if demo {

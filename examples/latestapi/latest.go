@@ -34,19 +34,19 @@ func (s *server) latest(w http.ResponseWriter, r request) error {
 	return write(w, p)
 }
 
-// many is the answer to a POST. Answers are in the order of the keys; where one has failed, Complete is false.
+// many is the response to a POST. Answers are in the order of the keys. Complete is false if one has failed.
 type many struct {
 	Answers  []one `json:"answers"`
 	Complete bool  `json:"complete"`
 }
 
-// one is what there is to say of one key: "found", "missing" where there is no point, or "failed", with the reason.
+// one is the result for one key: "found", "missing" if there is no point, or "failed", with the reason.
 type one struct {
 	Status string `json:"status"`
 	point
 }
 
-// MarshalJSON leaves out what an answer has not got.
+// MarshalJSON omits empty members.
 func (o one) MarshalJSON() ([]byte, error) {
 	if o.Status == "found" {
 		return json.Marshal(struct {
@@ -61,8 +61,8 @@ func (o one) MarshalJSON() ([]byte, error) {
 	}{o.Status, o.Key, o.Problem})
 }
 
-// latestMany answers POST: the newest point of each of many entities. What could not be read in time is marked, and what
-// was read is there.
+// latestMany answers POST: the newest point of each of many entities. Entities that could not be read in time are marked as
+// failed; the others have their points.
 func (s *server) latestMany(w http.ResponseWriter, r request) error {
 	opts := r.params.reads()
 	if err := r.params.check(); err != nil {
@@ -96,7 +96,7 @@ func (s *server) latestMany(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	var worst error // of those that the client is not to blame for: one line in the log, not a thousand
+	var worst error // the most severe error that the client did not cause: one line in the log, not a thousand
 	for j, a := range found {
 		switch o := &answers.Answers[at[j]]; {
 		case a.err == nil:

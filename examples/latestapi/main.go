@@ -1,10 +1,10 @@
 // Latestapi answers "now" over HTTP: the latest point of one entity, of many, of a whole group, and the history behind them
-// by page and by window. The customer is the one whose bearer token comes with the request.
+// by page and by window. The bearer token of a request selects the tenant.
 //
 //	go run ./examples/latestapi -demo          # some made-up data, for the token "demo"; keeps it in ./tidemark-data
 //	curl -H 'Authorization: Bearer demo' 'http://127.0.0.1:8088/v1/weather/latest?site=berlin&device=roof-7'
 //
-// README.md has a line of curl for each question and what it answers. In this folder main.go opens and closes everything and
+// README.md has a curl command and its response for each query. In this folder main.go opens and closes everything and
 // flags.go is the command line; datasets.go has the schemas and reads the store, the handlers are in latest.go, group.go,
 // history.go, windows.go, chart.go and index.go, on what server.go, params.go and problem.go do for all of them.
 package main
@@ -46,7 +46,7 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry 
 	config.RequireTenant = true
 	config.Limits = limits
 	config.Telemetry = telemetry
-	config.CursorKeys = o.cursorKeys // which are those of the environment where no file is given
+	config.CursorKeys = o.cursorKeys // from the file, or else from the environment
 	return tsdb.Open(ctx, config)
 }
 
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	// Before the store is opened, which may take longer than to see that the port is taken.
+	// Before opening the store, which takes longer: a port in use is reported at once.
 	lis, err := net.Listen("tcp", o.addr)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s; choose another address with -addr: %w", o.addr, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// maxShown is how many bytes of a refused value an answer repeats.
+// maxShown is how many bytes of a refused value a response repeats.
 const maxShown = 64
 
 // params are the parameters of a query. Each is taken by its name, once; the first mistake is kept for check, which every
@@ -37,7 +37,7 @@ func (p *params) refuse(field, value, limit string) {
 	}
 }
 
-// check returns the first mistake. A parameter that nobody took is one: with its name misspelt a filter would be no filter.
+// check returns the first mistake. An unused parameter is one: a filter with a misspelt name would not filter.
 func (p *params) check() error {
 	for name := range p.values {
 		p.refuse("parameter "+shown(name), "not known here", "one that the address takes")
@@ -195,14 +195,14 @@ func (p *params) entity(of dataset) tsdb.Entity {
 	return e
 }
 
-// judge keeps what is wrong with the value of a key field.
+// judge records what is wrong with the value of a key field.
 func (p *params) judge(err error) {
 	if p.err == nil && err != nil {
 		p.err = problemOf(err)
 	}
 }
 
-// prefix takes the first fields of a key; none stand for all entities. All of them would be one entity, and no group.
+// prefix takes the first fields of a key, or none for all entities. All fields would be one entity, not a group.
 func (p *params) prefix(of dataset) tsdb.Prefix {
 	fields := of.fields()
 	parts := p.key(fields)
@@ -225,7 +225,7 @@ func shown(s string) string {
 	return strconv.Quote(s)
 }
 
-// bounded takes from and to, which both have to be there.
+// bounded takes from and to, which are both required.
 func (p *params) bounded() tsdb.Interval {
 	in := p.interval()
 	if _, ok := in.Start(); !ok {

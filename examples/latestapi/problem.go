@@ -16,17 +16,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// problemTypes is what the names of problems hang on to become the URIs that clients compare. README.md explains each.
+// problemTypes is the start of the URIs of problems, which clients compare. README.md explains each problem.
 const problemTypes = "https://github.com/tidemark-go/tidemark/tree/main/examples/latestapi#"
 
-// problem is a body of RFC 9457. It says what the client can do something about, and of everything else only an ID, under
-// which the log says more.
+// problem is a body of RFC 9457. It describes what the client can correct. For all else it has an ID, and the log has the error
+// under that ID.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
-	// Instance names the one occurrence that the log has, where it has it.
+	// Instance is the ID of the error in the log, if it was logged.
 	Instance string `json:"instance,omitempty"`
 	// Field, Value and Limit say what was refused: the name by which the client knows it, and what would have been accepted.
 	Field string        `json:"field,omitempty"`
@@ -73,7 +73,7 @@ func (k kind) problem() *problem {
 // Error lets a handler return a problem as its error.
 func (p *problem) Error() string { return p.Title + ": " + p.Detail }
 
-// with returns the problem with a sentence on what is special about it.
+// with returns the problem with a detail.
 func (p *problem) with(detail string) *problem {
 	p.Detail = detail
 	return p
@@ -86,8 +86,8 @@ func refused(field, value, limit string) *problem {
 	return p
 }
 
-// problemOf says what the client is told of an error. What it does not know it does not show: errors of the store name tables,
-// rows and addresses.
+// problemOf returns the problem that the client sees for an error. It hides the text of unknown errors, because the store's
+// errors name tables, rows and addresses.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -154,7 +154,7 @@ func overLimitOf(over *limit.Error) *problem {
 	return p
 }
 
-// fail answers with what went wrong, and logs what the client is not told.
+// fail responds with the problem of an error, and logs the error if the client cannot see it.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.note(r, err)
 	if p == nil {
@@ -165,10 +165,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // who cannot be reached cannot be told
+	_ = json.NewEncoder(w).Encode(p) // the client may have gone
 }
 
-// note returns the problem of an error, and logs it where it is the server's. It returns nil where the client has gone.
+// note returns the problem of an error, and logs an error of the server. It returns nil if the client has gone.
 func (s *server) note(r *http.Request, err error) *problem {
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		return nil
@@ -181,7 +181,7 @@ func (s *server) note(r *http.Request, err error) *problem {
 	return p
 }
 
-// hurried reports whether an answer was late by a timeout that the client has set: no fault of this server's.
+// hurried reports whether the response exceeded a timeout that the client chose, which is not the server's fault.
 func hurried(r *http.Request, p *problem) bool {
 	return p.Type == problemTypes+timedOut.name && r.URL.Query().Has("timeout")
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// limits bound what requests can ask of this program.
+// limits bound the resources of requests.
 type limits struct {
 	body     int64         // bytes of a body
 	requests int           // at once
@@ -39,7 +39,7 @@ type server struct {
 	memory   *edge.Shares // bytes of the bodies that are being read
 	slots    *edge.Shares // one for each request that may read at once
 	ready    *edge.Ready
-	stopping atomic.Bool // so that whoever asks for readiness sends no more requests here
+	stopping atomic.Bool // then readyz fails, so that load balancers send no more requests
 }
 
 func newServer(store *tsdb.Store, ts *bearer, l limits, log *slog.Logger) (s *server, err error) {
@@ -87,7 +87,7 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// guarded lets a handler see only requests of a known tenant for a known dataset, so many at once and for so long.
+// guarded passes only requests of a known tenant for a known dataset to a handler, and bounds their number and time.
 func (s *server) guarded(h handler) http.Handler {
 	return s.edge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := tenant.FromContext(r.Context())
@@ -96,7 +96,7 @@ func (s *server) guarded(h handler) http.Handler {
 			s.fail(w, r, noDataset.problem())
 			return
 		}
-		if r.Method == http.MethodPost { // before the slot is taken, so that clients that send slowly keep nobody else out
+		if r.Method == http.MethodPost { // before the slot is taken, so that slow clients do not block others
 			body, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
 			defer release()
 			if err != nil {
@@ -187,7 +187,7 @@ func write(w http.ResponseWriter, answer any) error {
 	}
 	w.Header().Set("Content-Type", asJSON)
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
-	_, _ = w.Write(body.Bytes()) // who cannot be reached cannot be told
+	_, _ = w.Write(body.Bytes()) // the client may have gone
 	return nil
 }
 

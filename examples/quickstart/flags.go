@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the parsed command line.
 type options struct {
 	cloud         bool
 	dir           string
 	length, every time.Duration
 }
 
-// where says where the points are.
+// where describes where the points are stored.
 func (o options) where() string {
 	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
 	switch {
@@ -31,14 +31,14 @@ func (o options) where() string {
 // usageError is a mistake on the command line.
 type usageError struct{ error }
 
-// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&o.cloud, "cloud", false,
 		"keep the points on Cloud Bigtable: the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "keep the points in this `folder`, made where there is none")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "store the points in this `folder`, created if missing")
 	flags.DurationVar(&o.length, "for", 5*time.Second, "how long to sample")
 	flags.DurationVar(&o.every, "every", 250*time.Millisecond, "how often to sample, 10ms or more")
 

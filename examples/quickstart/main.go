@@ -25,7 +25,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// Reading is what is stored of a device at one time: so much in use of so much.
+// Reading is the value of a point: how much of a device is in use, and its total.
 type Reading struct {
 	Used  float64 `json:"used"`
 	Total float64 `json:"total"`
@@ -35,8 +35,8 @@ type Reading struct {
 // d30 is how long readings are kept. Reads stop showing a point the moment it is older; its space is freed later.
 var d30 = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 
-// readings is the schema of this program's one dataset: its name, the fields that tell its entities apart, how a Reading
-// is stored, and for how long. It belongs to no store and no tenant yet.
+// readings is the schema of this program's only dataset: its name, its key fields, how a Reading is encoded, and how long it is
+// stored. A schema is independent of stores and tenants.
 var readings = tsdb.MustDefine("readings", tsdb.Key("host", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 	Retention: d30,
 })
@@ -67,8 +67,8 @@ func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
 	return tsdb.Open(ctx, config)
 }
 
-// newCustomers makes the tenants. The name of one is the beginning of the other's, and no row of either may ever show in
-// the other. For does no I/O, and no call on the repository that it returns can leave the tenant.
+// newCustomers makes two tenants. One name is a prefix of the other, and still neither sees the other's rows. Schema.For does
+// no I/O, and the repository that it returns reads and writes only its tenant's rows.
 func newCustomers(store *tsdb.Store, host string) []customer {
 	acme, acme2 := tenant.MustParse("acme"), tenant.MustParse("acme2")
 	return []customer{
@@ -120,7 +120,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) (err error) {
 		return err
 	}
 
-	// Ctrl-C ended the sampling, not the program: what was sampled is still to be read.
+	// Ctrl-C ended the sampling, not the program: read what was stored.
 	ctx = context.WithoutCancel(ctx)
 	for _, print := range []func(context.Context, io.Writer, []customer, time.Time) error{
 		printLatest, printLastTen, printRange, printWall,

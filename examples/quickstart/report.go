@@ -13,13 +13,13 @@ import (
 
 const clockTime = "15:04:05.000"
 
-// printEarlier says what earlier runs have left in the store.
+// printEarlier prints how many points earlier runs stored.
 func printEarlier(ctx context.Context, stdout io.Writer, customers []customer) error {
 	var count int
 	var first, last time.Time
 	for _, c := range customers {
 		for _, d := range c.devices {
-			// Range streams, so that this takes no more memory for a month of points than for one.
+			// Range streams: a month of points takes no more memory than one point.
 			for p, err := range c.repo.Range(ctx, d.entity, tsdb.AllTime()) {
 				if err != nil {
 					return fmt.Errorf("count the points of earlier runs: %w", err)
@@ -106,7 +106,7 @@ func printRange(ctx context.Context, stdout io.Writer, customers []customer, sta
 	return nil
 }
 
-// printWall lets each tenant ask for the other's devices, by the very entities under which those are stored.
+// printWall reads each tenant's devices as the other tenant, with the same entities.
 func printWall(ctx context.Context, stdout io.Writer, customers []customer, _ time.Time) error {
 	fmt.Fprintln(stdout, "\nErrNotFound: what each tenant sees of the other's devices")
 	for _, c := range customers {
@@ -129,7 +129,7 @@ func printWall(ctx context.Context, stdout io.Writer, customers []customer, _ ti
 	return nil
 }
 
-// String returns the reading for people: so much of so much.
+// String returns the reading as text: use, total, unit and share.
 func (r Reading) String() string {
 	return fmt.Sprintf("%7.2f of %7.2f %-5s %4.0f %%", r.Used, r.Total, r.Unit, 100*r.share())
 }

@@ -24,7 +24,7 @@ func sample(ctx context.Context, stdout io.Writer, customers []customer, o optio
 	ticker := time.NewTicker(o.every)
 	defer ticker.Stop()
 
-	// A tick that has begun is written whole, whenever Ctrl-C comes: the store's own timeouts bound each call.
+	// Ctrl-C does not interrupt the writes of a tick. The store's timeouts bound each call.
 	ctx = context.WithoutCancel(ctx)
 	var stored int
 	var failures []string
@@ -38,7 +38,7 @@ func sample(ctx context.Context, stdout io.Writer, customers []customer, o optio
 			if err != nil && !slices.Contains(failures, err.Error()) {
 				failures = append(failures, err.Error())
 			}
-			// One request for all points, and one outcome for each. A point that cannot be stored does not hinder the others.
+			// One request for all points, and one outcome for each. A point that cannot be stored does not affect the others.
 			outcomes, err := c.repo.PutMany(ctx, points)
 			for _, outcome := range outcomes {
 				if outcome.State == tsdb.Stored {
@@ -64,8 +64,8 @@ func sample(ctx context.Context, stdout io.Writer, customers []customer, o optio
 	return nil
 }
 
-// read reads the customer's devices. Not every system tells everything, so a device that cannot be read is left out, and
-// named by the error.
+// read reads the customer's devices. Some systems do not report all of them: a device that cannot be read is left out, and
+// the error names it.
 func (c customer) read(ctx context.Context, now time.Time) ([]tsdb.Point[Reading], error) {
 	var points []tsdb.Point[Reading]
 	var errs []error

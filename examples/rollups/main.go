@@ -1,5 +1,5 @@
-// Rollups has a month of temperatures by hour and by day, and views of advertisements by day, and shows that both stay right:
-// the first through a late point and a deletion, the second through a process that is killed.
+// Rollups keeps a month of temperatures by hour and by day, and views of advertisements by day, and shows that both stay
+// correct: the first after a late point and a deletion, the second after a process is killed.
 //
 //	go run ./examples/rollups                 # keeps its views in ./tidemark-rollups; run it twice
 //	go run ./examples/rollups -dir ./tidemark-other
@@ -28,7 +28,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// options are what the command line says.
+// options are the parsed command line.
 type options struct {
 	dir     string
 	journal string // the folder in dir that is the journal of views
@@ -45,7 +45,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("rollups", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.dir, "dir", "./tidemark-rollups", "keep views and a journal in this `folder`, made where there is none")
+	flags.StringVar(&o.dir, "dir", "./tidemark-rollups", "store views and a journal in this `folder`, created if missing")
 	flags.BoolVar(&o.doomed, "doomed", false, "only add views, and be killed before all are delivered: the program starts itself like that")
 	o.seen.Flags(flags)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -69,13 +69,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// ahead is by how much this program's clock is ahead. A worker takes only marks that are older than any write can take; where a
-// real one comes again half a minute later, this one puts the clock forward.
+// ahead is how far this program's clock is ahead. A worker takes only marks that are older than the longest write. A real worker
+// runs again half a minute later; this program sets its clock forward instead.
 var ahead atomic.Int64
 
 func now() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 
-// inMemory is withStore for a store in memory, where a clock may be put forward: one in a folder does not believe such a clock.
+// inMemory is withStore for a store in memory, whose clock may be set forward. A store in a folder would not trust that clock.
 func inMemory(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) error {
 	return with(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: now, Telemetry: o.telemetry}}, do)
 }
@@ -94,7 +94,7 @@ func with(ctx context.Context, opts embedded.Options, do func(*tsdb.Store, tenan
 		return fmt.Errorf("open the store: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	// Ensure makes the families of the rollups too, and refuses an ordinary family in the place of an aggregate.
+	// Ensure also creates the families of the rollups, and refuses an ordinary family where an aggregate is needed.
 	if err := store.Ensure(ctx, temperatures, views); err != nil {
 		return fmt.Errorf("prepare the table: %w", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// View is a view of an advertisement. It is counted and not kept.
+// View is a view of an advertisement. It is counted and not stored.
 type View struct{ Cents float64 }
 
 var (
@@ -34,7 +34,7 @@ const (
 	firstViews = 400  // of this one
 )
 
-// some returns views of so many, over the addresses in turn.
+// some returns n views, of each address in turn.
 func some(n int) []tsdb.Point[View] {
 	out := make([]tsdb.Point[View], n)
 	for i := range out {
@@ -45,7 +45,7 @@ func some(n int) []tsdb.Point[View] {
 
 func address(i int) tsdb.Entity { return tsdb.NewEntity(fmt.Sprintf("192.0.2.%d", i)) }
 
-// addAndDie adds views, and is killed once they are in the journal, wherever their delivery is then.
+// addAndDie adds views and kills its process once they are in the journal, at any stage of their delivery.
 func addAndDie(ctx context.Context, store *tsdb.Store, id tenant.ID, o options) error {
 	w, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: o.journal}})
 	if err != nil {
@@ -112,7 +112,7 @@ func countViews(ctx context.Context, stdout io.Writer, o options) error {
 	})
 }
 
-// total is how many views all addresses have.
+// total returns the number of views of all addresses.
 func total(ctx context.Context, store *tsdb.Store, id tenant.ID) (n int64, err error) {
 	all := make([]tsdb.Entity, addresses)
 	for i := range all {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// confirm asks for a word before something that cannot be undone. Where nobody can answer, that is a refusal.
+// confirm asks the user to type a word before an action that cannot be undone. Without a terminal it refuses.
 func (a *app) confirm(ctx context.Context, yes bool, question, word string) error {
 	if yes {
 		return nil
@@ -17,7 +17,7 @@ func (a *app) confirm(ctx context.Context, yes bool, question, word string) erro
 	}
 	fmt.Fprintf(a.std.err, "%s\nType %s to go on: ", question, word)
 	answered := make(chan string, 1)
-	go func() { // a read of a terminal cannot be broken off, so one that nobody answers is left to the end of the program
+	go func() { // a read of a terminal cannot be interrupted; without an answer it ends with the program
 		answer, err := bufio.NewReader(a.std.in).ReadString('\n')
 		if err != nil {
 			answer = ""

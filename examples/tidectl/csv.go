@@ -13,9 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
-// csvWriter makes CSV of the export of one dataset, as RFC 4180 has it, except that lines end with \n alone: package csv
-// would change values with line ends in them otherwise. The columns are the key fields, by name, then time, class,
-// tag, json and base64, and where points have an identity their id, whatever is stored: a payload is in the one or in the other.
+// csvWriter converts the export of one dataset to CSV as in RFC 4180, except that lines end with \n alone: otherwise package csv
+// would change values that contain line ends. The columns are the key fields, by name, then time, class, tag, json and base64,
+// and the id if points have an identity. A payload is in either json or base64.
 type csvWriter struct {
 	out  io.WriteCloser
 	rows *csv.Writer
@@ -70,7 +70,7 @@ func (w *csvWriter) line(text []byte) error {
 		return w.rows.Write(slices.Concat(d.Key, []string{"time", "class", "tag", "json", "base64"}, id))
 	case l.Dataset != "":
 		if l.Units != nil {
-			l.Time = fmt.Sprint(*l.Units) // behind the year 9999, in units of the dataset's precision
+			l.Time = fmt.Sprint(*l.Units) // after the year 9999, in units of the dataset's precision
 		}
 		if d.Identity {
 			id = []string{l.ID}

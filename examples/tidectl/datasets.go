@@ -14,11 +14,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// datasets is the group of commands that take away what nothing uses any more.
+// datasets is the group of commands that delete datasets and their unused parts.
 func (a *app) datasets() *cli.Command {
 	return &cli.Command{
 		Name:  "datasets",
-		Usage: "delete datasets, and remove classes, tags and rollups that nothing uses any more",
+		Usage: "delete datasets, and remove unused classes, tags and rollups",
 		Commands: []*cli.Command{
 			a.datasetsPlan(), a.datasetsRetire(), a.datasetsRemove(), a.datasetsRelease(),
 		},
@@ -27,7 +27,7 @@ func (a *app) datasets() *cli.Command {
 
 func partFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "dataset", Usage: "the `dataset`; alone, the whole of it"},
+		&cli.StringFlag{Name: "dataset", Usage: "the `dataset`; without another flag, the whole dataset"},
 		&cli.StringFlag{Name: "class", Usage: "a retention `class` of the dataset; without --dataset, the column families of a class that no dataset uses"},
 		&cli.StringFlag{Name: "tag", Usage: "a codec `tag` of the dataset"},
 		&cli.StringFlag{Name: "rollup", Usage: "a `rollup` of the dataset"},
@@ -35,7 +35,7 @@ func partFlags(more ...cli.Flag) []cli.Flag {
 }
 
 func unexpiredFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "unexpired", Usage: "also what has not expired of a class, a tag or a rollup"}
+	return &cli.BoolFlag{Name: "unexpired", Usage: "also delete unexpired data of a class, a tag or a rollup"}
 }
 
 func partOf(c *cli.Command) tenants.Part {
@@ -44,7 +44,7 @@ func partOf(c *cli.Command) tenants.Part {
 
 func (a *app) datasetsPlan() *cli.Command {
 	return &cli.Command{
-		Name: "plan", Usage: "count what a removal would take, of each tenant, and name what speaks against it; changes nothing", HideHelpCommand: true,
+		Name: "plan", Usage: "count what a removal would delete of each tenant, and list what prevents it; changes nothing", HideHelpCommand: true,
 		Flags: partFlags(unexpiredFlag(), detailedFlag()),
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
 			r, err := tenants.Remove(ctx, store, partOf(c), tenants.RemoveOptions{DryRun: true, Unexpired: c.Bool("unexpired")})
@@ -67,13 +67,13 @@ func (a *app) datasetsPlan() *cli.Command {
 
 func (a *app) datasetsRemove() *cli.Command {
 	return &cli.Command{
-		Name: "remove", Usage: "delete a dataset, or remove a class, a tag or a rollup; shows what goes, and asks first", HideHelpCommand: true,
+		Name: "remove", Usage: "delete a dataset, or remove a class, a tag or a rollup; shows what is deleted, and asks first", HideHelpCommand: true,
 		Flags: partFlags(
 			unexpiredFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
 			&cli.StringFlag{Name: "by", Usage: "who asked for it, for the report"},
 			&cli.StringFlag{Name: "reason", Usage: "why, for the report"},
-			&cli.IntFlag{Name: "rows-per-second", Usage: "how fast to delete at most", Value: 20_000},
+			&cli.IntFlag{Name: "rows-per-second", Usage: "delete at most this many rows per second", Value: 20_000},
 			&cli.DurationFlag{
 				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "1s in a folder; else 10s and the timeout of scans, 5m",
 			},
@@ -110,7 +110,7 @@ func (a *app) datasetsRemove() *cli.Command {
 	}
 }
 
-// confirmRemoval shows what would go, and asks for its name.
+// confirmRemoval shows what would be deleted, and asks the user to type its name.
 func (a *app) confirmRemoval(ctx context.Context, store *tsdb.Store, part tenants.Part, opts tenants.RemoveOptions) error {
 	opts.DryRun = true
 	r, err := tenants.Remove(ctx, store, part, opts)
@@ -127,12 +127,12 @@ func (a *app) confirmRemoval(ctx context.Context, store *tsdb.Store, part tenant
 			name = n
 		}
 	}
-	return a.confirm(ctx, false, "This removes "+part.String()+", of all tenants, for good.", name)
+	return a.confirm(ctx, false, "This permanently removes "+part.String()+" of all tenants.", name)
 }
 
 func (a *app) datasetsRetire() *cli.Command {
 	return &cli.Command{
-		Name: "retire", Usage: "let programs start with and without a class, a tag or a rollup, before it is removed; deletes nothing", HideHelpCommand: true,
+		Name: "retire", Usage: "allow programs both with and without a class, a tag or a rollup, before you remove it; deletes nothing", HideHelpCommand: true,
 		Flags: partFlags(),
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
 			if err := tenants.Retire(ctx, store, partOf(c)); err != nil {
@@ -146,7 +146,7 @@ func (a *app) datasetsRetire() *cli.Command {
 
 func (a *app) datasetsRelease() *cli.Command {
 	return &cli.Command{
-		Name: "release", Usage: "let the name of what was deleted, retired or removed be used again", HideHelpCommand: true,
+		Name: "release", Usage: "allow the name of a deleted, retired or removed part again", HideHelpCommand: true,
 		Flags: partFlags(),
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
 			if err := tenants.Release(ctx, store, partOf(c)); err != nil {

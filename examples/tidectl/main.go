@@ -1,13 +1,12 @@
-// Tidectl is an operator's command line for a Tidemark store: who its tenants are, their way in, what each has stored, exports,
-// imports, erasure, and how long data is kept. It goes by the store's catalogue, so it works on datasets that it was not
-// compiled with.
+// Tidectl is an operator's command line for a Tidemark store: listing, onboarding and erasing tenants, usage, exports, imports,
+// and retention. It reads the store's catalogue, so it works on datasets that it was not compiled with.
 //
 //	go run ./examples/tidectl --dir ./tidemark-data tenants list
 //	go run ./examples/tidectl --project p --instance i --table iot tenants export acme --file acme.ndjson
 //	go run ./examples/tidectl --dir ./tidemark-data retention plan --set d90=maxage=30d
 //
-// README.md lists the commands and exit codes. In this folder main.go runs the command line, app.go opens the store, each
-// command has a file of its own, and the others hold what they share.
+// README.md lists the commands and exit codes. In this folder main.go runs the command line, app.go opens the store, and each
+// command has its own file.
 package main
 
 import (
@@ -35,8 +34,8 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitRefused     = 3 // not confirmed, or not allowed: nothing was done
-	exitDamaged     = 4 // a file that is no whole export
-	exitChanges     = 5 // asked for: a plan with changes, or drift
+	exitDamaged     = 4 // a file that is not a complete export
+	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, or drift
 	exitInterrupted = 130
 )
 
@@ -51,7 +50,7 @@ var (
 	errChanges     = errors.New("the table differs from what is wanted")
 )
 
-// exitCode returns how the process ends after an error.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	_, usage := errors.AsType[usageError](err)
 	switch {

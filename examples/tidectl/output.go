@@ -21,7 +21,7 @@ func (a *app) print(v any, text func(w *tabwriter.Writer)) error {
 	return w.Flush()
 }
 
-// say prints a remark, beside the result.
+// say prints a remark to standard error, apart from the result.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.std.err, format+"\n", args...) }
 
 func terminal(v any) bool {
@@ -44,7 +44,7 @@ func (a *app) bar(what string, total int64) bar {
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionSetWidth(40),
 		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetSpinnerChangeInterval(0), // else it goes on by itself, over the result
+		progressbar.OptionSetSpinnerChangeInterval(0), // otherwise it is redrawn in the background, over the result
 	)}
 }
 
@@ -60,7 +60,7 @@ func (b bar) describe(what string) {
 	}
 }
 
-// end takes the bar off the terminal.
+// end removes the bar from the terminal.
 func (b bar) end() {
 	if b.shown != nil {
 		_ = b.shown.Clear()

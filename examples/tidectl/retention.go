@@ -16,11 +16,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 )
 
-// retention is the group of commands on how long data is kept.
+// retention is the group of commands for retention policies.
 func (a *app) retention() *cli.Command {
 	return &cli.Command{
 		Name:  "retention",
-		Usage: "how long data is kept: what would change, the change itself, what was changed elsewhere, and what will be held",
+		Usage: "plan and apply retention policies, find changes made elsewhere, and forecast storage",
 		Commands: []*cli.Command{
 			a.retentionPlan(), a.retentionApply(), a.retentionDrift(), a.retentionForecast(),
 		},
@@ -28,17 +28,17 @@ func (a *app) retention() *cli.Command {
 }
 
 func setFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "set", Usage: "another policy for a `class`, as d90=maxage=30d; as often as needed"}
+	return &cli.StringSliceFlag{Name: "set", Usage: "another policy for a `class`, as d90=maxage=30d; may be repeated"}
 }
 
 func detailedFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "detailed-exitcode", Usage: fmt.Sprintf("end with %d where there is anything to do", exitChanges)}
+	return &cli.BoolFlag{Name: "detailed-exitcode", Usage: fmt.Sprintf("exit with %d if there are changes", exitChanges)}
 }
 
 func (a *app) retentionPlan() *cli.Command {
 	return &cli.Command{
-		Name: "plan", Usage: "show what keeping data by the catalogue, or by --set, would change; changes nothing", HideHelpCommand: true,
-		Flags:                     []cli.Flag{setFlag(), detailedFlag(), &cli.StringFlag{Name: "out", Usage: "keep the plan in a `file`, which must not be there, for apply"}},
+		Name: "plan", Usage: "show what the policies of the catalogue, or of --set, would change; changes nothing", HideHelpCommand: true,
+		Flags:                     []cli.Flag{setFlag(), detailedFlag(), &cli.StringFlag{Name: "out", Usage: "write the plan to a new `file`, for apply"}},
 		DisableSliceFlagSeparator: true,
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
 			p, err := planned(ctx, c, store)
@@ -63,7 +63,7 @@ func (a *app) retentionPlan() *cli.Command {
 
 func (a *app) retentionDrift() *cli.Command {
 	return &cli.Command{
-		Name: "drift", Usage: "show what was changed elsewhere, against the catalogue; changes nothing", HideHelpCommand: true,
+		Name: "drift", Usage: "show how the table differs from the catalogue; changes nothing", HideHelpCommand: true,
 		Flags: []cli.Flag{detailedFlag()},
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
 			p, err := retention.NewPlanFor(ctx, store, nil)
@@ -83,12 +83,12 @@ func (a *app) retentionDrift() *cli.Command {
 
 func (a *app) retentionApply() *cli.Command {
 	return &cli.Command{
-		Name: "apply", Usage: "make the changes of a plan; asks first, where it makes the plan itself", HideHelpCommand: true,
+		Name: "apply", Usage: "apply a plan; without --plan it makes one, and asks first", HideHelpCommand: true,
 		Flags: []cli.Flag{
 			setFlag(),
-			&cli.StringFlag{Name: "plan", Usage: "the `file` of a plan that was kept"},
-			&cli.StringSliceFlag{Name: "allow", Usage: "the `class` whose data may be deleted; as often as needed"},
-			&cli.BoolFlag{Name: "ignore-warnings", Usage: "go past the service's own checks of replicated tables"},
+			&cli.StringFlag{Name: "plan", Usage: "the `file` of a plan"},
+			&cli.StringSliceFlag{Name: "allow", Usage: "a `class` whose data may be deleted; may be repeated"},
+			&cli.BoolFlag{Name: "ignore-warnings", Usage: "skip the service's own checks of replicated tables"},
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
 		},
 		DisableSliceFlagSeparator: true,
@@ -112,11 +112,11 @@ func (a *app) retentionApply() *cli.Command {
 	}
 }
 
-// approved returns the plan that is to be applied: one that was kept, or a new one that is shown and confirmed.
+// approved returns the plan to apply: the one of --plan, or a new one that the user has confirmed.
 func (a *app) approved(ctx context.Context, c *cli.Command, store *tsdb.Store) (*retention.Plan, error) {
 	if name := c.String("plan"); name != "" {
 		if c.IsSet("set") {
-			return nil, usageError{errors.New("--plan has its policies, so --set cannot be beside it")}
+			return nil, usageError{errors.New("--plan and --set cannot be combined: a plan already has its policies")}
 		}
 		return kept(name)
 	}
@@ -154,7 +154,7 @@ func classesSet(c *cli.Command) (map[string]gc.Policy, error) {
 	return classes, nil
 }
 
-// keep writes a plan to a file that is not there.
+// keep writes a plan to a new file.
 func keep(p *retention.Plan, name string) error {
 	doc, err := p.MarshalJSON()
 	if err != nil {
@@ -162,16 +162,16 @@ func keep(p *retention.Plan, name string) error {
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("keep the plan: %w", err)
+		return fmt.Errorf("write the plan: %w", err)
 	}
 	_, err = f.Write(append(doc, '\n'))
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("keep the plan: %w", errors.Join(err, os.Remove(name)))
+		return fmt.Errorf("write the plan: %w", errors.Join(err, os.Remove(name)))
 	}
 	return nil
 }
 
-// kept reads a plan that was kept.
+// kept reads a plan from a file.
 func kept(name string) (*retention.Plan, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -24,7 +24,7 @@ func (a *app) retentionForecast() *cli.Command {
 	return &cli.Command{
 		Name: "forecast", Usage: "say what the retention classes hold and will hold; reads a sample of the rows", HideHelpCommand: true,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "set", Usage: "say what another policy of a `class` would drop, as d90=maxage=30d; as often as needed"},
+			&cli.StringSliceFlag{Name: "set", Usage: "say what another policy of a `class` would drop, as d90=maxage=30d; may be repeated"},
 			&cli.IntFlag{Name: "rows", Usage: "read at most that many `rows`; more are more exact", Value: 200_000},
 			&cli.IntFlag{Name: "requests", Usage: "make at most that many `requests`", Value: 2000},
 			&cli.Int64Flag{Name: "bytes", Usage: "read at most that many `bytes`", Value: 256 << 20},

@@ -6,7 +6,7 @@ import "github.com/urfave/cli/v3"
 func (a *app) tenants() *cli.Command {
 	return &cli.Command{
 		Name:  "tenants",
-		Usage: "their way in, what they have stored, and their way out",
+		Usage: "list, onboard, measure, export, import and erase tenants",
 		Commands: []*cli.Command{
 			a.tenantsList(), a.tenantsShow(), a.tenantsUsage(), a.tenantsOnboard(),
 			a.tenantsExport(), a.tenantsImport(), a.tenantsErase(), a.tenantsReadmit(),

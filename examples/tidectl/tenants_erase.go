@@ -17,10 +17,10 @@ func (a *app) tenantsErase() *cli.Command {
 	return &cli.Command{
 		Name: "erase", Usage: "erase a tenant, or one entity of it; asks first", ArgsUsage: "TENANT", HideHelpCommand: true,
 		Flags: []cli.Flag{
-			&cli.StringMapFlag{Name: "entity", Usage: "only the entity with this `field=value`; once for each key field"},
-			&cli.StringFlag{Name: "dataset", Usage: "the entity in this `dataset` only"},
+			&cli.StringMapFlag{Name: "entity", Usage: "erase only the entity with this `field=value`; once for each key field"},
+			&cli.StringFlag{Name: "dataset", Usage: "erase the entity in this `dataset` only"},
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "count what is there, and change nothing"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "count what would be erased; changes nothing"},
 			&cli.StringFlag{Name: "by", Usage: "who asked for it, for the report"},
 			&cli.StringFlag{Name: "reason", Usage: "why, for the report"},
 			&cli.BoolFlag{Name: "range", Usage: "delete with one admin call; not on replicated instances"},
@@ -42,7 +42,7 @@ func (a *app) tenantsErase() *cli.Command {
 				what = fmt.Sprintf("the entity %v of tenant %s", fields, id)
 			}
 			if !opts.DryRun {
-				if err := a.confirm(ctx, c.Bool("yes"), "This erases "+what+", for good.", id.String()); err != nil {
+				if err := a.confirm(ctx, c.Bool("yes"), "This permanently erases "+what+".", id.String()); err != nil {
 					return err
 				}
 			}

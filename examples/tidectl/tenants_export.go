@@ -25,7 +25,7 @@ func (a *app) tenantsExport() *cli.Command {
 			&cli.StringFlag{Name: "file", Usage: "the `file`, which must not be there; - is standard output", Required: true},
 			keyFlag(),
 			&cli.BoolFlag{Name: "continue", Usage: "go on with a file whose export was interrupted"},
-			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
+			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; may be repeated"},
 			&cli.StringFlag{Name: "format", Usage: "ndjson, which import takes, or csv, of one --dataset, for other programs", Value: "ndjson"},
 			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
 		},

@@ -26,7 +26,7 @@ func (a *app) tenantsImport() *cli.Command {
 			&cli.StringFlag{Name: "file", Usage: "the `file`; - is standard input", Required: true},
 			keyFlag(),
 			&cli.StringFlag{Name: "continue", Usage: "go on behind this `checkpoint`, which an interrupted import printed"},
-			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; as often as needed"},
+			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; may be repeated"},
 			&cli.BoolFlag{Name: "create", Usage: "make the datasets that the store lacks"},
 			&cli.BoolFlag{Name: "other-tenant", Usage: "let the file be one of another tenant"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the file and the catalogue, and write nothing"},

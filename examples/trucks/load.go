@@ -12,20 +12,20 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// summary is what became of the lines.
+// summary counts the lines by their outcome.
 type summary struct {
 	lines, nameless, points int
 	now                     time.Time // the newest time in the data
 }
 
-// line is what is of interest in a line.
+// line holds the fields of a line that this program uses.
 type line struct {
 	truck, fleet string
 	fields       map[string]float64
 	time         time.Time
 }
 
-// load stores what the lines say, and remembers which fleet a truck belongs to.
+// load stores the lines, and remembers which fleet each truck belongs to.
 func (d *data) load(ctx context.Context, r io.Reader) (sum summary, err error) {
 	b := batches{batch[Location]{repo: d.locations}, batch[float64]{repo: d.velocities}, batch[float64]{repo: d.fuel}, batch[float64]{repo: d.loads}}
 	in := lineprotocol.NewDecoder(r)
@@ -96,7 +96,7 @@ type batches struct {
 	velocities, fuel, loads batch[float64]
 }
 
-// add makes a point of each thing that a line says, and returns how many.
+// add makes a point of each field of a line, and returns how many.
 func (b *batches) add(ctx context.Context, e tsdb.Entity, l line) (n int, err error) {
 	lat, hasLat := l.fields["latitude"]
 	long, hasLong := l.fields["longitude"]

@@ -1,11 +1,11 @@
-// Trucks asks of the data of some fleets of trucks what their dispatchers ask: where is this truck, where are those of this
-// fleet, which are low on fuel, which have stood still for ten minutes, how loaded are the fleets. It stores an hour of made-up
-// data in memory, or that of a file in InfluxDB line protocol, and prints tables.
+// Trucks answers the questions of dispatchers of fleets of trucks: where is this truck, where are the trucks of this fleet,
+// which are low on fuel, which have stood still for ten minutes, how loaded are the fleets. It stores an hour of made-up data
+// in memory, or a file in InfluxDB line protocol, and prints tables.
 //
 //	go run ./examples/trucks
 //	go run ./examples/trucks -file trucks.lp.gz -truck truck_17 -fleet West
 //
-// "Now" is the newest time in the data. In this folder schemas.go says how the data is kept, which decides what each question
+// "Now" is the newest time in the data. In this folder schemas.go defines the datasets, which decide what each question
 // costs; load.go stores it, questions.go answers, report.go prints, sample.go makes the data up.
 package main
 
@@ -26,7 +26,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// options are what the command line says.
+// options are the parsed command line.
 type options struct {
 	file         string
 	truck, fleet string
@@ -37,7 +37,7 @@ type options struct {
 // usageError is a mistake on the command line.
 type usageError struct{ error }
 
-// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("trucks", flag.ContinueOnError)

@@ -12,8 +12,8 @@ func (d *data) whereIs(ctx context.Context, truck tsdb.Entity) (tsdb.Point[Locat
 	return d.locations.Latest(ctx, truck)
 }
 
-// whereAre returns the last location of each truck of a fleet. The trucks need not be known, and what they have sent before
-// costs nothing.
+// whereAre returns the last location of each truck of a fleet. The caller need not know the trucks, and their older points
+// cost nothing.
 func (d *data) whereAre(ctx context.Context, fleet string) (found []tsdb.Point[Location], err error) {
 	for p, err := range d.locations.LatestUnder(ctx, tsdb.NewPrefix(fleet)) {
 		if err != nil {
@@ -44,9 +44,9 @@ type mean struct {
 	value float64
 }
 
-// stoodStill returns the trucks whose mean velocity in the time up to now, now included, is below a limit: receivers report a
-// little velocity where there is none. Trucks that have sent no velocity in that time are not among them: nobody knows. It
-// reads that time of each truck, and no other.
+// stoodStill returns the trucks whose mean velocity in the time up to now, now included, is below a limit, since receivers
+// report a small velocity for a standing truck. It leaves out trucks without a velocity in that time. It reads only that time of
+// each truck.
 func (d *data) stoodStill(ctx context.Context, now time.Time, span time.Duration, below float64) (found []mean, err error) {
 	recent := tsdb.Between(now.Add(-span), now).OpenStart().ClosedEnd()
 	for truck, err := range d.velocities.Entities(ctx, tsdb.AllEntities()) {

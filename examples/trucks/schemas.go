@@ -15,11 +15,12 @@ type Location struct {
 	Long float64 `json:"long"`
 }
 
-// The key is the fleet and then the truck, so that the trucks of a fleet lie together and their newest points are one call.
+// The key is the fleet and then the truck, so the trucks of a fleet are stored next to each other and one call reads their
+// newest points.
 //
-// There is a dataset for each question and not one for each kind of line. Lines come with fields missing: in one dataset of
-// whole lines the newest point of a truck may lack its fuel, and whoever asks for that has to look further back; here the
-// newest point of the fuel is the fuel. And a question reads no more than what it is about. The price is a row more a line.
+// Each question has a dataset, and not each kind of line. Lines may lack fields: in a dataset of whole lines, the newest point of
+// a truck may lack its fuel, and a reader has to look further back. Here the newest point of the fuel dataset is the fuel, and a
+// question reads only its own data. This costs an additional row per line.
 var (
 	truckKey = tsdb.Key("fleet", "truck")
 

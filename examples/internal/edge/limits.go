@@ -94,7 +94,7 @@ func sameVersion(now, before os.FileInfo, err error) bool {
 	return now.ModTime().Equal(before.ModTime()) && now.Size() == before.Size() && os.SameFile(now, before)
 }
 
-// RetryAfter sets the header by which a client is asked to wait, in whole seconds, at least one.
+// RetryAfter sets the Retry-After header, in whole seconds, at least one.
 func RetryAfter(w http.ResponseWriter, d time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(d.Seconds())))))
 }

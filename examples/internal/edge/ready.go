@@ -15,7 +15,7 @@ const (
 type Ready struct {
 	ask func(context.Context) error
 
-	turn  chan struct{} // held while the store is asked, so that those who ask meanwhile share the answer
+	turn  chan struct{} // held during a check of the store; concurrent callers share its result
 	until time.Time
 	err   error
 }

@@ -22,7 +22,7 @@ type faults struct {
 	closed  bool
 }
 
-// watchFaults takes the faults that OpenTelemetry has nobody else to tell of.
+// watchFaults logs the faults that OpenTelemetry reports only to its global error handler.
 func watchFaults(log *slog.Logger) *faults {
 	f := &faults{log: log}
 	otel.SetErrorHandler(f)

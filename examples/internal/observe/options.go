@@ -21,7 +21,7 @@ type Options struct {
 	fromEnv bool   // that URL is the environment's
 	tenants int
 	details bool
-	remedy  string // where the program can be told to take addresses that other machines reach
+	remedy  string // the flag that allows addresses which other machines reach
 }
 
 // endpointVariable is the standard variable that -otlp-endpoint goes before.
@@ -36,7 +36,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 		o.remedy = "; -allow-remote takes that risk"
 	}
 	flags.StringVar(&o.metrics, "metrics-addr", "",
-		"show metrics to Prometheus at /metrics on this `host:port`, apart from all else; port 0 takes any that is free")
+		"serve metrics to Prometheus at /metrics on this separate `host:port`; port 0 chooses a free one")
 	flags.StringVar(&o.otlp, "otlp-endpoint", "",
 		"send traces and metrics by OTLP over HTTP to the collector at this `URL`, such as http://127.0.0.1:4318. Or the variable "+
 			endpointVariable+"; other OTEL_ variables hold too")

@@ -33,7 +33,7 @@ func (out *Outlet) send(ctx context.Context, endpoint string, what *resource.Res
 	return metric.NewPeriodicReader(metrics), nil
 }
 
-// sender sends spans until it is told to give up. The provider's own end leaves a request under way behind when its time is
+// sender sends spans until it is stopped. The provider's own end leaves a request under way behind when its time is
 // over; so it gets as long as it needs, and its requests are ended instead.
 type sender struct {
 	trace.SpanExporter

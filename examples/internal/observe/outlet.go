@@ -37,12 +37,12 @@ type Outlet struct {
 	served chan struct{}
 	spans  *trace.TracerProvider // nil without OTLP
 	giveUp func()                // ends the sending of spans
-	meters *metric.MeterProvider // nil where nobody takes metrics
+	meters *metric.MeterProvider // nil without Prometheus and OTLP
 	otlp   string
 }
 
-// Open begins to show a program. Service is its name, and log takes the faults of the store and of the telemetry itself.
-// Options have to be checked. Its error names the flag.
+// Open starts the telemetry of a program. Service is its name; log gets the faults of the store and of the telemetry itself.
+// Check the options first. The error names the flag.
 func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *Outlet, err error) {
 	out := &Outlet{
 		exit: exit,
@@ -89,7 +89,7 @@ func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *
 	return out, nil
 }
 
-// resourceOf says what program this is. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before.
+// resourceOf describes this program. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
 func resourceOf(ctx context.Context, service string) (*resource.Resource, error) {
 	r, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -119,7 +119,7 @@ func version() string {
 	return "devel"
 }
 
-// Print says where the program is seen.
+// Print prints where the telemetry goes.
 func (out *Outlet) Print(to io.Writer) {
 	if out.lis != nil {
 		fmt.Fprintf(to, "Metrics   http://%s%s\n", out.lis.Addr(), path)
@@ -129,8 +129,8 @@ func (out *Outlet) Print(to io.Writer) {
 	}
 }
 
-// Close hands over what has not been sent, for three seconds at most, and ends everything. What cannot be sent is told to the
-// log: it is no failure of the program.
+// Close sends what is left, for at most three seconds, and stops the telemetry. It logs what it cannot send; that is no failure
+// of the program.
 func (out *Outlet) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), out.exit)
 	defer cancel()

@@ -24,7 +24,7 @@ const path = "/metrics"
 // serve takes the address, and returns what collects metrics when they are asked for.
 func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (metric.Reader, error) {
 	registry := prometheus.NewRegistry()
-	// The exporter's own default goes by a global of another package; and the names are what the dashboard is made of.
+	// The exporter's default depends on a global of another package, and the dashboard needs these names.
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(),
 		exporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
 	if err != nil {
@@ -36,7 +36,7 @@ func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (me
 	mux := http.NewServeMux()
 	mux.Handle("GET "+path, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		ErrorHandling:       promhttp.ContinueOnError, // what can be told is told
+		ErrorHandling:       promhttp.ContinueOnError, // report the other metrics
 		MaxRequestsInFlight: 4,
 	}))
 	var handler http.Handler = mux
