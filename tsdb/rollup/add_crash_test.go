@@ -31,7 +31,7 @@ import (
 
 var addCrashes = flag.Int("rollup.crashes", 5, "how often a process that adds events is killed")
 
-// addChild names the folder of a process that adds events until it is killed.
+// addChild names the environment variable with the folder of a process that adds events until it is killed.
 const (
 	addChild = "TIDEMARK_TEST_ADD"
 	addRound = "TIDEMARK_TEST_ADD_ROUND"
@@ -40,9 +40,9 @@ const (
 // addersOfChild is how many goroutines of the process add events.
 const addersOfChild = 3
 
-// TestStreamSurvivesCrashes kills a process at random moments while it adds events over a connection that loses every fifth
-// answer. Each event that it acknowledged counts, and none counts twice: those of a goroutine are 0, 1, 2, … and what is
-// there is the first of them, up to some number.
+// TestStreamSurvivesCrashes kills a process at random moments while it adds events over a connection that loses every
+// fifth response. Each acknowledged event counts, and none counts twice. The events of a goroutine are 0, 1, 2, …,
+// and the row must have the first n of them.
 func TestStreamSurvivesCrashes(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
 		t.Skip("the process opens a store of its own; it runs in process")
@@ -179,7 +179,7 @@ func adderOf(round, g int) tsdb.Entity {
 	return tsdb.NewEntity(fmt.Sprintf("r%d", round), fmt.Sprintf("g%d", g))
 }
 
-// checkAdded delivers what is left in the journal, and compares what is there with what was acknowledged.
+// checkAdded delivers the rest of the journal, and compares the rows with the acknowledged events.
 func checkAdded(t *testing.T, dir string, acked [][addersOfChild]int) {
 	t.Helper()
 	store, r, repo := addCrashStore(t, dir)

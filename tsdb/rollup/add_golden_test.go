@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
-// TestAddedRowsAreTheDocumentedOnes: other programs, and later versions of this one, read these bytes.
+// TestAddedRowsAreTheDocumentedOnes: other programs and later versions read these bytes.
 func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 	const (
 		row    = "acme#views!rollup.hour#10.0.0.1#x#9223370263926775807"

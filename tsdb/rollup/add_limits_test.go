@@ -27,7 +27,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// adders are the ways to add an event to a rollup, each as one function.
+// adders are all ways to add an event to a rollup, each as one function.
 func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer) map[string]func(context.Context, tsdb.Entity, time.Time, view) error {
 	one := func(in interface {
 		AddMany(context.Context, []tsdb.Point[view]) ([]tsdb.Outcome, error)
@@ -64,7 +64,7 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 	}
 }
 
-// TestEveryWayToAddIsTested: a method that adds events and is not in the table of adders is one whose walls nobody has tried.
+// TestEveryWayToAddIsTested fails for a method that adds events and is missing in the table of adders.
 func TestEveryWayToAddIsTested(t *testing.T) {
 	tested := adders(nil, nil, nil)
 	for _, c := range calls.Of("rollup.OnceAdder.", "rollup.MessageAdder.", "rollup.StreamAdder.") {
@@ -85,7 +85,7 @@ func modeOf(name string) rollup.Mode {
 	return rollup.ByMessage
 }
 
-// TestAddLimits: what cannot be added is rejected before anything is sent, by each way to add.
+// TestAddLimits: each way to add rejects an invalid event before it sends anything.
 func TestAddLimits(t *testing.T) {
 	for _, mode := range []rollup.Mode{rollup.Once, rollup.ByStream, rollup.ByMessage} {
 		clock := testkit.NewClock(start)
@@ -179,7 +179,8 @@ func TestAddLimits(t *testing.T) {
 	}
 }
 
-// TestAddStaysWithItsTenant: what is added for one tenant is in its rows alone, though the other's name begins like it.
+// TestAddStaysWithItsTenant: an event of a tenant is only in its own rows, even if another tenant's name begins with
+// the same letters.
 func TestAddStaysWithItsTenant(t *testing.T) {
 	for _, mode := range []rollup.Mode{rollup.Once, rollup.ByStream, rollup.ByMessage} {
 		a := newAds(t, rollup.Options{Mode: mode}, tsdb.SchemaOptions{Salts: 3})
@@ -226,8 +227,8 @@ func TestAddStaysWithItsTenant(t *testing.T) {
 	}
 }
 
-// TestTooManyStreams: a row takes no more than its number of streams; those that it knows go on, and what a new one brings
-// becomes a dead letter.
+// TestTooManyStreams: a full row accepts no event of a new stream, which becomes a dead letter. Known streams
+// continue.
 func TestTooManyStreams(t *testing.T) {
 	a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
 	old, late := a.writer(filepath.Join(t.TempDir(), "old")), a.writer(filepath.Join(t.TempDir(), "new"))
@@ -274,8 +275,8 @@ func TestTooManyStreams(t *testing.T) {
 	a.check("a day later")
 }
 
-// TestSpansByStream: a row by stream holds at most a day, or one bucket, unless the options say otherwise; and a table whose
-// rows hold more is refused until they do, and then read.
+// TestSpansByStream: a ByStream row covers at most a day or one bucket, unless the options set another Span. Ensure
+// refuses a table with longer rows until the options have their Span.
 func TestSpansByStream(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tc := range []struct {
@@ -304,8 +305,8 @@ func TestSpansByStream(t *testing.T) {
 	}
 }
 
-// TestRefusedEventIsOnDiskBeforeLaterOnes: an event that is refused is a dead letter before later ones of its row are sent: a
-// crash in between would else let it pass for one that the row holds.
+// TestRefusedEventIsOnDiskBeforeLaterOnes: a refused event becomes a dead letter before later events of its row are
+// sent. Otherwise, after a crash between the two, the event would count as added.
 func TestRefusedEventIsOnDiskBeforeLaterOnes(t *testing.T) {
 	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByStream})
 	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})

@@ -19,8 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestMessagesCountOnceUnderEveryFault: a message counts exactly once, however often it is delivered and whatever answers
-// are lost.
+// TestMessagesCountOnceUnderEveryFault: a message counts exactly once, however often it is delivered and whatever
+// responses are lost.
 func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
@@ -54,8 +54,8 @@ func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 	})
 }
 
-// TestMessagesAreForgotten: a row takes a message again once its memory is over, refuses new ones while it is full, and
-// makes room by itself.
+// TestMessagesAreForgotten: a row accepts a message again after Remember, refuses new messages while it is full, and
+// then makes room without help.
 func TestMessagesAreForgotten(t *testing.T) {
 	clock := testkit.NewClock(start)
 	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Minute, MaxMessages: 32})
@@ -106,8 +106,7 @@ func TestMessagesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestOnceNeverCountsTwice: an event counts where it is said to, never where it is rejected, and at most once where nobody
-// knows.
+// TestOnceNeverCountsTwice: a stored event counts, a rejected one does not, and an unknown one counts at most once.
 func TestOnceNeverCountsTwice(t *testing.T) {
 	for _, many := range []bool{false, true} {
 		t.Run(fmt.Sprintf("many=%v", many), func(t *testing.T) {
@@ -171,8 +170,8 @@ func TestOnceNeverCountsTwice(t *testing.T) {
 	}
 }
 
-// TestOfficialClientCountsTwice is why all this is needed: the official client sends an addition again when the answer to it
-// was lost, and says that all is well.
+// TestOfficialClientCountsTwice shows why the modes exist: the official client repeats an addition when its response
+// was lost, and reports success.
 func TestOfficialClientCountsTwice(t *testing.T) {
 	a := newAds(t, rollup.Options{Mode: rollup.Once}, tsdb.SchemaOptions{})
 	client, _ := tsdbtest.Clients(t, a.conn)
@@ -188,7 +187,8 @@ func TestOfficialClientCountsTwice(t *testing.T) {
 	}
 }
 
-// TestUnguardedClientIsRefused: over a client without the interceptors, which would send an addition again, nothing is sent.
+// TestUnguardedClientIsRefused: a client without the interceptors would repeat an addition, so nothing is sent
+// through it.
 func TestUnguardedClientIsRefused(t *testing.T) {
 	a := newAds(t, rollup.Options{Mode: rollup.Once}, tsdb.SchemaOptions{})
 	client, _ := tsdbtest.Clients(t, a.conn)
@@ -208,8 +208,8 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 	a.check("unguarded")
 }
 
-// TestAMessageKnowsItsOwnMarker: an attempt whose response is lost has added the event, and the next one finds its marker: the
-// call says that it added. Another delivery of the message finds the marker too, and says that it did not.
+// TestAMessageKnowsItsOwnMarker: the first attempt adds the event and its response is lost. The second attempt finds
+// the marker, and the call returns true. Another delivery of the message finds the marker, too, and returns false.
 func TestAMessageKnowsItsOwnMarker(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})

@@ -73,8 +73,8 @@ func total(t *testing.T, r *rollup.Rollup[reading], repo *tsdb.Repository[readin
 	return b
 }
 
-// TestMarksBehindTheEndOfTheInterval: a bucket that starts in an interval is read whole, so that marks of it count that lie
-// behind the interval's end, in other rows than its start.
+// TestMarksBehindTheEndOfTheInterval: a bucket that starts in an interval is read whole. So marks after the
+// interval's end count, in later rows, too.
 func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
@@ -91,8 +91,8 @@ func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
 	})
 }
 
-// TestReadBesideAWorkerThatPassesMarksOn: while a read looks for marks, a worker stores the finer rollup, marks the coarser one
-// and takes the finer marks away. The read finds one of the two.
+// TestReadBesideAWorkerThatPassesMarksOn: during a read, a worker stores the finer rollup, marks the coarser one and
+// removes the finer marks. The read must find the finer or the coarser marks.
 func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 	for at := range int32(5) {
 		addBubble(t, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 	}
 }
 
-// TestMoreMarksThanARead: a read of more marked buckets than it has in memory at once goes over them in parts. Its buckets are
-// those of the points, each once and in order.
+// TestMoreMarksThanARead: a read of more marked buckets than it holds in memory processes them in parts. It returns
+// each bucket once, in order, with the aggregates of the points.
 func TestMoreMarksThanARead(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		const n = 9000
@@ -161,8 +161,8 @@ func TestMoreMarksThanARead(t *testing.T) {
 	})
 }
 
-// TestCoarserRollupsLearnFromWhoeverCan: a worker replaces the buckets of a finer rollup and cannot mark the coarser one. The next
-// one finds nothing to change, and must mark it all the same: nobody knows any more what has changed.
+// TestCoarserRollupsLearnFromWhoeverCan: a worker replaces the buckets of a finer rollup and fails to mark the
+// coarser one. The next worker finds no difference, and must mark the coarser rollup nevertheless.
 func TestCoarserRollupsLearnFromWhoeverCan(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
@@ -182,8 +182,8 @@ func TestCoarserRollupsLearnFromWhoeverCan(t *testing.T) {
 	})
 }
 
-// TestPointsThatExpireWhileARead: a read of a marked bucket has found the mark, and points of the bucket expire before they are
-// read. It shows what is stored, not what is left.
+// TestPointsThatExpireWhileARead: after a read has found the mark of a bucket, points of the bucket expire. The read
+// returns the stored bucket, not one computed from the remaining points.
 func TestPointsThatExpireWhileARead(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		const day = 24 * time.Hour

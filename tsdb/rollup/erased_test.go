@@ -65,8 +65,8 @@ func (s *endOfPoints) RecvMsg(m any) error {
 	return err
 }
 
-// TestErasedWhileItIsComputed: what is erased once a worker has read its points, or once it has replaced a bucket, is not
-// written back, be it the tenant or the entity: neither the bucket nor the marks of coarser rollups.
+// TestErasedWhileItIsComputed: a tenant or an entity is erased after a worker has read its points, or after it has
+// replaced a bucket. The worker must write neither the bucket nor the marks of coarser rollups.
 func TestErasedWhileItIsComputed(t *testing.T) {
 	quick := tenants.EraseOptions{Settle: time.Millisecond}
 	for _, replaced := range []bool{false, true} {

@@ -26,9 +26,9 @@ func (s *stall) dial() grpc.DialOption {
 	})
 }
 
-// TestStalledBehindAComputationThatChangesNothing: a worker, or a rebuild, reads a late point and stalls. The point is deleted,
-// and a second worker, or rebuild, finds that what is stored is right. The write of the first one must not pass: nothing would
-// ever correct a bucket that holds a deleted point, as no mark is left.
+// TestStalledBehindAComputationThatChangesNothing: a worker or a rebuild reads a late point and stalls. The point is
+// deleted, and a second worker or rebuild finds that the stored bucket is correct. The first one must not write: no
+// mark is left, so nothing would ever correct a bucket with the deleted point.
 func TestStalledBehindAComputationThatChangesNothing(t *testing.T) {
 	workerPass := func(t *testing.T, o *one) {
 		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestKilledWorker: a worker ends before each of its requests in turn, between reading and writing too, and with a late point
-// on top. Reads are right all the while, and another worker stores what is right.
+// TestKilledWorker ends a worker before each of its requests in turn, with a late point in between. Reads are always
+// correct, and another worker stores the correct buckets.
 func TestKilledWorker(t *testing.T) {
 	for kill := 1; ; kill += testkit.Stride(7) {
 		over := false

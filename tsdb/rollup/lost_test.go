@@ -37,9 +37,10 @@ func rebuildAll(t *testing.T, o *one) {
 	}
 }
 
-// TestStalledUntilPointsExpire: a worker, or a rebuild, reads a late point and stalls. The point is deleted, and the points of the
-// bucket expire. A second worker takes the marks away, as it cannot compute the bucket any more. The first one must neither store
-// the deleted point nor compute the bucket from what is left: nothing would ever correct it.
+// TestStalledUntilPointsExpire: a worker or a rebuild reads a late point and stalls. The point is deleted, and the
+// points of the bucket expire. A second worker removes the marks, because it can no longer compute the bucket. The
+// first one must neither store the deleted point nor compute the bucket from the remaining points: nothing would ever
+// correct it.
 func TestStalledUntilPointsExpire(t *testing.T) {
 	for name, stalled := range map[string]func(*testing.T, *one){"worker": passAll, "rebuild": rebuildAll} {
 		for _, early := range []int{0, 1} { // points whose bucket is stored before

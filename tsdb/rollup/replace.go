@@ -20,7 +20,7 @@ const (
 )
 
 // errRaced: other workers changed the row first, at each attempt. A later pass of any worker tries again.
-var errRaced = errors.New("rollup: others were faster each time that a row was to be replaced")
+var errRaced = errors.New("rollup: other workers changed the row first, at each attempt")
 
 // replaceAll recomputes buckets of one row and replaces the stored ones that differ. It skips buckets that can no
 // longer be computed. It returns the starts of the changed buckets.

@@ -43,8 +43,8 @@ func (l *liar) RecvMsg(m any) error {
 	return err
 }
 
-// TestRowsOfOthersAreRefused: a service that answers with a row that was not asked for gets nothing read, computed or written
-// by it.
+// TestRowsOfOthersAreRefused: the service returns a row that was not requested. The rollup must not read, compute or
+// write anything from it.
 func TestRowsOfOthersAreRefused(t *testing.T) {
 	var lie atomic.Pointer[string]
 	var wrote atomic.Int32
