@@ -8,7 +8,7 @@ import (
 // maxCells bounds the mutations of one request.
 const maxCells = 10_000
 
-// Batch is events of one row, added up. The zero Batch is not usable: Shape.Batch makes one.
+// Batch is the sum of events of one row. Create it with Shape.Batch; the zero Batch is not usable.
 type Batch struct {
 	shape   *Shape
 	buckets map[int64]*totals
@@ -25,17 +25,17 @@ type total struct{ count, sum, lo, hi int64 }
 // Batch returns an empty batch.
 func (s *Shape) Batch() *Batch { return &Batch{shape: s, buckets: map[int64]*totals{}} }
 
-// Cells returns how many mutations an event takes at most.
+// Cells returns the largest number of mutations for one event.
 func (s *Shape) Cells() int { return 1 + 4*len(s.measures) }
 
-// Len returns how many mutations the batch takes at most.
+// Len returns the largest number of mutations for the batch.
 func (b *Batch) Len() int { return len(b.order) * b.shape.Cells() }
 
 // Bytes returns about how many bytes the batch takes in a request.
 func (b *Batch) Bytes() int { return b.Len() * (48 + len(b.shape.class)) }
 
-// Add adds an event, and reports false where the batch is full: it has too many cells, or a sum would not fit 64 bits.
-// A batch that is empty takes any event.
+// Add adds an event. It returns false if the batch is full: it has too many cells, or a sum would exceed 64 bits. An
+// empty batch accepts any event.
 func (b *Batch) Add(e Event) bool {
 	t := b.buckets[e.Bucket]
 	if t == nil {
@@ -67,7 +67,7 @@ func (b *Batch) Add(e Event) bool {
 	return true
 }
 
-// Mutation returns what adds the batch to its row. Applied twice it counts twice.
+// Mutation returns the mutation that adds the batch to its row. Applied twice, it counts twice.
 func (b *Batch) Mutation() (m *bigtable.Mutation, cells int) {
 	m = bigtable.NewMutation()
 	add := func(ending, column string, at bigtable.Timestamp, v int64) {

@@ -15,29 +15,30 @@ import (
 	"github.com/tidemark-go/tidemark/internal/errtype"
 )
 
-// ErrTooManyMessages: the row remembers as many messages as it may, and takes no new one until it may forget some.
+// ErrTooManyMessages means that the row remembers as many messages as it may. It accepts no new one until it may forget
+// some.
 var ErrTooManyMessages = errtype.New("rollup.ErrTooManyMessages", "rollup: too many messages have added to this row of late")
 
 const (
-	// parts is over how many parts the markers of a row are spread by a hash of their messages, so that a write counts only
-	// one part of them.
+	// parts is over how many parts a hash spreads the markers of a row, so that a write counts only one part of them.
 	parts = 16
-	// spread is by how many milliseconds the timestamps of markers differ at most.
+	// spread is the largest difference of markers' timestamps, in milliseconds.
 	spread = 1_000_000
-	// seenLen is the length of the time at which a message was seen.
+	// seenLen is the number of digits of the time at which a message was seen.
 	seenLen = 19
 )
 
-// Message is one event with an identity of its own.
+// Message is one event with its own id.
 type Message struct {
 	Key   string
 	ID    string
 	Event Event
-	Clock func() time.Time // never ahead, as it decides what the row forgets
+	Clock func() time.Time // must never be ahead, because it decides what the row forgets
 }
 
-// AddMessage adds the event of a message, unless the row has seen the message within the time that it remembers. It tries
-// again within the timeout of writes: an attempt whose answer was lost has left the message's marker, or adds nothing.
+// AddMessage adds the event of a message, unless the row has seen the message within the remembered time. It retries
+// within the timeout of writes: if an attempt's response was lost, the attempt either has left the message's marker or
+// has added nothing.
 func (s *Shape) AddMessage(ctx context.Context, t *bt.Table, m Message) (added bool, out bt.Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeouts().Write)
 	defer cancel()
@@ -75,14 +76,14 @@ type remembering struct {
 	*Shape
 	Message
 	table    *bt.Table
-	part     string // what the columns of its part start with
-	nonce    string // tells its marker from that of a copy of the message
+	part     string // the prefix of the columns of its part
+	nonce    string // distinguishes its marker from that of a copy of the message
 	attempts int
 	doubt    bool
-	again    bool // nothing stands in the way of another attempt
+	again    bool // another attempt may succeed
 }
 
-// try makes one attempt, and reports whether the event was added. It is over unless it says so in again.
+// try makes one attempt, and reports whether the event was added. The call ends unless try sets again.
 func (r *remembering) try(ctx context.Context) (added bool, err error) {
 	now := r.Clock().UnixMilli()
 	b := r.Batch()
@@ -104,8 +105,8 @@ func (r *remembering) try(ctx context.Context) (added bool, err error) {
 	return r.look(ctx, now)
 }
 
-// timestamp returns that of a marker. It differs from that of any marker of the same message that may be forgotten, so that
-// who removes that one does not remove this.
+// timestamp returns a marker's timestamp. It differs from that of any earlier marker of the message that may be
+// forgotten, so that removing the old marker does not remove the new one.
 func (r *remembering) timestamp(row, seen int64) bigtable.Timestamp {
 	minute := seen / time.Minute.Milliseconds()
 	return r.end(row) + bigtable.Timestamp(minute%spread*1000)
@@ -113,8 +114,8 @@ func (r *remembering) timestamp(row, seen int64) bigtable.Timestamp {
 
 func (r *remembering) oldest(now int64) int64 { return now - r.remember.Milliseconds() }
 
-// seen passes something where the row remembers the message, and where the message's part of the row is full, be it with what
-// may be forgotten.
+// seen passes a cell if the row remembers the message, or if the message's part of the row is full, even of markers
+// that may be forgotten.
 func (r *remembering) seen(now int64) bigtable.Filter {
 	column := r.part + r.ID
 	return bigtable.InterleaveFilters(
@@ -133,11 +134,11 @@ func (r *remembering) all() bigtable.Filter {
 
 func (r *remembering) room() int { return max(1, r.messages/parts) }
 
-// look finds out why the event was not added, and makes room where it can.
+// look finds out why the event was not added, and makes room if possible.
 func (r *remembering) look(ctx context.Context, now int64) (added bool, err error) {
 	row, err := r.table.RowAsJudged(ctx, r.Key, r.all())
 	if err != nil {
-		r.doubt = true // a proxy may have sent the attempt twice, and what stands in the way be its own
+		r.doubt = true // a proxy may have sent the attempt twice, and the marker found may be its own
 		return false, err
 	}
 	items := row[r.control()]

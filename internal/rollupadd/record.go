@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// An event is stored in a journal as a uvarint of its bucket's start, and for each measure, in their order, either 0 or 1
-// and a varint of the number, in the forms of encoding/binary.
+// A journal stores an event as a uvarint of its bucket's start and, for each measure in order, either 0 or 1 and a
+// varint of the number, in the forms of encoding/binary.
 
 // AppendEvent appends an event to dst.
 func AppendEvent(dst []byte, e Event) []byte {
@@ -23,7 +23,7 @@ func AppendEvent(dst []byte, e Event) []byte {
 	return dst
 }
 
-// ParseEvent reads an event of this rollup, which takes all of src.
+// ParseEvent decodes an event of this rollup from all of src.
 func (s *Shape) ParseEvent(src []byte) (Event, error) {
 	bad := func(want string) (Event, error) {
 		return Event{}, invalid.New(ErrInvalid, "event", fmt.Sprintf("%d bytes", len(src)), want)

@@ -14,24 +14,24 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// ErrInvalid is wrapped where an event or the description of a rollup is none.
+// ErrInvalid is wrapped by errors about an invalid event or description of a rollup.
 var ErrInvalid = rowkey.ErrInvalid
 
 const (
-	// maxMeasures and most are the bounds of package rollup.
+	// maxMeasures and most are limits of package rollup.
 	maxMeasures = 16
 	most        = 1 << 53
-	// maxBucket is where a cell's timestamp, an int64 of microseconds, ends.
+	// maxBucket is the greatest timestamp of a cell, an int64 of microseconds, in milliseconds.
 	maxBucket = math.MaxInt64 / 1000
 )
 
 // Shape is how the events of a rollup are stored. It is immutable.
 type Shape struct {
-	class    string // its name, before the endings of families
+	class    string // the class's name, without the suffixes of families
 	span     int64
 	measures []measure
 	remember time.Duration
-	messages int // in a row, at most
+	messages int // the most messages in a row
 }
 
 type measure struct {
@@ -58,7 +58,7 @@ func NewShape(e *catalog.Rollup) (*Shape, error) {
 		}
 		s.measures = append(s.measures, measure{
 			name:  em.Name,
-			count: true, // it is always kept
+			count: true, // the count is always stored
 			sum:   slices.Contains(em.Aggregates, "sum"),
 			lo:    slices.Contains(em.Aggregates, "min"),
 			hi:    slices.Contains(em.Aggregates, "max"),
@@ -68,18 +68,18 @@ func NewShape(e *catalog.Rollup) (*Shape, error) {
 	return s, nil
 }
 
-// control is the family of what a row has beside its aggregates.
+// control returns the family of a row's cells that are not aggregates.
 func (s *Shape) control() string { return s.class + catalog.ControlEnding }
 
-// Row returns the start of the row of a bucket, in milliseconds as that is.
+// Row returns the start of the row of a bucket. Both are in milliseconds.
 func (s *Shape) Row(bucket int64) int64 { return bucket - bucket%s.span }
 
-// end returns the cell timestamp of what a row has beside its aggregates.
+// end returns the cell timestamp of a row's cells that are not aggregates.
 func (s *Shape) end(row int64) bigtable.Timestamp {
 	return bigtable.Timestamp((row + s.span - 1) * 1000)
 }
 
-// CheckBucket refuses the start of a bucket that no cell can have.
+// CheckBucket refuses the start of a bucket that is out of range for a cell.
 func CheckBucket(bucket, span int64) error {
 	if bucket < 0 || bucket > maxBucket-2*span-spread {
 		return invalid.New(ErrInvalid, "bucket", strconv.FormatInt(bucket, 10)+" ms", "a start at or after 1970-01-01T00:00:00Z that a cell can have")
@@ -87,7 +87,8 @@ func CheckBucket(bucket, span int64) error {
 	return nil
 }
 
-// Number is what a measure makes of an event, as a whole multiple of its unit. The zero Number is none.
+// Number is an event's number for a measure, as a whole multiple of the measure's unit. The zero Number means that
+// there is none.
 type Number struct {
 	Value int64
 	Has   bool
@@ -99,7 +100,7 @@ type Event struct {
 	Numbers []Number
 }
 
-// Check refuses an event that is none of this rollup.
+// Check refuses an event that does not fit this rollup.
 func (s *Shape) Check(e Event) error {
 	if len(e.Numbers) != len(s.measures) {
 		return invalid.New(ErrInvalid, "event", fmt.Sprintf("%d numbers", len(e.Numbers)), fmt.Sprintf("%d, one for each measure", len(s.measures)))

@@ -12,10 +12,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/errtype"
 )
 
-// MaxStreams is how many streams a row knows at most. Each is some 60 bytes, until the row's last bucket expires.
+// MaxStreams bounds the streams of a row. Each takes some 60 bytes, until the row's last bucket expires.
 const MaxStreams = 1000
 
-// ErrTooManyStreams: the row has been added to by so many streams that it takes no new one.
+// ErrTooManyStreams means that the row has events of MaxStreams streams and accepts no new stream.
 var ErrTooManyStreams = errtype.New("rollup.ErrTooManyStreams", "rollup: too many streams have added to this row")
 
 const (
@@ -23,20 +23,20 @@ const (
 	afterStreams = "h;"
 )
 
-// Streamed is events of one row, from one stream, by their numbers in it, which rise.
+// Streamed is events of one row, from one stream, in the order of their numbers in it.
 type Streamed struct {
 	Key    string
 	Stream string
 	Seqs   []uint64
 	Events []Event
-	// Doubt says that the answer to an earlier attempt at some of them was lost.
+	// Doubt means that the response to an earlier attempt at some of them was lost.
 	Doubt bool
 }
 
-// AddStream adds events that are not in the row yet. There is no attempt that could count one twice: each tests in the same
-// mutation how far the row holds the stream. The caller keeps to one call for a row and stream at a time, and to the order
-// of the stream. It returns how many of the first events are in the row for certain; where that is all, the outcome is
-// Stored. Rejected says that none of the others is or will be: their numbers are then free to be passed over.
+// AddStream adds events that are not in the row yet. No attempt can count an event twice: each checks, in the same
+// mutation, up to where the row contains the stream. The caller must make one call at a time for a row and stream, and
+// keep the stream's order. AddStream returns how many of the first events the row certainly contains; if that is all,
+// the outcome is Stored. Rejected means that no other event is or will be added: their numbers may then be skipped.
 func (s *Shape) AddStream(ctx context.Context, t *bt.Table, w Streamed) (counted int, out bt.Outcome) {
 	a := adding{Shape: s, Streamed: w, table: t, doubt: w.Doubt}
 	err := a.add(ctx)
@@ -55,12 +55,12 @@ type adding struct {
 	table    *bt.Table
 	counted  int
 	attempts int
-	doubt    bool // an attempt may have been applied though nobody said so
+	doubt    bool // an attempt may have been applied without a response
 	refused  bool
 	known    bool // the row has a mark of the stream
 }
 
-// maxRounds bounds the rounds of one call in which nothing is counted.
+// maxRounds bounds the rounds of one call that count nothing.
 const maxRounds = 5
 
 func (a *adding) add(ctx context.Context) error {
@@ -93,7 +93,7 @@ func (a *adding) add(ctx context.Context) error {
 	return nil
 }
 
-// next returns what adds the next events, as many as go into one request, and up to where.
+// next returns the mutation for the next events, as many as fit into one request, and the number of the last one.
 func (a *adding) next() (last int, m *bigtable.Mutation) {
 	b := a.Batch()
 	for last = a.counted; last < len(a.Seqs) && b.Add(a.Events[last]); last++ {
@@ -105,8 +105,8 @@ func (a *adding) next() (last int, m *bigtable.Mutation) {
 
 func mark(seq uint64) []byte { return fmt.Appendf(nil, "%020d", seq) }
 
-// covered passes something where the row holds the stream up to a number or further, and while it is not known to hold the
-// stream also where it holds as many as it may.
+// covered passes a cell if the row contains the stream up to a number or further. While the row is not known to contain
+// the stream, it also passes one if the row has as many streams as it may.
 func (a *adding) covered(seq uint64) bigtable.Filter {
 	column := streams + a.Stream
 	own := bigtable.ChainFilters(bigtable.ColumnRangeFilter(a.control(), column, column+"\x00"), bigtable.ValueRangeFilter(mark(seq), nil))
@@ -117,7 +117,7 @@ func (a *adding) covered(seq uint64) bigtable.Filter {
 	return bigtable.InterleaveFilters(own, full)
 }
 
-// look finds out how far the row holds the stream.
+// look finds out up to where the row contains the stream.
 func (a *adding) look(ctx context.Context) error {
 	row, err := a.table.RowAsJudged(ctx, a.Key, bigtable.ColumnRangeFilter(a.control(), streams, afterStreams))
 	if err != nil {
@@ -146,7 +146,8 @@ func (a *adding) look(ctx context.Context) error {
 	return nil
 }
 
-// refuse judges what the service refused. What the row holds all the same was added before, by whoever had the stream then.
+// refuse handles a refusal by the service. Events that the row contains anyway were added before, by an earlier writer
+// of the stream.
 func (a *adding) refuse(ctx context.Context, cause error) error {
 	if a.doubt {
 		return cause
