@@ -12,8 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ErrCursor is wrapped by every error about a cursor that cannot be used. None of them repeats the cursor, or tells what
-// it holds.
+// ErrCursor is wrapped by every error about an unusable cursor. None of them contains the cursor or its contents.
 var ErrCursor = errors.New("tsdb: cursor refused")
 
 // The first byte of a cursor.
@@ -28,7 +27,7 @@ const (
 	maxText = 8192
 )
 
-// Strict, as a cursor has one spelling.
+// Strict, because each cursor must have exactly one spelling.
 var encoding = base64.RawURLEncoding.Strict()
 
 // Sealed reports whether b seals.
@@ -48,21 +47,21 @@ func (b Box) Write(s Scope, place []byte) string {
 	const front = 1 + chacha20poly1305.NonceSizeX
 	out := make([]byte, front, front+len(place)+chacha20poly1305.Overhead)
 	out[0] = sealed
-	_, _ = rand.Read(out[1:]) // never fails, as its documentation says
+	_, _ = rand.Read(out[1:]) // documented never to fail
 	return encoding.EncodeToString(b.keys[0].Seal(out, out[1:front], place, head))
 }
 
 // Read returns the place in a cursor of that scope. Its errors wrap ErrCursor.
 //
-// A place from a sealed cursor is one that Write was given with the same scope and one of b's keys. A place from an unsealed
-// one can be anything: the sum tells a mistake, and not a forgery.
+// A place from a sealed cursor was passed to Write with the same scope and one of b's keys. A place from an unsealed
+// one can be anything: the sum detects mistakes, but not forgery.
 func (b Box) Read(s Scope, text string) (place []byte, err error) {
 	if len(text) > maxText {
 		return nil, refused("too long to be one")
 	}
 	raw := make([]byte, encoding.DecodedLen(len(text)))
 	n, err := encoding.Decode(raw, []byte(text))
-	if err != nil || n == 0 || encoding.EncodedLen(n) != len(text) { // the decoder passes over line ends
+	if err != nil || n == 0 || encoding.EncodedLen(n) != len(text) { // the decoder ignores line ends
 		return nil, refused("not in the form of one")
 	}
 	raw = raw[:n]
@@ -81,7 +80,7 @@ func (b Box) Read(s Scope, text string) (place []byte, err error) {
 	return nil, refused("not in the form of one")
 }
 
-// open opens what follows the first byte of a sealed cursor, with each key in turn.
+// open decrypts a sealed cursor after its first byte, with each key in turn.
 func (b Box) open(head, rest []byte) ([]byte, error) {
 	if len(rest) < chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead {
 		return nil, refused("too short to be one")
@@ -95,7 +94,7 @@ func (b Box) open(head, rest []byte) ([]byte, error) {
 	return nil, refused("of another tenant, dataset, query or key, or was changed")
 }
 
-// check reads what follows the first byte of an unsealed cursor.
+// check verifies an unsealed cursor after its first byte.
 func check(head, rest []byte) ([]byte, error) {
 	if len(rest) < sumSize {
 		return nil, refused("too short to be one")

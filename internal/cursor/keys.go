@@ -14,16 +14,16 @@ import (
 // KeySize is the length of a key in bytes.
 const KeySize = chacha20poly1305.KeySize
 
-// MaxKeys is how many keys a Box can have. A cursor does not say which key sealed it, so a bad one is tried with each.
+// MaxKeys bounds the keys of a Box. A cursor does not say which key sealed it, so a bad cursor is tried with each key.
 const MaxKeys = 16
 
-// Box makes cursors and reads them. The zero Box makes unsealed ones. It is safe for concurrent use.
+// Box writes and reads cursors. The zero Box writes unsealed ones. It is safe for concurrent use.
 type Box struct {
 	keys []cipher.AEAD // the first one seals
 }
 
-// NewBox returns a Box that seals with the first of keys and opens what any of them has sealed; without keys, the zero
-// Box. It keeps nothing of keys. Its errors name the place of a bad key and its length, and never any of its bytes.
+// NewBox returns a Box that seals with the first key and opens cursors sealed with any of them; without keys, the zero
+// Box. It does not retain keys. Its errors contain the index of a bad key and its length, but never its bytes.
 func NewBox(keys [][]byte) (Box, error) {
 	if len(keys) > MaxKeys {
 		return Box{}, invalid.New(rowkey.ErrInvalid, "cursor keys", fmt.Sprintf("%d keys", len(keys)), fmt.Sprintf("at most %d", MaxKeys))
@@ -46,7 +46,7 @@ func NewBox(keys [][]byte) (Box, error) {
 	return b, nil
 }
 
-// same reports whether key is one byte over and over, as a buffer is that nobody has filled.
+// same reports whether key repeats one byte, as a buffer does that was never filled.
 func same(key []byte) bool {
 	for _, c := range key {
 		if c != key[0] {

@@ -2,31 +2,32 @@ package cursor
 
 import "encoding/binary"
 
-// Kind is what a cursor pages over. Places of different kinds are not read as one another.
+// Kind is the kind of items that a cursor pages over. A place of one kind is not accepted as another.
 type Kind byte
 
 const (
-	// Points are the points of one entity. A place among them is a time.
+	// Points are the points of one entity. The place of a point is its time.
 	Points Kind = 1
-	// Newest are the newest points of the entities below a prefix, Entities only their names. A place among either is the path
-	// of an entity.
+	// Newest are the newest points of the entities below a prefix, Entities only their names. The place is the path of
+	// an entity.
 	Newest   Kind = 2
 	Entities Kind = 3
-	// Events are the points of one entity that have an identity. A place among them is a time and an ID.
+	// Events are the points of one entity that have an identity. The place is a time and an ID.
 	Events Kind = 4
 )
 
-// Scope is what a cursor belongs to. Two scopes that differ in anything have different encodings.
+// Scope is the query that a cursor belongs to. Scopes that differ in anything have different encodings.
 type Scope struct {
 	Kind            Kind
 	Tenant, Dataset string
-	Precision       byte   // what the units below are
+	Precision       byte   // the unit of the times below
 	Path            string // of the entity, or of the prefix
-	Oldest, Newest  int64  // the first and last time that is asked for, in units
+	Oldest, Newest  int64  // the first and last time of the query, in units
 	Reverse         bool   // oldest first
 }
 
-// appendTo appends the encoding of s. What has no fixed length is led by its length, so no two scopes read alike.
+// appendTo appends the encoding of s. A length precedes each field of variable length, so no two scopes have the same
+// encoding.
 func (s Scope) appendTo(b []byte) []byte {
 	b = append(b, byte(s.Kind), s.Precision, 0)
 	if s.Reverse {

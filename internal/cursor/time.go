@@ -2,19 +2,19 @@ package cursor
 
 import "encoding/binary"
 
-// timeSize is how many bytes of a place are a time.
+// timeSize is the length of a time in a place, in bytes.
 const timeSize = 8
 
-// WriteTime returns the cursor that stands at the point of that time, in units, in a scope of Points.
+// WriteTime returns the cursor at the point of that time, in units, in a scope of Points.
 func (b Box) WriteTime(s Scope, units int64) string { return b.WriteEvent(s, units, "") }
 
-// WriteEvent returns the cursor that stands at the point of that time, in units, and of that ID in a scope of Events.
+// WriteEvent returns the cursor at the point of that time, in units, and that ID in a scope of Events.
 func (b Box) WriteEvent(s Scope, units int64, id string) string {
 	return b.Write(s, append(binary.BigEndian.AppendUint64(nil, uint64(units)), id...))
 }
 
-// ReadTime returns the time at which a cursor of a scope of Points stands. It is one of the times that the scope asks for,
-// whatever the cursor says: a forged one cannot lead out of them.
+// ReadTime returns the time in a cursor of a scope of Points. The time is within the scope's query: a forged cursor
+// cannot leave the query.
 func (b Box) ReadTime(s Scope, text string) (units int64, err error) {
 	units, id, err := b.ReadEvent(s, text)
 	if err == nil && id != "" {
@@ -23,7 +23,7 @@ func (b Box) ReadTime(s Scope, text string) (units int64, err error) {
 	return units, err
 }
 
-// ReadEvent is ReadTime for a scope of Events, with the ID of the point. It can be any text, also an empty one.
+// ReadEvent is ReadTime for a scope of Events; it also returns the ID of the point. The ID can be any text, even empty.
 func (b Box) ReadEvent(s Scope, text string) (units int64, id string, err error) {
 	place, err := b.Read(s, text)
 	if err != nil {
