@@ -1,5 +1,5 @@
-// Package clock decides whether a wall clock may be believed by whoever deletes data by age. A clock that is ahead, if only for
-// seconds, makes data look expired that is not; a clock that is behind only makes deletions late.
+// Package clock decides whether a program may trust a wall clock when it deletes data by age. If the clock is ahead,
+// even by seconds, data looks expired that is not. If it is behind, deletions are only late.
 package clock
 
 import (
@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// Tolerance is how far a clock may be ahead of the time that has passed. Time servers correct a clock by less.
+	// Tolerance is how far a clock may be ahead of the elapsed time. Time servers correct a clock by less.
 	Tolerance = 10 * time.Second
-	// Probation is how long a clock that jumped must keep step with the time that passes before it is believed.
+	// Probation is how long a clock that jumped must agree with the elapsed time before it is trusted.
 	Probation = 10 * time.Minute
-	// Away is how long a program may have been away, by the clock at its start, for the clock to be believed at once.
+	// Away is the longest absence of a program, by the clock at its start, after which the clock is trusted at once.
 	Away = 24 * time.Hour
 )
 
-// ErrAhead is returned while the clock is not believed.
+// ErrAhead is returned while the clock is not trusted.
 var ErrAhead = errtype.New("tsdb.ErrClock", "tsdb: the clock is ahead")
 
-// Watch compares a wall clock with the time that passes. It is safe for concurrent use. A reading costs two looks at clocks
+// Watch compares a wall clock with the elapsed time. It is safe for concurrent use. A reading costs two clock readings
 // and a lock, about 0.1 µs.
 type Watch struct {
 	wall   func() time.Time
 	steady func() time.Duration
 
 	mu      sync.Mutex
-	line    reading // the wall clock stood there when it was last believed
-	odd     reading // the first reading after a jump; zero for none
+	line    reading // the last trusted reading
+	odd     reading // the first reading after a jump; zero if there was none
 	place   place
 	reports []func(ahead time.Duration)
 }
@@ -40,12 +40,12 @@ type reading struct {
 	steady time.Duration
 }
 
-// offset is by how much the wall clock has advanced more than time has passed since an earlier reading.
+// offset returns how much further the wall clock has advanced than the elapsed time since an earlier reading.
 func (r reading) offset(since reading) time.Duration {
 	return r.wall.Sub(since.wall) - (r.steady - since.steady)
 }
 
-// place is where the last reading stood beside the line.
+// place is the position of the last reading relative to the line.
 type place int8
 
 const (
@@ -54,8 +54,8 @@ const (
 	ahead
 )
 
-// New returns a watch that believes the wall clock as it stands. Steady tells how much time has passed since any fixed moment,
-// by a clock that nobody sets; nil is the monotonic clock of the process.
+// New returns a watch that trusts the current wall clock. steady returns the elapsed time since any fixed moment, by a
+// clock that nobody sets; nil means the process's monotonic clock.
 func New(wall func() time.Time, steady func() time.Duration) *Watch {
 	if steady == nil {
 		start := time.Now()
@@ -66,46 +66,45 @@ func New(wall func() time.Time, steady func() time.Duration) *Watch {
 	return w
 }
 
-// Follow returns the steady clock that belongs to a wall clock which tests move as they like: every move counts as time that
-// has passed.
+// Follow returns a steady clock for a wall clock that tests move: every move counts as elapsed time.
 func Follow(wall func() time.Time) func() time.Duration {
 	start := wall().Round(0)
 	return func() time.Duration { return wall().Round(0).Sub(start) }
 }
 
 func (w *Watch) read() reading {
-	wall := w.wall().Round(0) // without its monotonic part. It is read first: a pause between the two makes it look behind
+	wall := w.wall().Round(0) // without the monotonic part. It is read first, so that a pause before the second reading makes it look behind
 	return reading{wall, w.steady()}
 }
 
-// Report has f called when the clock is no longer believed, with how far it is ahead; when it is behind, with how far, as a
-// negative number; and with 0 when all is well again. F must not call the watch.
+// Report registers a function. The watch calls f when the clock is no longer trusted, with how far it is ahead; when
+// the clock is behind, with a negative duration; and with 0 when it is right again. f must not call the watch.
 func (w *Watch) Report(f func(ahead time.Duration)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reports = append(w.reports, f)
 }
 
-// Trust says what time it is, by something that is believed more than the clock. It begins every probation anew.
+// Trust sets the current time from a source that is trusted more than the clock. It restarts a probation.
 func (w *Watch) Trust(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.line, w.odd = reading{now.Round(0), w.steady()}, reading{}
 }
 
-// Resume says what time it was when a program that starts now was last seen. The clock is believed at once where it is later by
-// Away at most.
+// Resume sets when a program that starts now was last running. The clock is trusted at once if it is later by Away at
+// most.
 func (w *Watch) Resume(high time.Time) {
 	if away := w.Wall().Sub(high); away < 0 || away > Away {
 		w.Trust(high)
 	}
 }
 
-// Wall returns the reading of the clock, believed or not.
+// Wall returns the reading of the clock, trusted or not.
 func (w *Watch) Wall() time.Time { return w.wall() }
 
-// Now returns the reading of the clock. The error matches ErrAhead while the clock is not believed, and the reading must then
-// not be used to delete anything. A clock that is behind is used as it is.
+// Now returns the reading of the clock. The error matches ErrAhead while the clock is not trusted; do not delete
+// anything by the reading then. A clock that is behind is used unchanged.
 func (w *Watch) Now() (time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +116,7 @@ func (w *Watch) Now() (time.Time, error) {
 	return now.wall, nil
 }
 
-// Earliest returns the earliest that it may be now: what has not ended by then is treated as in force.
+// Earliest returns the earliest possible current time: treat what has not ended by then as in force.
 func (w *Watch) Earliest() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +127,7 @@ func (w *Watch) Earliest() time.Time {
 	return now.wall
 }
 
-// High returns the latest time that was believed, advanced by the time that has passed since.
+// High returns the latest trusted time, plus the time elapsed since.
 func (w *Watch) High() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +137,7 @@ func (w *Watch) High() time.Time {
 
 func (w *Watch) high(now reading) time.Time { return w.line.wall.Add(now.steady - w.line.steady) }
 
-// judge takes a reading and finds its place. The watch is locked.
+// judge takes a reading and determines its place. The watch is locked.
 func (w *Watch) judge() (now reading, off time.Duration) {
 	now = w.read()
 	off = now.offset(w.line)
