@@ -1,5 +1,5 @@
-// Package refresh holds values in memory that are read from the table, and reads them again in the background while calls
-// ask for them.
+// Package refresh caches values that are read from the table, and refreshes them in the background while calls use
+// them.
 package refresh
 
 import (
@@ -13,39 +13,39 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Value caches what was read of some rows of the store's own and refreshes it in the background. Each call looks at it, so
-// reads take no lock and do not ask for the time: timers make the value old. Load and Changed are set before Open.
+// Value caches data from some of the store's own rows and refreshes it in the background. Each call looks at it, so
+// reads take no lock and do not read the clock: timers make the value old. Set Load and Changed before Open.
 type Value[T any] struct {
-	Load    func(ctx context.Context, known *T) (*T, error) // known is what was read last; nil for nothing
-	Changed func(old *T)                                    // called, locked, when something else was read; nil for nobody
+	Load    func(ctx context.Context, known *T) (*T, error) // known is the last value; nil if there is none
+	Changed func(old *T)                                    // called, locked, when a different value was read; may be nil
 	times   Times
 	watch   *telemetry.Probe
 
-	known atomic.Pointer[T] // nil until it was read once
+	known atomic.Pointer[T] // nil until the first read
 	age   atomic.Uint32     // of known
 
 	mu      sync.Mutex
-	loading *load       // the read under way
-	timer   *time.Timer // that makes known older
+	loading *load       // the running read
+	timer   *time.Timer // the timer that makes known older
 	closed  bool
 	base    context.Context
 	stop    context.CancelCauseFunc
 	ended   sync.WaitGroup // of reads
 }
 
-// Times says when something is read again.
+// Times says when a value is read again.
 type Times struct {
-	Due    time.Duration // how old it is when a call has it read again, behind it
-	Within time.Duration // how old it is when a call waits for that
-	Wait   time.Duration // how long a call waits for a read at most where something is known
-	Pause  time.Duration // how long it is left alone where it could not be read
+	Due    time.Duration // the age at which a call starts a read in the background
+	Within time.Duration // the age at which a call waits for the read
+	Wait   time.Duration // how long a call waits at most if an older value is known
+	Pause  time.Duration // the pause after a failed read
 }
 
-// The ages of what is known.
+// The ages of the known value.
 const (
 	ageFresh uint32 = iota
-	ageAging        // it is read again, and nobody waits for that
-	ageStale        // whoever comes waits
+	ageAging        // a read is due, but no call waits for it
+	ageStale        // calls wait
 )
 
 type load struct {
@@ -59,7 +59,7 @@ func (k *Value[T]) Open(watch *telemetry.Probe, times Times) {
 	k.base, k.stop = context.WithCancelCause(bt.WithUpkeep(context.Background()))
 }
 
-// Fresh returns what is known, if nobody has to read anything.
+// Fresh returns the value if no read is due, else nil.
 func (k *Value[T]) Fresh() *T {
 	if k.age.Load() != ageFresh {
 		return nil
@@ -67,7 +67,7 @@ func (k *Value[T]) Fresh() *T {
 	return k.known.Load()
 }
 
-// Get returns what is known, at most as old as is allowed where it can be read.
+// Get returns the value. It is at most Within old, if it can be read.
 func (k *Value[T]) Get(ctx context.Context) (*T, error) {
 	if v := k.Fresh(); v != nil {
 		return v, nil
@@ -75,7 +75,7 @@ func (k *Value[T]) Get(ctx context.Context) (*T, error) {
 	return k.read(ctx)
 }
 
-// Peek returns what is known, nil for nothing, has it read again where that is due, and waits for nothing.
+// Peek returns the known value, or nil if there is none. It starts a read if one is due, and does not wait.
 func (k *Value[T]) Peek() *T {
 	v := k.known.Load()
 	if v == nil || k.age.Load() != ageFresh {
@@ -86,7 +86,7 @@ func (k *Value[T]) Peek() *T {
 	return v
 }
 
-// read is get for what is not known or too old.
+// read is Get for a value that is unknown or too old.
 func (k *Value[T]) read(ctx context.Context) (*T, error) {
 	k.mu.Lock()
 	v, age := k.known.Load(), k.age.Load()
@@ -120,9 +120,9 @@ func (k *Value[T]) read(ctx context.Context) (*T, error) {
 	return nil, f.err
 }
 
-// Refresh reads what there is now.
+// Refresh reads the current value.
 func (k *Value[T]) Refresh(ctx context.Context) error {
-	for range 2 { // the read that is under way may have begun too early
+	for range 2 { // the running read may have begun too early
 		k.mu.Lock()
 		f := k.startLoad()
 		k.mu.Unlock()
@@ -141,7 +141,7 @@ func (k *Value[T]) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// RefreshIfLoaded is refresh where something is known.
+// RefreshIfLoaded is Refresh if a value is known, and does nothing otherwise.
 func (k *Value[T]) RefreshIfLoaded(ctx context.Context) error {
 	if k.known.Load() == nil {
 		return nil
@@ -149,7 +149,7 @@ func (k *Value[T]) RefreshIfLoaded(ctx context.Context) error {
 	return k.Refresh(ctx)
 }
 
-// startLoad returns the read that is under way, or starts one; nil once the store is closed. It is locked.
+// startLoad returns the running read, or starts one; it returns nil once the store is closed. k is locked.
 func (k *Value[T]) startLoad() *load {
 	if k.loading != nil || k.closed {
 		return k.loading
@@ -165,7 +165,7 @@ func (k *Value[T]) startLoad() *load {
 	return f
 }
 
-// finishLoad notes what a read has brought.
+// finishLoad stores the result of a read.
 func (k *Value[T]) finishLoad(f *load, v *T, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -174,7 +174,7 @@ func (k *Value[T]) finishLoad(f *load, v *T, err error) {
 		k.known.Store(v)
 		k.age.Store(ageFresh)
 	} else if old != nil {
-		k.age.Store(ageFresh) // what was read last is gone by, for a while
+		k.age.Store(ageFresh) // the last value stays valid for a while
 	}
 	switch {
 	case k.closed:
@@ -190,7 +190,7 @@ func (k *Value[T]) finishLoad(f *load, v *T, err error) {
 	close(f.done)
 }
 
-// ageIn makes what is known older in a while. It is locked.
+// ageIn makes the known value older after d. k is locked.
 func (k *Value[T]) ageIn(d time.Duration, age uint32) {
 	if k.timer != nil {
 		k.timer.Stop()
@@ -210,7 +210,7 @@ func (k *Value[T]) ageIn(d time.Duration, age uint32) {
 	k.timer = timer
 }
 
-// Close breaks off the read under way and waits for its end.
+// Close cancels the running read and waits for its end.
 func (k *Value[T]) Close() {
 	k.mu.Lock()
 	k.closed = true
@@ -222,13 +222,13 @@ func (k *Value[T]) Close() {
 	k.ended.Wait()
 }
 
-// Last returns what was read last, nil for nothing, and reads nothing.
+// Last returns the last value, or nil if there is none. It reads nothing.
 func (k *Value[T]) Last() *T { return k.known.Load() }
 
 // Stale reports whether Get would wait for a read.
 func (k *Value[T]) Stale() bool { return k.age.Load() == ageStale }
 
-// Start has the value read where none is known, and does not wait for it.
+// Start starts a read if no value is known, and does not wait for it.
 func (k *Value[T]) Start() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
