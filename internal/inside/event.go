@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Event is an event for a rollup, on its way into a writer's journal.
+// Event is an event for a rollup that is to be put into a writer's journal.
 type Event struct {
 	Table   *bt.Table // of the repository's store
 	Tenant  tenant.ID

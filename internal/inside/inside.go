@@ -1,7 +1,7 @@
-// Package inside is how the packages built on tsdb reach a store's table. Package tsdb puts functions in the variables of this
-// package when a program starts, and exports none of them, so no program outside of this module can call them. Callers keep
-// what tsdb promises: keys and ranges from package rowkey and a validated tenant, each row that comes back checked against the
-// range that was asked for.
+// Package inside gives the packages built on tsdb access to a store's table. Package tsdb sets the variables of this
+// package when a program starts, and exports none of them, so no program outside of this module can call them. Callers
+// keep tsdb's guarantees: they build keys and ranges with package rowkey and a validated tenant, and each returned row
+// is checked against the requested range.
 package inside
 
 import (
@@ -18,41 +18,42 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Store is what is inside a store.
+// Store is the internals of a store.
 type Store struct {
-	Table *bt.Table // for rows of the store itself, not of tenants
-	// For returns the table as a tenant may see it. Each row of a tenant is reached through it.
+	Table *bt.Table // for the store's own rows, not those of tenants
+	// For returns the table as a tenant may see it. All access to a tenant's rows uses it.
 	For   func(tenant.ID) *bt.Table
 	Name  string // of the table
 	Alone bool   // no other store can have the table open
 	// SetAlone sets Alone, for package embedded before it hands out the store.
 	SetAlone func()
 	Clock    func() time.Time
-	// Admin returns an admin client, and what ends it; its error is tsdb.ErrNoAdmin where the store has none.
+	// Admin returns an admin client, and the function that closes it. If the store has none, the error is
+	// tsdb.ErrNoAdmin.
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
-	// Explain adds the table, and what is missing where something is, to what the service answered.
+	// Explain adds the table to an error of the service, and names what is missing, if anything.
 	Explain func(error) error
-	// Admit refuses what is to be read or written for a tenant that is not the context's, or, with tsdb.ErrErased, that is
-	// erased. Whoever writes rows of a tenant asks it before each request that writes, and again where the request is put off.
+	// Admit refuses a call for a tenant that is not the context's or, with tsdb.ErrErased, that is erased. A caller
+	// that writes rows of a tenant calls it before each request that writes, and again if the request is delayed.
 	Admit func(context.Context, tenant.ID) error
-	// Marks reads the erasure marks as they are now, so that the store applies them from then on, and returns them from memory.
+	// Marks reads the current erasure marks and returns them from memory. The store applies them from then on.
 	Marks func(context.Context) (iter.Seq[catalog.Mark], error)
-	// Profiles reads the retention classes and limits in profiles as they are now, where the store has read them before.
+	// Profiles reads the retention classes and limits in profiles again, if the store has read them before.
 	Profiles func(context.Context) error
-	// Entry returns the catalogue's entry of a dataset, at most some minutes old; the zero Entry for none.
+	// Entry returns the catalogue's entry of a dataset, at most some minutes old, or the zero Entry if there is none.
 	Entry func(ctx context.Context, dataset string) (catalog.Entry, error)
-	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch where ctx carries another tenant, and
-	// tsdb.ErrErased where the tenant is erased.
+	// Points returns a tenant's points of a dataset. Its error is tsdb.ErrTenantMismatch if ctx carries another tenant,
+	// and tsdb.ErrErased if the tenant is erased.
 	Points func(ctx context.Context, d catalog.Dataset, id tenant.ID) (Points, error)
-	// Families returns the column families that datasets need, the store's own included, in the order of their names. Its error
-	// is what makes an entry none of this version's, or datasets that give a family two policies.
+	// Families returns the column families that datasets need, including the store's own, ordered by name. It returns
+	// an error if this version cannot read an entry, or if datasets give one family two policies.
 	Families func([]catalog.Dataset) ([]dataset.Family, error)
-	// Ensure is tsdb.Store.Ensure for datasets of which there is no schema.
+	// Ensure is tsdb.Store.Ensure for datasets without a schema.
 	Ensure func(context.Context, []catalog.Dataset) error
-	// Confirmed returns the time to delete by. Its error is tsdb.ErrClock where the clock is not believed.
+	// Confirmed returns the time for deletions by age. If the clock is not trusted, its error is tsdb.ErrClock.
 	Confirmed func(context.Context) (time.Time, error)
-	// Earliest is the earliest that it may be now: what has not ended by then is treated as in force.
+	// Earliest returns the earliest possible current time: treat what has not ended by then as in force.
 	Earliest func() time.Time
-	// WatchClock makes the store go by the engine's watch over the clock that both have.
+	// WatchClock makes the store use the engine's watch over their common clock.
 	WatchClock func(*clock.Watch)
 }

@@ -10,47 +10,48 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Repository is what is inside a repository: one tenant's rows of one dataset. Rows are made from its spaces only.
+// Repository is the internals of a repository: one tenant's rows of one dataset. Rows are built only from its spaces.
 type Repository struct {
 	Store     Store
 	Dataset   string
 	Fields    []string
 	Salts     int
-	Space     rowkey.Space // of the points; its CheckPath and CheckPrefix hold for the rollups' rows too
+	Space     rowkey.Space // of the points; its CheckPath and CheckPrefix cover the rollups' rows too
 	Precision rowkey.Precision
-	Rollups   []Rollup // as the schema lists them
-	// RollupAge returns how long the tenant's rollups are kept at most by its class; 0 for as long as their own classes say.
-	// ShortestRollupAge is the shortest of all classes, 0 for none.
+	Rollups   []Rollup // in the schema's order
+	// RollupAge returns how long the tenant's class keeps rollups at most; 0 means as long as the rollups' own classes
+	// say. ShortestRollupAge is the shortest of all classes; 0 means none.
 	RollupAge         func(context.Context) (time.Duration, error)
 	ShortestRollupAge time.Duration
-	// Whole returns the oldest time, in whole milliseconds, from which on no point has expired in any class; 0 where none does.
+	// Whole returns the earliest time, in whole milliseconds, from which on no point has expired in any class; 0 if
+	// points never expire.
 	Whole func(now time.Time) int64
-	// Arrival refuses a time that is too late or too early to be written by the schema's limits; what has expired passes.
+	// Arrival refuses a time that the schema's MaxLate or MaxFuture does not allow; it accepts expired times.
 	Arrival func(t, now time.Time) error
-	// Admit refuses a call that must not be made, for another tenant in ctx or a store that is closed. Each call asks it.
+	// Admit refuses a call for another tenant in ctx or on a closed store. Each call uses it.
 	Admit func(ctx context.Context) error
-	// AdmitEntity refuses, with tsdb.ErrErased, an entity that is erased. Whoever writes of its own accord asks it before each
-	// request that writes.
+	// AdmitEntity refuses an erased entity with tsdb.ErrErased. Background writers call it before each request that
+	// writes.
 	AdmitEntity func(path string) error
 	// Table is the table as the tenant may see it.
 	Table *bt.Table
-	// Take refuses what must not be written of an entity, whose path has passed CheckPath, and counts it against the tenant's
-	// limits. Each event that is to be added asks it, after all other checks.
+	// Take refuses a write for an entity that must not be written, and counts the write against the tenant's limits.
+	// The path has passed CheckPath. Call it for each event to add, after all other checks.
 	Take func(path string, bytes int) error
 }
 
-// Rollup is a rollup of a dataset, and where its rows are. Times in their keys are in milliseconds.
+// Rollup is a rollup of a dataset, and the spaces of its rows. Times in their keys are in milliseconds.
 type Rollup struct {
 	catalog.Rollup
-	Definition any // as the schema was given it
+	Definition any // the value in the schema
 	Rows       rowkey.Space
-	Marks      rowkey.Space // of a derived one
+	Marks      rowkey.Space // for a derived rollup
 	Families   dataset.RollupFamilies
-	Age        time.Duration // of the retention class, or by that of the tenant, from a bucket's start
-	Bounded    bool          // it has one
+	Age        time.Duration // by the retention class or the tenant's, counted from a bucket's start
+	Bounded    bool          // Age is set
 }
 
-// Within returns the rollup as it is kept for some time at most; 0 for as long as its class says.
+// Within returns the rollup with a maximum age; 0 means as long as its class says.
 func (r Rollup) Within(age time.Duration) Rollup {
 	if age > 0 && (!r.Bounded || age < r.Age) {
 		r.Age, r.Bounded = age, true
@@ -58,13 +59,13 @@ func (r Rollup) Within(age time.Duration) Rollup {
 	return r
 }
 
-// Dataset is what a schema says of its dataset.
+// Dataset is a schema's definition of its dataset.
 type Dataset struct {
 	Name      string
 	Fields    []string
 	Salts     int
 	Precision rowkey.Precision
 	Rollups   []catalog.Rollup
-	Entry     catalog.Dataset // what the catalogue is to know of it
+	Entry     catalog.Dataset // its description for the catalogue
 	Shape     *dataset.Dataset
 }
