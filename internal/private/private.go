@@ -1,4 +1,4 @@
-// Package private keeps folders on disk from other users of the machine.
+// Package private protects folders on disk from other users of the machine.
 package private
 
 import (
@@ -10,34 +10,34 @@ import (
 	"runtime"
 )
 
-// What a folder and its files allow: everything to the owner, nothing to anybody else.
+// The modes of a folder and its files: full access for the owner, none for anybody else.
 const (
 	FolderMode fs.FileMode = 0o700
 	FileMode   fs.FileMode = 0o600
 )
 
 const (
-	others       = 0o077 // what group and others may do
+	others       = 0o077 // the permissions of group and others
 	othersWrite  = 0o022
 	allowedModes = "a folder that only its owner can write, such as one with mode 0700"
 )
 
-// Folder makes dir, and its parents, with mode 0700 where they are missing. It takes the rights of group and others from a
-// folder that exists and from all that is in it, not going into subfolders. A missing parent is made with the same mode.
+// Folder creates dir, and its missing parents, with mode 0700. If the folder exists, Folder removes the permissions of
+// group and others from it and from all that is in it, but does not descend into subfolders.
 //
 // It refuses:
 //
-//   - a folder that others can write, unless it is empty and without the sticky bit: somebody else may have put there what it
-//     holds. An empty one is made private, so that `mkdir` under a umask of 002 does no harm;
-//   - a folder that is a symbolic link, and one that holds a link. Parents of dir may be links: their owners decide where dir
+//   - a folder that others can write, unless it is empty and without the sticky bit: somebody else may have put its
+//     contents there. An empty one is made private, so that `mkdir` under a umask of 002 works;
+//   - a folder that is a symbolic link, and one that contains a link. Parents of dir may be links: their owners decide where dir
 //     is.
 //
-// It does not look at who owns the folder, nor at the rights of parents: who can rename a parent can replace the folder. On
-// Windows it only looks for links: the rights of files are not in their modes there.
+// It does not check the owner of the folder, nor the permissions of parents: a user who can rename a parent can replace
+// the folder. On Windows it only checks for links, because modes there do not hold the permissions of files.
 //
-// Call it before anything in the folder is opened. An error is a *fs.PathError, and names the mode.
+// Call it before anything in the folder is opened. An error is a *fs.PathError, and contains the mode.
 func Folder(dir string) error {
-	dir = filepath.Clean(dir) // with a slash at its end, the system would follow a link
+	dir = filepath.Clean(dir) // with a trailing slash, the system would follow a link
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeFolder(dir); err != nil {
@@ -65,17 +65,17 @@ func Folder(dir string) error {
 		return err
 	}
 	if writable(info) && len(entries) > 0 {
-		return refuseMode(dir, info) // somebody was faster
+		return refuseMode(dir, info) // another process created it first
 	}
 	for _, entry := range entries {
 		if err := tighten(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // What is gone was another program's, whose lock the caller is about to meet.
+			return err // A removed file was another program's, whose lock the caller is about to meet.
 		}
 	}
 	return nil
 }
 
-// holdsNoLink refuses a folder that holds a link, before anything in it is changed.
+// holdsNoLink refuses a folder that contains a link, before anything in it is changed.
 func holdsNoLink(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -93,9 +93,9 @@ func refuseLink(name string) error {
 	return refuse(name, "is a symbolic link; allowed are files and folders")
 }
 
-// makeFolder makes a folder, and its name durable.
+// makeFolder creates a folder and makes its name durable.
 func makeFolder(dir string) error {
-	if err := os.MkdirAll(dir, FolderMode); err != nil || runtime.GOOS == "windows" { // a folder cannot be synced there
+	if err := os.MkdirAll(dir, FolderMode); err != nil || runtime.GOOS == "windows" { // Windows cannot sync a folder
 		return err
 	}
 	parent, err := os.Open(filepath.Dir(dir))
@@ -110,7 +110,7 @@ func writable(info fs.FileInfo) bool {
 	return runtime.GOOS != "windows" && info.Mode().Perm()&othersWrite != 0
 }
 
-// tightenFolder takes the rights of others from a folder, unless they can write it and it holds anything.
+// tightenFolder removes the permissions of others from a folder, unless they can write it and it is not empty.
 func tightenFolder(dir string, info fs.FileInfo) error {
 	if writable(info) {
 		entries, err := os.ReadDir(dir)
@@ -128,13 +128,13 @@ func tightenFolder(dir string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	if writable(now) { // a file system that keeps no modes
+	if writable(now) { // the file system stores no modes
 		return refuseMode(dir, now)
 	}
 	return nil
 }
 
-// tighten takes the rights of others from what is in a folder.
+// tighten removes the permissions of others from a file in a folder.
 func tighten(name string) error {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -161,7 +161,7 @@ func refuseMode(dir string, info fs.FileInfo) error {
 	return refuse(dir, fmt.Sprintf("has mode %#o, which lets others write it; allowed is %s", unixMode(info.Mode()), allowedModes))
 }
 
-// unixMode is a mode as chmod takes it.
+// unixMode returns a mode in the form of chmod.
 func unixMode(m fs.FileMode) uint32 {
 	mode := uint32(m.Perm())
 	if m&fs.ModeSticky != 0 {
