@@ -7,8 +7,9 @@ import (
 	"fmt"
 )
 
-// Of returns why ctx has ended: an error that matches its cause and one of the context's own errors, which a cause need not
-// match, as that of signal.NotifyContext does not. Of a nil context, and one from Given, it is that it is nil. Nil where ctx goes on.
+// Of returns why ctx has ended, or nil if it has not. The error matches both ctx's cause and one of the context's own
+// errors, which a cause need not match: that of signal.NotifyContext does not. For a nil context, and one from Given,
+// the error says that the context is nil.
 func Of(ctx context.Context) error {
 	if ctx == nil {
 		return errNil

@@ -6,7 +6,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// errNil is why a call that was given no context ends.
+// errNil is the error of a call with a nil context.
 var errNil error = invalid.New(invalid.ErrInput, "ctx", "nil", "a context.Context, such as context.Background()")
 
 var none = func() context.Context {
@@ -15,7 +15,8 @@ var none = func() context.Context {
 	return ctx
 }()
 
-// Given returns ctx, or for nil a context that has ended because it is nil: what it is used for then fails, and Of says why.
+// Given returns ctx. For nil it returns a context that has ended because it is nil: calls with it fail, and Of says
+// why.
 func Given(ctx context.Context) context.Context {
 	if ctx == nil {
 		return none
