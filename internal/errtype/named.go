@@ -1,20 +1,20 @@
-// Package errtype makes errors that metrics and traces tell apart by a name.
+// Package errtype creates errors that metrics and traces distinguish by name.
 package errtype
 
 import "errors"
 
-// New returns an error like that of errors.New, which error.type gives its name, such as "tenants.ErrErasing".
+// New returns an error like errors.New, but with a name for error.type, such as "tenants.ErrErasing".
 func New(name, text string) error { return &sentinel{name, text} }
 
 type sentinel struct{ name, text string }
 
 func (e *sentinel) Error() string { return e.text }
 
-// ErrorType is how OpenTelemetry asks an error for its type.
+// ErrorType is the method with which OpenTelemetry gets an error's type.
 func (e *sentinel) ErrorType() string { return e.name }
 
-// Foreign returns an error of the program's own, so that whatever it holds is not taken for an answer of Bigtable. It has the
-// type that it says itself, or else the given name.
+// Foreign wraps an error of the program, so that its contents are not mistaken for a response of Bigtable. It has the
+// error's own type, or else the given name.
 func Foreign(name string, err error) error { return &foreign{name, err} }
 
 type foreign struct {
