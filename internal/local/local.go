@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 )
 
-// Project and Instance are the names under which a Server is reached. Any would do.
+// Project and Instance are the names of a Server's instance. They could be any names.
 const (
 	Project  = "local"
 	Instance = "local"
@@ -22,7 +22,7 @@ const (
 // Server is a Bigtable in this process.
 type Server struct{ engine *engine.Engine }
 
-// Open opens the engine that opts describe.
+// Open opens an engine with opts.
 func Open(opts engine.Options) (*Server, error) {
 	e, err := engine.Open(opts)
 	if err != nil {
@@ -31,7 +31,7 @@ func Open(opts engine.Options) (*Server, error) {
 	return &Server{engine: e}, nil
 }
 
-// Register makes s answer for the data API and the table admin API.
+// Register registers the data API and the table admin API of s.
 func (s *Server) Register(r grpc.ServiceRegistrar) { s.engine.Register(r) }
 
 // Watch returns the server's watch over its clock.
@@ -42,10 +42,10 @@ func (s *Server) Dial(opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return inproc.Dial(s.engine, opts...)
 }
 
-// Collect removes what the families' rules give up, at once.
+// Collect removes at once the cells that the families' GC rules no longer keep.
 func (s *Server) Collect(ctx context.Context) error { return s.engine.RunGC(ctx) }
 
-// Close stops the server, when the calls under way are done, and makes what it holds durable where it has a folder.
+// Close waits for running calls and stops the server. If it has a folder, all data is then durable.
 func (s *Server) Close() error { return s.engine.Close() }
 
 // Clients returns the official clients over a connection that Dial returned. Closing the data client closes conn.
