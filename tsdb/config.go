@@ -22,10 +22,10 @@ type Config struct {
 	StoreOptions
 	// Project, Instance and Table identify the table. All are required.
 	Project, Instance, Table string
-	// AppProfile is the app profile for all calls except conditional writes. Empty is the instance's default profile.
+	// AppProfile is the app profile for all calls except those of ConditionalAppProfile. Empty is the instance's default profile.
 	AppProfile string
-	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge, Ensure).
-	// Bigtable accepts them only through a profile with single-cluster routing. Empty means AppProfile.
+	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge, rollups,
+	// Ensure, package tenants) and for the reads that they depend on. Bigtable accepts them only through a profile with single-cluster routing. Empty means AppProfile.
 	ConditionalAppProfile string
 	// ClientOptions are passed to the official clients: credentials, endpoint, connection pool. A connection passed with
 	// option.WithGRPCConn must be dialled with DialOptions.

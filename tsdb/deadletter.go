@@ -76,11 +76,16 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 
 // ScrubJournal rewrites the journal's file without the points that were delivered or dropped before the call, and replaces
 // the old file. The file system decides when it overwrites the old file's blocks. It costs a copy of the remaining journal,
-// up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points. If it fails, the journal
-// is unchanged. Without a journal the error matches ErrInvalid.
+// up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points. Without a
+// journal the error matches ErrInvalid.
 //
-// A journal also does this by itself: about 10 seconds after the last point arrived, if a quarter of its content is
-// delivered; within a minute after an erasure dropped something of it; and on close, if at most 8 MiB are left.
+// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new file took
+// the old one's place, or the new file cannot be opened, the journal stops: the writer takes no more points, and the next
+// writer delivers the rest.
+//
+// A journal also does this by itself: about 10 seconds after the last point arrived, if what was delivered or dropped is at
+// least a quarter of what remains; within a minute after an erasure dropped something of it; and on close, if at most 8 MiB
+// remain. It does nothing if nothing was delivered or dropped since the last time.
 func (w *Writer) ScrubJournal(ctx context.Context) error {
 	if ctx == nil {
 		return ctxerr.Of(ctx)

@@ -44,7 +44,8 @@
 //     entities below a [Prefix], [Repository.PageUnder] for the latter page by page. [Repository.Entities] and
 //     [Repository.PageEntities] return only the entities.
 //
-// Each read takes [ReadOption] values: [OldestFirst], [Limit], [Concurrency], [Hedge], [MaxStale].
+// Each of these takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also take [OldestFirst], and
+// Range a [Limit].
 //
 //	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //

@@ -69,7 +69,8 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 }
 
 // Verify compares the datasets with the catalogue and changes nothing. It needs no admin rights and costs one read. It
-// returns a *ConflictError that lists what differs or is missing. It cannot see the policies of families, which only admins
+// returns a *ConflictError that lists what differs or is missing. Before that it fails with ErrDatasetDeleted or ErrRemoving, as
+// Ensure does. It cannot see the policies of families, which only admins
 // can read.
 func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.Verify)

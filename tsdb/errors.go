@@ -35,7 +35,8 @@ var (
 	ErrTooFarAhead = dataset.ErrTooFarAhead
 	// ErrRejected matches the error of every write that is certainly not stored.
 	ErrRejected = errors.New("tsdb: write rejected")
-	// ErrUnknown matches the error of every write that may or may not be stored. Writing the point again is safe.
+	// ErrUnknown matches the error of every write that may or may not be stored. Writing a point again is safe.
+	// An event of a rollup of mode Once is not: repeated, it may count twice.
 	ErrUnknown = errors.New("tsdb: write outcome unknown")
 	// ErrCursor means that a page's cursor is malformed, or belongs to another tenant, dataset, query or key. An InvalidError
 	// says which, if that can be determined. Nothing was sent. Start again at the first page.

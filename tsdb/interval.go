@@ -16,15 +16,15 @@ type Interval struct {
 	openFrom, closed bool
 }
 
-// Between returns the interval from from (included) to to (excluded).
+// Between returns the interval that starts at from (included) and ends at to (excluded).
 func Between(from, to time.Time) Interval {
 	return Interval{from: from, to: to, hasFrom: true, hasTo: true}
 }
 
-// Since returns the interval from from (included), without an end.
+// Since returns the interval that starts at from (included) and has no end.
 func Since(from time.Time) Interval { return Interval{from: from, hasFrom: true} }
 
-// Until returns the interval to to (excluded), without a start.
+// Until returns the interval that ends at to (excluded) and has no start.
 func Until(to time.Time) Interval { return Interval{to: to, hasTo: true} }
 
 // AllTime returns the zero Interval.

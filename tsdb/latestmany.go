@@ -33,12 +33,15 @@ type History[T any] struct {
 
 // LatestMany returns the newest visible point of each entity, in the order of entities. An entity without a point has
 // ErrNotFound in its result, which is not an error of the call. If some entities could not be read or decoded, the error is a
-// *ReadError that lists them, and the other results are valid. This includes the deadline: entities that were not finished
-// match the context's error. For any other error the whole call failed, and there are no results.
+// *ReadError that lists them, and the other results are valid. This also holds if the time runs out: the errors of the
+// entities that were not read then match the context's error. For any other error the whole call failed, and there are no
+// results.
 //
 // It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all
-// entities, or one per 500 KB of row keys. Entities whose newest points the store has read before share one request: the
-// store remembers the times, of up to 4,096 entities of a tenant in a dataset, and asks for what was written since.
+// entities, or one per 500 KB of row keys. Four or more entities whose newest points the store has read before share a request,
+// one per 500 KB of ranges. Of these, entities that have written much since, and those whose last point is gone, cost one
+// request each. The store remembers the times of up to 4,096 entities of a tenant in a dataset, and asks for what was written
+// since.
 //
 // Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
 // what the value points to. With MaxStale the store's last-value cache may answer, and each entity that the cache does not
@@ -78,8 +81,9 @@ func (h History[T]) newest() LatestResult[T] {
 }
 
 // LatestManyN returns the n newest visible points of each entity, newest first, in the order of entities. An entity may have
-// fewer points or none, without an error. Errors and costs are those of LatestMany, with n rows per entity and memory for all
-// points.
+// fewer points or none, without an error. Errors are those of LatestMany. It costs one request of n rows per entity, also for
+// entities that the store has read before; with heads of at least n points one request for all entities, as LatestMany. It
+// holds all points in memory.
 func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestManyN)
 	defer func() { op.End(err) }()

@@ -27,7 +27,7 @@ func (s State) String() string { return bt.State(s).String() }
 // Outcome is the result of one write.
 type Outcome struct {
 	State State
-	// Attempts is how many times the write was sent. It is 0 if the write was refused before.
+	// Attempts is how many times the write was sent. It is 0 if the write was refused before it was sent.
 	Attempts int
 	// Err is nil for Stored and Journaled; otherwise it is the cause.
 	Err error
@@ -86,8 +86,8 @@ func (e *WriteError) Unwrap() error {
 type BatchError struct {
 	// Total is the number of rows in the call.
 	Total int
-	// Failed lists the rejected and unknown rows. Index is the index in the slice for PutMany and EnqueueMany, and the
-	// position in deletion order for DeleteRange, DeleteEntity and DeletePrefix. The cause of a failed deletion is a
+	// Failed lists the rejected and unknown rows. Index is the index in the slice of the call, and for DeleteRange,
+	// DeleteEntity and DeletePrefix the position in deletion order. The cause of a failed deletion is a
 	// *PointError, which names the point.
 	Failed []Failure
 }

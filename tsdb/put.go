@@ -102,8 +102,8 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 // otherwise. Points may be in any order. If two have the same entity, time and ID, the later one in the slice is stored.
 //
 // It costs one request per 8 MiB or 10,000 points, and memory for all points at once. In schemas with FirstWins or Merge it
-// costs one conditional request per point, 16 at a time; of two equal points FirstWins keeps the earlier one, and Merge
-// merges them in order. The write timeout bounds each request, the scan timeout the whole call.
+// costs one conditional request per point, 16 at a time; of two points with the same entity, time and ID,
+// FirstWins keeps the earlier one, and Merge merges them in order. The write timeout bounds each request, the scan timeout the whole call.
 func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes []Outcome, err error) {
 	ctx, op := r.beginMany(ctx, telemetry.Put, len(batch), true)
 	defer func() { endWrites(op, err) }()

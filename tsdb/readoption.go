@@ -14,8 +14,9 @@ import (
 // ReadOption is an option of one read: an Order, a Limit, a Concurrency, a Hedge or a MaxStale. If one kind is given twice,
 // the last one applies.
 //
-// Every call with options accepts Concurrency, Hedge and MaxStale, which do not change the result, and ignores those that it
-// cannot use. A call without an order or a limit refuses an Order or a Limit with ErrInvalid.
+// Every call with options accepts Concurrency, Hedge and MaxStale, and ignores those that it cannot use. Concurrency and Hedge
+// never change the result; MaxStale only allows an older one. A call without an order or a limit refuses an Order or a Limit
+// with ErrInvalid.
 type ReadOption interface{ readOption() }
 
 // Order is a ReadOption of Range, Page, and the buckets of rollups and windows: the direction in time.
@@ -70,7 +71,7 @@ type readOptions struct {
 	limited bool
 }
 
-// optionSet lists the options that change the result of a call.
+// optionSet lists the options that not every call accepts.
 type optionSet uint8
 
 const (

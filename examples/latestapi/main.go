@@ -134,7 +134,7 @@ func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, 
 		return fmt.Errorf("serve: %w", err)
 	}
 	if err := <-stopped; err != nil {
-		return fmt.Errorf("requests were still under way after %v, and were not answered: %w", o.drain, errors.Join(err, srv.Close()))
+		return fmt.Errorf("some requests took longer than %v after Ctrl-C and got no response: %w", o.drain, errors.Join(err, srv.Close()))
 	}
 	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)

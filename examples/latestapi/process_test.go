@@ -297,7 +297,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 	for s.lines.Scan() {
 	}
-	if err := s.cmd.Wait(); err == nil || !strings.Contains(s.stderr.String(), "still under way after 200ms") {
+	if err := s.cmd.Wait(); err == nil || !strings.Contains(s.stderr.String(), "longer than 200ms after Ctrl-C") {
 		t.Errorf("%v, %s; want exit code 1 and why", err, s.stderr)
 	}
 }

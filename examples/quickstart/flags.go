@@ -37,7 +37,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&o.cloud, "cloud", false,
-		"keep the points on Cloud Bigtable: the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
+		"store the points on Cloud Bigtable, in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
 	flags.StringVar(&o.dir, "dir", "./tidemark-data", "store the points in this `folder`, created if missing")
 	flags.DurationVar(&o.length, "for", 5*time.Second, "how long to sample")
 	flags.DurationVar(&o.every, "every", 250*time.Millisecond, "how often to sample, 10ms or more")

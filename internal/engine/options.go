@@ -31,8 +31,8 @@ type Options struct {
 	GCInterval time.Duration
 	// CacheBytes is the memory for blocks read from disk, in bytes. 0 means 64 MiB.
 	CacheBytes int64
-	// MemTableBytes is the memory, in bytes, for writes that are in the log but not in a table file yet. Usually one
-	// such table is in use, under heavy writing up to five. 0 means 16 MiB on disk and 4 MiB in memory.
+	// MemTableBytes is the memory, in bytes, of one buffer for writes that are in the log but not in a table file yet.
+	// Usually one buffer is in use, under heavy writing up to five. 0 means 16 MiB on disk and 4 MiB in memory.
 	MemTableBytes uint64
 	// Logger receives the storage's messages. Nil means no logging.
 	Logger *slog.Logger

@@ -66,8 +66,8 @@ var (
 	// Describe returns the catalogue's description of a *rollup.Rollup[T], and false for any other value.
 	Describe func(rollup any) (catalog.Rollup, bool)
 	// Follows refuses a source of a *rollup.Rollup[T]; a nil source means the points. It refuses if the source's
-	// buckets do not fill those of the rollup, or if one of the rollup's policies removes the source of a bucket before
-	// the bucket is closed.
+	// buckets are not each inside one bucket of the rollup, or if one of kept, the policies of the source, removes the
+	// source of a bucket before the bucket is closed.
 	Follows func(rollup, from any, kept []gc.Policy) error
 	// CheckSource refuses such policies for a rollup that only the catalogue describes.
 	CheckSource func(r catalog.Rollup, kept []gc.Policy) error

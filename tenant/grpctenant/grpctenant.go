@@ -120,7 +120,7 @@ func answer(ctx context.Context, err error) error {
 	case errors.Is(err, tenant.ErrUnauthenticated):
 		return status.Error(codes.Unauthenticated, "the call has no credentials, or they are not valid")
 	case errors.Is(err, tenant.ErrForbidden):
-		return status.Error(codes.PermissionDenied, "the credentials do not identify exactly one tenant")
+		return status.Error(codes.PermissionDenied, "the credentials give no access to this tenant, or name none or several")
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	}

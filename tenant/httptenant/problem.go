@@ -24,7 +24,7 @@ func StatusOf(err error) int {
 // details are fixed texts, because the text of an error may name another tenant.
 var details = map[int]string{
 	http.StatusUnauthorized:        "The request has no credentials, or they are not valid.",
-	http.StatusForbidden:           "The credentials do not identify exactly one tenant.",
+	http.StatusForbidden:           "The credentials give no access to this tenant, or name none or several.",
 	http.StatusInternalServerError: "The server could not determine the tenant.",
 }
 

@@ -44,8 +44,8 @@ var (
 	// ErrDamaged: the data on disk is not what was written. The store does not serve it.
 	ErrDamaged = engine.ErrDamaged
 	// ErrStorage: the file system refused an operation. The disk or the quota is full, the disk is read-only, or the
-	// process has too many open files. It wraps the system's error: errors.Is(err, syscall.ENOSPC). The folder is
-	// unchanged, and can be opened again after the cause is removed. ErrStorage is also the error for a folder that
+	// process has too many open files. It wraps the system's error: errors.Is(err, syscall.ENOSPC). The folder's
+	// data is unchanged, and the folder can be opened again after the cause is removed. ErrStorage is also the error for a folder that
 	// is not safe to use; see Options.Dir.
 	//
 	// On an open store, ErrStorage says that the disk refused a write. Until the store is opened again, each write

@@ -24,7 +24,8 @@
 // and usually costs a few cells.
 //
 // Options.From names a finer rollup from which a coarser one is computed: a day then costs 24 buckets instead of
-// 86,400 points. Each bucket of the finer rollup must be inside one bucket of the coarser one; else Define fails.
+// 86,400 points. Each bucket of the finer rollup must be inside one bucket of the coarser one;
+// otherwise tsdb.Define fails.
 // Hours of UTC fit into days of Berlin, but not into days of Kolkata, which begin at half past the hour. Writes mark
 // only rollups that are computed from points. A worker marks the coarser rollups and computes them in a later pass.
 //

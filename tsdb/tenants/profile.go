@@ -21,7 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Profile is an operator's data about a tenant. The zero Profile is a tenant without any.
+// Profile is an operator's data about a tenant. The zero Profile holds no data.
 type Profile struct {
 	// Name is the tenant's name for people, up to 256 bytes of UTF-8. It is stored as plain text. Erase deletes it.
 	Name string `json:"name,omitempty"`
@@ -64,8 +64,8 @@ type OnboardOptions struct {
 // erased tenant the error matches ErrErased. Tenants can write points without onboarding: a profile is not a
 // permission.
 //
-// The error matches ErrInvalid if the profile names a retention class that the catalogue does not offer for the
-// dataset. A program that does not know a class yet writes in its default class, so deploy the programs before
+// The error matches ErrInvalid if no dataset of the catalogue offers Profile.Retention, or if Profile.Classes names a
+// dataset that the catalogue does not have or a class that this dataset does not offer. A program that does not know a class yet writes in its default class, so deploy the programs before
 // profiles name the class.
 //
 // Onboard costs two reads, one more of the whole catalogue if the profile names retention classes, and one

@@ -89,8 +89,10 @@ func (p Part) key() string {
 	return rowkey.RemovalRows + p.Dataset + "#rollup." + p.Rollup
 }
 
-// RemoveOptions configure a removal. The zero value is useful: it deletes no data of a class, tag or rollup that a
-// reader could still see. A call that continues a removal uses the options of the call that began it.
+// RemoveOptions configure a removal. The zero value is useful: a removal that it begins deletes no data of a class, tag
+// or rollup that a reader could still see. A call that continues a removal keeps By, Reason and Unexpired of the call
+// that began it, and may add Unexpired; all other options are its own. It may change Settle during the wait; after the
+// wait, a longer Settle fails with ErrInvalid.
 type RemoveOptions struct {
 	// DryRun counts the rows that would be deleted, and changes nothing.
 	DryRun bool
@@ -122,9 +124,8 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 }
 
 // Remove deletes a dataset with all its rows, of all tenants: points, heads, rollups, marks of rollups, and its entry
-// in the catalogue. Or it removes a retention class, a codec tag or a rollup that is no longer used from a dataset.
-// Or it removes the column families of a class that no dataset uses from the table. It does not change rows of other
-// datasets.
+// in the catalogue. Or it removes from a dataset a retention class, a codec tag or a rollup that is no longer used, or
+// from the table the column families of a class that no dataset uses. It does not change rows of other datasets.
 //
 // For a dataset, Remove first writes a mark. Within tsdb.ErasedWithin, every open store of the table refuses the
 // dataset's reads and writes with tsdb.ErrDatasetDeleted. Ensure and Verify refuse its schemas, and journals drop its
@@ -145,7 +146,7 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 // the removal and Ensure has created the family again. So release the removal of a class only if no call of Remove is
 // running, and do not use the class for some minutes.
 //
-// A row of the store stores the progress. If Remove ends early, because ctx ended or the program crashed, call it
+// Remove saves its progress in one of the store's own rows. If Remove ends early, because ctx ended or the program crashed, call it
 // again from any program: it continues. Of two calls at once, one ends with ErrTakenOver. For a dataset that is
 // already deleted, Remove checks again and deletes rows that were written since. The error matches tsdb.ErrNotFound
 // if neither the catalogue nor the table has the part.

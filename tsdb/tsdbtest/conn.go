@@ -92,7 +92,7 @@ func (c *Conn) Reset() {
 	c.counts = Counts{Calls: map[Method]int{}}
 }
 
-// Collect removes the cells that the families' policies let go at the store's time, as Bigtable does in the
+// Collect removes the cells that the families' policies no longer keep at the store's time, as Bigtable does in the
 // background, and returns when all are removed. The stores of this package never collect by themselves. Faults do not
 // apply, because no call of the store is involved.
 func (c *Conn) Collect(ctx context.Context) error {

@@ -58,7 +58,7 @@ func FailEntries(code codes.Code, match func(key string) bool) Fault {
 // response. A proxy does that if it repeats a call after losing the first response. Other calls pass once.
 func Repeat() Fault { return Fault{repeat: true} }
 
-// Delay delays each call. The delay ends before the call reaches the engine, or when the call's context ends.
+// Delay makes each call wait before it reaches the engine, at most until the call's context ends.
 func Delay(d time.Duration) Fault { return DelayBy(func() time.Duration { return d }) }
 
 // DelayBy delays each call by a result of draw; Latency.Draw returns such a function. Many goroutines call draw at

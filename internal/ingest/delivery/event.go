@@ -112,7 +112,7 @@ func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant s
 	return rollupadd.AppendEvent(dst, ev.event)
 }
 
-// parseEventRecord decodes the record of an event of a rollup, from behind the generation on.
+// parseEventRecord decodes the record of an event of a rollup: what follows the generation.
 func parseEventRecord(r recordReader, to *Rollup) (*Pending, error) {
 	name, path := r.text(), r.text()
 	if r.bad {

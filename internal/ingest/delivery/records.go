@@ -223,7 +223,7 @@ func appendRecord(dst []byte, number uint64, g tenancy.Generation, tenant, path 
 	return append(dst, payload...)
 }
 
-// parseRecord decodes the record of a point of a dataset, from behind the generation on. The payload shares the
+// parseRecord decodes the record of a point of a dataset: what follows the generation. The payload shares the
 // record's memory.
 func parseRecord(r recordReader, d *dataset.Dataset) (*Pending, error) {
 	name, path, units := r.text(), r.text(), r.number()

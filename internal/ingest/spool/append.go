@@ -122,7 +122,7 @@ type request struct {
 
 	records int // in body
 
-	first uint64 // first uint64 // for body: its first sequence number
+	first uint64 // for body: its first sequence number
 	n     int    // for revive and drop: how many there were
 
 	taken bool          // taken by a commit; guarded by Spool.mu

@@ -35,9 +35,10 @@
 //
 // Package private says which folders are refused.
 //
-// bbolt leaves deleted data in the file until it needs the space. Therefore Scrub rewrites the file, and so does the
-// spool itself after 10 seconds without a write, and Close: afterwards the file holds no record that is done. The spool
-// does not overwrite the old file's blocks in the file system, nor what a crash leaves until the next idle moment.
+// bbolt leaves deleted data in the file until it needs the space. Therefore Scrub rewrites the file; afterwards it holds
+// no record that is done. The spool does the same by itself after 10 seconds without a write, if the done bytes are at
+// least a quarter of the remaining ones, and on Close, if at most 8 MiB remain. It overwrites neither the old file's
+// blocks in the file system nor, until the next idle moment, what a crash leaves.
 //
 // journal.db never shrinks otherwise. A file of 64 MiB or more that is less than an eighth used is copied and replaced,
 // on Open or while it is open. A crash leaves the old file or the new one; during the copy both exist. The file grows

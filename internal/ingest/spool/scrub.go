@@ -16,8 +16,8 @@ const scrubIdle = 10 * time.Second
 // A spool scrubs by itself after 10 seconds without a write, if the done bytes are at least a quarter of the remaining
 // ones; so one record causes a copy of at most four. It also scrubs on Close if at most 8 MiB remain.
 //
-// Errors are those of Append except ErrFull, and those of the file system, such as a full disk; the file is then
-// unchanged.
+// Errors are those of Append except ErrFull, and those of the file system, such as a full disk. The records are then
+// unchanged, and the old file stays in place, except after ErrFailed: then the folder must be opened again.
 func (s *Spool) Scrub(ctx context.Context) error {
 	_, err := s.do(ctx, &request{scrub: true})
 	return err

@@ -238,7 +238,7 @@ func (s *Spool) Close() error {
 		err = fmt.Errorf("closing the journal: %w", err)
 	}
 	if err == nil && known {
-		_ = noteScrubbed(s.lock, commit) // Without the note the next Close writes the file anew.
+		_ = noteScrubbed(s.lock, commit) // Without the note the next Close rewrites the file.
 	}
 	return errors.Join(err, s.lock.Close())
 }
