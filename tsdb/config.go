@@ -192,5 +192,6 @@ func ClientConfig() bigtable.ClientConfig { return bigtable.ClientConfig{Disable
 
 // DialOptions returns the store's interceptors, which determine the outcomes of failed writes. Pass each to the client with
 // option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with them. Add your own interceptors after them,
-// so that yours see each request that is sent.
+// so that yours see each request that is sent. Interceptors before them see one entry without a key in place of the rows of a
+// bulk write.
 func DialOptions() []grpc.DialOption { return bt.DialOptions() }

@@ -214,3 +214,37 @@ func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 		})
 	}
 }
+
+// TestHedgesTakeAMissingPointForAnAnswer: the answer that there is no point does not wait for the other request.
+func TestHedgesTakeAMissingPointForAnAnswer(t *testing.T) {
+	hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}
+	for name, read := range map[string]func(*testing.T, *tsdb.Repository[reading], tsdb.Entity) error{
+		"Get": func(t *testing.T, r *tsdb.Repository[reading], e tsdb.Entity) error {
+			_, err := r.Get(t.Context(), e, start.Add(time.Hour), hedge)
+			return err
+		},
+		"Latest": func(t *testing.T, r *tsdb.Repository[reading], _ tsdb.Entity) error {
+			_, err := r.Latest(t.Context(), device("berlin", 77), hedge)
+			return err
+		},
+		"AsOf": func(t *testing.T, r *tsdb.Repository[reading], e tsdb.Entity) error {
+			_, err := r.AsOf(t.Context(), e, start.Add(-time.Hour), hedge)
+			return err
+		},
+	} {
+		for what, skip := range map[string]int{"first hangs": 0, "second hangs": 1} {
+			longBubble(t, func(t *testing.T) {
+				repo, conn, devices := fleet(t, 1, tsdb.Timeouts{})
+				if skip == 1 {
+					conn.Inject(tsdbtest.Delay(20 * time.Millisecond).On(tsdbtest.ReadRows).Times(1))
+				}
+				conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Skip(skip).Times(1))
+				begin := time.Now()
+				err := read(t, repo, devices[0])
+				if took := time.Since(begin); !errors.Is(err, tsdb.ErrNotFound) || took > 30*time.Millisecond {
+					t.Errorf("%s, %s: %v after %v, want ErrNotFound after 10 to 20ms", name, what, err, took)
+				}
+			})
+		}
+	}
+}

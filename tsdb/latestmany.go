@@ -38,10 +38,10 @@ type History[T any] struct {
 // results.
 //
 // It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all
-// entities, or one per 500 KB of row keys. Four or more entities whose newest points the store has read before share a request,
-// one per 500 KB of ranges. Of these, entities that have written much since, and those whose last point is gone, cost one
-// request each. The store remembers the times of up to 4,096 entities of a tenant in a dataset, and asks for what was written
-// since.
+// entities, or one per 500 KB of row keys. Four or more entities whose newest points the store has read before share requests of
+// up to 250 entities and 500 KB of ranges. Of these, entities that have written much since, those whose last point is gone, and
+// those of a shared request that fails for a time, cost one request each. The store remembers the times of up to 4,096 entities
+// of a tenant in a dataset, and asks for what was written since.
 //
 // Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
 // what the value points to. With MaxStale the store's last-value cache may answer, and each entity that the cache does not

@@ -195,27 +195,37 @@ func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, new
 }
 
 func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.Hedge) (Point[T], error) {
-	if !h.On() {
-		return r.firstIn(ctx, s) // saves the closure
+	var n newest[T]
+	var err error
+	if h.On() {
+		n, err = hedged(ctx, r, h, func(ctx context.Context) (newest[T], error) { return r.firstIn(ctx, s) })
+	} else {
+		n, err = r.firstIn(ctx, s) // saves the closure
 	}
-	return hedged(ctx, r, h, func(ctx context.Context) (Point[T], error) { return r.firstIn(ctx, s) })
-}
-
-func (r *Repository[T]) firstIn(ctx context.Context, s points.Span) (point Point[T], err error) {
-	known := false
-	var bad *PointError
-	err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
-		point, bad = r.decode(f.Hit)
-		known = true
-		return true
-	})
 	switch {
 	case err != nil:
 		return Point[T]{}, err
-	case bad != nil:
-		return point, bad
-	case !known:
+	case n.bad != nil:
+		return n.point, n.bad
+	case !n.known:
 		return Point[T]{}, ErrNotFound
 	}
-	return point, nil
+	return n.point, nil
+}
+
+// newest is the answer of a read of one point. That there is none, or that it does not decode, is an answer too: a hedge
+// waits for another request only where the read failed.
+type newest[T any] struct {
+	point Point[T]
+	bad   *PointError
+	known bool
+}
+
+func (r *Repository[T]) firstIn(ctx context.Context, s points.Span) (n newest[T], err error) {
+	err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
+		n.point, n.bad = r.decode(f.Hit)
+		n.known = true
+		return true
+	})
+	return n, err
 }

@@ -454,8 +454,8 @@ func TestLatestManySplitsRequests(t *testing.T) {
 	repo := s.For(store, acme)
 	var devices []tsdb.Entity
 	var points []tsdb.Point[reading]
-	for n := range 2000 {
-		devices = append(devices, tsdb.NewEntity(strings.Repeat("x", 150), fmt.Sprint(n)))
+	for n := range 200 {
+		devices = append(devices, tsdb.NewEntity(strings.Repeat("x", 1500), fmt.Sprint(n)))
 		points = append(points, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
 	}
 	putAll(t, repo, points)

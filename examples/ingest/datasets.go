@@ -74,6 +74,7 @@ type datasets struct {
 
 	mu      sync.RWMutex
 	known   map[string]*dataset
+	pending int                         // that are being defined: they count towards maxDatasets
 	tenants map[tenant.ID]*measurements // of the tokens' tenants, so there are not many
 }
 
@@ -154,12 +155,16 @@ func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dat
 	if err := ds.refusal(ms, name); err != nil {
 		return nil, err
 	}
-	if err := ds.admit(id, name); err != nil {
-		return nil, err
+	over := ds.admit(id, name)
+	if over == nil {
+		err = ds.ensure(ctx, id, d)
 	}
-	err = ds.ensure(ctx, id, d)
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
+	ds.pending--
+	if over != nil {
+		return nil, over
+	}
 	if known := ds.known[name]; known != nil { // another tenant was faster
 		return known, nil
 	}
@@ -215,7 +220,7 @@ func (ds *datasets) of(id tenant.ID) *measurements {
 	return ms
 }
 
-// refusal returns why a measurement is refused without asking the store; nil where the store is to be asked.
+// refusal returns why a measurement is refused without asking the store. If it is nil, the measurement counts as pending.
 func (ds *datasets) refusal(ms *measurements, name string) error {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -224,12 +229,13 @@ func (ds *datasets) refusal(ms *measurements, name string) error {
 	if r, ok := ms.refused[name]; ok {
 		return r.why
 	}
-	if len(ds.known) >= maxDatasets {
+	if len(ds.known)+ds.pending >= maxDatasets {
 		return &lineError{"too many measurements", fmt.Errorf("%.64q would be measurement %d, and %d is the most", name, maxDatasets+1, maxDatasets)}
 	}
 	if len(ms.refused) >= tenantRefused {
 		return &lineError{"too many measurements", fmt.Errorf("%d new measurements of this tenant were refused; send %.64q again in a minute", tenantRefused, name)}
 	}
+	ds.pending++
 	return nil
 }
 

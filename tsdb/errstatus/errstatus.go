@@ -66,7 +66,8 @@ func HTTP(err error) Response {
 // Write writes the response as problem details (RFC 9457) of type about:blank. If RetryAfter is set, it adds a header
 // Retry-After in whole seconds, rounded up. It writes a 499 as 503, unless the client of req has cancelled req:
 // otherwise the server itself has cancelled, for example because it stops. If req is nil, Write assumes that the
-// client is still there.
+// client is still there. A server that cancels requests itself must give another cause (context.WithCancelCause): without one,
+// Write takes its cancellation for the client's.
 func (r Response) Write(w http.ResponseWriter, req *http.Request) {
 	if w == nil {
 		return

@@ -291,7 +291,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 	},
 	{
 		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, of entities that the store has read before", of: "entities", sizes: []int{10, 300, 4_000},
-		requests: only("read", always(1)), seen: each(1, 0),
+		requests: only("read", groups(250, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			read := latestMany(w, n)
 			read()

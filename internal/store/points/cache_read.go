@@ -72,12 +72,16 @@ func (r *Rows) readNewest(ctx context.Context, path string, h Hedge) (*lastvalue
 	if h.On() {
 		r.Hedges.Earn(1, h.MaxRatio)
 	}
-	return Once(ctx, r.Table, h, func(ctx context.Context) (*lastvalue.Newest, error) {
+	type answer struct {
+		newest  *lastvalue.Newest
+		unknown error // an answer as well: a hedge does not wait for another request
+	}
+	a, err := Once(ctx, r.Table, h, func(ctx context.Context) (answer, error) {
 		n := &lastvalue.Newest{Layout: r.D.Layout}
-		var unknown error
+		a := answer{newest: n}
 		err := r.Scan(ctx, Span{Path: path, Newest: r.D.Precision.Max(), Limit: 1}, func(f *Found) bool {
 			if f.Err != nil {
-				unknown = &Undecodable{Units: f.Units, Err: f.Err}
+				a = answer{unknown: &Undecodable{Units: f.Units, Err: f.Err}}
 				return true
 			}
 			if f.row != nil {
@@ -86,12 +90,10 @@ func (r *Rows) readNewest(ctx context.Context, path string, h Hedge) (*lastvalue
 			n.Found, n.Units, n.Cell, n.Column, n.Payload = true, f.Units, f.item.Timestamp, f.column, f.item.Value
 			return true
 		})
-		if err == nil {
-			err = unknown
-		}
-		if err != nil {
-			return nil, err
-		}
-		return n, nil
+		return a, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return a.newest, a.unknown
 }

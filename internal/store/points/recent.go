@@ -19,7 +19,7 @@ const (
 	wanted     = 3    // points that are expected in a range that does not begin at the newest one
 	mostMisses = 3    // of an entity's range, before the entity is read alone
 	aloneFor   = 1000 // calls
-	aloneOnce  = 16   // calls, if a request was full before it came to the entity
+	aloneOnce  = 16   // calls, if a request was full, or failed, before it came to the entity
 )
 
 // Recent is what a store remembers of reads of many newest points, so that the next one can ask for short ranges in one
@@ -72,7 +72,7 @@ type seen struct {
 	newest int64 // time of its newest point; 0 for none
 	missed bool  // its range had no visible point
 	crowd  bool  // its range had more than crowd rows
-	full   bool  // the request was full before it came to the entity
+	full   bool  // the request was full, or failed, before it came to the entity
 	step   int64 // time between two rows of a crowd: its own, or that of another entity if the request was full
 }
 
@@ -106,12 +106,17 @@ func (c *recency) learn(paths []string, found []seen, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range found {
-		if !found[i].read {
-			continue
-		}
 		hash := maphash.String(pathSeed, paths[i])
 		s, _ := c.entities.get(hash)
-		c.entities.set(hash, s.after(&found[i], now), c.bound)
+		switch {
+		case found[i].read:
+			s = s.after(&found[i], now)
+		case found[i].full: // neither the request nor its own read succeeded: it may have been the cause
+			s.alone = aloneOnce
+		default:
+			continue
+		}
+		c.entities.set(hash, s, c.bound)
 	}
 }
 
@@ -132,6 +137,8 @@ func (s sighting) after(f *seen, now int64) sighting {
 		}
 	case s.alone > 0:
 		s.alone--
+	case s.misses > 0:
+		s.misses--
 	}
 	return s
 }

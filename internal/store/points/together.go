@@ -3,10 +3,13 @@ package points
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -16,9 +19,11 @@ import (
 // Bounds of a request for the newest points of several entities. The service cannot limit the rows of each range, so a request
 // may return crowd rows an entity in all.
 const (
-	together   = 4       // entities that are worth such a request
-	maxSurplus = 4 << 20 // bytes of payloads that are read and not returned
-	rangeBytes = 16      // that a range takes in a request beside its keys
+	together   = 4        // entities that are worth such a request
+	mostRanges = 250      // of a request, so that it ends well within the timeout of reads
+	maxHeld    = 16 << 20 // bytes of payloads that are held until the request ends
+	maxSurplus = 4 << 20  // bytes of payloads that are read and not returned
+	rangeBytes = 16       // that a range takes in a request beside its keys
 )
 
 // short is the range in which the newest point of an entity is expected.
@@ -39,7 +44,7 @@ type shortHit struct {
 // newestTogether is Newest for the newest point of each entity. It reads short ranges in one request, as earlier calls have
 // shown where the newest points are. Entities that are not known are read alone at the same time, and after it those that had
 // no point in a range of a part of their history: over all of it, so that what is written and deleted between the two requests
-// cannot hide a point.
+// cannot hide a point. Entities of a request that failed for a time are read alone, too.
 func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	recent := r.Recent.of(r.Tenant, r.D.Name)
 	now, _ := r.D.Precision.AtOrBefore(r.Clock())
@@ -75,13 +80,16 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 			case j < len(got.hits) && got.hits[j].found:
 				found[s.index] = got.seen(j)
 				visit(s.index, []dataset.Hit{got.hits[j].hit}, nil)
-			case err != nil:
+			case err != nil && (ctx.Err() != nil || !temporary(err)):
 				visit(s.index, nil, err)
 			case s.whole && j < got.reached:
 				found[s.index].read = true
 				visit(s.index, nil, nil)
 			default:
-				found[s.index] = got.seen(j)
+				found[s.index] = seen{full: true}
+				if err == nil {
+					found[s.index] = got.seen(j)
+				}
 				mu.Lock()
 				rest = append(rest, s.index)
 				mu.Unlock()
@@ -91,6 +99,16 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 	earn(len(rest))
 	AtOnce(o.Width, len(rest), func(k int) { readAlone(rest, k) })
 	recent.learn(paths, found, now)
+}
+
+// temporary reports whether entities of a request that failed are worth a request each: one range that cannot be reached
+// holds up those behind it, and many small rows may take longer than the timeout of reads.
+func temporary(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted:
+		return true
+	}
+	return errors.Is(err, context.DeadlineExceeded)
 }
 
 // shortRanges returns the ranges of a call, in the order of their keys and in parts that fit into a request each, and the
@@ -115,7 +133,7 @@ func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts []
 	begin, size := 0, 0
 	for j, s := range ranges {
 		n := len(s.rng.Start) + len(s.rng.Limit) + rangeBytes
-		if size+n > maxRowSet && j > begin {
+		if j > begin && (size+n > maxRowSet || j-begin == mostRanges) {
 			parts, begin, size = append(parts, ranges[begin:j]), j, 0
 		}
 		size += n
@@ -137,7 +155,7 @@ func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h da
 			return shortHits{}, ForeignRow(r.D)
 		}
 		got := shortHits{hits: in.hits, reached: len(part), step: in.step()}
-		if in.total == crowd*len(part) || in.surplus > maxSurplus {
+		if in.total == crowd*len(part) || in.surplus > maxSurplus || in.held > maxHeld {
 			got.reached = in.at
 		}
 		return got, r.Explain(err)
@@ -176,7 +194,8 @@ type shortReader struct {
 
 	at      int // the range of the last row
 	total   int // rows
-	surplus int // bytes of payloads that are not the newest
+	held    int // bytes of payloads that are the newest
+	surplus int // bytes of the others
 	foreign bool
 }
 
@@ -209,7 +228,8 @@ func (in *shortReader) row(row bigtable.Row) bool {
 	}
 	path := in.paths[in.part[in.at].index]
 	hit.hit, hit.found = dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
-	return true
+	in.held += len(item.Value)
+	return in.held <= maxHeld
 }
 
 // step returns the time between two rows of the last entity that had too many, 0 if none had.

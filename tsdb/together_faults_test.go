@@ -1,0 +1,130 @@
+package tsdb_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestLatestManyPastARangeThatFails: if the range of one device cannot be reached, the others are read, whether or not they
+// were read before.
+func TestLatestManyPastARangeThatFails(t *testing.T) {
+	for _, warmed := range []bool{false, true} {
+		longBubble(t, func(t *testing.T) {
+			s := readings(t, tsdb.SchemaOptions{})
+			down := false
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{
+				grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+					st, err := streamer(ctx, desc, cc, name, opts...)
+					if err != nil || !strings.HasSuffix(name, "/ReadRows") {
+						return st, err
+					}
+					return &streamThatFails{ClientStream: st, down: &down}, nil
+				}),
+			}}, s)
+			repo := s.For(store, acme)
+			var devices []tsdb.Entity
+			for n := range 40 {
+				devices = append(devices, device("berlin", n))
+				putAll(t, repo, []tsdb.Point[reading]{{Entity: devices[n], Time: start, Value: reading{float64(n)}}})
+			}
+			if warmed {
+				warm(t, repo, conn, devices)
+			}
+			down = true
+			for call := range 3 {
+				begin := time.Now()
+				answers, err := repo.LatestMany(t.Context(), devices)
+				failed := 0
+				for _, a := range answers {
+					if a.Err != nil {
+						failed++
+					}
+				}
+				if failed != 1 {
+					t.Errorf("warm %v, call %d: %d of 40 devices failed after %v, want 1 (%v)", warmed, call, failed, time.Since(begin), err)
+				}
+			}
+		})
+	}
+}
+
+// streamThatFails is a read stream that fails if it asks for the first device.
+type streamThatFails struct {
+	grpc.ClientStream
+	down *bool
+	bad  bool
+}
+
+// SendMsg looks for the first device, at which the stream then fails.
+func (s *streamThatFails) SendMsg(m any) error {
+	if req, ok := m.(*btpb.ReadRowsRequest); ok && *s.down {
+		s.bad = strings.Contains(fmt.Sprint(req.Rows), "#d-0#") || strings.Contains(fmt.Sprint(req.Rows), "d-000")
+	}
+	return s.ClientStream.SendMsg(m)
+}
+
+func (s *streamThatFails) RecvMsg(m any) error {
+	if s.bad {
+		return grpcstatus.Error(codes.Unavailable, "tablet")
+	}
+	return s.ClientStream.RecvMsg(m)
+}
+
+// TestLatestManyOverASlowLink: at 10ms a row, 1,500 devices take 15s, and the timeout of reads is 10s.
+func TestLatestManyOverASlowLink(t *testing.T) {
+	for _, warmed := range []bool{false, true} {
+		longBubble(t, func(t *testing.T) {
+			s := readings(t, tsdb.SchemaOptions{})
+			slow := false
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{onStream("ReadRows", func(m any) error {
+				if slow {
+					for _, c := range m.(*btpb.ReadRowsResponse).Chunks {
+						if len(c.RowKey) > 0 {
+							time.Sleep(10 * time.Millisecond)
+						}
+					}
+				}
+				return nil
+			})}}, s)
+			repo := s.For(store, acme)
+			var devices []tsdb.Entity
+			var points []tsdb.Point[reading]
+			for n := range 1500 {
+				devices = append(devices, device("berlin", n))
+				points = append(points, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
+			}
+			putAll(t, repo, points)
+			if warmed {
+				warm(t, repo, conn, devices)
+			}
+			slow = true
+			for call := range 2 {
+				begin := time.Now()
+				answers, err := repo.LatestMany(t.Context(), devices)
+				failed := 0
+				for _, a := range answers {
+					if a.Err != nil {
+						failed++
+					}
+				}
+				if failed > 0 {
+					t.Errorf("warm %v, call %d: %d of %d devices failed after %v (%v)", warmed, call, failed, len(devices), time.Since(begin), err)
+				}
+				if !warmed {
+					break // the second call would be warm
+				}
+			}
+		})
+	}
+}
