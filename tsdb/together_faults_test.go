@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -45,18 +47,22 @@ func TestLatestManyPastARangeThatFails(t *testing.T) {
 			for call := range 3 {
 				begin := time.Now()
 				answers, err := repo.LatestMany(t.Context(), devices)
-				failed := 0
-				for _, a := range answers {
-					if a.Err != nil {
-						failed++
-					}
-				}
-				if failed != 1 {
+				if failed := failures(answers); failed != 1 {
 					t.Errorf("warm %v, call %d: %d of 40 devices failed after %v, want 1 (%v)", warmed, call, failed, time.Since(begin), err)
 				}
 			}
 		})
 	}
+}
+
+// failures returns how many devices could not be read.
+func failures(answers []tsdb.LatestResult[reading]) (n int) {
+	for _, a := range answers {
+		if a.Err != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // streamThatFails is a read stream that fails if it asks for the first device.
@@ -112,13 +118,7 @@ func TestLatestManyOverASlowLink(t *testing.T) {
 			for call := range 2 {
 				begin := time.Now()
 				answers, err := repo.LatestMany(t.Context(), devices)
-				failed := 0
-				for _, a := range answers {
-					if a.Err != nil {
-						failed++
-					}
-				}
-				if failed > 0 {
+				if failed := failures(answers); failed > 0 {
 					t.Errorf("warm %v, call %d: %d of %d devices failed after %v (%v)", warmed, call, failed, len(devices), time.Since(begin), err)
 				}
 				if !warmed {
@@ -126,5 +126,35 @@ func TestLatestManyOverASlowLink(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLatestManyHoldsFewPayloads: a shared request ends once its payloads are over 16 MiB, and the rest is read alone.
+func TestLatestManyHoldsFewPayloads(t *testing.T) {
+	testkit.Plain(t)
+	s := tsdb.MustDefine("blobs", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	var devices []tsdb.Entity
+	for n := range 20 {
+		devices = append(devices, device("berlin", n))
+		if err := repo.Put(t.Context(), devices[n], start, strings.Repeat("x", 1<<20+n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for call, requests := range []int{20, 1 + 4} { // the first 16 are together; the others are read alone
+		conn.Reset()
+		answers, err := repo.LatestMany(t.Context(), devices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range answers {
+			if a.Err != nil || len(a.Point.Value) != 1<<20+i {
+				t.Errorf("call %d, answer %d: %d bytes, %v", call, i, len(a.Point.Value), a.Err)
+			}
+		}
+		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != requests {
+			t.Errorf("call %d: %d requests, want %d", call, n, requests)
+		}
 	}
 }

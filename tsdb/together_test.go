@@ -281,7 +281,7 @@ func TestLatestManyRefusesForeignRows(t *testing.T) {
 	refused("rows that came before the stream was cut")
 }
 
-// TestLatestManyTogetherThroughFaults: one request for many devices is resumed where its stream is cut. If it fails for good,
+// TestLatestManyTogetherThroughFaults: one request for many devices is resumed where its stream is cut. If it cannot be resumed,
 // the points that had come stand, and no other device is reported to have none.
 func TestLatestManyTogetherThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {

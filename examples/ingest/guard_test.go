@@ -206,6 +206,26 @@ func TestRefusedMeasurementsAreRemembered(t *testing.T) {
 	}
 }
 
+// TestMeasurementsAreBounded: those that are being defined count, and one that is refused gives its place back.
+func TestMeasurementsAreBounded(t *testing.T) {
+	r := newRig(t, ample, "-key", "*=host")
+	ds := r.in.datasets
+	ds.mu.Lock()
+	ds.pending = maxDatasets - len(ds.known) - 1 // of other tenants
+	ds.mu.Unlock()
+	want(t, "the last that fits", r.post(v2, "last,host=a x=1"), 204)
+	want(t, "one more", r.post(v2, "more,host=a x=1", asOther), 400, "is the most")
+	ds.mu.Lock()
+	ds.pending--
+	ds.mu.Unlock()
+	want(t, "a place is free again", r.post(v2, "more,host=a x=1", asOther), 204)
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	if want := maxDatasets - len(ds.known); ds.pending != want {
+		t.Errorf("%d measurements are being defined, want the %d of other tenants", ds.pending, want)
+	}
+}
+
 // TestTenantsDefineApart: while the new measurement of one tenant hangs, that of another is stored, and the next of the first waits no
 // longer than its request may take.
 func TestTenantsDefineApart(t *testing.T) {

@@ -18,7 +18,12 @@ const maxColumns = 10_000
 func (s *server) chart(w http.ResponseWriter, r request) error {
 	p := r.params
 	e, in := p.entity(r.dataset), p.bounded()
-	measure := p.one("measure", r.dataset.measures()...)
+	measures := r.dataset.measures()
+	if len(measures) == 0 {
+		p.refuse("dataset", "without measures", "one with a measure")
+		return p.check()
+	}
+	measure := p.one("measure", measures...)
 	method := p.one("method", "m4", "lttb")
 	opts := chart.Options{Columns: p.integer("columns", 1000, maxColumns), MaxGap: p.duration("max_gap")}
 	if err := p.check(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 type historyPage struct {
@@ -155,4 +156,10 @@ func TestChart(t *testing.T) {
 		`{"time":"2026-06-01T11:00:00Z","value":0},{"time":"2026-06-01T11:19:00Z","value":5},`+
 		`{"time":"2026-06-01T11:50:00Z","value":1,"break":true},{"time":"2026-06-01T11:59:00Z","value":3}]}`)
 	a.get("/v1/weather/chart?site=berlin&device=roof-8&from=2026-06-01T11:00:00Z&to=2026-06-01T12:00:00Z").want(t, 200, `{"samples":[]}`)
+
+	a.server.datasets["weather"] = show(a.store, weather, []window.Measure[Reading]{})
+	p := a.get(path).wantProblem(t, invalidInput)
+	if p.Field != "dataset" {
+		t.Errorf("a dataset without measures: %+v", p)
+	}
 }
