@@ -8,11 +8,11 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable"
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -43,16 +43,16 @@ type truth struct {
 type world struct {
 	store  *tsdb.Store
 	conn   *tsdbtest.Conn
+	table  *bigtable.Table
 	clock  atomic.Pointer[time.Time] // the store reads it of its own accord, too
 	schema *tsdb.Schema[string]
 	of     map[string]*truth
 	random *rand.Rand
 
-	// The service gives the samples that it gave first, as the engine's change while it compacts; of every so many one, where
-	// that is set.
+	// SampleRowKeys returns these samples: those of cut, or else the engine's first answer, as its answers change while it
+	// compacts.
 	samples []*btpb.SampleRowKeysResponse
-	thin    int
-	breaks  int // so many streams of samples end in the middle
+	breaks  int // the number of streams of samples that end in the middle
 }
 
 func (w *world) set(now time.Time) { w.clock.Store(&now) }
@@ -87,11 +87,7 @@ func (f *freezer) RecvMsg(m any) error {
 		if f.read = true; f.samples == nil {
 			f.samples = all
 		}
-		for i, one := range f.samples {
-			if f.thin == 0 || i%f.thin == f.thin-1 && i+f.thin < len(f.samples) || i == len(f.samples)-1 { // the last part is no smaller
-				f.left = append(f.left, one)
-			}
-		}
+		f.left = f.samples
 	}
 	if len(f.left) == 0 {
 		return io.EOF
@@ -112,7 +108,7 @@ func newWorld(t testing.TB, age time.Duration) *world {
 	w.schema = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(age)}, MaxFuture: 100 * 365 * aDay,
 	})
-	w.store, w.conn = tsdbtest.Open(t, tsdbtest.Options{
+	w.store, w.conn, w.table = tsdbtest.OpenTable(t, tsdbtest.Options{
 		StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return *w.clock.Load() }},
 		DialOptions:  []grpc.DialOption{grpc.WithChainStreamInterceptor(w.freeze)},
 	}, w.schema)
@@ -153,6 +149,30 @@ func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duratio
 		points = points[n:]
 	}
 	w.set(noon)
+}
+
+// cut makes SampleRowKeys divide the table into parts of about so many rows. The engine's own samples depend on when it compacts,
+// so a forecast from them differs from run to run, and in some runs it is off by more than a test of its errors can allow.
+func (w *world) cut(t testing.TB, rows int) {
+	t.Helper()
+	w.samples = nil
+	offset, left, last := 0.0, rows, 0
+	err := w.table.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
+		if left--; left == 0 {
+			w.samples = append(w.samples, &btpb.SampleRowKeysResponse{RowKey: []byte(r.Key()), OffsetBytes: int64(offset)})
+			left, last = rows/2+w.random.IntN(rows), 0
+		}
+		last++
+		offset += 70 * (0.9 + 0.2*w.random.Float64()) // the service's sizes are estimates, of compressed rows
+		return true
+	}, bigtable.RowFilter(bigtable.StripValueFilter()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last < rows/2 {
+		w.samples = w.samples[:len(w.samples)-1]
+	}
+	w.samples = append(w.samples, &btpb.SampleRowKeysResponse{OffsetBytes: int64(offset)})
 }
 
 func (w *world) forecast(t testing.TB, opts retention.ForecastOptions) *retention.Forecast {
@@ -294,6 +314,7 @@ func TestForecastBySample(t *testing.T) {
 			}
 			w := newWorld(t, 30*aDay)
 			fill(w)
+			w.cut(t, 700)
 			for seed := range uint64(5) {
 				opts := retention.ForecastOptions{Rows: 20_000, Seed: seed}
 				f := w.forecast(t, opts)
@@ -340,6 +361,7 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 	for i := range 40 {
 		w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(100, 0, 40*aDay))
 	}
+	w.cut(t, 700)
 	want := 0.0
 	for _, tr := range w.of {
 		want += tr.each * sizeOf(tr.ages, func(x time.Duration) bool { return x > 30*aDay })
@@ -358,7 +380,7 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 		}
 		far = math.Sqrt(far)
 		t.Logf("%d rows: %d of %d within two standard errors, of %.0f%%; off by %.0f%%, %.0f%% on average", rows, near, seeds, wide*100, far*100, off*100)
-		if near < seeds*3/4 || math.Abs(off) > 0.3 || far > 1.5*wide || far < wide/4 {
+		if near < seeds*3/4 || math.Abs(off) > 0.75*wide || far > 1.5*wide || far < wide/4 {
 			t.Errorf("%d rows: %d of %d within two standard errors, of %.0f%%; off by %.0f%%, %.0f%% on average", rows, near, seeds, wide*100, far*100, off*100)
 		}
 	}
@@ -368,17 +390,13 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 // there still says how old it is, whose it is, and that the bytes rest on the service's word.
 func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 	testkit.Plain(t)
-	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("where the service cuts its parts decides whether one is small; it runs in process")
-	}
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "big", 20, uniform(60_000, 0, 45*aDay))
 	w.fill(t, "middle", 20, uniform(20_000, 0, 45*aDay))
 	for i := range 20 {
 		w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(50, 0, 40*aDay))
 	}
-	w.forecast(t, retention.ForecastOptions{Rows: 3000})
-	w.thin = len(w.samples) / 6
+	w.cut(t, 13_000)
 	share, big, met := 0.0, 0.0, 0
 	const seeds = 10
 	for seed := range uint64(seeds) {
