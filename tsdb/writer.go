@@ -69,7 +69,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	o := opts.buffer(s.core.Whole.Timeouts().Write)
 	o.Apart = s.core.Views != nil
 	if w.watch = s.core.Watch.NewWriter(); w.watch != nil {
-		o.Sends, o.Turned = w.sends, w.watch.Down
+		o.Sends, o.HealthChanged = w.sends, w.watch.Down
 	}
 	if opts.Journal.Dir == "" {
 		o.Failed = w.failed

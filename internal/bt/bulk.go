@@ -127,7 +127,7 @@ func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) 
 	}
 	for n, a := range b.t.Attempt(ctx, entries) {
 		i := part[n]
-		b.tracks[i].Note(a.Err, a.Doubt)
+		b.tracks[i].Note(a.Err, a.MaybeApplied)
 		b.out[i] = b.tracks[i].Outcome()
 		if a.Again {
 			again = append(again, i)
@@ -139,10 +139,10 @@ func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) 
 
 // Answer is how one attempt at one entry ended.
 type Answer struct {
-	Err   error // nil where it is stored
-	Doubt bool  // it may have been applied all the same
-	Again bool  // trying again is safe, and may succeed
-	Whole bool  // Err is how the request ended, not what the service said of this entry
+	Err          error // nil where it is stored
+	MaybeApplied bool  // it failed, but may have been applied
+	Again        bool  // trying again is safe, and may succeed
+	Whole        bool  // Err is how the request ended, not what the service said of this entry
 }
 
 // Attempt writes the entries, of which no two may have the same row, in one request, once, and returns how that ended for
@@ -170,14 +170,14 @@ func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
 			if err == nil && errs != nil {
 				entryErr = errs[n]
 			}
-			answers[n] = Answer{Err: unguarded(ended(ctx, entryErr)).Err, Doubt: true, Whole: err != nil}
+			answers[n] = Answer{Err: unguarded(ended(ctx, entryErr)).Err, MaybeApplied: true, Whole: err != nil}
 		}
 		return answers
 	}
 	t.guarded.Store(true)
 	for n := range answers {
 		a := &answers[n]
-		a.Err, a.Doubt = rec.verdict(n)
+		a.Err, a.MaybeApplied = rec.verdict(n)
 		if a.Err == nil {
 			continue
 		}
@@ -188,9 +188,9 @@ func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
 	return answers
 }
 
-// verdict returns how entry n ended, and whether it may have been applied all the same. A stream that broke after a
-// response was under way: what it had not answered yet is in doubt whatever it broke with.
-func (r *record) verdict(n int) (err error, doubt bool) {
+// verdict returns how entry n ended, and whether it may have been applied although it failed. If a stream broke after a
+// response, the service was at work: entries without an answer may have been applied, whatever the error.
+func (r *record) verdict(n int) (err error, maybeApplied bool) {
 	switch a := r.answers[n]; {
 	case a.answered:
 		return a.err, !refused(a.err) && status.Code(a.err) != codes.ResourceExhausted

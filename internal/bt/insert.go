@@ -13,10 +13,10 @@ type Insertion struct {
 	Key      string
 	Exists   func() bigtable.Filter // asked before each attempt
 	Mutation *bigtable.Mutation
-	// Mine reports whether a row that Exists passed is the one that Mutation writes.
-	Mine func(bigtable.Row) bool
-	// Look reads the row before the first attempt, so that a row that is Mine and was not there then is Fresh. Without Look, and
-	// where that read fails, it is Same unless an answer was lost.
+	// IsOwn reports whether a row that Exists passed is the one that Mutation writes.
+	IsOwn func(bigtable.Row) bool
+	// Look reads the row before the first attempt. A row that IsOwn accepts and that was not there then is Fresh. Without
+	// Look, or if that read fails, the row is Same, unless a response was lost.
 	Look bool
 	// Final says that a row which is there stays as it is, as all its writers insert. Without it, a row that is found to be
 	// another's after an answer was lost may have replaced this insertion's, and the outcome is unknown.
@@ -36,7 +36,7 @@ const (
 )
 
 // Insert makes the insertion, within the timeout of writes. Where an answer was lost it tries again, and reports a row that
-// it then finds and that is Mine as Fresh: its own earlier attempt. An attempt that finds the row may have written it too: a
+// it then finds and that IsOwn accepts as Fresh: its own earlier attempt. An attempt that finds the row may have written it too: a
 // proxy may send a call twice and return the second answer. So the row is always read then, and the outcome is Unknown where
 // that fails.
 func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
@@ -67,7 +67,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 			if found, out, ok := t.found(ctx, in, exists, before, &tr); ok {
 				return found, out
 			}
-			tr.stored, tr.err = false, errGone // the answer was true, but no write came of it
+			tr.stored, tr.err = false, errRowGone // the answer was true, but no write came of it
 		case !retryable(out.Err):
 			return 0, tr.Outcome()
 		}
@@ -80,7 +80,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 // found tells a row that is there from the insertion's own; before is what was there before the first attempt. It reports false where the row is gone again.
 func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, before bigtable.Row, tr *Tracker) (Inserted, Outcome, bool) {
 	row, err := before, error(nil)
-	if row == nil || tr.doubt {
+	if row == nil || tr.maybeApplied {
 		row, err = t.RowAsJudged(ctx, in.Key, exists)
 	}
 	switch {
@@ -88,17 +88,17 @@ func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter,
 		return 0, Outcome{State: Unknown, Attempts: int(tr.attempts), Err: err}, true
 	case row == nil:
 		return 0, Outcome{}, false
-	case in.Mine(row) && (tr.doubt || in.Look && before == nil):
+	case in.IsOwn(row) && (tr.maybeApplied || in.Look && before == nil):
 		return Fresh, tr.Outcome(), true
-	case in.Mine(row):
+	case in.IsOwn(row):
 		return Same, tr.Outcome(), true
-	case tr.doubt && !in.Final:
+	case tr.maybeApplied && !in.Final:
 		return 0, Outcome{State: Unknown, Attempts: int(tr.attempts), Err: errReplaced}, true
 	}
 	return Other, tr.Outcome(), true
 }
 
-var errGone = errors.New("tsdb: a row that was in the way is gone again, and no time is left to write")
+var errRowGone = errors.New("tsdb: a row that was in the way is gone again, and no time is left to write")
 
 var errReplaced = errors.New("tsdb: an answer was lost, and the row now holds what another has written")
 

@@ -16,8 +16,8 @@ type Merging struct {
 	At func() (exists bigtable.Filter, into func(bigtable.Row) Merge)
 	// Once asks for no second attempt after one that failed, for a caller that makes its own.
 	Once bool
-	// Doubt says that the answer to an attempt of such a caller was lost, so that the row is looked at first.
-	Doubt bool
+	// MaybeApplied says that the response to an attempt of such a caller was lost, so Merge reads the row first.
+	MaybeApplied bool
 }
 
 // Merge is how to write into a row that holds something. One with neither Mutation nor Err says that the row holds all that
@@ -39,7 +39,7 @@ type Merge struct {
 func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
-	mg := merger{Table: t, Merging: m, look: m.Doubt}
+	mg := merger{Table: t, Merging: m, look: m.MaybeApplied}
 	for {
 		if mg.try(ctx) {
 			return mg.tracker.Outcome()
@@ -102,8 +102,8 @@ func (m *merger) try(ctx context.Context) (done bool) {
 		return true
 	case out.Err == nil:
 		m.tracker.stored, m.tracker.err = false, ErrFaster
-		m.changed = m.changed || !m.tracker.doubt
-		m.tracker.doubt = true
+		m.changed = m.changed || !m.tracker.maybeApplied
+		m.tracker.maybeApplied = true
 		return false
 	case retryable(out.Err):
 		return false
@@ -114,7 +114,7 @@ func (m *merger) try(ctx context.Context) (done bool) {
 
 // seen ends the doubt that an answer has left, as the row was read since.
 func (m *merger) seen() {
-	m.tracker.doubt = m.tracker.doubt && !m.changed
+	m.tracker.maybeApplied = m.tracker.maybeApplied && !m.changed
 	m.changed = false
 }
 
@@ -122,7 +122,7 @@ func (m *merger) seen() {
 func (m *merger) judge(merge Merge) (done bool) {
 	switch {
 	case merge.Err != nil:
-		m.tracker.doubt = m.tracker.doubt && !merge.Never
+		m.tracker.maybeApplied = m.tracker.maybeApplied && !merge.Never
 		return m.fail(merge.Err)
 	case merge.Mutation == nil:
 		m.tracker.stored = true
@@ -133,7 +133,7 @@ func (m *merger) judge(merge Merge) (done bool) {
 
 // resolve looks at the row before a merge whose answer was lost is given up.
 func (m *merger) resolve(ctx context.Context) {
-	if !m.tracker.doubt {
+	if !m.tracker.maybeApplied {
 		return
 	}
 	exists, into := m.At()

@@ -54,7 +54,7 @@ func (t *Table) bulkOnce(ctx context.Context, entries []Entry, out []Outcome) {
 	}
 	for i, a := range t.Attempt(ctx, entries) {
 		var tr Tracker
-		tr.Note(a.Err, a.Doubt)
+		tr.Note(a.Err, a.MaybeApplied)
 		out[i] = tr.Outcome()
 	}
 }

@@ -70,7 +70,7 @@ func OfRow(err error) bool {
 		return s.Code() == codes.InvalidArgument || s.Code() == codes.OutOfRange
 	}
 	for _, other := range []error{
-		context.Canceled, context.DeadlineExceeded, ErrUnguarded, ErrForeignRow, ErrFaster, errGone, errReplaced,
+		context.Canceled, context.DeadlineExceeded, ErrUnguarded, ErrForeignRow, ErrFaster, errRowGone, errReplaced,
 	} {
 		if errors.Is(err, other) {
 			return false
@@ -79,21 +79,21 @@ func OfRow(err error) bool {
 	return true
 }
 
-// Tracker gathers the attempts at one write. An earlier attempt whose answer was lost leaves a doubt that a later refusal
-// cannot clear; a later success does.
+// Tracker gathers the attempts at one write. After a lost response the write may have been applied:
+// a later refusal does not change that, a later success does.
 type Tracker struct {
-	attempts int32 // writers hold many
-	doubt    bool
-	stored   bool
-	err      error
+	attempts     int32 // writers hold many
+	maybeApplied bool
+	stored       bool
+	err          error
 }
 
-// Note adds an attempt that ended with err; doubt says that it may have been applied all the same.
-func (t *Tracker) Note(err error, doubt bool) {
+// Note adds an attempt that ended with err; maybeApplied says that it may have been applied although it failed.
+func (t *Tracker) Note(err error, maybeApplied bool) {
 	t.attempts++
 	t.err = err
 	t.stored = err == nil
-	t.doubt = t.doubt || err != nil && doubt
+	t.maybeApplied = t.maybeApplied || err != nil && maybeApplied
 }
 
 // Outcome returns what became of the write so far.
@@ -101,7 +101,7 @@ func (t *Tracker) Outcome() Outcome {
 	switch {
 	case t.stored:
 		return Outcome{State: Stored, Attempts: int(t.attempts)}
-	case t.doubt:
+	case t.maybeApplied:
 		return Outcome{State: Unknown, Attempts: int(t.attempts), Err: t.err}
 	}
 	return Outcome{State: Rejected, Attempts: int(t.attempts), Err: t.err}
@@ -126,8 +126,8 @@ func (t *Tracker) Add(o Outcome) {
 	t.attempts += int32(o.Attempts)
 	t.err = o.Err
 	t.stored = o.State == Stored
-	t.doubt = t.doubt || o.State == Unknown
+	t.maybeApplied = t.maybeApplied || o.State == Unknown
 }
 
-// Refuse ends the doubt of earlier attempts: it is certain now that the write is not applied and will not be.
-func (t *Tracker) Refuse(err error) { t.stored, t.doubt, t.err = false, false, err }
+// Refuse records that the write is certainly not applied and will not be, whatever earlier attempts left open.
+func (t *Tracker) Refuse(err error) { t.stored, t.maybeApplied, t.err = false, false, err }

@@ -24,8 +24,8 @@ func retryable(err error) bool {
 	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal:
 		return true
 	}
-	_, told := retryInfo(err)
-	return told
+	_, asked := retryInfo(err)
+	return asked
 }
 
 // retryInfo returns the wait that the service asked for, where it did.
@@ -40,7 +40,7 @@ func retryInfo(err error) (time.Duration, bool) {
 
 // Retryable reports whether a call that ended with err may succeed when it is repeated, where that is harmless.
 func Retryable(err error) bool {
-	return retryable(err) || errors.Is(err, errGone) || errors.Is(err, errNoAnswer)
+	return retryable(err) || errors.Is(err, errRowGone) || errors.Is(err, errNoAnswer)
 }
 
 // Delay returns the wait that the service asked for in err, 0 where it asked for none.
@@ -93,8 +93,8 @@ func (p *pauser) wait(ctx context.Context, err error) bool {
 		)
 	}
 	d := p.b.NextBackOff()
-	if told, ok := retryInfo(err); ok {
-		d = max(d, told)
+	if asked, ok := retryInfo(err); ok {
+		d = max(d, asked)
 	}
 	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d {
 		return false

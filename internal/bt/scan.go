@@ -33,7 +33,7 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 	}
 	stopped := false
 	rec := record{reads: true}
-	defer func() { rec.given(err) }()
+	defer func() { rec.abandoned(err) }()
 	err = t.data.ReadRows(withRecord(ctx, &rec), s.Rows, func(row bigtable.Row) bool {
 		if ctx.Err() != nil {
 			return false

@@ -25,8 +25,8 @@ func watched(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, me
 	return rec.stream, nil
 }
 
-// given ends the attempt whose stream the client has given up with err and not read to its end.
-func (r *record) given(err error) {
+// abandoned ends the attempt of a stream that the client gave up with err before its end.
+func (r *record) abandoned(err error) {
 	if r.stream != nil {
 		r.stream.end(err)
 	}

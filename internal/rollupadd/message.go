@@ -57,7 +57,7 @@ func (s *Shape) AddMessage(ctx context.Context, t *bt.Table, m Message) (added b
 		return added, bt.Outcome{State: bt.Stored, Attempts: a.attempts}
 	}
 	out = bt.Outcome{State: bt.Rejected, Attempts: a.attempts, Err: err}
-	if a.doubt {
+	if a.maybeApplied {
 		out.State = bt.Unknown
 	}
 	return false, out
@@ -75,12 +75,12 @@ func part(id string) string {
 type remembering struct {
 	*Shape
 	Message
-	table    *bt.Table
-	part     string // the prefix of the columns of its part
-	nonce    string // distinguishes its marker from that of a copy of the message
-	attempts int
-	doubt    bool
-	again    bool // another attempt may succeed
+	table        *bt.Table
+	part         string // the prefix of the columns of its part
+	nonce        string // distinguishes its marker from that of a copy of the message
+	attempts     int
+	maybeApplied bool
+	again        bool // another attempt may succeed
 }
 
 // try makes one attempt, and reports whether the event was added. The call ends unless try sets again.
@@ -94,7 +94,7 @@ func (r *remembering) try(ctx context.Context) (added bool, err error) {
 	m.Set(r.control(), r.part+r.ID, r.timestamp(row, now), fmt.Appendf(nil, "%0*d%s", seenLen, now, r.nonce))
 	matched, out := r.table.Conditional(ctx, r.Key, r.seen(now), nil, m)
 	r.attempts += out.Attempts
-	r.doubt = r.doubt || out.State == bt.Unknown
+	r.maybeApplied = r.maybeApplied || out.State == bt.Unknown
 	r.again = false
 	switch {
 	case out.Err != nil:
@@ -138,7 +138,7 @@ func (r *remembering) room() int { return max(1, r.messages/parts) }
 func (r *remembering) look(ctx context.Context, now int64) (added bool, err error) {
 	row, err := r.table.RowAsJudged(ctx, r.Key, r.all())
 	if err != nil {
-		r.doubt = true // a proxy may have sent the attempt twice, and the marker found may be its own
+		r.maybeApplied = true // a proxy may have sent the attempt twice, and the marker found may be its own
 		return false, err
 	}
 	items := row[r.control()]

@@ -29,8 +29,8 @@ type Streamed struct {
 	Stream string
 	Seqs   []uint64
 	Events []Event
-	// Doubt means that the response to an earlier attempt at some of them was lost.
-	Doubt bool
+	// MaybeApplied means that the response to an earlier attempt at some of them was lost.
+	MaybeApplied bool
 }
 
 // AddStream adds events that are not in the row yet. No attempt can count an event twice: each checks, in the same
@@ -38,12 +38,12 @@ type Streamed struct {
 // keep the stream's order. AddStream returns how many of the first events the row certainly contains; if that is all,
 // the outcome is Stored. Rejected means that no other event is or will be added: their numbers may then be skipped.
 func (s *Shape) AddStream(ctx context.Context, t *bt.Table, w Streamed) (counted int, out bt.Outcome) {
-	a := adding{Shape: s, Streamed: w, table: t, doubt: w.Doubt}
+	a := adding{Shape: s, Streamed: w, table: t, maybeApplied: w.MaybeApplied}
 	err := a.add(ctx)
 	switch {
 	case err == nil:
 		return len(w.Seqs), bt.Outcome{State: bt.Stored, Attempts: a.attempts}
-	case a.doubt, !a.refused:
+	case a.maybeApplied, !a.refused:
 		return a.counted, bt.Outcome{State: bt.Unknown, Attempts: a.attempts, Err: err}
 	}
 	return a.counted, bt.Outcome{State: bt.Rejected, Attempts: a.attempts, Err: err}
@@ -52,12 +52,12 @@ func (s *Shape) AddStream(ctx context.Context, t *bt.Table, w Streamed) (counted
 type adding struct {
 	*Shape
 	Streamed
-	table    *bt.Table
-	counted  int
-	attempts int
-	doubt    bool // an attempt may have been applied without a response
-	refused  bool
-	known    bool // the row has a mark of the stream
+	table        *bt.Table
+	counted      int
+	attempts     int
+	maybeApplied bool // an attempt may have been applied without a response
+	refused      bool
+	known        bool // the row has a mark of the stream
 }
 
 // maxRounds bounds the rounds of one call that count nothing.
@@ -72,7 +72,7 @@ func (a *adding) add(ctx context.Context) error {
 		case out.Attempts == 0: // no time is left
 			return out.Err
 		case out.State == bt.Unknown:
-			a.doubt = true
+			a.maybeApplied = true
 			return out.Err
 		case out.Err != nil:
 			return a.refuse(ctx, out.Err)
@@ -149,7 +149,7 @@ func (a *adding) look(ctx context.Context) error {
 // refuse handles a refusal by the service. Events that the row contains anyway were added before, by an earlier writer
 // of the stream.
 func (a *adding) refuse(ctx context.Context, cause error) error {
-	if a.doubt {
+	if a.maybeApplied {
 		return cause
 	}
 	if err := a.look(ctx); err != nil {

@@ -152,12 +152,12 @@ func (o *Op) log(err error, f failure) {
 		level, message = slog.LevelDebug, "operation refused"
 	}
 	var more []slog.Attr
-	if o.told.subject.Dataset != "" {
-		more = append(more, slog.String("dataset", o.told.subject.Dataset))
+	if o.details.subject.Dataset != "" {
+		more = append(more, slog.String("dataset", o.details.subject.Dataset))
 	}
 	if o.probe.conf.Details {
-		if o.told.subject.Tenant != "" {
-			more = append(more, slog.String("tenant", o.told.subject.Tenant))
+		if o.details.subject.Tenant != "" {
+			more = append(more, slog.String("tenant", o.details.subject.Tenant))
 		}
 		more = append(more, slog.String("error", err.Error()))
 	}

@@ -24,11 +24,11 @@ type Op struct {
 	rows             atomic.Int64
 	requests, failed atomic.Int32 // failed counts writes of a batch
 
-	told *told // nil if only metrics are collected
+	details *opDetails // nil if only metrics are collected
 }
 
-// told holds what spans, hooks and logs need besides metrics. Without them, an operation does not allocate it.
-type told struct {
+// opDetails holds what spans, hooks and logs need besides metrics. Without them, an operation does not allocate it.
+type opDetails struct {
 	subject Subject
 	start   time.Time
 	span    trace.Span // nil if none is recorded
@@ -71,7 +71,7 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 	}
 	o := &Op{ctx: ctx, probe: p, series: p.seriesOf(name, s), began: time.Since(epoch)}
 	if traced || p.conf.Ended != nil || p.logs != nil {
-		o.told = &told{subject: s, start: time.Now()}
+		o.details = &opDetails{subject: s, start: time.Now()}
 	}
 	if traced {
 		o.begin()
@@ -88,13 +88,13 @@ func (p *Probe) measured(ctx context.Context, name Name) bool {
 func (o *Op) begin() {
 	var span trace.Span
 	opts := o.series.start
-	if o.told.subject.Batched {
-		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(attribute.Int(attrBatchSize, o.told.subject.Batch)))
+	if o.details.subject.Batched {
+		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(attribute.Int(attrBatchSize, o.details.subject.Batch)))
 	}
-	opts = append(opts[:len(opts):len(opts)], trace.WithTimestamp(o.told.start))
+	opts = append(opts[:len(opts):len(opts)], trace.WithTimestamp(o.details.start))
 	o.ctx, span = o.probe.tracer.Start(o.ctx, o.series.spanName, opts...)
 	if span.IsRecording() {
-		o.told.span = span
+		o.details.span = span
 	}
 }
 
@@ -133,7 +133,7 @@ func (o *Op) End(err error) {
 	if o.series.reads {
 		p.rows.Record(o.ctx, rows, recorded...)
 	}
-	t := o.told
+	t := o.details
 	if t == nil {
 		return
 	}
@@ -166,10 +166,10 @@ func (o *Op) endSpan(took time.Duration, rows int64, err error, f failure) {
 		if o.probe.conf.Details {
 			text = err.Error()
 		}
-		o.told.span.SetStatus(codes.Error, text)
+		o.details.span.SetStatus(codes.Error, text)
 	}
-	o.told.span.SetAttributes(attrs...)
-	o.told.span.End(trace.WithTimestamp(o.told.start.Add(took)))
+	o.details.span.SetAttributes(attrs...)
+	o.details.span.End(trace.WithTimestamp(o.details.start.Add(took)))
 }
 
 // Attempt is a running request. The zero Attempt reports nothing.
@@ -205,7 +205,7 @@ func (a Attempt) End(err error) {
 	} else {
 		f := p.failureOf(err)
 		p.attempts.Record(a.op.ctx, took.Seconds(), p.triedOf(a.op, a.method, f)...)
-		if t := a.op.told; t != nil && t.span != nil {
+		if t := a.op.details; t != nil && t.span != nil {
 			a.event(f)
 		}
 	}
@@ -216,7 +216,7 @@ func (a Attempt) End(err error) {
 
 // event records a failed attempt in the span.
 func (a Attempt) event(f failure) {
-	t := a.op.told
+	t := a.op.details
 	t.mu.Lock()
 	t.events++
 	many := t.events > mostEvents

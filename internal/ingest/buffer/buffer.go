@@ -30,17 +30,17 @@ type Buffer struct {
 	ctx    context.Context // of all attempts
 	stop   context.CancelCauseFunc
 
-	mu        sync.Mutex
-	lanes     map[laneID]*lane
-	ring      ring
-	waiting   int              // items in the lanes, except those in chunks
-	rows      map[uint64]*list // taken rows, each with the items that wait for it
-	retries   groups           // items between two attempts
-	spare     int              // spare batches in flight, see mayFly and permit
-	spared    bool             // the last batch was spare
-	gov       governor
-	downSince time.Time           // when the service went down; zero if it is up
-	flights   map[*batch]struct{} // batches in flight
+	mu            sync.Mutex
+	lanes         map[laneID]*lane
+	ring          ring
+	waiting       int              // items in the lanes, except those in chunks
+	rows          map[uint64]*list // taken rows, each with the items that wait for it
+	retries       groups           // items between two attempts
+	throttled     int              // throttled batches in flight; see permit
+	lastThrottled bool             // the last batch was throttled
+	gov           governor
+	downSince     time.Time           // when the service went down; zero if it is up
+	inFlight      map[*batch]struct{} // batches in flight
 
 	held      int
 	heldBytes int64
@@ -53,12 +53,12 @@ type Buffer struct {
 	closed  bool
 	closing chan struct{}
 
-	timerAt time.Time // when the dispatcher wakes by itself; zero means never
+	timerAt time.Time // when the dispatcher's timer wakes it; zero means never
 	expiry  time.Time // the earliest deadline of an item, or earlier; zero means none
 	stats   Stats
 
-	wake chan struct{}
-	told struct {
+	wake    chan struct{}
+	reports struct {
 		sync.Mutex
 		items []ending
 		wake  chan struct{}
@@ -86,22 +86,22 @@ type ending struct {
 // New returns an empty buffer. It runs two goroutines, and one for each batch in flight, until Close.
 func New(sender Sender, opts Options) *Buffer {
 	q := &Buffer{
-		opts:    opts,
-		sender:  sender,
-		seed:    maphash.MakeSeed(),
-		lanes:   map[laneID]*lane{},
-		rows:    map[uint64]*list{},
-		flights: map[*batch]struct{}{},
-		gov:     newGovernor(opts.InFlight),
-		gens:    []generation{{}},
-		idle:    make(chan struct{}),
-		closing: make(chan struct{}),
-		wake:    make(chan struct{}, 1),
+		opts:     opts,
+		sender:   sender,
+		seed:     maphash.MakeSeed(),
+		lanes:    map[laneID]*lane{},
+		rows:     map[uint64]*list{},
+		inFlight: map[*batch]struct{}{},
+		gov:      newGovernor(opts.InFlight),
+		gens:     []generation{{}},
+		idle:     make(chan struct{}),
+		closing:  make(chan struct{}),
+		wake:     make(chan struct{}, 1),
 	}
-	q.told.wake = make(chan struct{}, 1)
+	q.reports.wake = make(chan struct{}, 1)
 	q.ctx, q.stop = context.WithCancelCause(context.Background())
 	q.workers.Go(q.dispatch)
-	q.workers.Go(q.tell)
+	q.workers.Go(q.reportLoop)
 	return q
 }
 
@@ -143,22 +143,21 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 	g.open++
 	q.push(l, it, false)
 	q.expireBy(it)
-	if q.stirs(l, it) {
+	if q.needsWake(l, it) {
 		q.poke()
 	}
 	return nil
 }
 
-// stirs reports whether the dispatcher must look at the lane because a new item arrived. The end of a batch wakes the
-// dispatcher anyway.
-func (q *Buffer) stirs(l *lane, it *Item) bool {
+// needsWake reports whether a new item of the lane must wake the dispatcher. The end of a batch wakes it anyway.
+func (q *Buffer) needsWake(l *lane, it *Item) bool {
 	sleeps := q.timerAt.IsZero()
 	switch {
 	case l.failed > 0:
 		return true
 	case sleeps && q.opts.Delivery > 0: // the dispatcher must watch the item's deadline
 		return true
-	case len(q.flights) >= q.gov.slots(), !q.mayFly(l):
+	case len(q.inFlight) >= q.gov.slots(), !q.canSend(l):
 		return false
 	case it.arrived.Before(q.gov.until):
 		return sleeps
@@ -261,11 +260,11 @@ func (q *Buffer) Stats() Stats {
 	defer q.mu.Unlock()
 	s := q.stats
 	s.Entries, s.Bytes = q.held, q.heldBytes
-	s.InFlight, s.Slots = len(q.flights), q.gov.slots()
+	s.InFlight, s.Slots = len(q.inFlight), q.gov.slots()
 	s.Down = q.gov.down
 	oldest := now
 	q.each(func(it *Item) {
-		if c := it.covers.head; c != nil {
+		if c := it.coalesced.head; c != nil {
 			it = c
 		}
 		if it.arrived.Before(oldest) {
@@ -290,7 +289,7 @@ func (q *Buffer) each(f func(*Item)) {
 			}
 		}
 	}
-	for b := range q.flights {
+	for b := range q.inFlight {
 		for _, it := range b.items {
 			f(it)
 		}
@@ -302,11 +301,12 @@ func (q *Buffer) each(f func(*Item)) {
 	}
 }
 
-// end ends items, and the items that they cover. It frees their rows and reports the items that have a Done.
+// end ends items, and the earlier items that they coalesce. It frees their rows, and queues the items that have a Done
+// for reportLoop.
 func (q *Buffer) end(items []ending) {
-	tell := 0
+	reported := 0
 	for _, e := range items {
-		for it := e.it.covers.pop(); it != nil; it = e.it.covers.pop() {
+		for it := e.it.coalesced.pop(); it != nil; it = e.it.coalesced.pop() {
 			items = append(items, ending{it, e.out})
 		}
 	}
@@ -323,26 +323,26 @@ func (q *Buffer) end(items []ending) {
 			q.release(e.it)
 		}
 		if e.it.Done != nil || e.out.State != bt.Stored && q.opts.Failed != nil {
-			items[tell], items[i] = items[i], items[tell]
-			tell++
+			items[reported], items[i] = items[i], items[reported]
+			reported++
 		} else {
-			q.gone(e.it)
+			q.finish(e.it)
 		}
 	}
-	if tell == 0 {
+	if reported == 0 {
 		return
 	}
-	q.told.Lock()
-	q.told.items = append(q.told.items, items[:tell]...)
-	q.told.Unlock()
+	q.reports.Lock()
+	q.reports.items = append(q.reports.items, items[:reported]...)
+	q.reports.Unlock()
 	select {
-	case q.told.wake <- struct{}{}:
+	case q.reports.wake <- struct{}{}:
 	default:
 	}
 }
 
-// gone frees an item's room and subtracts the item from its generation.
-func (q *Buffer) gone(it *Item) {
+// finish frees an item's room and subtracts the item from its generation.
+func (q *Buffer) finish(it *Item) {
 	first := q.gens[0].n
 	q.gens[it.gen-first].open--
 	for len(q.gens) > 1 && q.gens[0].open == 0 {
@@ -361,23 +361,23 @@ func (q *Buffer) gone(it *Item) {
 	q.giveBack(it)
 }
 
-// tellAtOnce is how many ended items are reported before their room is freed.
-const tellAtOnce = 64
+// reportChunk is how many ended items are reported before their room is freed.
+const reportChunk = 64
 
-// tell calls Failed and Done, outside the sending path. Items keep their room until these return, so slow callers slow
+// reportLoop calls Failed and Done, outside the sending path. Items keep their room until these return, so slow callers slow
 // down new items and the queue stays bounded.
-func (q *Buffer) tell() {
+func (q *Buffer) reportLoop() {
 	var items []ending
 	for {
 		select {
-		case <-q.told.wake:
+		case <-q.reports.wake:
 		case <-q.idle:
 			return
 		}
-		q.told.Lock()
-		items, q.told.items = q.told.items, items[:0]
-		q.told.Unlock()
-		for part := range slices.Chunk(items, tellAtOnce) {
+		q.reports.Lock()
+		items, q.reports.items = q.reports.items, items[:0]
+		q.reports.Unlock()
+		for part := range slices.Chunk(items, reportChunk) {
 			for _, e := range part {
 				if e.out.State != bt.Stored && q.opts.Failed != nil {
 					q.opts.Failed(e.it, e.out)
@@ -388,7 +388,7 @@ func (q *Buffer) tell() {
 			}
 			q.mu.Lock()
 			for _, e := range part {
-				q.gone(e.it)
+				q.finish(e.it)
 			}
 			q.mu.Unlock()
 			clear(part)

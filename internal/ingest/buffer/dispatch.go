@@ -13,11 +13,11 @@ const window = 4
 
 // batch is the items of one request.
 type batch struct {
-	items  []*Item
-	lanes  []*lane // the lanes of its items, each once
-	tries  int     // attempts at all of its items together
-	spare  bool    // it is one of the few batches that may be in flight without delaying others
-	reason Reason
+	items     []*Item
+	lanes     []*lane // the lanes of its items, each once
+	tries     int     // attempts at all of its items together
+	throttled bool    // it uses one of the few slots for batches that permit throttles
+	reason    Reason
 }
 
 // dispatch forms batches and sends them, until the buffer is closed and empty.
@@ -26,7 +26,7 @@ func (q *Buffer) dispatch() {
 	defer timer.Stop()
 	for {
 		q.mu.Lock()
-		at := q.round(time.Now())
+		at := q.sendDue(time.Now())
 		q.timerAt = at
 		q.mu.Unlock()
 		if at.IsZero() {
@@ -43,26 +43,26 @@ func (q *Buffer) dispatch() {
 	}
 }
 
-// round sends what can go now. It returns when the next round is due without a wake-up; zero means never.
-func (q *Buffer) round(now time.Time) time.Time {
+// sendDue sends what can go now. It returns when something is due next; zero means never.
+func (q *Buffer) sendDue(now time.Time) time.Time {
 	if q.ctx.Err() != nil {
 		q.abandon()
 		return time.Time{}
 	}
 	q.expire(now)
-	for len(q.flights) < q.gov.slots() && !now.Before(q.gov.until) {
+	for len(q.inFlight) < q.gov.slots() && !now.Before(q.gov.until) {
 		b := q.next(now)
 		if b == nil {
 			break
 		}
 		q.launch(b)
 	}
-	return q.alarm(now)
+	return q.nextDue(now)
 }
 
-// alarm returns when something is due next. Due items that remain are held back by their lane's share of the slots;
+// nextDue returns when something is due next. Due items that remain are held back by their lane's share of the slots;
 // they go when a batch ends, which wakes the dispatcher.
-func (q *Buffer) alarm(now time.Time) time.Time {
+func (q *Buffer) nextDue(now time.Time) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
 		if t.After(now) && (at.IsZero() || t.Before(at)) {
@@ -70,7 +70,7 @@ func (q *Buffer) alarm(now time.Time) time.Time {
 		}
 	}
 	sooner(q.expiry)
-	if len(q.flights) >= q.gov.slots() {
+	if len(q.inFlight) >= q.gov.slots() {
 		return at
 	}
 	if now.Before(q.gov.until) {
@@ -87,36 +87,37 @@ func (q *Buffer) alarm(now time.Time) time.Time {
 		}
 		if l.failed > 0 {
 			sooner(l.until)
-			sooner(l.paced.Add(retryPace))
+			sooner(l.lastUnpaid.Add(retryPace))
 		}
 		l = l.next
 	}
 	return at
 }
 
-// next takes the next batch to send: a due repeat, or the next lane's batch. If the batch before was spare, it looks
-// for a spare one last, so spare batches delay others by one request at most.
+// next takes the next batch to send: a due retry, or the next lane's batch. If the batch before was throttled, it looks
+// for a throttled one last, so throttled batches delay others by one request at most.
 func (q *Buffer) next(now time.Time) *batch {
-	spare := !q.spared || q.gov.down != nil // an outage is probed with items that were sent before
-	b := q.pick(now, spare)
-	if b == nil && !spare {
+	throttled := !q.lastThrottled || q.gov.down != nil // an outage is probed with items that were sent before
+	b := q.pick(now, throttled)
+	if b == nil && !throttled {
 		b = q.pick(now, true)
 	}
 	if b != nil {
-		q.spared = b.spare
+		q.lastThrottled = b.throttled
 	}
 	return b
 }
 
-func (q *Buffer) pick(now time.Time, spare bool) *batch {
-	if b := q.repeat(now, spare); b != nil {
+// pick takes the next batch to send. It takes a throttled one only if throttled is set.
+func (q *Buffer) pick(now time.Time, throttled bool) *batch {
+	if b := q.nextRetry(now, throttled); b != nil {
 		return b
 	}
-	return q.fresh(now, spare)
+	return q.nextNew(now, throttled)
 }
 
-// fresh takes the next lane's batch of items that were not sent yet. If spare is set, the batch may be a spare one.
-func (q *Buffer) fresh(now time.Time, spare bool) *batch {
+// nextNew takes the next lane's batch of items that were not sent yet. See pick.
+func (q *Buffer) nextNew(now time.Time, throttled bool) *batch {
 	for range q.ring.n {
 		turn := q.ring.at
 		if turn == nil {
@@ -133,7 +134,7 @@ func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 		extra := false
 		if turn.failed > 0 {
 			var ok bool
-			if ok, extra, _ = q.permit(turn, now, spare); !ok {
+			if ok, extra, _ = q.permit(turn, now, throttled); !ok {
 				continue
 			}
 		}
@@ -142,25 +143,25 @@ func (q *Buffer) fresh(now time.Time, spare bool) *batch {
 			q.ring.remove(turn)
 		}
 		if b != nil {
-			b.reason, b.spare = reason, extra
+			b.reason, b.throttled = reason, extra
 			return b
 		}
 	}
 	return nil
 }
 
-// mayFly reports whether the lane may send new items without a permit.
-func (q *Buffer) mayFly(l *lane) bool { return l.failed == 0 && q.hasSlot(l) }
+// canSend reports whether the lane may send new items without a permit.
+func (q *Buffer) canSend(l *lane) bool { return l.failed == 0 && q.hasSlot(l) }
 
 // hasSlot reports whether the lane's share of the slots has room for one more batch. Like the buffer's room, a lane's
 // share is a multiple of the free slots. With several slots, one stays free for other lanes.
 func (q *Buffer) hasSlot(l *lane) bool {
 	slots := q.gov.slots()
-	return l.inflight == 0 || l.inflight < min(slots-1, share*(slots-len(q.flights)))
+	return l.inflight == 0 || l.inflight < min(slots-1, share*(slots-len(q.inFlight)))
 }
 
-// spareSlots returns how many spare batches may be in flight.
-func (q *Buffer) spareSlots() int { return max(1, q.gov.slots()/(share+1)) }
+// throttledSlots returns how many throttled batches may be in flight.
+func (q *Buffer) throttledSlots() int { return max(1, q.gov.slots()/(share+1)) }
 
 // due returns why the lane has something to send now; empty if it has nothing.
 func (q *Buffer) due(l *lane, now time.Time) Reason {
@@ -212,7 +213,7 @@ func (q *Buffer) form(l *lane) *batch {
 	for other, n := l.next, q.ring.n; n > 1 && !f.full && !q.opts.Apart; n-- {
 		turn := other
 		other = other.next
-		if turn != l && turn.id.alone == l.id.alone && len(turn.chunks) == 0 && !q.full(turn) && q.mayFly(turn) {
+		if turn != l && turn.id.alone == l.id.alone && len(turn.chunks) == 0 && !q.full(turn) && q.canSend(turn) {
 			q.fill(&f, turn)
 			if turn.empty() {
 				q.ring.remove(turn)
@@ -316,12 +317,12 @@ func newBatch(items []*Item, tries int) *batch {
 
 // launch starts a goroutine that sends a batch.
 func (q *Buffer) launch(b *batch) {
-	q.flights[b] = struct{}{}
+	q.inFlight[b] = struct{}{}
 	for _, l := range b.lanes {
 		l.inflight++
 	}
-	if b.spare {
-		q.spare++
+	if b.throttled {
+		q.throttled++
 	}
 	q.stats.Requests++
 	q.workers.Go(func() { q.attempt(b) })
@@ -334,7 +335,7 @@ func (q *Buffer) attempt(b *batch) {
 	bytes := 0
 	oldest := b.items[0].arrived
 	for _, it := range b.items {
-		it.Again, it.Wait = false, 0
+		it.Retry, it.Wait = false, 0
 		bytes += it.Bytes
 		if it.arrived.Before(oldest) {
 			oldest = it.arrived
@@ -346,40 +347,40 @@ func (q *Buffer) attempt(b *batch) {
 	}
 	report := q.sender.Send(ctx, b.items)
 	now := time.Now()
-	if turned, after, err := q.attempted(b, begin, now, bytes, report); turned && q.opts.Turned != nil {
-		q.opts.Turned(err, after)
+	if changed, after, err := q.finishAttempt(b, begin, now, bytes, report); changed && q.opts.HealthChanged != nil {
+		q.opts.HealthChanged(err, after)
 	}
 }
 
-// attempted ends the items of an attempt, or lets them wait for the next one. It reports whether the attempt showed
+// finishAttempt ends the items of an attempt, or lets them wait for the next one. It reports whether the attempt showed
 // that the service went down or came back, the reason, and how long it was down.
-func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Report) (turned bool, after time.Duration, down error) {
+func (q *Buffer) finishAttempt(b *batch, begin, now time.Time, bytes int, report Report) (changed bool, after time.Duration, down error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	was := q.gov.down
-	busy := len(q.flights) >= q.gov.slots()
-	delete(q.flights, b)
+	busy := len(q.inFlight) >= q.gov.slots()
+	delete(q.inFlight, b)
 	for _, l := range b.lanes {
 		l.inflight--
 		if !report.Down && !report.Suspect {
 			l.failed++ // reset below if one of its items was served
 		}
 	}
-	if b.spare {
-		q.spare--
+	if b.throttled {
+		q.throttled--
 	}
 	q.gov.note(begin, now, sizeOf(bytes, b.items[0].Alone), report, busy)
 	over := make([]ending, 0, len(b.items))
 	var again []*Item
 	for _, it := range b.items {
-		if it.Again {
+		if it.Retry {
 			again = append(again, it)
 			continue
 		}
 		it.lane.failed = 0
 		out := it.Track.Outcome()
 		if out.State == bt.Rejected && !it.Merge { // merged items are refused together
-			q.uncover(it)
+			q.splitCoalesced(it)
 		}
 		over = append(over, ending{it, out})
 	}
@@ -393,14 +394,14 @@ func (q *Buffer) attempted(b *batch, begin, now time.Time, bytes int, report Rep
 	}
 	q.end(over)
 	if len(again) > 0 {
-		q.again(again, b.tries+1, now, report)
+		q.scheduleRetry(again, b.tries+1, now, report)
 	}
 	q.poke()
 	down = q.gov.down
-	if turned = (was == nil) != (down == nil); turned && down == nil {
+	if changed = (was == nil) != (down == nil); changed && down == nil {
 		after = now.Sub(q.downSince)
-	} else if turned {
+	} else if changed {
 		q.downSince = now
 	}
-	return turned, after, down
+	return changed, after, down
 }

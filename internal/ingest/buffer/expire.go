@@ -11,7 +11,7 @@ func (q *Buffer) expireBy(it *Item) {
 	if q.opts.Delivery == 0 {
 		return
 	}
-	if oldest := it.covers.head; oldest != nil {
+	if oldest := it.coalesced.head; oldest != nil {
 		it = oldest
 	}
 	if at := it.arrived.Add(q.opts.Delivery); q.expiry.IsZero() || at.Before(q.expiry) {
@@ -19,7 +19,7 @@ func (q *Buffer) expireBy(it *Item) {
 	}
 }
 
-// expire ends the items whose deadline has passed. It leaves those in flight, and those that these cover.
+// expire ends the items whose deadline has passed. It leaves those in flight, and the items that these have coalesced.
 func (q *Buffer) expire(now time.Time) {
 	for !q.expiry.IsZero() && !now.Before(q.expiry) {
 		q.expiry = time.Time{}
@@ -31,17 +31,17 @@ func (q *Buffer) expire(now time.Time) {
 // next time; late then sets expiry so that they are.
 func (q *Buffer) late(now time.Time) (over []ending) {
 	overdue := func(it *Item) bool { return !now.Before(it.arrived.Add(q.opts.Delivery)) }
-	// late ends an item, or at least the items that it covers, which are older.
+	// late ends an item, or at least the items that it has coalesced, which are older.
 	late := func(it *Item) bool {
-		for c := it.covers.head; c != nil && overdue(c); c = it.covers.head {
-			it.covers.pop()
-			over = append(over, ending{c, q.tooLate(c)})
+		for c := it.coalesced.head; c != nil && overdue(c); c = it.coalesced.head {
+			it.coalesced.pop()
+			over = append(over, ending{c, q.timeoutOutcome(c)})
 		}
 		if !overdue(it) {
 			q.expireBy(it)
 			return false
 		}
-		over = append(over, ending{it, q.tooLate(it)})
+		over = append(over, ending{it, q.timeoutOutcome(it)})
 		return true
 	}
 	waits := func(it *Item) bool {
@@ -83,7 +83,7 @@ func (q *Buffer) late(now time.Time) (over []ending) {
 // abandon ends everything that is not in flight, after the buffer was closed and Close no longer waits.
 func (q *Buffer) abandon() {
 	var over []ending
-	leave := func(it *Item) { over = append(over, ending{it, q.left(it)}) }
+	leave := func(it *Item) { over = append(over, ending{it, q.abandonedOutcome(it)}) }
 	for len(q.retries) > 0 {
 		for _, it := range heap.Pop(&q.retries).(*group).items {
 			leave(it)

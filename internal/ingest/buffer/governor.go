@@ -53,23 +53,23 @@ func sizeOf(bytes int, alone bool) size {
 
 // governor decides how many batches may be in flight, and when. Create it with newGovernor.
 type governor struct {
-	limit   float64
-	most    float64
-	usual   [sizes]time.Duration // usual duration of an attempt, by batch size; 0 means not known
-	lowered time.Time            // when limit was lowered; attempts that began before do not count
+	limit    float64
+	maxLimit float64
+	usual    [sizes]time.Duration // usual duration of an attempt, by batch size; 0 means not known
+	lowered  time.Time            // when limit was lowered; attempts that began before do not count
 
-	down    error // why the service counts as down; nil if it is up
-	failed  time.Time
-	until   time.Time // nothing is sent before this time
-	asked   time.Time // how much of until the service asked for; the rest ends when an attempt succeeds
-	backoff *backoff.ExponentialBackOff
+	down       error // why the service counts as down; nil if it is up
+	failed     time.Time
+	until      time.Time // nothing is sent before this time
+	askedUntil time.Time // the part of until that the service asked for; the rest ends when an attempt succeeds
+	backoff    *backoff.ExponentialBackOff
 }
 
 func newGovernor(inFlight int) governor {
 	return governor{
-		limit:   float64(min(firstSlots, inFlight)),
-		most:    float64(inFlight),
-		backoff: exponential(firstProbe, longestProbe),
+		limit:    float64(min(firstSlots, inFlight)),
+		maxLimit: float64(inFlight),
+		backoff:  exponential(firstProbe, longestProbe),
 	}
 }
 
@@ -93,8 +93,8 @@ func (g *governor) slots() int {
 // ended.
 func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 	if r.Wait > 0 {
-		g.asked = later(g.asked, now.Add(min(r.Wait, longestWait)))
-		g.until = later(g.until, g.asked)
+		g.askedUntil = later(g.askedUntil, now.Add(min(r.Wait, longestWait)))
+		g.until = later(g.until, g.askedUntil)
 	}
 	if r.Down {
 		g.lower(begin, now, 0.7)
@@ -108,7 +108,7 @@ func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 		}
 		return
 	}
-	g.down, g.until = nil, g.asked
+	g.down, g.until = nil, g.askedUntil
 	g.backoff.Reset()
 	if r.Overload {
 		g.lower(begin, now, 0.7)
@@ -129,7 +129,7 @@ func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 	if took > crowdedFrom && took > slowdown*usual {
 		g.lower(begin, now, 0.9)
 	} else if busy {
-		g.limit = min(g.most, g.limit+1/g.limit)
+		g.limit = min(g.maxLimit, g.limit+1/g.limit)
 	}
 	// The usual duration rises slowly, so that overload does not become usual, and falls quickly.
 	if took < usual {
@@ -155,29 +155,30 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// tooLate returns the outcome of an item whose deadline has passed.
-func (q *Buffer) tooLate(it *Item) bt.Outcome {
+// timeoutOutcome returns the outcome of an item whose deadline has passed.
+func (q *Buffer) timeoutOutcome(it *Item) bt.Outcome {
 	cause := ErrTimeout
 	if q.gov.down != nil {
 		cause = errors.Join(ErrTimeout, q.gov.down)
 	}
-	return over(it, cause)
+	return finalOutcome(it, cause)
 }
 
-func (q *Buffer) left(it *Item) bt.Outcome { return over(it, context.Cause(q.ctx)) }
+// abandonedOutcome returns the outcome of an item that Close gives up.
+func (q *Buffer) abandonedOutcome(it *Item) bt.Outcome { return finalOutcome(it, context.Cause(q.ctx)) }
 
-func over(it *Item, cause error) bt.Outcome {
+func finalOutcome(it *Item, cause error) bt.Outcome {
 	out := it.Track.Outcome()
 	if out.Attempts == 0 || out.Err == nil {
 		out.Err = cause
 	} else if !errors.Is(out.Err, cause) {
-		out.Err = &overError{cause, out.Err}
+		out.Err = &finalError{cause, out.Err}
 	}
 	return out
 }
 
-// overError says why an item was given up, and the error of its last attempt.
-type overError struct{ why, last error }
+// finalError says why an item was given up, and the error of its last attempt.
+type finalError struct{ why, last error }
 
-func (e *overError) Error() string   { return e.why.Error() + "; the last attempt: " + e.last.Error() }
-func (e *overError) Unwrap() []error { return []error{e.why, e.last} }
+func (e *finalError) Error() string   { return e.why.Error() + "; the last attempt: " + e.last.Error() }
+func (e *finalError) Unwrap() []error { return []error{e.why, e.last} }

@@ -80,7 +80,7 @@ func (s *service) Send(ctx context.Context, items []*Item) (r Report) {
 			cause = s.verdict(it)
 		}
 		it.Track.Note(cause, errors.Is(cause, errLost))
-		it.Again = errors.Is(cause, errBusy) || errors.Is(cause, errLost) || r.Suspect
+		it.Retry = errors.Is(cause, errBusy) || errors.Is(cause, errLost) || r.Suspect
 		if n, ok := it.Work.(int); ok && cause == nil {
 			s.order[it.Key] = append(s.order[it.Key], n)
 		}

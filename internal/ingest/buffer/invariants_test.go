@@ -36,7 +36,7 @@ func (q *Buffer) check(t *testing.T, granted int) {
 		}
 	}
 	inflight := map[*lane]int{}
-	for b := range q.flights {
+	for b := range q.inFlight {
 		for _, it := range b.items {
 			claim("flight", it)
 		}
@@ -74,10 +74,10 @@ func (q *Buffer) check(t *testing.T, granted int) {
 				timed("chunk", it)
 			}
 		}
-		if l.ringed == l.empty() {
-			t.Errorf("lane %v: in the ring %v, empty %v", id, l.ringed, l.empty())
+		if l.inRing == l.empty() {
+			t.Errorf("lane %v: in the ring %v, empty %v", id, l.inRing, l.empty())
 		}
-		if l.ringed {
+		if l.inRing {
 			ringed++
 		}
 		if l.inflight != inflight[l] {
@@ -101,8 +101,8 @@ func (q *Buffer) check(t *testing.T, granted int) {
 		t.Errorf("waiting %d, counted %d; held %d of %d bytes, counted %d of %d; ring %d, counted %d; %d rows for %d items; %d open",
 			waiting, q.waiting, held, heldBytes, q.held, q.heldBytes, ringed, q.ring.n, len(q.rows), len(claimed), open)
 	}
-	if q.held > q.opts.BufferEntries || len(q.flights) > q.opts.InFlight {
-		t.Errorf("%d held, %d in flight", q.held, len(q.flights))
+	if q.held > q.opts.BufferEntries || len(q.inFlight) > q.opts.InFlight {
+		t.Errorf("%d held, %d in flight", q.held, len(q.inFlight))
 	}
 }
 

@@ -32,8 +32,8 @@ type Item struct {
 
 	// Set by the Sender: the result of the attempts so far, and whether another attempt is needed.
 	Track bt.Tracker
-	Again bool
-	Wait  time.Duration // with Again: the pause that the service asks for this item; 0 means none
+	Retry bool
+	Wait  time.Duration // with Retry: the pause that the service asks for this item; 0 means none
 
 	// The order of the fields keeps the struct small.
 	Mutations int32 // the item's mutations in a request
@@ -42,7 +42,7 @@ type Item struct {
 	claimed   bool  // the item holds its row
 	lane      *lane
 	next      *Item
-	covers    list // earlier items of the same row, oldest first, that it replaces or carries along; they end with it
+	coalesced list // earlier items of the same row, oldest first, that it replaces or carries along; they end with it
 	hash      uint64
 	gen       uint64
 	arrived   time.Time
@@ -51,7 +51,7 @@ type Item struct {
 // Sender makes attempts at batches.
 type Sender interface {
 	// Send makes one attempt at the items of a batch, which are sorted by row. It adds the attempt to each item's Track
-	// and sets its Again. It must return soon after ctx ends.
+	// and sets its Retry. It must return soon after ctx ends.
 	Send(ctx context.Context, items []*Item) Report
 }
 
@@ -62,7 +62,7 @@ type Report struct {
 	Down bool
 	// Overload means that the service asks for fewer requests.
 	Overload bool
-	// Suspect means that the service refused the whole request because of one item's contents. Items with Again set are
+	// Suspect means that the service refused the whole request because of one item's contents. Items with Retry set are
 	// then sent again in halves.
 	Suspect bool
 	// Wait is the pause that the service asks for; 0 means none.
@@ -70,11 +70,11 @@ type Report struct {
 	Err  error
 }
 
-// Covered returns the earlier items of the row that this one replaces or, if they merge, carries along, oldest first.
+// Coalesced returns the earlier items of the row that this one replaces or, if they merge, carries along, oldest first.
 // The Sender may call it until Send returns.
-func (it *Item) Covered() iter.Seq[*Item] {
+func (it *Item) Coalesced() iter.Seq[*Item] {
 	return func(yield func(*Item) bool) {
-		for c := it.covers.head; c != nil && yield(c); c = c.next {
+		for c := it.coalesced.head; c != nil && yield(c); c = c.next {
 		}
 	}
 }

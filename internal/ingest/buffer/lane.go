@@ -21,8 +21,8 @@ type lane struct {
 	inflight  int // batches in flight with items of this lane
 
 	// Repeats are paid from a budget. Each request that serves an item of the lane adds a fifth.
-	budget float64
-	paced  time.Time // time of the last repeat that the budget did not pay for
+	budget     float64
+	lastUnpaid time.Time // time of the last repeat that the budget did not pay for
 	// While the lane's last attempts served nothing, the lane makes one request at a time, with growing pauses, and
 	// needs a permit for each as for a repeat.
 	failed int       // consecutive attempts that served nothing
@@ -31,7 +31,7 @@ type lane struct {
 	blocked waiters
 
 	prev, next *lane // in the ring of lanes that have something to send
-	ringed     bool
+	inRing     bool
 }
 
 type laneID struct {
@@ -109,7 +109,7 @@ func (q *Buffer) claim(it *Item) bool {
 }
 
 // release frees the item's row and makes the items that waited for it go next. Items that depend on what the row holds
-// all go. Of other items only the last of each row goes; it covers those before it.
+// all go. Of other items only the last of each row goes; it coalesces those before it.
 func (q *Buffer) release(it *Item) {
 	behind := q.rows[it.hash]
 	delete(q.rows, it.hash)
@@ -118,8 +118,8 @@ func (q *Buffer) release(it *Item) {
 		return
 	}
 	for next := behind.pop(); next != nil; next = behind.pop() {
-		if after := behind.head; after != nil && after.Key == next.Key && next.covered() && after.covered() {
-			after.cover(next)
+		if after := behind.head; after != nil && after.Key == next.Key && next.canCoalesce() && after.canCoalesce() {
+			after.coalesce(next)
 			continue
 		}
 		q.push(next.lane, next, true)
@@ -127,26 +127,27 @@ func (q *Buffer) release(it *Item) {
 	}
 }
 
-// covered reports whether a later item of the row can cover this one.
-func (it *Item) covered() bool { return !it.Alone || it.Merge }
+// canCoalesce reports whether a later item of the row can replace this one or carry it along.
+func (it *Item) canCoalesce() bool { return !it.Alone || it.Merge }
 
-// cover makes the item cover an earlier one of the same row, and the items that the earlier one covers.
-func (it *Item) cover(earlier *Item) {
-	all := earlier.covers
-	earlier.covers = list{}
+// coalesce makes the item replace or carry along an earlier one of the same row, and the items that the earlier one has
+// coalesced.
+func (it *Item) coalesce(earlier *Item) {
+	all := earlier.coalesced
+	earlier.coalesced = list{}
 	all.push(earlier)
-	all.append(&it.covers)
-	it.covers = all
+	all.append(&it.coalesced)
+	it.coalesced = all
 }
 
-// uncover lets the items that this one covers wait for the row again, before all others: this one was refused and
-// replaces nothing.
-func (q *Buffer) uncover(it *Item) {
-	if it.covers.head == nil {
+// splitCoalesced lets the items that this one has coalesced wait for the row again, before all others: this one was
+// refused and replaces nothing.
+func (q *Buffer) splitCoalesced(it *Item) {
+	if it.coalesced.head == nil {
 		return
 	}
-	all := it.covers
-	it.covers = list{}
+	all := it.coalesced
+	it.coalesced = list{}
 	if behind := q.rows[it.hash]; behind != nil {
 		all.append(behind)
 	}
@@ -160,10 +161,10 @@ type ring struct {
 }
 
 func (r *ring) add(l *lane) {
-	if l.ringed {
+	if l.inRing {
 		return
 	}
-	l.ringed = true
+	l.inRing = true
 	r.n++
 	if r.at == nil {
 		l.prev, l.next = l, l
@@ -175,10 +176,10 @@ func (r *ring) add(l *lane) {
 }
 
 func (r *ring) remove(l *lane) {
-	if !l.ringed {
+	if !l.inRing {
 		return
 	}
-	l.ringed = false
+	l.inRing = false
 	r.n--
 	if r.n == 0 {
 		r.at = nil

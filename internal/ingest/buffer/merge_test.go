@@ -22,7 +22,7 @@ func (s *together) Send(ctx context.Context, items []*Item) Report {
 	s.mu.Lock()
 	for _, it := range items {
 		var all []int
-		for c := range it.Covered() {
+		for c := range it.Coalesced() {
 			all = append(all, c.Work.(int))
 		}
 		s.rows[it.Key] = append(s.rows[it.Key], append(all, it.Work.(int)))

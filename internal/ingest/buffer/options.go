@@ -26,9 +26,9 @@ type Options struct {
 	Freed chan struct{}
 	// Sends is called before each attempt, by many goroutines; it may be nil.
 	Sends func(Sending)
-	// Turned is called when the service counts as down, with the reason, and with nil when it is back, with the
+	// HealthChanged is called when the service counts as down, with the reason, and with nil when it is back, with the
 	// duration of the outage. It may be nil.
-	Turned func(down error, after time.Duration)
+	HealthChanged func(down error, after time.Duration)
 	// Failed is called for each item that ended and is not stored, before its Done; it may be nil.
 	Failed func(*Item, bt.Outcome)
 }

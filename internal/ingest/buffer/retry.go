@@ -31,9 +31,9 @@ func (h *groups) Pop() any {
 	return g
 }
 
-// repeat takes due groups for another attempt, as many as fit into one request, if the slot share and the budget of the
-// first group's lane allow it. If spare is set, the batch may be a spare one.
-func (q *Buffer) repeat(now time.Time, spare bool) *batch {
+// nextRetry takes due groups for another attempt, as many as fit into one request, if the slot share and the budget of
+// the first group's lane allow it. See pick.
+func (q *Buffer) nextRetry(now time.Time, throttled bool) *batch {
 	var passed []*group
 	defer func() {
 		for _, g := range passed {
@@ -43,12 +43,12 @@ func (q *Buffer) repeat(now time.Time, spare bool) *batch {
 	for len(q.retries) > 0 && !now.Before(q.retries[0].at) {
 		g := heap.Pop(&q.retries).(*group)
 		if g.free {
-			return q.retry(g, false)
+			return q.retryBatch(g, false)
 		}
-		ok, extra, next := q.permit(g.items[0].lane, now, spare)
+		ok, extra, next := q.permit(g.items[0].lane, now, throttled)
 		switch {
 		case ok:
-			return q.retry(q.merge(now, g), extra)
+			return q.retryBatch(q.merge(now, g), extra)
 		case next.IsZero():
 			passed = append(passed, g)
 		default:
@@ -60,12 +60,12 @@ func (q *Buffer) repeat(now time.Time, spare bool) *batch {
 }
 
 // permit reports whether a lane may make a request that repeats one, or that follows one that served nothing, and pays
-// for it. spare means that the request must use one of the few spare slots, because no budget paid for it or the lane
-// has failed more than once. If the lane may not, next says when to ask again; zero means when a batch ends.
-func (q *Buffer) permit(l *lane, now time.Time, maySpare bool) (ok, spare bool, next time.Time) {
+// for it. throttled means that the request must use one of the few throttled slots, because no budget paid for it or the
+// lane has failed more than once; permit allows that only with mayThrottle. If the lane may not, next says when to ask again; zero means when a batch ends.
+func (q *Buffer) permit(l *lane, now time.Time, mayThrottle bool) (ok, throttled bool, next time.Time) {
 	paid := l.budget >= 1
-	next = l.paced.Add(retryPace)
-	spare = !paid || l.failed > 1
+	next = l.lastUnpaid.Add(retryPace)
+	throttled = !paid || l.failed > 1
 	switch {
 	case !q.hasSlot(l), l.failed > 0 && l.inflight > 0:
 		return false, false, time.Time{}
@@ -73,23 +73,23 @@ func (q *Buffer) permit(l *lane, now time.Time, maySpare bool) (ok, spare bool, 
 		return false, false, l.until
 	case !paid && now.Before(next):
 		return false, false, next
-	case spare && (!maySpare || q.spare >= q.spareSlots()):
+	case throttled && (!mayThrottle || q.throttled >= q.throttledSlots()):
 		return false, false, time.Time{}
 	case paid:
 		l.budget--
 	default:
-		l.paced = now
+		l.lastUnpaid = now
 	}
-	return true, spare, time.Time{}
+	return true, throttled, time.Time{}
 }
 
-// retry makes a batch of a group.
-func (q *Buffer) retry(g *group, spare bool) *batch {
+// retryBatch makes a batch of a group.
+func (q *Buffer) retryBatch(g *group, throttled bool) *batch {
 	if !g.free {
 		q.stats.Retries++
 	}
 	b := newBatch(g.items, g.tries)
-	b.reason, b.spare = Retry, spare
+	b.reason, b.throttled = Retry, throttled
 	return b
 }
 
@@ -121,10 +121,10 @@ func (g *group) size() (entries, bytes, muts int) {
 	return len(g.items), bytes, muts
 }
 
-// again lets items wait for their next attempt. If one of them made the service refuse them all, they go in halves and
+// scheduleRetry lets items wait for their next attempt. If one of them made the service refuse them all, they go in halves and
 // at once; if the service could not take them, after a pause. Each tenant's items wait together, except items for which
 // the service asks a longer pause.
-func (q *Buffer) again(items []*Item, tries int, now time.Time, r Report) {
+func (q *Buffer) scheduleRetry(items []*Item, tries int, now time.Time, r Report) {
 	for _, it := range items {
 		q.expireBy(it)
 	}

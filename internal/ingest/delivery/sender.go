@@ -79,8 +79,8 @@ func (d Sender) send(ctx context.Context, items []*buffer.Item) buffer.Report {
 	for i, it := range items {
 		a := b.Answer(i, answers)
 		n.End(writes[i], points.Attempted(a))
-		it.Track.Note(d.Table.Explain(a.Err), a.Doubt)
-		it.Again = a.Again || again || d.waits(a.Err, a.Doubt)
+		it.Track.Note(d.Table.Explain(a.Err), a.MaybeApplied)
+		it.Retry = a.Again || again || d.waits(a.Err, a.MaybeApplied)
 		if a.Err != nil && !a.Whole {
 			it.Wait = bt.Delay(a.Err)
 		}
@@ -97,8 +97,8 @@ func reject(items []*buffer.Item, err error) buffer.Report {
 
 // waits reports whether a point that outlives the process is sent again after an attempt that ended with err. A client
 // without the interceptors may report every attempt as maybe applied, so a rejection that it reports counts.
-func (d Sender) waits(err error, doubt bool) bool {
-	return d.durable() && err != nil && (!bt.OfRow(err) || doubt && !errors.Is(err, bt.ErrUnguarded))
+func (d Sender) waits(err error, maybeApplied bool) bool {
+	return d.durable() && err != nil && (!bt.OfRow(err) || maybeApplied && !errors.Is(err, bt.ErrUnguarded))
 }
 
 // readLoad sets the report's load signals from a request's error.
@@ -232,7 +232,7 @@ func (d Sender) dropExpired(items []*buffer.Item) []*buffer.Item {
 func (d Sender) putOff(items []*buffer.Item, err error, r *buffer.Report) {
 	again := d.judge(r, err, 1) || d.durable() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	for _, it := range items {
-		it.Again = again
+		it.Retry = again
 		it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})
 	}
 }

@@ -23,11 +23,11 @@ func (d Sender) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.I
 		out := outs[i]
 		switch {
 		case errors.Is(out.Err, bt.ErrFaster):
-			it.Again, served = true, true
+			it.Retry, served = true, true
 		case out.Err != nil && (bt.Retryable(out.Err) || d.waits(out.Err, out.State == bt.Unknown)):
-			it.Again, it.Wait = true, bt.Delay(out.Err)
+			it.Retry, it.Wait = true, bt.Delay(out.Err)
 		case out.Attempts == 0 && (errors.Is(out.Err, context.DeadlineExceeded) || errors.Is(out.Err, context.Canceled)):
-			it.Again = true // the request's deadline passed before this item's turn
+			it.Retry = true // the request's deadline passed before this item's turn
 		default:
 			served = true
 		}
@@ -41,13 +41,13 @@ func (d Sender) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.I
 	}
 	if !served && d.judge(&r, outs[0].Err, 1) {
 		for _, it := range items {
-			it.Again = true
+			it.Retry = true
 		}
 	}
 	for _, it := range items {
 		out := it.Track.Outcome()
-		if Of(it).event != nil && !it.Again && out.State == bt.Rejected && !errors.Is(out.Err, buffer.ErrClosed) {
-			it.Again = !d.rejectEvent(it, out)
+		if Of(it).event != nil && !it.Retry && out.State == bt.Rejected && !errors.Is(out.Err, buffer.ErrClosed) {
+			it.Retry = !d.rejectEvent(it, out)
 		}
 	}
 	return r
@@ -111,11 +111,11 @@ func (d Sender) sendEvent(ctx context.Context, rows *bt.Table, it *buffer.Item) 
 		return *rejected
 	}
 	var all []*Pending
-	for c := range it.Covered() {
+	for c := range it.Coalesced() {
 		all = append(all, Of(c))
 	}
 	all = append(all, Of(it))
-	s := rollupadd.Streamed{Key: it.Key, Stream: d.Journal.Stream(), Doubt: it.Track.Outcome().State == bt.Unknown}
+	s := rollupadd.Streamed{Key: it.Key, Stream: d.Journal.Stream(), MaybeApplied: it.Track.Outcome().State == bt.Unknown}
 	out := bt.Outcome{State: bt.Stored}
 	for len(all) > 0 && out.State == bt.Stored {
 		run := 1
@@ -144,7 +144,7 @@ func (d Sender) sendEvent(ctx context.Context, rows *bt.Table, it *buffer.Item) 
 func (d Sender) rejectEvent(it *buffer.Item, out bt.Outcome) bool {
 	Of(it).event.rejected = &out
 	var all []*journal.Entry
-	for c := range it.Covered() {
+	for c := range it.Coalesced() {
 		all = append(all, &Of(c).Entry)
 	}
 	return d.Journal.Reject(out, append(all, &Of(it).Entry)...)

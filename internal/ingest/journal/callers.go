@@ -13,9 +13,9 @@ import (
 // ones do not delay the syncs.
 type callers struct {
 	sync.Mutex
-	queue []call
-	wake  chan struct{}
-	over  bool // no more callers will come
+	queue  []call
+	wake   chan struct{}
+	closed bool // no more callers will come
 }
 
 // call is one caller, with the bytes of its record. They count as queued until the caller was called.
@@ -29,7 +29,7 @@ type call struct {
 func (j *Journal) callLoop() {
 	for {
 		j.callers.Lock()
-		queue, over := j.callers.queue, j.callers.over
+		queue, over := j.callers.queue, j.callers.closed
 		j.callers.queue = nil
 		j.callers.Unlock()
 		if queue == nil {
@@ -53,17 +53,17 @@ func (j *Journal) callLoop() {
 
 // awaitCallers waits until all callers that are in the queue now were called.
 func (j *Journal) awaitCallers(ctx context.Context) error {
-	told := make(outcomes, 1)
+	done := make(outcomes, 1)
 	j.callers.Lock()
-	if j.callers.over {
+	if j.callers.closed {
 		j.callers.Unlock()
 		return nil
 	}
-	j.callers.queue = append(j.callers.queue, call{caller: told})
+	j.callers.queue = append(j.callers.queue, call{caller: done})
 	j.callers.Unlock()
 	wake(j.callers.wake)
 	select {
-	case <-told:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return ctxerr.Of(ctx)

@@ -107,7 +107,7 @@ func (j *Journal) end(ctx context.Context) error {
 	case <-last.Done():
 	}
 	j.callers.Lock()
-	j.callers.over = true
+	j.callers.closed = true
 	j.callers.Unlock()
 	wake(j.callers.wake)
 	done := make(chan struct{})
@@ -115,16 +115,16 @@ func (j *Journal) end(ctx context.Context) error {
 		j.workers.Wait()
 		close(done)
 	}()
-	told := false
+	finished := false
 	select {
 	case <-done:
-		told = true
+		finished = true
 	case <-last.Done():
 	}
 	switch n := j.spool.Stats().Records; {
 	case n > 0:
 		err = errors.Join(fmt.Errorf("%w: %d", ErrUndelivered, n), err)
-	case synced && told && ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || err == ctx.Err()):
+	case synced && finished && ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || err == ctx.Err()):
 		err = nil // ctx ended, but everything was done
 	}
 	return errors.Join(err, j.spool.Close())

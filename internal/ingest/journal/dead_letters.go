@@ -193,21 +193,21 @@ func (j *Journal) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] 
 // Retry appends the records of dead letters to the journal, even if the journal is full. It returns how many of the IDs
 // it found.
 func (j *Journal) Retry(ctx context.Context, ids ...uint64) (int, error) {
-	return j.take(ctx, ids, j.spool.Revive, func(l DeadLetter) int64 { return int64(len(l.Reason)) })
+	return j.removeLetters(ctx, ids, j.spool.Revive, func(l DeadLetter) int64 { return int64(len(l.Reason)) })
 }
 
 // Drop removes dead letters, and returns how many of the IDs it found.
 func (j *Journal) Drop(ctx context.Context, ids ...uint64) (int, error) {
-	return j.take(ctx, ids, j.spool.Drop, DeadLetter.bytes)
+	return j.removeLetters(ctx, ids, j.spool.Drop, DeadLetter.bytes)
 }
 
-// take removes dead letters by calling away, and frees each letter's part of its tenant's share.
-func (j *Journal) take(ctx context.Context, ids []uint64, away func(context.Context, ...uint64) (int, error), frees func(DeadLetter) int64) (int, error) {
+// removeLetters removes dead letters by calling remove, and frees each letter's part of its tenant's share.
+func (j *Journal) removeLetters(ctx context.Context, ids []uint64, remove func(context.Context, ...uint64) (int, error), frees func(DeadLetter) int64) (int, error) {
 	freed, err := j.freedBy(ctx, ids, frees)
 	if err != nil {
 		return 0, err
 	}
-	n, err := away(ctx, ids...)
+	n, err := remove(ctx, ids...)
 	if n > 0 {
 		j.giveBack(freed)
 	}

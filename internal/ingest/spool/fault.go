@@ -26,21 +26,21 @@ var (
 	ErrFailed = errors.New("spool: the disk failed")
 )
 
-// caught is a panic or a memory fault that bbolt ran into.
-type caught struct{ value any }
+// bboltPanic is a panic or a memory fault that bbolt ran into.
+type bboltPanic struct{ value any }
 
-func (c *caught) Error() string { return fmt.Sprintf("%v: %v", ErrDamaged, c.value) }
+func (c *bboltPanic) Error() string { return fmt.Sprintf("%v: %v", ErrDamaged, c.value) }
 
-func (c *caught) Unwrap() error { return ErrDamaged }
+func (c *bboltPanic) Unwrap() error { return ErrDamaged }
 
-// guard calls f and turns its panics and memory faults into errors of type *caught. bbolt panics on damaged pages, and
+// guard calls f and turns its panics and memory faults into errors of type *bboltPanic. bbolt panics on damaged pages, and
 // a page beyond the end of a truncated file causes a memory fault.
 func guard(f func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)
 	defer func() {
 		if r := recover(); r != nil {
-			err = &caught{r}
+			err = &bboltPanic{r}
 		}
 	}()
 	return f()

@@ -162,7 +162,7 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 		result = committed
 		return nil
 	})
-	var c *caught
+	var c *bboltPanic
 	if errors.As(err, &c) {
 		j.stuck.Store(true)
 		return result, err

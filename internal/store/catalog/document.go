@@ -68,9 +68,9 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 	if !old.Exists() && strings.HasPrefix(key, rowkey.RemovalRows) { // such rows are created and deleted repeatedly
 		next.generation = randomGeneration()
 	}
-	doubt := false
+	maybeApplied := false
 	err = t.Retry(ctx, func(ctx context.Context) (bool, error) {
-		if doubt {
+		if maybeApplied {
 			have, err := LoadDocument(ctx, t, key)
 			if err != nil {
 				return false, err
@@ -82,8 +82,8 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 		}
 		var out bt.Outcome
 		ok, out = writeDocument(ctx, t, key, old, next, also)
-		doubt = doubt || out.State == bt.Unknown
-		if out.Err == nil && !ok && doubt {
+		maybeApplied = maybeApplied || out.State == bt.Unknown
+		if out.Err == nil && !ok && maybeApplied {
 			return false, status.Error(codes.Aborted, "tsdb: an answer was lost") // this call may have been the first
 		}
 		return out.Err == nil, out.Err

@@ -148,14 +148,14 @@ func (b *Batch) answerRows(i int, answers []bt.Answer) bt.Answer {
 		return answers[rows.head]
 	}
 	point, head := answers[rows.point], answers[rows.head]
-	a := bt.Answer{Err: point.Err, Doubt: point.Doubt || head.Doubt, Whole: point.Whole && head.Whole}
+	a := bt.Answer{Err: point.Err, MaybeApplied: point.MaybeApplied || head.MaybeApplied, Whole: point.Whole && head.Whole}
 	switch {
 	case point.Err == nil && head.Err == nil:
 		return a
 	case point.Err == nil:
-		a.Err, a.Doubt = fmt.Errorf("tsdb: the point's row is written, its head is not: %w", head.Err), true
+		a.Err, a.MaybeApplied = fmt.Errorf("tsdb: the point's row is written, its head is not: %w", head.Err), true
 	case head.Err == nil:
-		a.Err, a.Doubt = fmt.Errorf("tsdb: the point's head is written, its row is not: %w", point.Err), true
+		a.Err, a.MaybeApplied = fmt.Errorf("tsdb: the point's head is written, its row is not: %w", point.Err), true
 	}
 	a.Again = (point.Err == nil || point.Again) && (head.Err == nil || head.Again)
 	return a

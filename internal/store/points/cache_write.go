@@ -67,7 +67,7 @@ func Attempted(a bt.Answer) bt.State {
 	switch {
 	case a.Err == nil:
 		return bt.Stored
-	case a.Doubt:
+	case a.MaybeApplied:
 		return bt.Unknown
 	}
 	return bt.Rejected

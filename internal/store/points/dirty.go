@@ -124,9 +124,9 @@ func answerWithMark(a, mark bt.Answer) bt.Answer {
 		a.Whole = false
 		return a
 	case a.Err == nil:
-		return bt.Answer{Err: markError(mark.Err), Doubt: true, Again: mark.Again}
+		return bt.Answer{Err: markError(mark.Err), MaybeApplied: true, Again: mark.Again}
 	}
-	a.Doubt = a.Doubt || mark.Doubt
+	a.MaybeApplied = a.MaybeApplied || mark.MaybeApplied
 	a.Again = a.Again && mark.Again
 	a.Whole = a.Whole && mark.Whole
 	return a

@@ -168,7 +168,7 @@ func (s *Table) SendAlone(ctx context.Context, rows *bt.Table, writes []*Write, 
 func (s *Table) sendOne(ctx context.Context, rows *bt.Table, w *Write, once bool) bt.Outcome {
 	if w.D.Merge {
 		m := s.merging(w)
-		m.Once, m.Doubt = once, w.MaybeApplied
+		m.Once, m.MaybeApplied = once, w.MaybeApplied
 		return rows.Merge(ctx, m)
 	}
 	in := s.Insertion(w)
@@ -191,7 +191,7 @@ func (s *Table) Insertion(w *Write) bt.Insertion {
 		Exists:   func() bigtable.Filter { return w.D.Visibility(s.Clock()).Filter() },
 		Mutation: m,
 		Final:    w.D.FirstWins,
-		Mine: func(row bigtable.Row) bool {
+		IsOwn: func(row bigtable.Row) bool {
 			item, _, err := w.D.Visibility(s.Clock()).Payload(row, w.Cell)
 			return err == nil && item != nil && w.isOwnWrite(item) && bytes.Equal(item.Value, w.Payload)
 		},

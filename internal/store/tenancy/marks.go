@@ -30,7 +30,7 @@ type entityMark struct {
 	until    int64                // its end in seconds since 1970; 0 means no end
 	entities []catalog.EntityHash // nil for the whole tenant
 	lifted   uint64               // see catalog.Mark
-	gone     bool
+	removed  bool
 }
 
 func over(until int64, now time.Time) bool { return until != 0 && now.Unix() >= until }
@@ -55,7 +55,7 @@ func (t *tenantMarks) coversEntity(dataset, path string, now time.Time) bool {
 
 // set records a mark that was read.
 func (t *tenantMarks) set(m catalog.Mark) {
-	em := entityMark{entities: m.Entities, lifted: m.Lifted, gone: m.Gone}
+	em := entityMark{entities: m.Entities, lifted: m.Lifted, removed: m.Gone}
 	if !m.Until.IsZero() {
 		em.until = m.Until.Unix()
 	}
@@ -74,7 +74,7 @@ func (t *tenantMarks) index() {
 				t.liftedEntities[h] = max(t.liftedEntities[h], m.lifted)
 			}
 		}
-		if m.gone {
+		if m.removed {
 			continue
 		}
 		if m.entities == nil {
@@ -99,7 +99,7 @@ func (m *Marks) each() iter.Seq[catalog.Mark] {
 	return func(yield func(catalog.Mark) bool) {
 		for tenant, t := range m.Tenants {
 			for name, em := range t.rows {
-				mark := catalog.Mark{Tenant: tenant, Name: name, Entities: em.entities, Lifted: em.lifted, Gone: em.gone}
+				mark := catalog.Mark{Tenant: tenant, Name: name, Entities: em.entities, Lifted: em.lifted, Gone: em.removed}
 				if em.until != 0 {
 					mark.Until = time.Unix(em.until, 0)
 				}
