@@ -29,11 +29,12 @@ type options struct {
 	maxFuture time.Duration
 	seen      observe.Options
 
-	addr   string
-	auth   auth
-	limits limits
-	table  string // the file of tenants' limits
-	drain  time.Duration
+	addr     string
+	auth     auth
+	limits   limits
+	table    string // the file of tenants' limits
+	profiles bool   // take limits from profiles, too
+	drain    time.Duration
 
 	file   string
 	tenant tenant.ID
@@ -82,6 +83,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; safer than -token, which other users of this machine can see")
 	flags.BoolVar(&o.auth.inQuery, "token-in-query", false, "also accept the token in the parameter p, where some agents of version 1 send it; proxies may log it")
 	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
+	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores; -limits gives the defaults, and its overrides come first")
 	flags.Int64Var(&o.limits.body, "max-body", 25<<20, "the most `bytes` in the body of a request, compressed and decompressed")
 	flags.IntVar(&o.limits.requests, "max-requests", 32, "how many requests may write at once; others get 503 with Retry-After")
 	flags.DurationVar(&o.limits.timeout, "timeout", time.Minute, "how long a request may take")

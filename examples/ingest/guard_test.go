@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -109,6 +114,13 @@ func TestLimitsOfATenant(t *testing.T) {
 	want(t, "more than ever come at once", r.post(v2, lines("a", 8)), 413, "burst of 5")
 	want(t, "another tenant", r.post(v2, lines("a", 50), asOther), 204)
 	r.stored(t, "cpu", acme2, start.Add(49), "{x=1}", "a")
+
+	r = newRig(t, ample, "-key", "cpu=host", "-limits", write(t, `{"defaults": {"points_per_second": 1, "points_burst": 7}}`), "-profile-limits")
+	if _, err := tenants.Onboard(t.Context(), r.in.store, acme, tenants.Profile{Limits: json.RawMessage(`{"points_per_second": 1, "points_burst": 2}`)}, tenants.OnboardOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "a limit of the profile", r.post(v2, lines("a", 3)), 413, "burst of 2")
+	want(t, "a tenant without a profile", r.post(v2, lines("a", 7), asOther), 204)
 
 	file = write(t, `{"defaults": {"entities": 1}}`)
 	r = newRig(t, ample, "-key", "cpu=host", "-limits", file)
@@ -264,5 +276,40 @@ func TestHealthIsCheap(t *testing.T) {
 	}
 	if n, most := r.conn.Counts().Calls[tsdbtest.ReadRows], 1+int(time.Since(begin)/time.Second); n > most {
 		t.Errorf("%d reads of the table, want %d at most", n, most)
+	}
+}
+
+// TestProfileLimits opens the store as the program does, with the flag and without it.
+func TestProfileLimits(t *testing.T) {
+	for args, most := range map[string]int{"": 3, "-profile-limits": 1} {
+		o, err := parse(append(strings.Fields(args), "-dir", t.TempDir(), "-token", "secret=acme", "-key", "cpu=host"), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := openStore(t.Context(), o, nil, tsdb.Telemetry{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		s := tsdb.MustDefine("notes", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{})
+		if err := store.Ensure(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		id := tenant.MustParse("acme")
+		if _, err := tenants.Onboard(t.Context(), store, id, tenants.Profile{Limits: json.RawMessage(`{"entities": 1}`)}, tenants.OnboardOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		stored := 0
+		for i := range 3 {
+			err := s.For(store, id).Put(tenant.NewContext(t.Context(), id), tsdb.NewEntity(fmt.Sprint(i)), start, "x")
+			if err == nil {
+				stored++
+			} else if !errors.Is(err, limit.ErrExceeded) {
+				t.Fatal(err)
+			}
+		}
+		if stored != most {
+			t.Errorf("%q: %d entities stored, want %d", args, stored, most)
+		}
 	}
 }

@@ -43,14 +43,14 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry 
 		if o.dir == "" { // which New takes for a store in memory
 			return nil, errors.New("-dir is empty")
 		}
-		return embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, Telemetry: telemetry}, Dir: o.dir})
+		return embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: telemetry}, Dir: o.dir})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
 		return nil, err
 	}
 	config.RequireTenant = true // each request acts as the tenant of its token, or not at all
-	config.Limits = limits
+	config.Limits, config.ProfileLimits = limits, o.profiles
 	config.Telemetry = telemetry
 	return tsdb.Open(ctx, config)
 }

@@ -46,7 +46,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter}})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter, ProfileLimits: o.profiles}})
 	ds, err := newDatasets(t.Context(), store, o.keys, tsdb.SchemaOptions{MaxFuture: o.maxFuture}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

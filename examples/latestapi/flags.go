@@ -24,6 +24,7 @@ type options struct {
 	addr       string
 	tokens     *bearer
 	table      string // the file of tenants' limits
+	profiles   bool   // take limits from profiles, too
 	cursorKeys [][]byte
 	ownKey     bool // the cursors' key was made by this process
 	limits     limits
@@ -68,6 +69,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&tokenFile, "tokens", "",
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
 	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
+	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores; -limits gives the defaults, and its overrides come first")
 	flags.StringVar(&keyFile, "cursor-keys", "",
 		"a `file` with the keys that seal cursors, one a line, as \"openssl rand -base64 32\" prints them; the first one seals. "+
 			"Or the variable "+cursorKeysVariable+", with commas")

@@ -34,7 +34,7 @@ import (
 func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
 		return embedded.New(ctx, embedded.Options{
-			StoreOptions: tsdb.StoreOptions{CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, Telemetry: telemetry},
+			StoreOptions: tsdb.StoreOptions{CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: telemetry},
 			Dir:          o.dir,
 		})
 	}
@@ -44,7 +44,7 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry 
 	}
 	config.Cache = o.cache
 	config.RequireTenant = true
-	config.Limits = limits
+	config.Limits, config.ProfileLimits = limits, o.profiles
 	config.Telemetry = telemetry
 	config.CursorKeys = o.cursorKeys // from the file, or else from the environment
 	return tsdb.Open(ctx, config)
