@@ -24,27 +24,35 @@ const kept = 3
 // oracle is what a store must show, by brute force: every point that was written and not deleted, with its class's age.
 type oracle struct {
 	opts   tsdb.SchemaOptions
-	points map[tsdb.Entity]map[int64]oraclePoint
+	points map[tsdb.Entity]map[pointKey]oraclePoint
 }
+
+// pointKey is the time of a point in Unix milliseconds and, in a schema with Identity, its ID.
+type pointKey struct {
+	ms int64
+	id string
+}
+
+func pointKeyOf(p tsdb.Point[string]) pointKey { return pointKey{p.Time.UnixMilli(), p.ID} }
 
 type oraclePoint struct {
 	value string
 	age   time.Duration
 }
 
-func (p oraclePoint) visible(ms int64, now time.Time) bool {
-	return !time.UnixMilli(ms).Before(now.Add(-p.age))
+func (p oraclePoint) visible(at pointKey, now time.Time) bool {
+	return !time.UnixMilli(at.ms).Before(now.Add(-p.age))
 }
 
 // put stores a point and reports whether a first-wins store would.
-func (o *oracle) put(e tsdb.Entity, ms int64, p oraclePoint, now time.Time) bool {
+func (o *oracle) put(e tsdb.Entity, at pointKey, p oraclePoint, now time.Time) bool {
 	if o.points[e] == nil {
-		o.points[e] = map[int64]oraclePoint{}
+		o.points[e] = map[pointKey]oraclePoint{}
 	}
-	if old, ok := o.points[e][ms]; ok && o.opts.FirstWins && old.visible(ms, now) {
+	if old, ok := o.points[e][at]; ok && o.opts.FirstWins && old.visible(at, now) {
 		return old.value == p.value
 	}
-	o.points[e][ms] = p
+	o.points[e][at] = p
 	return true
 }
 
@@ -61,7 +69,7 @@ func (o *oracle) settle(points []tsdb.Point[string]) {
 		slices.Sort(ms)
 		if ms = slices.Compact(ms); len(ms) > kept {
 			for at := range o.points[e] {
-				if at < ms[len(ms)-kept] {
+				if at.ms < ms[len(ms)-kept] {
 					delete(o.points[e], at)
 				}
 			}
@@ -71,12 +79,12 @@ func (o *oracle) settle(points []tsdb.Point[string]) {
 
 // shown returns the points of an entity that are visible, newest first.
 func (o *oracle) shown(e tsdb.Entity, now time.Time) (out []tsdb.Point[string]) {
-	for ms, p := range o.points[e] {
-		if p.visible(ms, now) {
-			out = append(out, tsdb.Point[string]{Entity: e, Time: time.UnixMilli(ms).UTC(), Value: p.value})
+	for at, p := range o.points[e] {
+		if p.visible(at, now) {
+			out = append(out, tsdb.Point[string]{Entity: e, Time: time.UnixMilli(at.ms).UTC(), ID: at.id, Value: p.value})
 		}
 	}
-	slices.SortFunc(out, func(a, b tsdb.Point[string]) int { return b.Time.Compare(a.Time) })
+	slices.SortFunc(out, func(a, b tsdb.Point[string]) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.ID, b.ID)) })
 	if o.opts.Head.Only {
 		out = out[:min(kept, len(out))]
 	}
@@ -126,7 +134,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, before)
 	ages := map[string]time.Duration{"m10": 10 * time.Minute, "m20": 20 * time.Minute}
-	o := &oracle{opts: opts, points: map[tsdb.Entity]map[int64]oraclePoint{}}
+	o := &oracle{opts: opts, points: map[tsdb.Entity]map[pointKey]oraclePoint{}}
 	entities := []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}
 	repo, age := before.For(store, acme), ages[classes[0].Name]
 	ctx := t.Context()
@@ -154,7 +162,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 		switch at := when(); rnd.IntN(10) {
 		case 0, 1, 2:
 			err := repo.Put(ctx, e, at, value)
-			if ok := o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.Now()); ok != (err == nil) || err != nil && !errors.Is(err, tsdb.ErrExists) {
+			if ok := o.put(e, pointKey{ms: at.UnixMilli()}, oraclePoint{value, age}, c.Now()); ok != (err == nil) || err != nil && !errors.Is(err, tsdb.ErrExists) {
 				t.Fatalf("Put at %v: %v", at, err)
 			}
 		case 3, 4:
@@ -164,29 +172,30 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 			}
 			outcomes, _ := repo.PutMany(ctx, batch)
 			for i, p := range batch {
-				ok := o.put(p.Entity, p.Time.UnixMilli(), oraclePoint{p.Value, age}, c.Now())
+				ok := o.put(p.Entity, pointKeyOf(p), oraclePoint{p.Value, age}, c.Now())
 				if ok != (outcomes[i].State == tsdb.Stored) {
 					t.Fatalf("PutMany: %+v", outcomes[i])
 				}
 			}
 			o.settle(batch)
 		case 5:
-			_, there := o.points[e][at.UnixMilli()]
-			there = there && o.points[e][at.UnixMilli()].visible(at.UnixMilli(), c.Now())
+			in := pointKey{ms: at.UnixMilli()}
+			_, there := o.points[e][in]
+			there = there && o.points[e][in].visible(in, c.Now())
 			stored, err := repo.PutIfAbsent(ctx, e, at, value)
 			check(err)
 			if stored == there {
 				t.Fatalf("PutIfAbsent = %v where a point is there: %v", stored, there)
 			}
 			if stored {
-				o.put(e, at.UnixMilli(), oraclePoint{value, age}, c.Now())
+				o.put(e, pointKey{ms: at.UnixMilli()}, oraclePoint{value, age}, c.Now())
 			}
 		case 6:
 			if shown := o.shown(e, c.Now()); len(shown) > 0 { // one that counts
 				at = shown[rnd.IntN(min(kept, len(shown)))].Time
 			}
 			check(repo.Delete(ctx, e, at))
-			delete(o.points[e], at.UnixMilli())
+			delete(o.points[e], pointKey{ms: at.UnixMilli()})
 		case 7:
 			in := tsdb.Between(at, at.Add(time.Duration(rnd.Int64N(int64(3*time.Minute)))))
 			if rnd.IntN(5) == 0 {
@@ -194,9 +203,9 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 			}
 			n, err := repo.DeleteRange(ctx, e, in)
 			check(err)
-			for ms := range o.points[e] {
-				if in.Contains(time.UnixMilli(ms)) {
-					delete(o.points[e], ms)
+			for at := range o.points[e] {
+				if in.Contains(time.UnixMilli(at.ms)) {
+					delete(o.points[e], at)
 					n--
 				}
 			}

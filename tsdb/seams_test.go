@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,11 +27,13 @@ func TestAllReadsAgreeWithAModel(t *testing.T) {
 		{Head: tsdb.Head{Points: kept}},
 		{Head: tsdb.Head{Points: kept}, FirstWins: true},
 		{Head: tsdb.Head{Points: kept, Only: true}},
+		{Identity: true},
+		{Identity: true, FirstWins: true},
 	} {
 		for _, salts := range []int{0, 4} {
 			opts.Salts, opts.Precision, opts.Retention = salts, tsdb.Milliseconds, minutes20
-			t.Run(fmt.Sprintf("%+v,salts=%d,first=%v", opts.Head, salts, opts.FirstWins), func(t *testing.T) {
-				testkit.OneOf(t, salts > 0 && (i == 0 || i == 3))
+			t.Run(fmt.Sprintf("%+v,salts=%d,first=%v,identity=%v", opts.Head, salts, opts.FirstWins, opts.Identity), func(t *testing.T) {
+				testkit.OneOf(t, salts > 0 && (i == 0 || i == 3 || i == 5))
 				t.Parallel()
 				for _, seed := range some(i%3, []uint64{0, 1, 2}) {
 					views := []tenant.ID(nil)
@@ -65,7 +68,7 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	ctx := t.Context()
 	var tenants []*seam
 	for _, name := range []string{"acme", "acme2"} {
-		m := &seam{oracle: &oracle{opts: opts, points: map[tsdb.Entity]map[int64]oraclePoint{}}, repo: s.For(store, tenant.MustParse(name))}
+		m := &seam{oracle: &oracle{opts: opts, points: map[tsdb.Entity]map[pointKey]oraclePoint{}}, repo: s.For(store, tenant.MustParse(name))}
 		for _, parts := range [][2]string{{"a", "1"}, {"a", "12"}, {"a#", "1"}, {"a1", "2"}} {
 			m.entities = append(m.entities, tsdb.NewEntity(parts[0], parts[1]))
 		}
@@ -75,6 +78,10 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	when := func() time.Time {
 		return c.Now().Add(-time.Duration(rnd.Int64N(int64(age))) + time.Minute).Truncate(30 * time.Second)
 	}
+	someID := func() string { return "" }
+	if opts.Identity {
+		someID = func() string { return []string{"a", "b", "b-2"}[rnd.IntN(3)] }
+	}
 	for step := range 150 {
 		m := tenants[rnd.IntN(2)]
 		e := m.entities[rnd.IntN(len(m.entities))]
@@ -83,16 +90,20 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 			at = c.Now().Truncate(30 * time.Second)
 		}
 		value := fmt.Sprint(m.repo.Tenant(), step)
-		p := oraclePoint{value, age}
+		p, id := oraclePoint{value, age}, someID()
+		repo := m.repo
+		if opts.Identity {
+			repo = repo.WithID(id)
+		}
 		var err error
 		switch rnd.IntN(11) {
 		case 0, 1:
-			err = m.written(e, at, p, c.Now(), m.repo.Put(ctx, e, at, value))
+			err = m.written(e, at, id, p, c.Now(), repo.Put(ctx, e, at, value))
 		case 2:
 			var told tsdb.Outcome
-			err = errors.Join(m.repo.Via(w).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o }), w.Flush(ctx))
+			err = errors.Join(repo.Via(w).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o }), w.Flush(ctx))
 			if err == nil {
-				err = m.written(e, at, p, c.Now(), told.Err)
+				err = m.written(e, at, id, p, c.Now(), told.Err)
 			}
 		case 3, 4:
 			var batch []tsdb.Point[string]
@@ -101,7 +112,7 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 				if at.Before(c.Now().Add(-age)) {
 					continue
 				}
-				batch = append(batch, tsdb.Point[string]{Entity: m.entities[rnd.IntN(4)], Time: at, Value: fmt.Sprint(value, len(batch))})
+				batch = append(batch, tsdb.Point[string]{Entity: m.entities[rnd.IntN(4)], Time: at, ID: someID(), Value: fmt.Sprint(value, len(batch))})
 			}
 			put := m.repo.PutMany
 			if rnd.IntN(2) == 0 {
@@ -111,29 +122,27 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 			}
 			outcomes, _ := put(ctx, batch)
 			for i, q := range batch {
-				if ok := m.put(q.Entity, q.Time.UnixMilli(), oraclePoint{q.Value, age}, c.Now()); ok != (outcomes[i].State == tsdb.Stored) {
+				if ok := m.put(q.Entity, pointKeyOf(q), oraclePoint{q.Value, age}, c.Now()); ok != (outcomes[i].State == tsdb.Stored) {
 					t.Fatalf("PutMany: %+v", outcomes[i])
 				}
 			}
 			m.settle(batch)
 		case 5:
 			var stored bool
-			if stored, err = m.repo.PutIfAbsent(ctx, e, at, value); stored {
-				m.put(e, at.UnixMilli(), p, c.Now())
+			if stored, err = repo.PutIfAbsent(ctx, e, at, value); stored {
+				m.put(e, pointKey{at.UnixMilli(), id}, p, c.Now())
 			}
 		case 6, 7:
 			if shown := m.shown(e, c.Now()); len(shown) > 0 {
-				at = shown[0].Time
-			}
-			err = m.repo.Delete(ctx, e, at)
-			delete(m.points[e], at.UnixMilli())
-		case 8:
-			_, err = m.repo.DeleteRange(ctx, e, tsdb.Since(at))
-			for ms := range m.points[e] {
-				if ms >= at.UnixMilli() {
-					delete(m.points[e], ms)
+				if at = shown[0].Time; opts.Identity {
+					id, repo = shown[0].ID, m.repo.WithID(shown[0].ID)
 				}
 			}
+			err = repo.Delete(ctx, e, at)
+			delete(m.points[e], pointKey{at.UnixMilli(), id})
+		case 8:
+			_, err = m.repo.DeleteRange(ctx, e, tsdb.Since(at))
+			maps.DeleteFunc(m.points[e], func(in pointKey, _ oraclePoint) bool { return in.ms >= at.UnixMilli() })
 		case 9:
 			if rnd.IntN(3) == 0 {
 				_, err = m.repo.DeletePrefix(ctx, tsdb.NewPrefix("a"))
@@ -164,8 +173,8 @@ func flushed(in *tsdb.Sink[string], w *tsdb.Writer) func(context.Context, []tsdb
 }
 
 // written takes in a write that has ended with an error or none.
-func (m *seam) written(e tsdb.Entity, at time.Time, p oraclePoint, now time.Time, err error) error {
-	if m.put(e, at.UnixMilli(), p, now) == (err == nil) && (err == nil || errors.Is(err, tsdb.ErrExists)) {
+func (m *seam) written(e tsdb.Entity, at time.Time, id string, p oraclePoint, now time.Time, err error) error {
+	if m.put(e, pointKey{at.UnixMilli(), id}, p, now) == (err == nil) && (err == nil || errors.Is(err, tsdb.ErrExists)) {
 		return nil
 	}
 	return fmt.Errorf("a write at %v ended with %v", at, err)
