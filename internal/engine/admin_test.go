@@ -87,8 +87,8 @@ func TestDeletionProtection(t *testing.T) {
 	}
 }
 
-// A dropped table or family must not come back with a new one of the same name.
-func TestNothingIsResurrected(t *testing.T) {
+// TestDroppedDataStaysGone checks that a new table or family never shows the data of a dropped one with the same name.
+func TestDroppedDataStaysGone(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
 	apply(t, r, "r", set("f", "q", 1000, "old"))

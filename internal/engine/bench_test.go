@@ -31,7 +31,7 @@ func payload(i int) []byte {
 	return fmt.Appendf(nil, `{"temp_c":%d.5,"humidity":%d,"id":"%x"}`, i%40, i%100, v)
 }
 
-// BenchmarkPut is single puts through the official client, each answered after its sync.
+// BenchmarkPut measures single puts through the official client. Each put is answered after its sync.
 func BenchmarkPut(b *testing.B) {
 	b.Run("serial", func(b *testing.B) {
 		_, tbl := benchRig(b, engine.Options{})
@@ -64,7 +64,7 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkBulk is batches of 1,000 rows through the official client, each answered after its sync.
+// BenchmarkBulk measures batches of 1,000 rows through the official client. Each batch is answered after its sync.
 func BenchmarkBulk(b *testing.B) {
 	const rows = 1000
 	for _, writers := range []int{1, 4} {
@@ -102,7 +102,7 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// BenchmarkLatest reads the newest point of an entity by a prefix scan with a limit of one.
+// BenchmarkLatest measures a read of an entity's newest point: a prefix scan with a limit of one.
 func BenchmarkLatest(b *testing.B) {
 	for _, history := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("history=%d", history), func(b *testing.B) {
@@ -121,7 +121,7 @@ func BenchmarkLatest(b *testing.B) {
 	}
 }
 
-// BenchmarkScan reads 10,000 rows.
+// BenchmarkScan measures a scan of 10,000 rows.
 func BenchmarkScan(b *testing.B) {
 	_, tbl := benchRig(b, engine.Options{})
 	fill(b, tbl, 1, 10_000)
@@ -153,12 +153,13 @@ func fill(b *testing.B, tbl *bigtable.Table, entities, history int) {
 	}
 }
 
-// BenchmarkReadBesideWrites reads an entity while another goroutine writes batches of 500 rows to disk without a pause: to
-// other entities, where a read waits for no sync, and to the one that is read, where it waits for one.
+// BenchmarkReadBesideWrites measures reads of one entity while another goroutine writes batches of 500 rows without a
+// pause. If the batches go to other entities, a read waits for no sync. If they go to the same entity, it waits for
+// one.
 func BenchmarkReadBesideWrites(b *testing.B) {
 	for _, c := range []struct {
 		name        string
-		first, many int // the entities that are written
+		first, many int // the entities that the batches go to
 	}{{"none", 0, 0}, {"others", 1, 9}, {"same", 0, 1}} {
 		for _, limit := range []int64{1, 1000} {
 			b.Run(fmt.Sprintf("%s/rows=%d", c.name, limit), func(b *testing.B) {

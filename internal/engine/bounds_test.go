@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// manyRows writes n rows of which only the first holds "yes".
+// manyRows writes n rows. Only the first holds "yes".
 func manyRows(t *testing.T, r *rig, n int) {
 	t.Helper()
 	req := &bigtablepb.MutateRowsRequest{TableName: fullName}
@@ -38,7 +38,7 @@ func manyRows(t *testing.T, r *rig, n int) {
 	}
 }
 
-// What was found must not wait for a search that finds nothing more.
+// A scan returns the rows that it has found before it searches on.
 func TestFoundRowsDoNotWait(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -55,17 +55,17 @@ func TestFoundRowsDoNotWait(t *testing.T) {
 		t.Fatalf("first answer: %d chunks, last scanned %q, %v; want the row that matches", len(first.Chunks), first.LastScannedRowKey, err)
 	}
 	if err := reader.Next(&second); err != nil || len(second.LastScannedRowKey) == 0 {
-		t.Fatalf("second answer: last scanned %q, %v; the first came only after the whole table was read", second.LastScannedRowKey, err)
+		t.Fatalf("second answer: last scanned %q, %v; want a last scanned row: the first answer must not wait for the end of the scan", second.LastScannedRowKey, err)
 	}
 	for err == nil {
 		err = reader.Next(new(bigtablepb.ReadRowsResponse))
 	}
 	if err != io.EOF {
-		t.Errorf("the end: %v, want io.EOF", err)
+		t.Errorf("end of the stream: got %v, want io.EOF", err)
 	}
 }
 
-// Close waits for reads, so a read over much that passes nothing must not go on to its end.
+// Close waits for running reads, so it must end a long read that finds no row.
 func TestCloseEndsLongReads(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -93,8 +93,8 @@ func TestCloseEndsLongReads(t *testing.T) {
 	}
 }
 
-// A stream may be given up by ending its context, whether anything was received or not.
-func TestStreamGivenUpBeforeItsAnswer(t *testing.T) {
+// A client may abandon a stream by ending its context, before or after the first answer. The read is then released.
+func TestAbandonedStreamIsReleased(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
 	ctx, cancel := context.WithCancel(r.ctx)
@@ -107,11 +107,11 @@ func TestStreamGivenUpBeforeItsAnswer(t *testing.T) {
 	}
 	cancel()
 	if n := r.OpenReaders(); n != 0 {
-		t.Errorf("%d readers hold on to storage after their stream was given up", n)
+		t.Errorf("got %d open readers after their streams were abandoned, want 0", n)
 	}
 }
 
-// Rules on one column cost what they add, not its whole value each.
+// Many appends to one column in one request do not copy the whole value for each append.
 func TestManyAppends(t *testing.T) {
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
@@ -131,7 +131,7 @@ func TestManyAppends(t *testing.T) {
 		t.Errorf("50,000 appends took %v", d)
 	}
 	if got, err := tbl.ReadRow(r.ctx, "a"); err != nil || len(got["f"]) != 1 || len(got["f"][0].Value) != 500_000 {
-		t.Errorf("stored: %d cells, %v; want one of 500000 bytes", len(got["f"]), err)
+		t.Errorf("got %d stored cells, %v; want one of 500000 bytes", len(got["f"]), err)
 	}
 }
 
@@ -146,14 +146,14 @@ func TestModifyTooLarge(t *testing.T) {
 	}
 	_, err := tbl.ApplyReadModifyWrite(r.ctx, "a", m)
 	if status.Code(err) != codes.InvalidArgument {
-		t.Errorf("270 MiB in one row: %v, want InvalidArgument", err)
+		t.Errorf("appending 270 MiB to one row: got %v, want InvalidArgument", err)
 	}
 	if got := dump(t, r, bigtable.SingleRow("a"), bigtable.RowFilter(bigtable.StripValueFilter())); len(got) != 0 {
-		t.Errorf("a refused change left %q", got)
+		t.Errorf("after the refused request, the row holds %q, want nothing", got)
 	}
 }
 
-// The keys and sizes of other tenants' rows must not show through a view.
+// Samples through a view show neither keys nor sizes of other tenants' rows.
 func TestViewSamples(t *testing.T) {
 	r := open(t, engine.Options{MemTableBytes: 64 << 10})
 	r.create(t)
@@ -178,21 +178,21 @@ func TestViewSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all) < 5 || len(seen) < 2 || string(seen[len(seen)-1].RowKey) != "bob$" {
-		t.Fatalf("%d samples, %d through the view; want several, the last of them the end of the view", len(all), len(seen))
+		t.Fatalf("got %d samples, and %d through the view; want several, and the last one at the end of the view", len(all), len(seen))
 	}
 	for _, s := range seen[:len(seen)-1] {
 		if !strings.HasPrefix(string(s.RowKey), "bob#") {
-			t.Errorf("the view shows the key %q", s.RowKey)
+			t.Errorf("a sample through the view has the key %q, want only keys below bob#", s.RowKey)
 		}
 	}
 	whole, part := all[len(all)-1].OffsetBytes, seen[len(seen)-1].OffsetBytes
 	if part*2 > whole {
-		t.Errorf("the view shows %d of %d bytes, want about a third", part, whole)
+		t.Errorf("samples through the view add up to %d of %d bytes, want about a third", part, whole)
 	}
 }
 
-// A crash while a folder's database is made must leave a folder that opens.
-func TestCrashWhileMaking(t *testing.T) {
+// A folder opens after a crash while its database was created.
+func TestCrashWhileCreating(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.MkdirAll("db", 0o755); err != nil {
 		t.Fatal(err)
@@ -212,11 +212,11 @@ func TestCrashWhileMaking(t *testing.T) {
 	apply(t, r, "row", set("f", "q", 1000, "v"))
 	r = reopen(t, r, engine.Options{Dir: "db", FS: fs})
 	if got := len(dump(t, r, bigtable.SingleRow("row"))); got != 1 {
-		t.Errorf("%d cells after reopening, want 1", got)
+		t.Errorf("got %d cells after reopening, want 1", got)
 	}
 }
 
-// A row with more to delete than fits in one batch is cleaned whole.
+// A pass deletes all expired cells of a row, also if their deletion needs more than one batch.
 func TestGCOfALargeRow(t *testing.T) {
 	testkit.Plain(t)
 	r := open(t, engine.Options{})
@@ -235,6 +235,6 @@ func TestGCOfALargeRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := dump(t, r, bigtable.SingleRow("row")); len(got) != 1 || !strings.HasSuffix(got[0], "@3000000=v") {
-		t.Errorf("%d cells are left, want the newest only", len(got))
+		t.Errorf("got %d cells after the pass, want only the newest", len(got))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// wrong is the machine's clock, and by how much it is wrong.
+// wrong is the machine's clock, shifted by an error.
 type wrong struct{ by atomic.Int64 }
 
 func (w *wrong) now() time.Time       { return time.Now().Add(time.Duration(w.by.Load())) }
@@ -22,7 +22,7 @@ func (w *wrong) set(by time.Duration) { w.by.Store(int64(by)) }
 
 const year = 365 * 24 * hour
 
-// collecting opens an engine in fs that collects every minute, for a bubble. Stop closes it.
+// collecting opens an engine in fs that collects garbage every minute, for use in a synctest bubble. stop closes it.
 func collecting(t *testing.T, fs vfs.FS, w *wrong) (r *rig, stop func()) {
 	t.Helper()
 	e, err := engine.Open(engine.Options{Dir: "data", FS: fs, Clock: w.now, MemTableBytes: 1 << 20})
@@ -30,7 +30,7 @@ func collecting(t *testing.T, fs vfs.FS, w *wrong) (r *rig, stop func()) {
 		t.Fatal(err)
 	}
 	r = dial(t, e)
-	r.ctx = context.Background() // that of the rig ends after a minute
+	r.ctx = context.Background() // the rig's own context ends after a minute
 	return r, func() {
 		t.Helper()
 		r.disconnect(t)
@@ -40,14 +40,15 @@ func collecting(t *testing.T, fs vfs.FS, w *wrong) (r *rig, stop func()) {
 	}
 }
 
-func (r *rig) left(t *testing.T, when string, want int) {
+func (r *rig) wantCells(t *testing.T, when string, want int) {
 	t.Helper()
 	if got := dump(t, r, bigtable.InfiniteRange("")); len(got) != want {
-		t.Errorf("%s: %d cells, want %d: %q", when, len(got), want, got)
+		t.Errorf("%s: got %d cells, want %d: %q", when, len(got), want, got)
 	}
 }
 
-// What has not expired stays, however far ahead the clock is for some minutes; what has expired goes once the clock is right.
+// While the clock is ahead for some minutes, nothing that has not expired is deleted. Once the clock is right again,
+// expired cells are deleted.
 func TestClockAheadDeletesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := new(wrong)
@@ -59,19 +60,19 @@ func TestClockAheadDeletesNothing(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		w.set(4 * year)
 		time.Sleep(5 * time.Minute)
-		r.left(t, "while the clock is ahead", 2)
+		r.wantCells(t, "while the clock is ahead", 2)
 		if err := r.RunGC(r.ctx); err == nil {
-			t.Error("RunGC does not report that the clock is ahead")
+			t.Error("RunGC with a clock that is ahead: got nil, want an error")
 		}
 		w.set(0)
 		time.Sleep(5 * time.Minute)
-		r.left(t, "with the clock right again", 2)
+		r.wantCells(t, "with the clock right again", 2)
 		time.Sleep(hour)
-		r.left(t, "an hour later", 1)
+		r.wantCells(t, "an hour later", 1)
 	})
 }
 
-// A clock that jumps during a pass ends the pass.
+// A clock that jumps ahead during a pass ends the pass.
 func TestClockJumpsDuringAPass(t *testing.T) {
 	w := new(wrong)
 	r := open(t, engine.Options{Clock: w.now})
@@ -89,17 +90,17 @@ func TestClockJumpsDuringAPass(t *testing.T) {
 		return nil
 	})
 	if err == nil {
-		t.Error("a pass does not report that the clock jumped")
+		t.Error("a pass during which the clock jumped: got nil, want an error")
 	}
 	for _, name := range []string{"t", "u"} {
 		if row, err := r.data.Open(name).ReadRow(r.ctx, "row"); err != nil || len(row) == 0 {
-			t.Errorf("the row of %s: %v, %v", name, row, err)
+			t.Errorf("table %s: got row %v, %v; want the row", name, row, err)
 		}
 	}
 }
 
-// A folder remembers the time, so that a clock which is wrong at the start deletes nothing; where it stays like that it is
-// believed after the probation.
+// A folder stores the time. If the clock is ahead when the folder opens, nothing is deleted until the probation ends;
+// then the engine trusts the clock.
 func TestClockAheadAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, fs := new(wrong), vfs.NewMem()
@@ -111,37 +112,37 @@ func TestClockAheadAtTheStart(t *testing.T) {
 		w.set(4 * year)
 		r, stop = collecting(t, fs, w)
 		time.Sleep(watch.Probation - time.Minute)
-		r.left(t, "ahead at the start", 1)
+		r.wantCells(t, "ahead at the start", 1)
 		stop()
-		r, stop = collecting(t, fs, w) // a restart is no proof
+		r, stop = collecting(t, fs, w) // a restart does not end the probation
 		time.Sleep(watch.Probation - time.Minute)
-		r.left(t, "ahead at the second start", 1)
+		r.wantCells(t, "ahead at the second start", 1)
 		w.set(0)
 		time.Sleep(hour)
-		r.left(t, "set right", 1)
+		r.wantCells(t, "set right", 1)
 		stop()
 		w.set(4 * year)
 		r, stop = collecting(t, fs, w)
 		time.Sleep(watch.Probation + 2*time.Minute)
-		r.left(t, "ahead for good", 0)
+		r.wantCells(t, "ahead for good", 0)
 		stop()
-		w.set(0) // what it was set to for long was wrong
+		w.set(0) // the clock was wrong all the time, and is right now
 		r, stop = collecting(t, fs, w)
 		apply(t, r, "row", set("f", "expired", time.Now().Add(-48*hour).UnixMilli()*1000, "v"))
 		apply(t, r, "row", set("f", "fresh", time.Now().UnixMilli()*1000, "v"))
 		time.Sleep(3 * time.Minute)
-		r.left(t, "set back", 1)
+		r.wantCells(t, "set back", 1)
 		time.Sleep(watch.Probation)
 		stop()
 		w.set(year)
 		r, stop = collecting(t, fs, w)
 		time.Sleep(5 * time.Minute)
-		r.left(t, "ahead of the lower time", 1)
+		r.wantCells(t, "ahead of the lower time", 1)
 		stop()
 	})
 }
 
-// A folder that no time was written to, as by an earlier version, is collected after the probation.
+// A folder without a stored time, such as one of an earlier version, is collected after the probation.
 func TestFolderWithoutATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, fs := new(wrong), vfs.NewMem()
@@ -153,8 +154,8 @@ func TestFolderWithoutATime(t *testing.T) {
 		r, stop = collecting(t, fs, w)
 		defer stop()
 		time.Sleep(watch.Probation - time.Minute)
-		r.left(t, "before the end of the probation", 1)
+		r.wantCells(t, "before the end of the probation", 1)
 		time.Sleep(3 * time.Minute)
-		r.left(t, "after it", 0)
+		r.wantCells(t, "after it", 0)
 	})
 }

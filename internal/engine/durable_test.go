@@ -42,10 +42,10 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := dump(t, r, bigtable.SingleRow("agg")), []string{"agg sum:n@0=" + be(7)}; !slices.Equal(got, want) {
-		t.Errorf("after reopening, the sum is %q, want %q", got, want)
+		t.Errorf("after reopening, got sum %q, want %q", got, want)
 	}
 	if got := len(dump(t, r, bigtable.PrefixRange("row"))); got != 1000 {
-		t.Errorf("after reopening, there are %d rows, want 1000", got)
+		t.Errorf("after reopening, got %d rows, want 1000", got)
 	}
 	r.createOther(t, "t2")
 	r.disconnect(t)
@@ -68,7 +68,7 @@ func TestLocked(t *testing.T) {
 	r.create(t)
 }
 
-// What was answered must survive the loss of everything that was not synced.
+// Each write that was answered survives a crash that loses everything unsynced.
 func TestSyncedBeforeAnswered(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	r := open(t, engine.Options{Dir: "db", FS: fs})
@@ -81,7 +81,7 @@ func TestSyncedBeforeAnswered(t *testing.T) {
 	for i, clone := range clones {
 		after := open(t, engine.Options{Dir: "db", FS: clone})
 		if got := len(dump(t, after, bigtable.InfiniteRange(""))); got != i+1 {
-			t.Errorf("after %d answered writes and a crash, %d rows are left", i+1, got)
+			t.Errorf("after a crash: got %[2]d rows, want the %[1]d that were answered", i+1, got)
 		}
 	}
 }
@@ -89,20 +89,21 @@ func TestSyncedBeforeAnswered(t *testing.T) {
 func TestNoSync(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	r := open(t, engine.Options{Dir: "db", FS: fs, NoSync: true})
-	r.create(t) // changes of tables are synced all the same
+	r.create(t) // changes of tables are synced even so
 	apply(t, r, "row", set("f", "q", 1000, "v"))
 	clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
 	after := open(t, engine.Options{Dir: "db", FS: clone})
 	if got := dump(t, after, bigtable.InfiniteRange("")); len(got) != 0 {
-		t.Errorf("a write without a sync survived the loss of all unsynced data: %q; is it synced after all?", got)
+		t.Errorf("after the loss of all unsynced data: got %q, want no rows; NoSync still syncs", got)
 	}
 	r = reopen(t, r, engine.Options{Dir: "db", FS: fs})
 	if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 1 {
-		t.Errorf("after Close, %d rows are left, want 1", got)
+		t.Errorf("after Close: got %d rows, want 1", got)
 	}
 }
 
-// damaged makes a folder with flushed and unflushed rows and hands it to break, which returns what must be noticed.
+// damaged returns a copy of a folder with many rows, for a test to damage. With flush all rows are in table files;
+// without it some are in a log only.
 func damaged(t *testing.T, flush bool) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -122,7 +123,7 @@ func damaged(t *testing.T, flush bool) (dir string) {
 	for i := range 50 {
 		apply(t, r, fmt.Sprintf("x%02d", i), set("f", "q", 1000, strings.Repeat("v", 500)))
 	}
-	// A copy of the folder while it is open is what a killed process leaves.
+	// A copy of an open folder is what a killed process leaves.
 	clone := t.TempDir()
 	if err := os.CopyFS(filepath.Join(clone, "db"), os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -160,14 +161,14 @@ func flip(t *testing.T, name string, at func(size int) int) {
 	}
 }
 
-// mustNotice opens a damaged folder and reads it. Either the engine refuses to open it, or reads answer DataLoss; never
-// fewer rows, or others.
+// mustNotice opens a damaged folder and reads it. The engine must refuse to open the folder, or reads must answer
+// DataLoss. They must never return fewer or other rows.
 func mustNotice(t *testing.T, dir, what string) {
 	t.Helper()
 	e, err := engine.Open(engine.Options{Dir: dir, GCInterval: -1})
 	if err != nil {
 		if !errors.Is(err, engine.ErrDamaged) {
-			t.Errorf("%s: Open: %v, want ErrDamaged", what, err)
+			t.Errorf("%s: Open: got %v, want ErrDamaged", what, err)
 		}
 		return
 	}
@@ -176,14 +177,14 @@ func mustNotice(t *testing.T, dir, what string) {
 	defer r.disconnect(t)
 	_, err = read(r, r.data.Open(tableID), bigtable.InfiniteRange(""))
 	if status.Code(err) != codes.DataLoss {
-		t.Errorf("%s: reading: %v, want DataLoss", what, err)
+		t.Errorf("%s: reading: got %v, want DataLoss", what, err)
 	}
 	if !errors.Is(e.Err(), engine.ErrDamaged) {
-		t.Errorf("%s: Err is %v, want ErrDamaged", what, e.Err())
+		t.Errorf("%s: Err: got %v, want ErrDamaged", what, e.Err())
 	}
 	err = r.data.Open(tableID).Apply(r.ctx, "new", set("f", "q", 1000, "v"))
 	if status.Code(err) != codes.DataLoss {
-		t.Errorf("%s: writing after damage was found: %v, want DataLoss", what, err)
+		t.Errorf("%s: writing after the engine found damage: got %v, want DataLoss", what, err)
 	}
 }
 
@@ -259,13 +260,13 @@ func TestDamageIsNoticed(t *testing.T) {
 		for _, flush := range []bool{true, false} {
 			r := open(t, engine.Options{Dir: damaged(t, flush)})
 			if got := len(dump(t, r, bigtable.PrefixRange("row"))); got != 3000 {
-				t.Errorf("flush=%v: %d rows, want 3000", flush, got)
+				t.Errorf("flush=%v: got %d rows, want 3000", flush, got)
 			}
 		}
 	})
 }
 
-// Whichever byte of a log is flipped, the store does not open with less than was in it.
+// If any byte of a log is flipped, the engine either serves all rows or does not open.
 func TestLogDamageAnywhere(t *testing.T) {
 	testkit.Plain(t)
 	for name, flushed := range map[string]bool{"MANIFEST-*": true, "*.log": false} {
@@ -284,15 +285,15 @@ func TestLogDamageAnywhere(t *testing.T) {
 			}
 			flip(t, filepath.Join(dir, filepath.Base(log)), func(int) int { return at })
 			if n, err := openAndCount(t, dir); err == nil && n != intact {
-				t.Errorf("%s, byte %d of %d flipped: %d rows are served of %d", name, at, size, n, intact)
+				t.Errorf("%s, byte %d of %d flipped: got %d rows, want %d or ErrDamaged", name, at, size, n, intact)
 			} else if err != nil && !errors.Is(err, engine.ErrDamaged) && status.Code(err) != codes.DataLoss {
-				t.Errorf("%s, byte %d flipped: %v, want ErrDamaged", name, at, err)
+				t.Errorf("%s, byte %d flipped: got %v, want ErrDamaged", name, at, err)
 			}
 		}
 	}
 }
 
-// A log that ends in the middle of a write is what a crash leaves: the store opens with what was complete.
+// A log that ends in the middle of a record is what a crash leaves. The folder opens with the complete records.
 func TestTornLogOpens(t *testing.T) {
 	testkit.Plain(t)
 	source := damaged(t, false)
@@ -352,15 +353,15 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Close(); !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("closing twice: %v, want ErrClosed", err)
+		t.Errorf("second Close: got %v, want ErrClosed", err)
 	}
 	if err := r.mutate("r", setCell("f", "q", 0, "v")); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("writing after Close: %v, want FailedPrecondition", err)
+		t.Errorf("writing after Close: got %v, want FailedPrecondition", err)
 	}
 	if _, err := r.NewReader(r.ctx, &bigtablepb.ReadRowsRequest{TableName: fullName}); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("reading after Close: %v, want FailedPrecondition", err)
+		t.Errorf("reading after Close: got %v, want FailedPrecondition", err)
 	}
 	if err := r.RunGC(r.ctx); err != nil && !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("RunGC after Close: %v", err)
+		t.Errorf("RunGC after Close: got %v, want nil or ErrClosed", err)
 	}
 }

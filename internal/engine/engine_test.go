@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// rig is an engine with the official clients on it.
+// rig is an engine with official clients connected to it.
 type rig struct {
 	*engine.Engine
 	conn  *grpc.ClientConn
@@ -34,7 +34,7 @@ const (
 	fullName = parent + "/tables/" + tableID
 )
 
-// open opens an engine and closes it after the test, and with it all that the test left.
+// open opens an engine. It closes the engine after the test, with all clients and reads that the test left open.
 func open(t testing.TB, o engine.Options) *rig {
 	t.Helper()
 	if o.GCInterval == 0 {

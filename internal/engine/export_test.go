@@ -10,21 +10,22 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// OpenReaders counts the reads in progress.
+// OpenReaders returns the number of open reads.
 func (e *Engine) OpenReaders() int { return e.readers.open() }
 
-// BeginClose does what Close does before it waits.
+// BeginClose marks the engine as closing, as Close does first.
 func (e *Engine) BeginClose() { e.closing.Store(true) }
 
-// Uncompacted returns how many bytes were deleted from a table that may still be on disk.
+// Uncompacted returns how many deleted bytes of a table may still be on disk.
 func (e *Engine) Uncompacted(table string) int64 { return (*e.tables.Load())[table].garbage.bytes }
 
-// CollectWithRests is RunGC with rests.
+// CollectWithRests is RunGC with a function that is called for the rest after each piece of work.
 func (e *Engine) CollectWithRests(ctx context.Context, rest func(ctx context.Context, worked time.Duration) error) error {
 	return e.runGC(ctx, rest)
 }
 
-// PointsRead reads all that a request asks for and returns how many of the storage's points it stepped over, live or not.
+// PointsRead reads all rows of a request. It returns how many of Pebble's points the read stepped over, live or
+// deleted.
 func (e *Engine) PointsRead(ctx context.Context, req *bigtablepb.ReadRowsRequest) (uint64, error) {
 	r, err := e.NewReader(ctx, req)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// A disk that refuses writes must not be answered with success, must not end the process, and must not hang later writers.
+// If the disk refuses writes, the engine answers them with an error, the process goes on, and later writers do not
+// hang.
 func TestDiskRefusesWrites(t *testing.T) {
 	for _, suffix := range []string{".log", ".sst", "MANIFEST"} {
 		for _, noSync := range []bool{false, true} {
@@ -48,14 +49,14 @@ func TestDiskRefusesWrites(t *testing.T) {
 							if err == nil {
 								stored.Store(key, true)
 							} else if c := status.Code(err); c != codes.Internal && c != codes.DataLoss {
-								t.Errorf("refused write: %v, want Internal", err)
+								t.Errorf("refused write: got %v, want Internal", err)
 							}
 						}
 					})
 				}
 				wg.Wait()
 				if e.Err() == nil && suffix != "MANIFEST" {
-					t.Error("Err is nil after writes failed")
+					t.Error("Err after failed writes: got nil, want an error")
 				}
 				r.disconnect(t)
 				_ = e.Close() // reports the failure
@@ -69,11 +70,11 @@ func TestDiskRefusesWrites(t *testing.T) {
 					left[key] = true
 				}
 				if !left["before"] {
-					t.Error("a row from before the failure is gone")
+					t.Error("the row written before the failure is missing")
 				}
 				stored.Range(func(key, _ any) bool {
 					if !left[key.(string)] {
-						t.Errorf("row %v was answered and is gone", key)
+						t.Errorf("row %v was acknowledged and is missing", key)
 					}
 					return true
 				})

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// refusing is a file system that answers each operation that refuses picks with errno, from number after on.
+// refusing is a file system that fails operations with errno: those that refuses selects, after the first `after` of them.
 type refusing struct {
 	errno   syscall.Errno
 	refuses func(op errorfs.Op) bool
@@ -36,17 +36,17 @@ func (r *refusing) inject(op errorfs.Op) error {
 	return &fs.PathError{Op: fmt.Sprint(op.Kind), Path: op.Path, Err: r.errno}
 }
 
-// onWrites picks what a full disk, or one that cannot be written, refuses.
+// onWrites selects the operations that a full or read-only disk refuses.
 func onWrites(op errorfs.Op) bool {
 	return op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpLock && op.Kind != errorfs.OpRemove && op.Kind != errorfs.OpFileClose
 }
 
-// onFiles picks what a process refuses that has too many files open.
+// onFiles selects the operations that fail when a process has too many open files.
 func onFiles(op errorfs.Op) bool {
 	return op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpOpen || op.Kind == errorfs.OpOpenDir
 }
 
-// unflushed is a folder "db" as a killed process left it: all of its rows are in logs.
+// unflushed returns a folder "db" as a killed process leaves it: all rows are in logs.
 func unflushed(t *testing.T, rows int) *vfs.MemFS {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -72,8 +72,8 @@ func memSize(t *testing.T, fs vfs.FS) (total int64) {
 	return total
 }
 
-// Whichever operation a disk begins to refuse while a folder is opened, Open returns why, keeps nothing of the disk, and
-// finds all rows once the disk works again. Pebble would try for ever.
+// Whichever operation of Open the disk starts to refuse, Open returns the reason and does not fill the disk, and a
+// later Open finds all rows. Pebble alone would retry forever.
 func TestOpenOnARefusingDisk(t *testing.T) {
 	testkit.Plain(t)
 	const rows = 200
@@ -100,41 +100,41 @@ func TestOpenOnARefusingDisk(t *testing.T) {
 				disk.lifted.Store(true)
 				switch {
 				case err == nil:
-					_ = e.Close() // may report what happened behind the opening
+					_ = e.Close() // may report a failure in the background
 				case !errors.Is(err, engine.ErrStorage) || !errors.Is(err, kind.errno) || errors.Is(err, engine.ErrDamaged):
-					t.Errorf("operation %d refused: %v, want ErrStorage and %v", after, err, kind.errno)
+					t.Errorf("operation %d refused: got %v, want ErrStorage and %v", after, err, kind.errno)
 				default:
 					refused++
-					// A flush that was done stays; what it replaces may be there still.
+					// A finished flush stays in the folder, perhaps next to the logs that it replaces.
 					if size := memSize(t, mem); size > 2*before+10_000 {
-						t.Errorf("operation %d refused: the folder grew from %d to %d bytes", after, before, size)
+						t.Errorf("operation %d refused: the folder grew from %d to %d bytes, want at most about twice", after, before, size)
 					}
 				}
 				again, err := engine.Open(engine.Options{Dir: "db", FS: unlocked{mem}, GCInterval: -1})
 				if err != nil {
-					t.Fatalf("operation %d refused, and the folder does not open after that: %v", after, err)
+					t.Fatalf("operation %d refused: the folder does not open later: %v", after, err)
 				}
 				r := dial(t, again)
 				if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != rows {
-					t.Errorf("operation %d refused: %d of %d rows are left", after, got, rows)
+					t.Errorf("operation %d refused: got %d rows later, want %d", after, got, rows)
 				}
 				r.disconnect(t)
 				if err := again.Close(); err != nil {
 					t.Error(err)
 				}
 				if disk.count.Load() <= after || t.Failed() {
-					break // the last ones came after the opening
+					break // the last operations came after Open returned
 				}
 			}
-			t.Logf("%d times refused", refused)
+			t.Logf("%d openings were refused", refused)
 			if refused < 5 {
-				t.Errorf("only %d openings were refused", refused)
+				t.Errorf("got %d refused openings, want at least 5", refused)
 			}
 		})
 	}
 }
 
-// A disk that is full when an engine closes fails the flush of Close. Pebble would try it for ever.
+// If the disk is full when an engine closes, Close returns although its flush fails. Pebble alone would retry forever.
 func TestCloseOnAFullDisk(t *testing.T) {
 	for _, part := range []string{"", ".sst", "MANIFEST", ".log", "LOGS"} {
 		mem := vfs.NewCrashableMem()
@@ -152,7 +152,7 @@ func TestCloseOnAFullDisk(t *testing.T) {
 		_ = e.Close() // reports the failure
 		r = open(t, engine.Options{Dir: "db", FS: unlocked{mem}})
 		if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 100 {
-			t.Errorf("%q refused while closing: %d of 100 rows are left", part, got)
+			t.Errorf("writes to %q refused during Close: got %d rows, want 100", part, got)
 		}
 	}
 }

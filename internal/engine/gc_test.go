@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// clock is a time that tests move.
+// clock is a clock that tests advance by hand.
 type clock struct{ micros atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.UnixMicro(c.micros.Load()) }
@@ -63,16 +63,16 @@ func TestGCRules(t *testing.T) {
 				}
 			}
 			if s := strings.Join(got, " "); s != tt.want {
-				t.Errorf("hours %s stay, want %s", s, tt.want)
+				t.Errorf("got the cells of hours %s after the pass, want %s", s, tt.want)
 			}
 			if len(row["g"]) != 5 || len(row["f"]) != len(got)+1 {
-				t.Errorf("cells of another family or column went too: %v", row)
+				t.Errorf("got %v after the pass, want all cells of other families and columns", row)
 			}
 		})
 	}
 }
 
-// A cell that is written again, newer, between two passes is kept by the second.
+// A pass keeps a cell that was deleted and written again while the pass ran.
 func TestGCKeepsWhatIsNew(t *testing.T) {
 	var c clock
 	c.micros.Store(time.Hour.Microseconds())
@@ -94,8 +94,8 @@ func TestGCKeepsWhatIsNew(t *testing.T) {
 			}
 		}
 	}()
-	// Each round, the only version of a cell is deleted and written again at the same timestamp, behind two newer ones that
-	// go first. Whatever the collector saw in between, the row must end with the cell.
+	// Each round writes two versions of a cell, deletes both, and writes a new cell with the timestamp of the older
+	// one. Whatever a concurrent pass saw, the new cell must stay.
 	for i := range 200 {
 		row := fmt.Sprint("row", i%7)
 		apply(t, r, row, set("f", "q", 1000, "old"))
@@ -127,5 +127,5 @@ func TestGCRunsInTheBackground(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Error("an expired cell is still there after half a minute of passes")
+	t.Error("the expired cell is still there after half a minute of passes")
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A write that was begun through a view which is deleted before the write takes its locks must not land.
+// A write through a view must not be applied if the view is deleted before the write takes its locks.
 func TestHoldLooksAgain(t *testing.T) {
 	e, err := Open(Options{GCInterval: -1})
 	if err != nil {
@@ -45,7 +45,7 @@ func TestHoldLooksAgain(t *testing.T) {
 	}
 	remove()
 	if _, err := at.hold(); status.Code(err) != codes.NotFound {
-		t.Fatalf("holding with a deleted view: %v, want NotFound", err)
+		t.Fatalf("hold through a deleted view: got %v, want NotFound", err)
 	}
 	create("a")
 	if at, err = e.target("", name+viewsPart+"v", ""); err != nil {
@@ -58,12 +58,12 @@ func TestHoldLooksAgain(t *testing.T) {
 	}
 	at.table.gate.RUnlock()
 	if at.view.hasRow([]byte("a")) || !at.view.hasRow([]byte("b")) {
-		t.Error("a write keeps to the view as it was before it took its locks")
+		t.Error("hold used the view as it was before the write took its locks, want the new one")
 	}
 	if _, err := e.DeleteTable(t.Context(), &adminpb.DeleteTableRequest{Name: name}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := at.hold(); status.Code(err) != codes.NotFound {
-		t.Errorf("holding a deleted table: %v, want NotFound", err)
+		t.Errorf("hold on a deleted table: got %v, want NotFound", err)
 	}
 }

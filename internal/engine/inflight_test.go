@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 )
 
-// afterCrash is what a crash at this moment leaves of the table, as rows and values.
+// afterCrash returns the table's rows and values after a crash at this moment.
 func afterCrash(t *testing.T, d *faultdisk.Disk) string {
 	t.Helper()
 	e, err := engine.Open(engine.Options{FS: d.Crash(), GCInterval: -1})
@@ -87,7 +87,7 @@ func valueIs(v string) *bigtablepb.RowFilter {
 	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte(v)}}
 }
 
-// ask is a request and what it answers, as text.
+// ask makes a request and returns its answer as text.
 type ask func(ctx context.Context, e *engine.Engine) (string, error)
 
 func write(key string, muts []*bigtablepb.Mutation) ask {
@@ -145,38 +145,39 @@ func deleteTable(ctx context.Context, e *engine.Engine) (string, error) {
 	return "", err
 }
 
-// unsyncedCases are requests that come while the sync of a write hangs. All rows of the store are "old=a" and "other=a".
+// unsyncedCases pair a write with a second request that arrives while the sync of the write hangs. Before them, all
+// rows of the table are "old=a" and "other=a".
 var unsyncedCases = []struct {
 	name   string
 	first  ask
 	second ask
-	want   string // of the second
-	free   bool   // the second depends on nothing that the first changed, so it does not wait
+	want   string // the second request's answer
+	free   bool   // the second request does not depend on the first, so it does not wait
 }{
 	{"insertion that finds the row", write("new", setting("q", "b")), check("new", nil, nil, setting("q", "c")), "true", false},
 	{"condition that finds another value", write("old", setting("q", "b")), check("old", valueIs("a"), setting("q", "c"), nil), "false", false},
-	{"condition on a row that is gone", write("old", deleting()), check("old", nil, setting("q", "c"), nil), "false", false},
+	{"condition on a deleted row", write("old", deleting()), check("old", nil, setting("q", "c"), nil), "false", false},
 	{"condition that holds and writes", write("new", setting("q", "b")), check("new", nil, setting("q", "c"), nil), "true", false},
 	{"no-op condition on another row", write("new", setting("q", "b")), check("other", nil, nil, setting("q", "c")), "true", true},
 	{"refused increment", write("new", setting("q", "b")), increment("new"), "refused", false},
-	{"deletion of what is gone", write("old", deleting()), write("old", deleting()), "", false},
-	{"bulk deletion of what is gone", writeBulk(deleting, "old"), writeBulk(deleting, "old", "none"), "", false},
-	{"deletion of what never was", write("old", deleting()), write("none", deleting()), "", true},
+	{"deletion of a deleted row", write("old", deleting()), write("old", deleting()), "", false},
+	{"bulk deletion of a deleted row", writeBulk(deleting, "old"), writeBulk(deleting, "old", "none"), "", false},
+	{"deletion of a row that never existed", write("old", deleting()), write("none", deleting()), "", true},
 
 	{"read of a new row", write("new", setting("q", "b")), readOf(rowsOf("new"), nil), "new=b", false},
 	{"read of a row written in bulk", writeBulk(func() []*bigtablepb.Mutation { return setting("q", "b") }, "new", "new2"), readOf(rowsOf("new2"), nil), "new2=b", false},
 	{"read of a changed row", write("old", setting("q", "b")), readOf(rowsOf("old"), nil), "old=b", false},
-	{"read that a changed row no longer passes", write("old", setting("q", "b")), readOf(rowsOf("old"), valueIs("a")), "", false},
-	{"read of a row that is gone", write("old", deleting()), readOf(rowsOf("old"), nil), "", false},
+	{"read with a filter that the changed row no longer passes", write("old", setting("q", "b")), readOf(rowsOf("old"), valueIs("a")), "", false},
+	{"read of a deleted row", write("old", deleting()), readOf(rowsOf("old"), nil), "", false},
 	{"scan over a new row", write("new", setting("q", "b")), readOf(nil, nil), "new=b old=a other=a", false},
-	{"scan over a row that is gone", write("old", deleting()), readOf(rangeOf("n", "p"), nil), "other=a", false},
-	{"scan over rows that are gone in bulk", writeBulk(deleting, "old", "zzz"), readOf(rangeOf("p", "q"), nil), "", false},
+	{"scan over a deleted row", write("old", deleting()), readOf(rangeOf("n", "p"), nil), "other=a", false},
+	{"scan over rows deleted in bulk", writeBulk(deleting, "old", "zzz"), readOf(rangeOf("p", "q"), nil), "", false},
 	{"scan over dropped rows", drop, readOf(rangeOf("n", "p"), nil), "", false},
-	{"scan of a table on its way out", deleteTable, readOf(nil, nil), "", false},
+	{"scan of a table that is being deleted", deleteTable, readOf(nil, nil), "", false},
 	{"read of another row", write("new", setting("q", "b")), readOf(rowsOf("other"), nil), "other=a", true},
-	{"read of another row beside a deletion", write("old", deleting()), readOf(rowsOf("other"), nil), "other=a", true},
+	{"read of another row during a deletion", write("old", deleting()), readOf(rowsOf("other"), nil), "other=a", true},
 	{"scan of other rows", write("new", setting("q", "b")), readOf(rangeOf("o", "p"), nil), "old=a other=a", true},
-	{"write of another row", write("new", setting("q", "b")), write("new2", setting("q", "b")), "", false}, // by its own sync
+	{"write of another row", write("new", setting("q", "b")), write("new2", setting("q", "b")), "", false}, // it waits for its own sync
 }
 
 // onFaultDisk runs test with an engine that holds rows "old" and "other".
@@ -190,7 +191,7 @@ func onFaultDisk(t *testing.T, test func(t *testing.T, d *faultdisk.Disk, e *eng
 		defer func() {
 			d.Release()
 			synctest.Wait()
-			_ = e.Close() // reports a failure where the test has made one
+			_ = e.Close() // reports the failure if the test caused one
 		}()
 		_, err = e.CreateTable(t.Context(), &adminpb.CreateTableRequest{
 			Parent: parent, TableId: tableID, Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}},
@@ -207,7 +208,7 @@ func onFaultDisk(t *testing.T, test func(t *testing.T, d *faultdisk.Disk, e *eng
 	})
 }
 
-// asked is a request on its way.
+// asked is a running request and its result.
 type asked struct {
 	done atomic.Bool
 	got  string
@@ -224,7 +225,8 @@ func start(ctx context.Context, e *engine.Engine, q ask) *asked {
 	return a
 }
 
-// An answer that a crash makes wrong must not be given: it waits for the sync of what it depends on, and for no other.
+// The engine gives no answer that a crash could make wrong. An answer waits for the syncs of the writes that it depends
+// on, and for no others.
 func TestAnswersWaitForSyncs(t *testing.T) {
 	for _, c := range unsyncedCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,27 +237,27 @@ func TestAnswersWaitForSyncs(t *testing.T) {
 					t.Fatalf("the first write was answered before its sync: %v", first.err)
 				}
 				if got := afterCrash(t, d); got != "old=a other=a" {
-					t.Fatalf("a crash leaves %q of a write that is not synced", got)
+					t.Fatalf("after a crash before the sync: got rows %q, want none of the write", got)
 				}
 				second := start(t.Context(), e, c.second)
 				if got := second.done.Load(); got != c.free {
-					t.Errorf("while the sync hangs, the second request was answered: %v (%q, %v), want %v", got, second.got, second.err, c.free)
+					t.Errorf("while the sync hangs: got answered=%v (%q, %v) for the second request, want %v", got, second.got, second.err, c.free)
 				}
 				d.Release()
 				synctest.Wait()
 				if !second.done.Load() || second.err != nil || second.got != c.want {
-					t.Errorf("after the sync: answered %v with %q, %v; want %q", second.done.Load(), second.got, second.err, c.want)
+					t.Errorf("after the sync: got answered=%v, %q, %v for the second request, want %q", second.done.Load(), second.got, second.err, c.want)
 				}
 				if !first.done.Load() || first.err != nil {
-					t.Errorf("the first write after its sync: %v, %v", first.done.Load(), first.err)
+					t.Errorf("after the sync: got answered=%v, %v for the first write, want true, nil", first.done.Load(), first.err)
 				}
 			})
 		})
 	}
 }
 
-// Where the sync fails, what depends on it fails too, at once and later on, with a code that no client tries again. What is on
-// disk can still be read.
+// If the sync fails, requests that depend on it fail too, waiting and later ones, with a code that no client retries.
+// Data that is on disk can still be read.
 func TestAnswersFailWithTheSync(t *testing.T) {
 	for _, c := range unsyncedCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -271,13 +273,13 @@ func TestAnswersFailWithTheSync(t *testing.T) {
 				for name, a := range map[string]*asked{"first": first, "second": second, "third": third} {
 					switch {
 					case !a.done.Load():
-						t.Errorf("the %s request was never answered", name)
+						t.Errorf("the %s request got no answer", name)
 					case c.free && (name == "second" || isRead && name == "third"):
 						if a.err != nil || a.got != c.want {
-							t.Errorf("the %s request: %q, %v; want %q", name, a.got, a.err, c.want)
+							t.Errorf("the %s request: got %q, %v, want %q", name, a.got, a.err, c.want)
 						}
 					case status.Code(a.err) != codes.DataLoss || !errors.Is(a.err, engine.ErrStorage) || !errors.Is(a.err, syscall.EMFILE):
-						t.Errorf("the %s request: %v, want DataLoss, ErrStorage and EMFILE", name, a.err)
+						t.Errorf("the %s request: got %v, want DataLoss, ErrStorage and EMFILE", name, a.err)
 					}
 				}
 			})
@@ -285,7 +287,7 @@ func TestAnswersFailWithTheSync(t *testing.T) {
 	}
 }
 
-// A read that waits for a sync ends with its context.
+// A read that waits for a sync ends when its context ends.
 func TestWaitForSyncEndsWithContext(t *testing.T) {
 	onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
 		d.Hang()
@@ -298,12 +300,12 @@ func TestWaitForSyncEndsWithContext(t *testing.T) {
 			}
 		}
 		if n := e.OpenReaders(); n != 0 {
-			t.Errorf("%d reads are still open", n)
+			t.Errorf("got %d open reads, want 0", n)
 		}
 	})
 }
 
-// A read has waited enough once the writes that it saw are on disk: later ones, also of its own rows, do not hold it up.
+// A read waits only for the syncs of writes that it saw. Later writes, even of the same rows, do not delay it.
 func TestReadWaitsOnce(t *testing.T) {
 	onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
 		var keys []string
@@ -340,12 +342,12 @@ func TestReadWaitsOnce(t *testing.T) {
 			}
 		})
 		if !rest.done.Load() || rest.err != nil || rest.got != "row099" {
-			t.Errorf("answered %v, %q, %v; a write after the read's snapshot held it up", rest.done.Load(), rest.got, rest.err)
+			t.Errorf("got answered=%v, %q, %v; want true, row099 without a wait for the write after the snapshot", rest.done.Load(), rest.got, rest.err)
 		}
 	})
 }
 
-// An engine that does not sync cannot know what is on disk, so it answers nothing any more once it has failed.
+// An engine with NoSync cannot know what is on disk. After a failure it refuses all requests.
 func TestNoSyncFailsWhole(t *testing.T) {
 	onDisk := faultdisk.New()
 	e, err := engine.Open(engine.Options{Dir: "db", FS: onDisk, GCInterval: -1, NoSync: true, MemTableBytes: 64 << 10})
@@ -364,6 +366,6 @@ func TestNoSyncFailsWhole(t *testing.T) {
 		_, _ = write(fmt.Sprintf("row%06d", i), setting("q", strings.Repeat("v", 1000)))(t.Context(), e)
 	}
 	if _, err := readOf(rowsOf("row000000"), nil)(t.Context(), e); !errors.Is(err, engine.ErrStorage) {
-		t.Errorf("reading after the failure: %v, want ErrStorage", err)
+		t.Errorf("reading after the failure: got %v, want ErrStorage", err)
 	}
 }

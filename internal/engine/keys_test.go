@@ -26,17 +26,17 @@ func FuzzCellKeyRoundTrip(f *testing.F) {
 			t.Fatalf("rowPrefix(%x): %v", key, err)
 		}
 		if want := appendRow(nil, table, row); !bytes.Equal(prefix, want) {
-			t.Fatalf("row prefix is %x, want %x", prefix, want)
+			t.Fatalf("got row prefix %x, want %x", prefix, want)
 		}
 		if got := appendRowKey(nil, prefix); !bytes.Equal(got, row) {
-			t.Fatalf("row key is %x, want %x", got, row)
+			t.Fatalf("got row key %x, want %x", got, row)
 		}
 		col, err := splitColumn(key[len(prefix):])
 		if err != nil {
 			t.Fatalf("splitColumn: %v", err)
 		}
 		if got := appendUnescaped(nil, col.qualifier); col.family != family || !bytes.Equal(got, qualifier) || col.timestamp != ts {
-			t.Fatalf("column is %d/%x/%d, want %d/%x/%d", col.family, got, col.timestamp, family, qualifier, ts)
+			t.Fatalf("got column %d/%x/%d, want %d/%x/%d", col.family, got, col.timestamp, family, qualifier, ts)
 		}
 		if got := make([]byte, escapedLen(row)); putEscaped(got, row) != len(got) || !bytes.Equal(got, appendEscaped(nil, row)) {
 			t.Fatalf("putEscaped(%x) = %x, want %x", row, got, appendEscaped(nil, row))
@@ -53,7 +53,7 @@ func FuzzCellKeyOrder(f *testing.F) {
 		want := cmp.Or(bytes.Compare(row1, row2), bytes.Compare(q1, q2), cmp.Compare(ts2, ts1))
 		got := bytes.Compare(cellKey(7, row1, 2, q1, ts1), cellKey(7, row2, 2, q2, ts2))
 		if got != want {
-			t.Fatalf("keys of (%x %x %d) and (%x %x %d) compare as %d, want %d", row1, q1, ts1, row2, q2, ts2, got, want)
+			t.Fatalf("keys of (%x %x %d) and (%x %x %d) compare: got %d, want %d", row1, q1, ts1, row2, q2, ts2, got, want)
 		}
 		after := afterTerminator(appendRow(nil, 7, row1))
 		inRow := bytes.Equal(row1, row2)
@@ -81,7 +81,7 @@ func FuzzCellKeyHostile(f *testing.F) {
 		q := appendUnescaped(nil, col.qualifier)
 		table := uint32(key[1])<<24 | uint32(key[2])<<16 | uint32(key[3])<<8 | uint32(key[4])
 		if again := cellKey(table, row, col.family, q, col.timestamp); !bytes.Equal(again, key) {
-			t.Fatalf("%x was accepted but is not what its parts encode to, %x", key, again)
+			t.Fatalf("%x was accepted, but its parts encode to %x", key, again)
 		}
 	})
 }

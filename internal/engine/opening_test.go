@@ -18,12 +18,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// unlocked is a file system without locks: those of the one in memory can hang when it is cloned meanwhile.
+// unlocked is an in-memory file system without locks: the locks of vfs.MemFS can hang while it is cloned.
 type unlocked struct{ *vfs.MemFS }
 
 func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Whatever part of the folder's entries and files a crash keeps while an engine opens, works or closes, the folder opens.
+// A crash during Open, work or Close leaves a folder that opens, whichever directory entries and unsynced bytes
+// survive.
 func TestCrashWhileOpening(t *testing.T) {
 	testkit.Plain(t)
 	seed := rand.Uint64()
@@ -60,7 +61,7 @@ func TestCrashWhileOpening(t *testing.T) {
 			e, err := engine.Open(engine.Options{Dir: "db", FS: unlocked{clone}, GCInterval: -1})
 			if err != nil {
 				names, _ := clone.List("db")
-				t.Fatalf("seed %d: after a crash the folder, with %q, does not open: %v", seed, names, err)
+				t.Fatalf("seed %d: Open after a crash: got %[3]v, want nil; the folder holds %[2]q", seed, names, err)
 			}
 			if err := e.Close(); err != nil {
 				t.Error(err)
@@ -69,7 +70,7 @@ func TestCrashWhileOpening(t *testing.T) {
 	}
 }
 
-// pointers notes the manifests that were not durable when Pebble pointed to them.
+// pointers records manifests that were not durable when Pebble created the pointer to them.
 type pointers struct {
 	unlocked
 	seen  int
@@ -87,23 +88,24 @@ func (p *pointers) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	return p.MemFS.Create(name, category)
 }
 
-// A crash may keep the pointer to a manifest and lose the manifest, where the folder was not synced in between.
+// A manifest is durable before the pointer to it. Otherwise a crash could keep the pointer and lose the manifest.
 func TestManifestBeforeItsPointer(t *testing.T) {
 	fs := &pointers{unlocked: unlocked{vfs.NewCrashableMem()}}
 	r := open(t, engine.Options{Dir: "db", FS: fs})
 	r.create(t)
 	reopen(t, r, engine.Options{Dir: "db", FS: fs})
 	if fs.seen == 0 || len(fs.early) > 0 {
-		t.Errorf("of %d pointers to manifests, %q were made before the manifest was durable", fs.seen, fs.early)
+		t.Errorf("got %d pointers to manifests, and %q created before their manifest was durable; want several, and none", fs.seen, fs.early)
 	}
 }
 
-// Logs that have been flushed are removed, so a manifest that has lost the flush has lost what was in them.
-func TestManifestIsAsLongAsItWas(t *testing.T) {
+// Flushed logs are removed. So if the manifest is truncated and the record of a flush is lost, rows are lost, and Open
+// must return ErrDamaged.
+func TestTruncatedManifest(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, engine.Options{Dir: dir, MemTableBytes: 64 << 10})
 	r.create(t)
-	for i := range 400 { // in order, so that table files stay as they are
+	for i := range 400 { // in key order, so that no compaction rewrites table files
 		apply(t, r, fmt.Sprintf("row%03d", i), set("f", "q", 1000, noise(i)))
 	}
 	r.disconnect(t)
@@ -132,12 +134,12 @@ func TestManifestIsAsLongAsItWas(t *testing.T) {
 			continue
 		}
 		if err != nil {
-			t.Errorf("with %d of %d bytes of the manifest: %v, want ErrDamaged", cut, info.Size(), err)
+			t.Errorf("with %d of %d bytes of the manifest: got %v, want ErrDamaged", cut, info.Size(), err)
 			continue
 		}
 		r := dial(t, e)
 		if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 400 {
-			t.Errorf("with %d of %d bytes of the manifest, %d of 400 rows are served", cut, info.Size(), got)
+			t.Errorf("with %d of %d bytes of the manifest: got %d rows, want 400 or ErrDamaged", cut, info.Size(), got)
 		}
 		r.disconnect(t)
 		if err := e.Close(); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// TestFolderIsPrivate whatever the umask, and whatever modes folder and files had: other users of the machine read no points.
+// TestFolderIsPrivate checks that other users of the machine cannot read the folder or its files, whatever the umask
+// and the modes that they had before.
 func TestFolderIsPrivate(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
@@ -22,7 +23,7 @@ func TestFolderIsPrivate(t *testing.T) {
 	o := engine.Options{Dir: dir, MemTableBytes: 64 << 10}
 	r := open(t, o)
 	r.create(t)
-	for i := range 200 { // some logs and tables, made while the store is open
+	for i := range 200 { // enough for several logs and table files
 		apply(t, r, string(rune('a'+i)), set("f", "q", 1000, strings.Repeat("v", 1000)))
 	}
 	checkModes(t, dir)
@@ -45,7 +46,7 @@ func TestFolderIsPrivate(t *testing.T) {
 		}
 	}
 	if tables == 0 {
-		t.Error("there is no table file to look at")
+		t.Error("got no table file to check, want at least one")
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -54,7 +55,8 @@ func TestFolderIsPrivate(t *testing.T) {
 	checkModes(t, dir)
 }
 
-// TestUnsafeFolder: what others can write, or a link can lead elsewhere, does not open, and nothing outside changes.
+// TestUnsafeFolder checks that a folder that others can write to, or with a symbolic link in it, does not open, and
+// that no file outside it changes.
 func TestUnsafeFolder(t *testing.T) {
 	for _, name := range []string{"LOCK", "TIDEMARK", "LOGS"} {
 		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
@@ -66,7 +68,7 @@ func TestUnsafeFolder(t *testing.T) {
 		}
 		refused(t, dir, "symbolic link")
 		if text, err := os.ReadFile(victim); err != nil || string(text) != "mine" {
-			t.Errorf("%s: the file behind the link holds %.20q (%v)", name, text, err)
+			t.Errorf("%s: the link's target holds %.20q (%v), want it unchanged", name, text, err)
 		}
 	}
 	dir := t.TempDir()
@@ -84,7 +86,7 @@ func refused(t *testing.T, dir, why string) {
 	e, err := engine.Open(engine.Options{Dir: dir, GCInterval: -1})
 	if err == nil {
 		_ = e.Close()
-		t.Errorf("%s opened", dir)
+		t.Errorf("%s: got nil, want an error", dir)
 	} else if !errors.Is(err, engine.ErrStorage) || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want an ErrStorage with the folder and %q", err, why)
 	}
@@ -101,7 +103,7 @@ func checkModes(t *testing.T, dir string) {
 			return nil // the engine has removed it
 		}
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %v", name, info.Mode())
+			t.Errorf("%s has mode %v, want no access for others", name, info.Mode())
 		}
 		return err
 	})

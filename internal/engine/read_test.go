@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// seed writes rows r00 to r<n-1> with two columns, the first with three versions.
+// seed writes n rows r00, r01 and so on, each with two columns; the first column has three versions.
 func seed(t testing.TB, r *rig, n int) {
 	t.Helper()
 	keys, muts := make([]string, n), make([]*bigtable.Mutation, n)
@@ -90,16 +90,16 @@ func TestReadRowSets(t *testing.T) {
 		},
 		{"reverse", bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.ReverseScan(), bigtable.LimitRows(2)}, "r19 r18"},
 		{"prefix", bigtable.PrefixRange("r1"), []bigtable.ReadOption{bigtable.LimitRows(2)}, "r10 r11"},
-		{"nothing there", bigtable.PrefixRange("x"), nil, ""},
+		{"no row in the range", bigtable.PrefixRange("x"), nil, ""},
 		{
-			"limit counts what is returned", bigtable.InfiniteRange(""),
+			"limit counts returned rows", bigtable.InfiniteRange(""),
 			[]bigtable.ReadOption{bigtable.RowFilter(bigtable.ValueFilter("1[0-9]\\.2")), bigtable.LimitRows(2)},
 			"r10 r11",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := strings.Join(rowKeys(dump(t, r, tt.set, tt.opts...)), " "); got != tt.want {
-				t.Errorf("rows are %q, want %q", got, tt.want)
+				t.Errorf("got rows %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestReadFilters(t *testing.T) {
 	}
 }
 
-// A row with a long history and dropped families must give the same answer by whatever way the scanner takes through it.
+// Each filter gives the right cells of wide rows, whichever way the scanner takes through a row.
 func TestReadWideRows(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -174,7 +174,7 @@ func TestReadWideRows(t *testing.T) {
 	}
 }
 
-// expect evaluates the filters of TestReadWideRows by hand.
+// expect evaluates the filters of TestReadWideRows without the engine.
 func expect(f bigtable.Filter, reverse bool) []string {
 	out := []string{}
 	keys := []string{"a", "b", "c"}
@@ -230,7 +230,7 @@ func TestReadStats(t *testing.T) {
 		bigtable.WithFullReadStats(func(s *bigtable.FullReadStats) { got = *s }))
 	want := bigtable.ReadIterationStats{RowsSeenCount: 5, RowsReturnedCount: 5, CellsSeenCount: 20, CellsReturnedCount: 5}
 	if got.ReadIterationStats != want {
-		t.Errorf("stats are %+v, want %+v: a read must stop at its limit", got.ReadIterationStats, want)
+		t.Errorf("got stats %+v, want %+v: a read must stop at its limit", got.ReadIterationStats, want)
 	}
 }
 
@@ -275,13 +275,13 @@ func TestReadRefusals(t *testing.T) {
 				rd.Close()
 			}
 			if got := status.Code(err); got != tt.want {
-				t.Errorf("answered %v (%v), want %v", got, err, tt.want)
+				t.Errorf("got %v (%v), want %v", got, err, tt.want)
 			}
 		})
 	}
 }
 
-// A scan that finds nothing must notice that its caller has gone, and must say how far it is until then.
+// A scan that finds nothing reports its position, and ends when its caller's context ends.
 func TestReadCancelledWhileSilent(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -297,7 +297,7 @@ func TestReadCancelledWhileSilent(t *testing.T) {
 	defer rd.Close()
 	var resp bigtablepb.ReadRowsResponse
 	if err := rd.Next(&resp); err != nil || len(resp.LastScannedRowKey) == 0 {
-		t.Fatalf("first response: %v, last scanned row %q; want a row", err, resp.LastScannedRowKey)
+		t.Fatalf("first response: got %v, last scanned row %q; want a last scanned row", err, resp.LastScannedRowKey)
 	}
 	cancel()
 	if err := rd.Next(&resp); status.Code(err) != codes.Canceled {
@@ -316,7 +316,7 @@ func fillRows(t testing.TB, r *rig, n int) {
 	}
 }
 
-// Whatever way a caller leaves a stream, the engine must be able to close: an iterator left open would keep files for ever.
+// However a caller leaves a stream, the engine can close. An open iterator would keep files forever.
 func TestReadersAreReleased(t *testing.T) {
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
@@ -337,17 +337,17 @@ func TestReadersAreReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.OpenReaders(); got != 1 {
-		t.Fatalf("%d readers open, want 1", got)
+		t.Fatalf("got %d open readers, want 1", got)
 	}
-	cancel() // and never come back
+	cancel() // the caller never calls Next or Close again
 	waitForReaders(t, r, 0)
 
-	// One that was begun but never pulled.
+	// A reader that nobody calls Next on.
 	if _, err := r.NewReader(r.ctx, &bigtablepb.ReadRowsRequest{TableName: fullName}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Close(); err != nil {
-		t.Errorf("Close with a reader in progress: %v", err)
+		t.Errorf("Close with an open reader: got %v, want nil", err)
 	}
 }
 
@@ -359,10 +359,10 @@ func waitForReaders(t *testing.T, r *rig, want int) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("%d readers open, want %d", r.OpenReaders(), want)
+	t.Fatalf("got %d open readers, want %d", r.OpenReaders(), want)
 }
 
-// A read sees one moment, however long it takes and whatever is written meanwhile.
+// A read returns a snapshot of the table, however long it takes and whatever is written meanwhile.
 func TestReadIsASnapshot(t *testing.T) {
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
@@ -381,6 +381,6 @@ func TestReadIsASnapshot(t *testing.T) {
 		t.Errorf("read %d rows (%v), want 3000", n, err)
 	}
 	if got := len(rowKeys(dump(t, r, bigtable.InfiniteRange("")))); got != 3000 {
-		t.Errorf("a later read gives %d rows, want 3000 (one more, one less)", got)
+		t.Errorf("a later read: got %d rows, want 3000 (one more, one less)", got)
 	}
 }

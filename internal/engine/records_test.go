@@ -25,10 +25,10 @@ func FuzzTableRecord(f *testing.F) {
 		}
 		again, err := s.record(r.ID)
 		if err != nil {
-			t.Fatalf("a record that was read cannot be written: %v", err)
+			t.Fatalf("a decoded record cannot be encoded again: %v", err)
 		}
 		if len(again.Families) != len(r.Families) || again.NextFamily != r.NextFamily || again.Granularity == 0 {
-			t.Fatalf("record %+v is written back as %+v", r, again)
+			t.Fatalf("record %+v is encoded again as %+v", r, again)
 		}
 	})
 }

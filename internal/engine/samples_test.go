@@ -11,14 +11,15 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// TestSamplesAreEvenlyApart: who cuts the table at the samples, to work on its parts or to estimate what is in them, gets
-// parts with about equally many rows, also of what was written a moment ago and wherever in the key space the rows crowd.
+// TestSamplesAreEvenlyApart checks that the samples cut a table into parts with about equally many rows. That holds for
+// recent writes too, and if many rows are in a small part of the key space. Programs use samples to split work and to
+// estimate sizes.
 func TestSamplesAreEvenlyApart(t *testing.T) {
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
 	const rows = 20_000
 	req := &bigtablepb.MutateRowsRequest{TableName: fullName}
-	for i := range rows { // half of them crowd in a corner of the key space, and none compresses well
+	for i := range rows { // half of the keys are in a small part of the key space; no value compresses well
 		key := fmt.Sprintf("acme#readings#device-%06d#%019d", i%100, 7456146436854775807-i*1000)
 		if i%2 == 0 {
 			key = fmt.Sprintf("zeta#x#%d#y", i*7919%rows)
@@ -33,7 +34,7 @@ func TestSamplesAreEvenlyApart(t *testing.T) {
 	}
 	samples, err := r.SampleRowKeysAll(r.ctx, &bigtablepb.SampleRowKeysRequest{TableName: fullName})
 	if err != nil || len(samples) < 10 {
-		t.Fatalf("%d samples, %v", len(samples), err)
+		t.Fatalf("got %d samples, %v; want at least 10", len(samples), err)
 	}
 	whole := samples[len(samples)-1].OffsetBytes
 	start, before := "", int64(0)
@@ -45,7 +46,7 @@ func TestSamplesAreEvenlyApart(t *testing.T) {
 		}
 		share := (s.OffsetBytes - before) * rows / whole
 		if n < share/2-100 || n > share*2+100 || n > 4*rows/int64(len(samples)) {
-			t.Errorf("part %d of %d has %d rows; by its bytes it has %d", i, len(samples), n, share)
+			t.Errorf("part %d of %d: got %d rows, want about %d by its bytes", i, len(samples), n, share)
 		}
 		start, before = string(s.RowKey), s.OffsetBytes
 	}

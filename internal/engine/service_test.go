@@ -21,7 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// A family says how its values are to be read, and keeps saying so after reopening. Only what it aggregates is fixed.
+// A family has the value type that it was given, also after reopening. Only the type of an aggregate cannot change.
 func TestValueTypes(t *testing.T) {
 	o := engine.Options{Dir: t.TempDir()}
 	r := open(t, o)
@@ -34,16 +34,16 @@ func TestValueTypes(t *testing.T) {
 	})
 	for family, to := range map[string]bigtable.Type{"f": text, "g": number} {
 		if err := r.admin.UpdateFamily(r.ctx, tableID, family, bigtable.Family{ValueType: to}); err != nil {
-			t.Errorf("the type of family %s cannot be updated: %v", family, err)
+			t.Errorf("updating the type of family %s: got %v, want nil", family, err)
 		}
 	}
 	const want = "Immutable fields 'value_type.aggregate_type.*' cannot be updated"
 	for family, to := range map[string]bigtable.Family{"sum": {ValueType: text}, "text": sum} {
 		if err := r.admin.UpdateFamily(r.ctx, tableID, family, to); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("updating what family %s aggregates: %v, want %q", family, err, want)
+			t.Errorf("updating the aggregate of family %s: got %v, want %q", family, err, want)
 		}
 	}
-	apply(t, r, "row", set("number", "q", 1000, "no number")) // the type of a family refuses nothing
+	apply(t, r, "row", set("number", "q", 1000, "no number")) // the engine does not check values against the type
 	r = reopen(t, r, o)
 	tbl, err := r.GetTable(r.ctx, &adminpb.GetTableRequest{Name: fullName, View: adminpb.Table_SCHEMA_VIEW})
 	if err != nil {
@@ -63,12 +63,12 @@ func TestValueTypes(t *testing.T) {
 			got = "aggregate"
 		}
 		if got != want {
-			t.Errorf("family %s is shown with type %v, want %s", family, v, want)
+			t.Errorf("family %s: got type %v, want %s", family, v, want)
 		}
 	}
 }
 
-// Samples through a view end where the view ends, so that whoever cuts it at them gets no part outside.
+// Samples through a view end where the view ends, so a program that splits the view at them gets no part outside it.
 func TestViewSamplesEnd(t *testing.T) {
 	r := open(t, engine.Options{})
 	err := r.admin.CreateTableFromConf(r.ctx, &bigtable.TableConf{
@@ -93,14 +93,14 @@ func TestViewSamplesEnd(t *testing.T) {
 			got = append(got, string(s.RowKey))
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("samples of the view of %q are %q, want %q", tt.prefixes, got, tt.want)
+			t.Errorf("samples of the view of %q: got %q, want %q", tt.prefixes, got, tt.want)
 		}
 	}
 }
 
-// A client over the network that says that it understands how far a scan is learns of it while the scan finds nothing, and
-// goes on there after a broken connection. Others do not get an answer that they do not understand.
-func TestScanTellsHowFar(t *testing.T) {
+// A network client that announces support for last scanned rows receives them while a scan finds nothing, and can
+// resume there after a broken connection. Other clients receive none.
+func TestScanReportsItsPosition(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
 	fillRows(t, r, 2000)
@@ -129,7 +129,7 @@ func TestScanTellsHowFar(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := 0
+		positions := 0
 		for {
 			resp, err := stream.Recv()
 			if err == io.EOF {
@@ -139,17 +139,17 @@ func TestScanTellsHowFar(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(resp.LastScannedRowKey) > 0 {
-				told++
+				positions++
 			}
 		}
-		if (told > 0) != knows {
-			t.Errorf("a client that announces %v got %d answers that say how far the scan is", knows, told)
+		if (positions > 0) != knows {
+			t.Errorf("client with LastScannedRowResponses=%v: got %d responses with a last scanned row", knows, positions)
 		}
 	}
 }
 
-// Texts of refusals begin with a capital letter, as the service's do.
-func TestTextsBeginAsTheServices(t *testing.T) {
+// Error texts begin with a capital letter, as those of the service do.
+func TestErrorTextsBeginWithACapital(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
 	capital := regexp.MustCompile(`^[A-Z]`)
@@ -167,7 +167,7 @@ func TestTextsBeginAsTheServices(t *testing.T) {
 	_, badLimit := r.NewReader(r.ctx, &bigtablepb.ReadRowsRequest{TableName: fullName, RowsLimit: -1})
 	for i, err := range []error{noTable, noRows, again, badID, noMutations, noFamily, badFilter, badLimit} {
 		if err == nil || !capital.MatchString(status.Convert(err).Message()) {
-			t.Errorf("%d: %v", i, err)
+			t.Errorf("error %d: got %v, want a text that begins with a capital letter", i, err)
 		}
 	}
 }

@@ -20,13 +20,13 @@ import (
 
 const hour = time.Hour
 
-// fillNoise writes rows of about 2,400 bytes that do not compress, with the clock's time.
+// fillNoise writes rows of about 2,400 bytes that do not compress, timestamped by the clock.
 func fillNoise(t *testing.T, r *rig, c *clock, family, prefix string, rows int) {
 	t.Helper()
 	spreadNoise(t, r, c, family, prefix, rows, 1)
 }
 
-// spreadNoise is fillNoise with numbers between the rows' own.
+// spreadNoise is fillNoise with a step between the numbers of the rows.
 func spreadNoise(t *testing.T, r *rig, c *clock, family, prefix string, rows, step int) {
 	t.Helper()
 	for from := 0; from < rows; from += 2000 {
@@ -53,12 +53,12 @@ func noise(i int) string {
 	return string(b)
 }
 
-// folderSize is what all files of a folder take: tables, logs and the rest.
+// folderSize returns the total size of all files in a folder: tables, logs and the rest.
 func folderSize(t *testing.T, dir string) (total int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil // it has just gone
+			return nil // removed meanwhile
 		}
 		if err != nil || d.IsDir() {
 			return err
@@ -74,7 +74,7 @@ func folderSize(t *testing.T, dir string) (total int64) {
 	return total
 }
 
-// wantFolder waits until a folder is no larger than that: files go in the background.
+// wantFolder waits until a folder is at most limit bytes large: files are removed in the background.
 func wantFolder(t *testing.T, what, dir string, limit int64) {
 	t.Helper()
 	var size int64
@@ -84,12 +84,13 @@ func wantFolder(t *testing.T, what, dir string, limit int64) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("%s: the folder has %d bytes, want at most %d", what, size, limit)
+	t.Errorf("%s: got a folder of %d bytes, want at most %d", what, size, limit)
 }
 
-// What has expired gives its space on disk back, that of logs too, whether it goes at once, in pieces that are not worth a
-// compaction each, or is all in memory still; and so does a dropped family. The folder is then nearly that of an empty store.
-func TestSpaceComesBack(t *testing.T) {
+// Expired and deleted cells, and dropped families, free their disk space, including that of logs. That holds if all
+// cells expire at once, if each pass deletes too little for a compaction of its own, and if everything is still in
+// memory. The folder is then nearly as small as that of an empty store.
+func TestSpaceIsFreed(t *testing.T) {
 	const nearlyEmpty = 1 << 20
 	for name, tt := range map[string]struct {
 		memory uint64
@@ -100,7 +101,7 @@ func TestSpaceComesBack(t *testing.T) {
 			c.advance(2 * hour)
 			collect(t, r)
 		}},
-		"bit by bit": {0, func(t *testing.T, r *rig, c *clock) {
+		"a little in each pass": {0, func(t *testing.T, r *rig, c *clock) {
 			for i := range 30 {
 				fillNoise(t, r, c, "f", fmt.Sprint("row", i), 200)
 				c.advance(time.Minute)
@@ -111,7 +112,7 @@ func TestSpaceComesBack(t *testing.T) {
 				collect(t, r)
 			}
 		}},
-		"small": {0, func(t *testing.T, r *rig, c *clock) {
+		"in memory": {0, func(t *testing.T, r *rig, c *clock) {
 			fillNoise(t, r, c, "f", "row", 1000)
 			c.advance(2 * hour)
 			collect(t, r)
@@ -128,7 +129,7 @@ func TestSpaceComesBack(t *testing.T) {
 				t.Fatal(err, errs)
 			}
 		}},
-		"family": {1 << 20, func(t *testing.T, r *rig, c *clock) {
+		"dropped family": {1 << 20, func(t *testing.T, r *rig, c *clock) {
 			fillNoise(t, r, c, "g", "row", 5000)
 			if err := r.admin.DeleteColumnFamily(r.ctx, tableID, "g"); err != nil {
 				t.Fatal(err)
@@ -148,15 +149,15 @@ func TestSpaceComesBack(t *testing.T) {
 			r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxAgePolicy(hour)}, "g": {}})
 			tt.give(t, r, &c)
 			if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 0 {
-				t.Errorf("%d cells are left", got)
+				t.Errorf("got %d cells, want 0", got)
 			}
 			wantFolder(t, name, dir, nearlyEmpty)
 		})
 	}
 }
 
-// A crash, or a close, between the deletion of cells and their compaction does not keep the space.
-func TestSpaceComesBackAfterReopening(t *testing.T) {
+// Space is freed after reopening if a crash, or Close, came between the deletion of cells and their compaction.
+func TestSpaceIsFreedAfterReopening(t *testing.T) {
 	var c clock
 	c.micros.Store(hour.Microseconds())
 	dir := t.TempDir()
@@ -169,21 +170,21 @@ func TestSpaceComesBackAfterReopening(t *testing.T) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	rests := 0
 	err := r.CollectWithRests(ctx, func(ctx context.Context, _ time.Duration) error {
-		if rests++; rests == 1 { // all of the rows are deleted, and nothing is compacted
+		if rests++; rests == 1 { // all rows are deleted, and nothing is compacted
 			cancel()
 		}
 		return ctx.Err()
 	})
 	if !errors.Is(err, context.Canceled) || r.Uncompacted(fullName) == 0 {
-		t.Fatalf("a pass that was ended before its compaction: %v, %d bytes to compact", err, r.Uncompacted(fullName))
+		t.Fatalf("a pass that ended before its compaction: got %v, %d bytes to compact; want Canceled and some bytes", err, r.Uncompacted(fullName))
 	}
 	reopen(t, r, o)
 	wantFolder(t, "after reopening", dir, 1<<20)
 }
 
-// Where little has expired in much that stays, the much is not written again: the cost of giving space back is in proportion
-// to the space. What is owed is not forgotten.
-func TestCompactionIsWorthIt(t *testing.T) {
+// If little has expired between much that stays, the engine does not rewrite all of it: the cost of freeing space is in
+// proportion to the space. It counts the bytes still to free, and compacts when they are enough.
+func TestSmallGarbageWaitsForCompaction(t *testing.T) {
 	testkit.Plain(t)
 	var c clock
 	c.micros.Store(hour.Microseconds())
@@ -194,24 +195,24 @@ func TestCompactionIsWorthIt(t *testing.T) {
 		spreadNoise(t, r, &c, "f", "row", 320, 18) // 0.8 MB in between that go
 		c.advance(2 * hour)
 		collect(t, r)
-		owed := r.Uncompacted(fullName)
-		if i < 2 && owed < int64(i+1)*700_000 {
-			t.Errorf("pass %d: %d bytes wait for a compaction, want those of all passes", i, owed)
+		waiting := r.Uncompacted(fullName)
+		if i < 2 && waiting < int64(i+1)*700_000 {
+			t.Errorf("pass %d: got %d bytes that wait for a compaction, want those of all passes", i, waiting)
 		}
-		if i == 2 && owed != 0 {
-			t.Errorf("pass %d: %d bytes wait for a compaction, want it done by now", i, owed)
+		if i == 2 && waiting != 0 {
+			t.Errorf("pass %d: got %d bytes that wait for a compaction, want 0", i, waiting)
 		}
 	}
-	// A part of the table that loses much is compacted by itself.
+	// A key range that loses most of its data is compacted alone.
 	fillNoise(t, r, &c, "f", "aaa", 600)
 	c.advance(2 * hour)
 	collect(t, r)
-	if owed := r.Uncompacted(fullName); owed != 0 {
-		t.Errorf("%d bytes wait for a compaction of a range that holds nothing else", owed)
+	if waiting := r.Uncompacted(fullName); waiting != 0 {
+		t.Errorf("got %d bytes that wait for a compaction of the emptied range, want 0", waiting)
 	}
 }
 
-// A pass is made of pieces, with a rest after each in which nothing is locked.
+// A pass works in pieces. Between them it rests, and nothing is locked.
 func TestGCRests(t *testing.T) {
 	var c clock
 	c.micros.Store(hour.Microseconds())
@@ -222,7 +223,7 @@ func TestGCRests(t *testing.T) {
 	rests := 0
 	err := r.CollectWithRests(r.ctx, func(ctx context.Context, _ time.Duration) error {
 		rests++
-		for i := range 100 { // of rows that were cleaned, and of others
+		for i := range 100 { // some of these rows were cleaned already
 			apply(t, r, fmt.Sprintf("row%07d", i*100), set("f", "q", c.micros.Load(), "new"))
 		}
 		return r.admin.UpdateFamily(ctx, tableID, "f", bigtable.Family{GCPolicy: bigtable.MaxAgePolicy(hour)})
@@ -230,15 +231,15 @@ func TestGCRests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rests < 4 { // 10,000 rows in pieces of 4,096, and the end
-		t.Errorf("%d rests in a pass over 10,000 rows", rests)
+	if rests < 4 { // 10,000 rows in pieces of 4,096, and one at the end
+		t.Errorf("got %d rests in a pass over 10,000 rows, want at least 4", rests)
 	}
 	if got := len(dump(t, r, bigtable.InfiniteRange(""))); got != 100 {
-		t.Errorf("%d cells are left, want the 100 that were written meanwhile", got)
+		t.Errorf("got %d cells, want the 100 that were written meanwhile", got)
 	}
 }
 
-// A store that is never open for long collects too.
+// A pass runs soon after Open, so stores that are only open for short times are collected too.
 func TestGCBeginsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, err := engine.Open(engine.Options{GCInterval: hour})
@@ -256,7 +257,7 @@ func TestGCBeginsSoon(t *testing.T) {
 		apply(t, r, "row", set("f", "q", 1000, "v"))
 		time.Sleep(10 * time.Second)
 		if got := dump(t, r, bigtable.InfiniteRange("")); len(got) != 0 {
-			t.Errorf("ten seconds after opening, %q is still there", got)
+			t.Errorf("ten seconds after opening, got %q, want no cells", got)
 		}
 	})
 }

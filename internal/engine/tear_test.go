@@ -18,13 +18,13 @@ const (
 	block  = 32 << 10
 )
 
-// crashed is a folder that a killed process left, and its newest log.
+// crashed is the folder of a killed process, with its newest log.
 type crashed struct {
 	dir, log string // log is a file name without the folder
 	ends     []int  // the length of the log after each row
 }
 
-// crash writes one row after the other, each synced, and copies the folder while it is open.
+// crash writes rows of the given sizes, syncs each, and copies the folder while it is open.
 func crash(t *testing.T, sizes ...int) crashed {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +49,7 @@ func crash(t *testing.T, sizes ...int) crashed {
 	return c
 }
 
-// opened opens a copy of the folder whose log edit has changed, and counts its rows.
+// opened opens a copy of the folder in which edit has changed the log, and counts its rows.
 func (c crashed) opened(t *testing.T, edit func(log []byte) []byte) (rows int, err error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
@@ -67,7 +67,8 @@ func (c crashed) opened(t *testing.T, edit func(log []byte) []byte) (rows int, e
 	return openAndCount(t, dir)
 }
 
-// A machine that fails writes any of the sectors of the last record and not the others. The folder opens without that record.
+// A machine that fails during a write may store any of the last record's sectors and lose the others. The folder opens
+// without that record.
 func TestLastRecordTornAtSectors(t *testing.T) {
 	testkit.Plain(t)
 	for name, last := range map[string]int{"sectors": 6000, "blocks": 3 * block, "short": 700} {
@@ -79,11 +80,11 @@ func TestLastRecordTornAtSectors(t *testing.T) {
 			tears++
 			if n, err := c.opened(t, edit); err != nil || n != len(sizes)-1 {
 				if refused++; refused < 4 {
-					t.Errorf("%s: %s: %d rows and %v, want %d rows", name, what, n, err, len(sizes)-1)
+					t.Errorf("%s: %s: got %d rows, %v, want %d rows", name, what, n, err, len(sizes)-1)
 				}
 			}
 		}
-		// lose makes the sector at a byte what it was before the record was written.
+		// lose restores the sector at a byte to its state before the record was written.
 		lose := func(log []byte, at int) { clear(log[max(at, from):min(at+sector, len(log))]) }
 		step := sector * max(1, (to-from)/sector/25)
 		for at := from / sector * sector; at < to; at += step {
@@ -108,12 +109,12 @@ func TestLastRecordTornAtSectors(t *testing.T) {
 				})
 			}
 		}
-		t.Logf("%s: %d of %d tears are refused", name, refused, tears)
+		t.Logf("%s: %d of %d torn logs failed", name, refused, tears)
 	}
 }
 
-// What was synced and is gone is damage, also where a hole of zeros looks like something that was never written: the store
-// must not open with what stood before the hole.
+// If synced records are missing, the folder is damaged, even if the hole of zeros looks like space that was never
+// written. The engine must not open with only the records before the hole.
 func TestHoleInALog(t *testing.T) {
 	testkit.Plain(t)
 	for name, sizes := range map[string][]int{
@@ -122,23 +123,23 @@ func TestHoleInALog(t *testing.T) {
 		"both":       slices.Repeat([]int{20_000, 50, 70_000, 300}, 8),
 	} {
 		c := crash(t, sizes...)
-		// The last record cannot be told from one that was never synced, and those that lie in its sector neither.
+		// A lost last record looks like one that was never synced. The same is true of other records in its sector.
 		last := c.ends[len(sizes)-2] / 4096 * 4096
 		for _, hole := range []int{sector, 4096, block} {
 			step := max(hole, last/40/hole*hole)
 			for at := 0; at+hole <= last; at += step {
 				n, err := c.opened(t, func(log []byte) []byte { clear(log[at : at+hole]); return log })
 				if err == nil && n != len(sizes) {
-					t.Errorf("%s: with %d zeros at byte %d, %d of %d rows are served", name, hole, at, n, len(sizes))
+					t.Errorf("%s: with %d zeros at byte %d: got %d rows, want %d or ErrDamaged", name, hole, at, n, len(sizes))
 				} else if err != nil && !errors.Is(err, engine.ErrDamaged) {
-					t.Errorf("%s: with %d zeros at byte %d: %v, want ErrDamaged", name, hole, at, err)
+					t.Errorf("%s: with %d zeros at byte %d: got %v, want ErrDamaged", name, hole, at, err)
 				}
 			}
 		}
 	}
 }
 
-// Only the newest log may have a torn end: the one before was closed when it was begun.
+// Only the newest log may end in the middle of a record: an older log was closed before the next one was created.
 func TestOlderLogMustBeWhole(t *testing.T) {
 	older := crash(t, slices.Repeat([]int{500}, 50)...)
 	n, err := older.opened(t, func(log []byte) []byte {
@@ -148,18 +149,19 @@ func TestOlderLogMustBeWhole(t *testing.T) {
 		}
 		return log[:older.ends[30]]
 	})
-	if err != nil || n != 31 { // it is the newest still: the copy was made before
-		t.Errorf("the newest log, cut between two records: %d rows and %v, want 31", n, err)
+	if err != nil || n != 31 { // still the newest log: the copy was made before the edit
+		t.Errorf("the newest log, cut between two records: got %d rows, %v, want 31", n, err)
 	}
 	for _, end := range []int{older.ends[30], older.ends[30] - 7} {
 		n, err := older.opened(t, func(log []byte) []byte { return log[:end] })
 		if !errors.Is(err, engine.ErrDamaged) {
-			t.Errorf("an older log, cut to %d bytes: %d rows and %v, want ErrDamaged", end, n, err)
+			t.Errorf("an older log, cut to %d bytes: got %d rows, %v, want ErrDamaged", end, n, err)
 		}
 	}
 }
 
-// A manifest is synced after each record: whatever follows a hole says that the hole was written.
+// A manifest is synced after each record. So if a record follows a hole, the hole was once written, and the folder is
+// damaged.
 func TestHoleInTheManifest(t *testing.T) {
 	dir := t.TempDir()
 	o := engine.Options{Dir: dir, MemTableBytes: 64 << 10}
@@ -178,9 +180,9 @@ func TestHoleInTheManifest(t *testing.T) {
 	for at := 0; at+sector <= size; at += max(1, size/40/sector) * sector {
 		n, err := c.opened(t, func(log []byte) []byte { clear(log[at : at+sector]); return log })
 		if err == nil && n != 1500 {
-			t.Errorf("with a sector of zeros at byte %d of %d, %d of 1500 rows are served", at, size, n)
+			t.Errorf("with a sector of zeros at byte %d of %d: got %d rows, want 1500 or ErrDamaged", at, size, n)
 		} else if err != nil && !errors.Is(err, engine.ErrDamaged) {
-			t.Errorf("with a sector of zeros at byte %d: %v, want ErrDamaged", at, err)
+			t.Errorf("with a sector of zeros at byte %d: got %v, want ErrDamaged", at, err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// inBubble runs a test on an engine in a bubble, where time passes only while everything waits.
+// inBubble runs a test on an engine in a synctest bubble.
 func inBubble(t *testing.T, o engine.Options, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func inBubble(t *testing.T, o engine.Options, test func(t *testing.T, r *rig)) {
 	})
 }
 
-// change applies one mutation to each of the rows from one number to another.
+// change applies a mutation to each row with a number in [from, to).
 func change(t *testing.T, r *rig, from, to int, m *bigtable.Mutation) {
 	t.Helper()
 	var keys []string
@@ -53,7 +53,7 @@ func deleteRow() *bigtable.Mutation {
 	return m
 }
 
-// first reads the first row of the table and returns how many of the storage's points that took.
+// first reads the first row of the table, and returns how many of Pebble's points the read stepped over.
 func first(t *testing.T, r *rig, reversed bool) uint64 {
 	t.Helper()
 	n, err := r.PointsRead(r.ctx, &bigtablepb.ReadRowsRequest{TableName: fullName, RowsLimit: 1, Reversed: reversed})
@@ -63,9 +63,9 @@ func first(t *testing.T, r *rig, reversed bool) uint64 {
 	return n
 }
 
-// Ten seconds after many rows were deleted, or overwritten, a read of what stays costs as much as it did before: nothing of
-// what is gone is stepped over, whether it was in memory or in table files.
-func TestReadsForgetWhatIsGone(t *testing.T) {
+// Ten seconds after many rows were deleted or overwritten, a read costs as much as before: it steps over no deleted
+// points, whether they were in memory or in table files.
+func TestReadsSkipNoDeletedPoints(t *testing.T) {
 	testkit.Plain(t)
 	const rows = 1500
 	full := set("f", "q", 1000, "v")
@@ -77,7 +77,7 @@ func TestReadsForgetWhatIsGone(t *testing.T) {
 			for i := range rows {
 				apply(t, r, fmt.Sprintf("row%07d", i), deleteRow())
 			}
-			first(t, r, false) // finds those after the last flush: they are too few for one
+			first(t, r, false) // reads over the last deletions, too few to cause a flush themselves
 		}},
 		"rows in table files": {fill: func(t *testing.T, r *rig) {
 			change(t, r, 0, rows, full)
@@ -148,13 +148,13 @@ func TestReadsForgetWhatIsGone(t *testing.T) {
 				} else {
 					tt.fill(t, r)
 				}
-				apply(t, r, "sky", full) // after all others
+				apply(t, r, "sky", full) // sorts after all other rows
 				tt.do(t, r)
 				time.Sleep(10 * time.Second)
 				for _, reversed := range []bool{false, true} {
-					// Two live rows, and versions that the last writes left.
+					// Two live rows, and versions that the last writes replaced.
 					if n := first(t, r, reversed); n > 10 {
-						t.Errorf("a read of one row (reversed: %v) steps over %d points", reversed, n)
+						t.Errorf("a read of one row (reversed: %v) steps over %d points, want at most 10", reversed, n)
 					}
 				}
 			})
@@ -162,8 +162,8 @@ func TestReadsForgetWhatIsGone(t *testing.T) {
 	}
 }
 
-// However much is deleted and read, there is at most one cleanup in five seconds, with two flushes.
-func TestCleanupsRest(t *testing.T) {
+// There is at most one cleanup in five seconds, with two flushes, however much is deleted and read.
+func TestCleanupsAreRare(t *testing.T) {
 	testkit.Plain(t)
 	inBubble(t, engine.Options{MemTableBytes: 64 << 20}, func(t *testing.T, r *rig) {
 		r.create(t)
@@ -175,7 +175,7 @@ func TestCleanupsRest(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if n := r.Flushes(); n < 3 || n > 2*(seconds/5+1) {
-			t.Errorf("%d flushes in %d seconds", n, seconds)
+			t.Errorf("got %d flushes in %d seconds, want 3 to 10", n, seconds)
 		}
 	})
 }

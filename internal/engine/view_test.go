@@ -54,7 +54,7 @@ func TestViewReads(t *testing.T) {
 		}
 	}
 	if got, err := read(r, v, bigtable.SingleRow("other")); err != nil || len(got) != 0 {
-		t.Errorf("a row outside: %q (%v), want it to look absent", got, err)
+		t.Errorf("a row outside the view: got %q (%v), want no row", got, err)
 	}
 }
 
@@ -95,14 +95,14 @@ func TestViewWrites(t *testing.T) {
 			t.Errorf("%s: CheckAndMutateRow answered %v, want %v", tt.name, err, tt.want)
 		}
 	}
-	// A predicate sees no more than a read does.
+	// A predicate sees only the columns that a read through the view sees.
 	resp, err := r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{
 		AuthorizedViewName: name, RowKey: []byte("acme#1"),
 		PredicateFilter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ColumnQualifierRegexFilter{ColumnQualifierRegexFilter: []byte("secret")}},
 		TrueMutations:   []*bigtablepb.Mutation{setCell("g", "leak", 0, "")},
 	})
 	if err != nil || resp.PredicateMatched {
-		t.Errorf("a predicate through a view sees a hidden column: %v %v", resp, err)
+		t.Errorf("a predicate on a hidden column: got %v, %v, want no match", resp, err)
 	}
 	_, err = r.ReadModifyWriteRow(r.ctx, &bigtablepb.ReadModifyWriteRowRequest{
 		AuthorizedViewName: name, RowKey: []byte("acme#1"),
@@ -113,7 +113,7 @@ func TestViewWrites(t *testing.T) {
 	}
 	want := []string{"acme#1 f:pub/x@0=v", "acme#1 f:secret@1000=s"}
 	if got := dump(t, r, bigtable.InfiniteRange("")); !slices.Equal(got, want) {
-		t.Errorf("the table holds %q, want %q", got, want)
+		t.Errorf("got table %q, want %q", got, want)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestViewAdmin(t *testing.T) {
 	view(t, r, "b", []string{"x"}, nil)
 	view(t, r, "a", []string{"acme#"}, map[string]bigtable.FamilySubset{"f": everything()})
 	if got, err := r.admin.AuthorizedViews(r.ctx, tableID); err != nil || !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("views are %q (%v), want a, b", got, err)
+		t.Errorf("got views %q (%v), want a, b", got, err)
 	}
 	err := r.admin.CreateAuthorizedView(r.ctx, &bigtable.AuthorizedViewConf{TableID: tableID, AuthorizedViewID: "a", AuthorizedView: &bigtable.SubsetViewConf{}})
 	if status.Code(err) != codes.AlreadyExists {

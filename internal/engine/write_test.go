@@ -59,7 +59,7 @@ func (r *rig) mutate(row string, muts ...*bigtablepb.Mutation) error {
 	return err
 }
 
-// Each invalid mutation is refused with the service's code, and leaves nothing of its valid neighbours behind.
+// Each invalid mutation is refused with the service's code, and valid mutations of the same request are not applied.
 func TestMutationRefusals(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -110,10 +110,10 @@ func TestMutationRefusals(t *testing.T) {
 				t.Fatalf("in bulk: %v", err)
 			}
 			if got := codes.Code(resp.Entries[0].Status.Code); got != tt.want {
-				t.Errorf("in bulk answered %v, want %v", got, tt.want)
+				t.Errorf("in bulk: got %v, want %v", got, tt.want)
 			}
 			if got := dump(t, r, bigtable.InfiniteRange("")); len(got) != 0 {
-				t.Errorf("left %.100q behind", got)
+				t.Errorf("after the refused request, the table holds %.100q, want nothing", got)
 			}
 		})
 	}
@@ -127,10 +127,10 @@ func TestRequestRefusals(t *testing.T) {
 		many[i] = setCell("f", "q", 0, "v")
 	}
 	if got := status.Code(r.mutate("r", many...)); got != codes.InvalidArgument {
-		t.Errorf("100,001 mutations answered %v, want InvalidArgument", got)
+		t.Errorf("100,001 mutations: got %v, want InvalidArgument", got)
 	}
 	if got := status.Code(r.mutate("r")); got != codes.InvalidArgument {
-		t.Errorf("no mutations answered %v, want InvalidArgument", got)
+		t.Errorf("no mutations: got %v, want InvalidArgument", got)
 	}
 	if err := r.mutate("r", many[1:]...); err != nil {
 		t.Errorf("100,000 mutations: %v", err)
@@ -148,7 +148,7 @@ func TestRequestRefusals(t *testing.T) {
 	}
 }
 
-// An invalid entry must not touch its neighbours, and entries of one row apply in their order.
+// An invalid entry does not affect other entries, and entries of one row are applied in order.
 func TestBulkEntriesAreSeparate(t *testing.T) {
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
@@ -170,7 +170,7 @@ func TestBulkEntriesAreSeparate(t *testing.T) {
 	}
 	for i, want := range []codes.Code{0, codes.NotFound, 0, 0, codes.InvalidArgument, 0, 0, 0, 0} {
 		if got := status.Code(errs[i]); got != want {
-			t.Errorf("entry %d answered %v, want %v", i, got, want)
+			t.Errorf("entry %d: got %v, want %v", i, got, want)
 		}
 	}
 	want := []string{"a f:q@2000=2", "s sum:n@1000=" + be(12)}
@@ -196,7 +196,7 @@ func TestAggregates(t *testing.T) {
 	if got := dump(t, r, bigtable.SingleRow("r")); !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
 	}
-	// In one entry, a delete takes away what was there before it, and only that.
+	// In one request, a deletion deletes only the cells before it.
 	if err := r.mutate("r", addCell("sum", "n", 1000, 1), deleteColumn("sum", "n", 0, 0), addCell("sum", "n", 1000, 2), addCell("sum", "n", 1000, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestAggregates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := dump(t, r, bigtable.SingleRow("o")), []string{"o sum:n@0=" + be(math.MinInt64)}; !slices.Equal(got, want) {
-		t.Errorf("a sum beyond int64 is %q, want it to wrap around to %q", got, want)
+		t.Errorf("sum beyond int64: got %q, want it to wrap around to %q", got, want)
 	}
 }
 
@@ -249,10 +249,10 @@ func TestDeletes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := count(); got != tt.want {
-					t.Errorf("delete %s leaves %d cells, want %d", tt.name, got, tt.want)
+					t.Errorf("after delete %s: got %d cells, want %d", tt.name, got, tt.want)
 				}
 				if got := len(dump(t, r, bigtable.SingleRow("row\x00"))); got != 1 {
-					t.Errorf("delete %s leaves %d cells of the next row, want 1", tt.name, got)
+					t.Errorf("after delete %s: got %d cells in the next row, want 1", tt.name, got)
 				}
 			}
 		})
@@ -273,20 +273,20 @@ func TestCheckAndMutate(t *testing.T) {
 		return matched
 	}
 	if !cond(bigtable.ValueFilter("v"), "r") || cond(bigtable.ValueFilter("w"), "r") || cond(bigtable.PassAllFilter(), "empty") {
-		t.Error("a predicate matched wrongly")
+		t.Error("got a wrong match, want one for value v of row r only")
 	}
 	want := []string{"empty f:false@1000=f", "r f:false@1000=f", "r f:q@1000=v", "r f:true@1000=t"}
 	if got := dump(t, r, bigtable.InfiniteRange("")); !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
 	}
-	// No predicate: whether the row has any cell.
+	// Without a predicate, any cell of the row matches.
 	for row, want := range map[string]bool{"r": true, "none": false} {
 		resp, err := r.CheckAndMutateRow(r.ctx, &bigtablepb.CheckAndMutateRowRequest{
 			TableName: fullName, RowKey: []byte(row),
 			TrueMutations: []*bigtablepb.Mutation{setCell("g", "q", 0, "")},
 		})
 		if err != nil || resp.PredicateMatched != want {
-			t.Errorf("row %q without a predicate: %v %v, want %v", row, resp, err, want)
+			t.Errorf("row %q without a predicate: got %v, %v, want %v", row, resp, err, want)
 		}
 	}
 	for name, req := range map[string]*bigtablepb.CheckAndMutateRowRequest{
@@ -316,7 +316,7 @@ func TestReadModifyWrite(t *testing.T) {
 	if got, want := fmt.Sprint(row["f"], row["g"]), fmt.Sprintf("[{r f:n 7000000 %v []}] [{r g:s 7000000 [97 98] []}]", []byte(be(3))); got != want {
 		t.Errorf("answered %s, want %s", got, want)
 	}
-	// The newest cell counts, even where it is in the future.
+	// The rule applies to the newest cell, even if its timestamp is in the future.
 	apply(t, r, "r", set("f", "n", 9_000_000, be(100)))
 	rmw = bigtable.NewReadModifyWrite()
 	rmw.Increment("f", "n", 1)
@@ -366,7 +366,7 @@ func TestServerTime(t *testing.T) {
 	}
 }
 
-// Writes that read first must not lose each other, alone or in bulk.
+// Concurrent writes that read before they write lose no update, alone or in bulk.
 func TestConcurrentWritesToOneRow(t *testing.T) {
 	r := open(t, engine.Options{})
 	tbl := r.create(t)
@@ -399,12 +399,12 @@ func TestConcurrentWritesToOneRow(t *testing.T) {
 	}
 	for _, family := range []string{"sum", "f"} {
 		if got := binary.BigEndian.Uint64(row[family][0].Value); got != writers*each {
-			t.Errorf("%s is %d after %d additions", family, got, writers*each)
+			t.Errorf("%s: got %d after %d additions of 1", family, got, writers*each)
 		}
 	}
 }
 
-// A request is the caller's: the engine must not keep or change it.
+// The engine neither keeps nor changes a request: it belongs to the caller.
 func TestRequestsAreNotKept(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -421,7 +421,7 @@ func TestRequestsAreNotKept(t *testing.T) {
 	}
 }
 
-// A request larger than one batch of the storage is applied in several, and answered as one.
+// A request larger than one Pebble batch is applied in several batches and answered once.
 func TestLargeBulk(t *testing.T) {
 	testkit.Plain(t)
 	r := open(t, engine.Options{})
@@ -438,7 +438,7 @@ func TestLargeBulk(t *testing.T) {
 	for i, key := range keys {
 		row, err := tbl.ReadRow(r.ctx, key)
 		if err != nil || len(row["f"]) != 1 || len(row["f"][0].Value) != 12<<20 || row["f"][0].Value[0] != byte('0'+i) {
-			t.Errorf("row %d is not what was written (%v)", i, err)
+			t.Errorf("row %d: got another value than was written (%v)", i, err)
 		}
 	}
 }
