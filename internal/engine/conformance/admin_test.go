@@ -69,7 +69,7 @@ func TestTableNames(t *testing.T) {
 	})
 }
 
-// Tables with names that start alike, and instances, do not mix.
+// Tables with similar names, and tables of different instances, are separate.
 func TestTablesDoNotMix(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		var tables []*bigtable.Table
@@ -90,7 +90,7 @@ func TestTablesDoNotMix(t *testing.T) {
 		want(t, e.all(tables[4]), "r f:q@1=T", "deleting one table changes another")
 		_, err := e.tables.CreateTable(e.ctx, &adminpb.CreateTableRequest{Parent: "projects/p/instances/other", TableId: "t", Table: &adminpb.Table{}})
 		if err != nil {
-			t.Errorf("another instance cannot have a table of the same name: %v", err)
+			t.Errorf("creating a table of the same name in another instance: got %v, want nil", err)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestFamilies(t *testing.T) {
 		}
 		want(t, e.all(tbl), "r b:q@1=y", "cells of a deleted family are read")
 		if err := tbl.Apply(e.ctx, "r", set("a:q@1=x")); err == nil {
-			t.Error("a deleted family is written to")
+			t.Error("a write to a deleted family is accepted")
 		}
 		if err := e.admin.CreateColumnFamily(e.ctx, "t", "a"); err != nil {
 			t.Fatal(err)
@@ -128,18 +128,18 @@ func TestFamiliesAreModifiedAllOrNone(t *testing.T) {
 			{Id: "a", Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Drop{Drop: true}},
 			{Id: "none", Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Drop{Drop: true}},
 		}})
-		wantCode(t, err, codes.NotFound, "a family that is not there is dropped")
+		wantCode(t, err, codes.NotFound, "a missing family is dropped")
 		info, err := e.admin.TableInfo(e.ctx, "t")
 		if err != nil {
 			t.Fatal(err)
 		}
-		want(t, fmt.Sprint(info.Families), "[a]", "half of a refused request was done")
+		want(t, fmt.Sprint(info.Families), "[a]", "a refused request was applied in part")
 		_, err = e.tables.ModifyColumnFamilies(e.ctx, &adminpb.ModifyColumnFamiliesRequest{Name: tableName("t"), Modifications: []*mod{
 			{Id: "a", Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Drop{Drop: true}},
 			{Id: "a", Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: &adminpb.ColumnFamily{}}},
 		}})
 		if err != nil {
-			t.Errorf("modifications do not follow each other: %v", err)
+			t.Errorf("modifications are not applied in order: %v", err)
 		}
 	})
 }
@@ -174,8 +174,8 @@ func TestRulesOfFamilies(t *testing.T) {
 		if err := e.admin.SetGCPolicy(e.ctx, "t", "f", bigtable.NoGcPolicy()); err != nil {
 			t.Fatal(err)
 		}
-		want(t, show(), "f <never> false; sum <never> true", "a rule is not taken back")
-		wantCode(t, e.admin.SetGCPolicy(e.ctx, "t", "none", bigtable.MaxVersionsPolicy(1)), codes.NotFound, "a rule is set for no family")
+		want(t, show(), "f <never> false; sum <never> true", "a removed rule is still there")
+		wantCode(t, e.admin.SetGCPolicy(e.ctx, "t", "none", bigtable.MaxVersionsPolicy(1)), codes.NotFound, "a rule is set for an unknown family")
 		for name, rule := range map[string]*adminpb.GcRule{
 			"no versions":  {Rule: &adminpb.GcRule_MaxNumVersions{MaxNumVersions: 0}},
 			"negative age": {Rule: &adminpb.GcRule_MaxAge{MaxAge: durationpb.New(-time.Second)}},
@@ -188,7 +188,7 @@ func TestRulesOfFamilies(t *testing.T) {
 					Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: &adminpb.ColumnFamily{GcRule: rule}},
 				}},
 			})
-			wantCode(t, err, codes.InvalidArgument, name+": a bad rule is taken")
+			wantCode(t, err, codes.InvalidArgument, name+": an invalid rule is accepted")
 		}
 	})
 }
@@ -202,7 +202,7 @@ func longRule() *adminpb.GcRule {
 	return &adminpb.GcRule{Rule: &adminpb.GcRule_Union_{Union: u}}
 }
 
-// A protected table keeps its rows' table and families until the protection is lifted.
+// Neither a protected table nor its families can be deleted until the protection ends.
 func TestDeletionProtection(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		if err := e.admin.CreateTableFromConf(e.ctx, &bigtable.TableConf{
@@ -213,7 +213,7 @@ func TestDeletionProtection(t *testing.T) {
 		}
 		info, err := e.admin.TableInfo(e.ctx, "t")
 		if err != nil || info.DeletionProtection != bigtable.Protected {
-			t.Errorf("protection given at creation is %v, %v", info, err)
+			t.Errorf("protection requested at creation: got %v, %v", info, err)
 		}
 		wantCode(t, e.admin.DeleteTable(e.ctx, "t"), codes.FailedPrecondition, "a protected table is deleted")
 		wantCode(t, e.admin.DeleteColumnFamily(e.ctx, "t", "f"), codes.FailedPrecondition, "a protected table's family is deleted")
@@ -263,15 +263,15 @@ func TestConsistencyTokens(t *testing.T) {
 			t.Errorf("waiting for replication: %v", err)
 		}
 		_, err := e.tables.GenerateConsistencyToken(e.ctx, &adminpb.GenerateConsistencyTokenRequest{Name: tableName("none")})
-		wantCode(t, err, codes.NotFound, "a token for no table")
+		wantCode(t, err, codes.NotFound, "a token for an unknown table")
 		_, err = e.tables.CheckConsistency(e.ctx, &adminpb.CheckConsistencyRequest{Name: tableName("t"), ConsistencyToken: "made up"})
 		if err == nil {
-			t.Error("a made-up token is consistent")
+			t.Error("an invented token is accepted")
 		}
 	})
 }
 
-// A bulk of tables is listed in pages.
+// Many tables are listed in pages.
 func TestTablePages(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultTables)
@@ -286,7 +286,7 @@ func TestTablePages(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(resp.Tables) > 3 {
-				t.Errorf("a page of 3 has %d tables", len(resp.Tables))
+				t.Errorf("got a page of %d tables, want at most 3", len(resp.Tables))
 			}
 			for _, m := range resp.Tables {
 				got = append(got, strings.TrimPrefix(m.Name, tableName("")))

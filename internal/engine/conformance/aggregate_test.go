@@ -21,7 +21,7 @@ func decode(b []byte) int64 {
 
 func encode(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n))) }
 
-// aggregates makes a table with the families sum, min and max, and an ordinary one.
+// aggregates creates a table with the aggregate families sum, min and max, and the plain family plain.
 func (e *env) aggregates(id string) *bigtable.Table {
 	e.Helper()
 	of := func(a bigtable.Aggregator) bigtable.Family {
@@ -92,7 +92,7 @@ func TestMinAndMax(t *testing.T) {
 	})
 }
 
-// Adding in one mutation, over a deletion, and in bulk.
+// Sums work together with other mutations: several in one request, after a deletion, in bulk and with a condition.
 func TestAggregatesAmongOtherMutations(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.aggregates("t")
@@ -124,7 +124,7 @@ func TestAggregatesAmongOtherMutations(t *testing.T) {
 		if r, err = tbl.ReadRow(e.ctx, "r"); err != nil {
 			t.Fatal(err)
 		}
-		want(t, numbers(r, "sum"), "sum:n@60=171 ", "a conditional sum, or two in one mutation, are wrong")
+		want(t, numbers(r, "sum"), "sum:n@60=171 ", "a conditional sum, or two sums in one mutation, are wrong")
 
 		m := bigtable.NewMutation()
 		m.DeleteRow()
@@ -183,7 +183,7 @@ func TestAggregatesRefuse(t *testing.T) {
 		{"nothing", input(nil), codes.InvalidArgument},
 		{"an unknown family", addToCell("none", "n", 1000, 1), codes.NotFound},
 		{"server time", addToCell("sum", "n", -1, 1), codes.InvalidArgument},
-		{"a fine time", addToCell("sum", "n", 1, 1), codes.InvalidArgument},
+		{"a timestamp finer than milliseconds", addToCell("sum", "n", 1, 1), codes.InvalidArgument},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			each(t, func(t *testing.T, e *env) {
@@ -194,8 +194,8 @@ func TestAggregatesRefuse(t *testing.T) {
 					Mutations: []*bigtablepb.Mutation{addToCell("sum", "good", 1000, 1), tt.m},
 				}
 				_, err := e.data.MutateRow(e.ctx, req)
-				wantCode(t, err, tt.want, "a wrong aggregate is taken")
-				want(t, e.all(tbl), "", "half of a refused mutation was stored")
+				wantCode(t, err, tt.want, "an invalid aggregate mutation is accepted")
+				want(t, e.all(tbl), "", "a refused mutation was stored in part")
 			})
 		})
 	}

@@ -25,23 +25,23 @@ const (
 	maxMessage   = 256 << 20
 )
 
-// backend is a Bigtable to test.
+// backend is an implementation of Bigtable to test.
 type backend struct {
 	name string
 	dial func(t testing.TB, c *clock) server
-	// faults are the things that it is known to get wrong, each with the reason that a skipped test gives.
+	// faults are the known faults of the backend, each with its reason, which a skipped test prints.
 	faults map[fault]string
 }
 
 // server is a running backend.
 type server struct {
 	conn *grpc.ClientConn
-	// collect removes what the GC rules no longer keep. Nil where that cannot be asked for.
+	// collect runs garbage collection. It is nil if the backend cannot run it on demand.
 	collect func() error
 	stop    func()
 }
 
-// fault is something that some backend gets wrong.
+// fault names a behaviour that some backend gets wrong.
 type fault string
 
 const (
@@ -58,7 +58,7 @@ const (
 	faultAggregates   fault = "aggregate families hold nothing else"
 	faultAdminChecks  fault = "refused admin requests"
 	faultEmptyRows    fault = "a row without cells is no row"
-	faultServerTime   fault = "a clock of ours"
+	faultServerTime   fault = "a clock that tests set"
 	faultStreams      fault = "reads stream"
 	faultTables       fault = "tables as they were created"
 	faultTimestamps   fault = "ranges of timestamps checked"
@@ -78,17 +78,17 @@ var fake = backend{
 		faultFilterChecks: "checks a filter only when a cell meets it, and not all of it",
 		faultRowCells:     "takes families in random order",
 		faultNil:          "panics",
-		faultAggregates:   "lets them mix",
+		faultAggregates:   "mixes aggregate and plain cells",
 		faultAdminChecks:  "checks little",
-		faultEmptyRows:    "keeps the row",
-		faultServerTime:   "takes the machine's clock",
+		faultEmptyRows:    "keeps rows without cells",
+		faultServerTime:   "uses the machine's clock",
 		faultStreams:      "gathers the whole range first",
-		faultTables:       "forgets some of what it was told",
+		faultTables:       "forgets some settings",
 		faultTimestamps:   "accepts what the service refuses",
 	},
 }
 
-// backends are all that the suite runs against.
+// backends are all backends that the suite runs against.
 var backends = []backend{fake}
 
 func dialFake(t testing.TB, _ *clock) server {
@@ -120,7 +120,7 @@ func dialAt(t testing.TB, target string, dialer func(context.Context, string) (n
 	return conn
 }
 
-// clock is a clock that tests move. It starts on a whole millisecond.
+// clock is a clock that tests advance by hand. It starts on a whole millisecond.
 type clock struct{ micros atomic.Int64 }
 
 func newClock() *clock {
@@ -134,7 +134,7 @@ func (c *clock) now() time.Time                { return time.UnixMicro(c.micros.
 func (c *clock) timestamp() bigtable.Timestamp { return bigtable.Timestamp(c.micros.Load()) }
 func (c *clock) advance(d time.Duration)       { c.micros.Add(d.Microseconds()) }
 
-// env is one backend under test, empty at first.
+// env is one backend under test. It starts without tables.
 type env struct {
 	testing.TB
 	server
@@ -144,7 +144,7 @@ type env struct {
 
 	client *bigtable.Client
 	admin  *bigtable.AdminClient
-	// data and tables are the bare services, for requests that the client would not send.
+	// data and tables are the gRPC services, for requests that the client would not send.
 	data   bigtablepb.BigtableClient
 	tables adminpb.BigtableTableAdminClient
 }

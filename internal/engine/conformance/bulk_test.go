@@ -11,17 +11,17 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// One bad row among good ones has its own status, and the others are stored.
+// An invalid entry gets its own status, and the other entries are stored.
 func TestBulkWithABadEntry(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "a")
 		rows := []string{"r1", "r2", "r3"}
 		errs, err := tbl.ApplyBulk(e.ctx, rows, []*bigtable.Mutation{set("a:p@1=x"), set("none:p@1=x"), set("a:p@1=z")})
 		if err != nil {
-			t.Fatalf("one bad row fails the whole request: %v", err)
+			t.Fatalf("one invalid entry fails the whole request: %v", err)
 		}
 		if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] != nil {
-			t.Errorf("outcomes are not one an entry: %v", errs)
+			t.Errorf("got outcomes %v, want one for each entry", errs)
 		}
 		want(t, e.all(tbl), "r1 a:p@1=x; r3 a:p@1=z", "the good rows are not stored as written")
 	})
@@ -48,7 +48,7 @@ func TestBulkStatuses(t *testing.T) {
 			codes.OK, codes.InvalidArgument, codes.NotFound, codes.InvalidArgument,
 			codes.InvalidArgument, codes.InvalidArgument, codes.InvalidArgument, codes.OK,
 		}
-		want(t, fmt.Sprint(got), fmt.Sprint(wantCodes), "an entry's outcome is not its own")
+		want(t, fmt.Sprint(got), fmt.Sprint(wantCodes), "entries got each other's outcomes")
 		want(t, e.all(tbl), "good a:q@1=v; last a:q@1=v", "the good rows are not stored as written")
 	})
 }
@@ -76,12 +76,12 @@ func (e *env) bulk(req *bigtablepb.MutateRowsRequest) []codes.Code {
 		}
 	}
 	if seen != len(out) {
-		e.Errorf("a request of %d entries is answered with %d outcomes", len(out), seen)
+		e.Errorf("a request of %d entries got %d outcomes", len(out), seen)
 	}
 	return out
 }
 
-// The SDK sends at most one entry a row, but other clients do not, and expect the last to win.
+// Entries of one row in one request are applied in order, so the last one wins. Clients other than the SDK rely on it.
 func TestBulkSameRowTwiceKeepsOrder(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "a")
@@ -114,13 +114,13 @@ func TestBulkIsMany(t *testing.T) {
 		got := 0
 		err := tbl.ReadRows(e.ctx, bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
 			if r.Key() != rows[got] || len(r["a"]) != 2 {
-				t.Errorf("row %d is %s", got, showRow(r))
+				t.Errorf("row %d: got %s", got, showRow(r))
 			}
 			got++
 			return !t.Failed()
 		})
 		if err != nil || got != n {
-			t.Errorf("read %d of %d rows back: %v", got, n, err)
+			t.Errorf("got %d of %d rows: %v", got, n, err)
 		}
 	})
 }

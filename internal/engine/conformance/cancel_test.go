@@ -31,7 +31,7 @@ func (e *env) many(id string, n int) *bigtable.Table {
 	return tbl
 }
 
-// A reader that gives up gets its error soon, in the middle of a scan that finds nothing too.
+// A scan ends soon after its context ends, also while it finds no rows.
 func TestReadsEnd(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultStreams)
@@ -46,7 +46,7 @@ func TestReadsEnd(t *testing.T) {
 			cancel()
 			wantCode(t, err, codes.DeadlineExceeded, name+": a scan past its deadline")
 			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("%s: a scan with a deadline of 5ms took %v", name, took)
+				t.Errorf("%s: a scan with a deadline of 5 ms took %v", name, took)
 			}
 			ctx, cancel = context.WithCancel(e.ctx)
 			seen := 0
@@ -58,10 +58,10 @@ func TestReadsEnd(t *testing.T) {
 			}, opts[1:]...)
 			cancel()
 			if status.Code(err) != codes.Canceled && err != nil {
-				t.Errorf("%s: a cancelled scan ends with %v", name, err)
+				t.Errorf("%s: cancelled scan: got %v, want Canceled", name, err)
 			}
 			if seen > 50_000 {
-				t.Errorf("%s: a scan that was cancelled at row 10 went on to row %d", name, seen)
+				t.Errorf("%s: a scan cancelled at row 10 went on to row %d", name, seen)
 			}
 		}
 	})
@@ -74,13 +74,13 @@ func TestEndedContextDoesNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(e.ctx)
 		cancel()
 		if err := tbl.Apply(ctx, "r", set("f:q@1=v")); err == nil {
-			t.Error("a write under an ended context is answered as stored")
+			t.Error("a write under an ended context: got nil, want an error")
 		}
 		want(t, e.all(tbl), "", "a write under an ended context was stored")
 	})
 }
 
-// Scans that stop early let go of what they held: goroutines here, storage when the backend closes.
+// Scans that stop early release their goroutines and iterators.
 func TestEarlyStopLeaksNothing(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.many("t", 5000)
@@ -101,11 +101,11 @@ func TestEarlyStopLeaksNothing(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		t.Errorf("100 scans that stopped early left %d goroutines", after-before)
+		t.Errorf("100 scans that stopped early leaked %d goroutines", after-before)
 	})
 }
 
-// A reader sees one state of the table: rows written or removed behind it do not show up ahead of it.
+// A scan reads a snapshot: it does not see rows that are written or deleted after it began.
 func TestReadsSeeOneMoment(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultStreams)
@@ -127,7 +127,7 @@ func TestReadsSeeOneMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.backend.name == "inproc" && (seen != 5000 || late != 0) {
-			t.Errorf("a scan of 5000 rows saw %d, %d of them written after it began", seen, late)
+			t.Errorf("got %d rows of 5000 in a scan, %d of them written after it began", seen, late)
 		}
 	})
 }

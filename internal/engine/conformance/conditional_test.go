@@ -23,14 +23,14 @@ func TestConditionalMutation(t *testing.T) {
 			matched bool
 			want    string
 		}{
-			{"a row that is not there", "n", bigtable.PassAllFilter(), nil, set("a:p@1=first"), false, "n a:p@1=first"},
-			{"and then is", "n", bigtable.PassAllFilter(), set("a:p@2=second"), set("a:p@1=again"), true, "n a:p@2=second a:p@1=first"},
+			{"a missing row", "n", bigtable.PassAllFilter(), nil, set("a:p@1=first"), false, "n a:p@1=first"},
+			{"the same row, now stored", "n", bigtable.PassAllFilter(), set("a:p@2=second"), set("a:p@1=again"), true, "n a:p@2=second a:p@1=first"},
 			{"by value", "r", bigtable.ValueFilter("x"), set("b:p@1=yes"), set("b:p@1=no"), true, "r a:p@2=x a:p@1=old b:p@1=yes"},
 			{
 				"by the latest value", "r", bigtable.ChainFilters(bigtable.LatestNFilter(1), bigtable.ValueFilter("old")),
 				set("b:p@1=wrong"), set("b:p@2=right"), false, "r a:p@2=x a:p@1=old b:p@2=right b:p@1=yes",
 			},
-			{"nothing to do", "r", bigtable.BlockAllFilter(), set("b:p@1=wrong"), nil, false, "r a:p@2=x a:p@1=old b:p@2=right b:p@1=yes"},
+			{"no mutation for the outcome", "r", bigtable.BlockAllFilter(), set("b:p@1=wrong"), nil, false, "r a:p@2=x a:p@1=old b:p@2=right b:p@1=yes"},
 		} {
 			var matched bool
 			m := bigtable.NewCondMutation(tt.cond, tt.then, tt.other)
@@ -38,7 +38,7 @@ func TestConditionalMutation(t *testing.T) {
 				t.Fatalf("%s: %v", tt.name, err)
 			}
 			if matched != tt.matched {
-				t.Errorf("%s: the predicate is said to be %v, want %v", tt.name, matched, tt.matched)
+				t.Errorf("%s: got predicate result %v, want %v", tt.name, matched, tt.matched)
 			}
 			want(t, e.scan(tbl, bigtable.SingleRow(tt.row)), tt.want, tt.name+": the wrong branch was written")
 		}
@@ -54,14 +54,14 @@ func TestConditionalWithoutPredicate(t *testing.T) {
 				TrueMutations: []*bigtablepb.Mutation{setCell("a", "q", 2000, "there")}, FalseMutations: []*bigtablepb.Mutation{setCell("a", "q", 1000, "new")},
 			})
 			if err != nil || resp.PredicateMatched != wantMatch {
-				t.Fatalf("got %v, %v, want %v: no predicate means: is the row there", resp, err, wantMatch)
+				t.Fatalf("got %v, %v, want %v: without a predicate, any stored row matches", resp, err, wantMatch)
 			}
 		}
 		want(t, e.all(tbl), "r a:q@2=there a:q@1=new", "the wrong branch was written")
 	})
 }
 
-// Of many who insert the same row, one does.
+// If many clients insert the same row at once, exactly one succeeds.
 func TestConditionalIsAtomic(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "a")
@@ -89,7 +89,7 @@ func TestConditionalIsAtomic(t *testing.T) {
 			total += n
 		}
 		if total != rounds {
-			t.Errorf("%d inserts of %d rows were told that they were first", total, rounds)
+			t.Errorf("%d inserts of %d rows reported that they were first", total, rounds)
 		}
 	})
 }
@@ -113,14 +113,14 @@ func TestReadModifyWrite(t *testing.T) {
 		want(t, showRow(got), fmt.Sprintf("r a:p@%d=abcdef b:n@%d=%s", now, now, two), "the answer is not the new cells")
 		want(t, e.all(tbl), fmt.Sprintf("r a:p@%d=abcdef a:p@1=ab b:n@%d=%s", now, now, two), "the new cells are not stored")
 
-		// A cell from the future stays the newest.
+		// A cell with a future timestamp stays the newest.
 		e.put(tbl, "f", fmt.Sprintf("a:p@%d=x", now+1000))
 		m = bigtable.NewReadModifyWrite()
 		m.AppendValue("a", "p", []byte("y"))
 		if got, err = tbl.ApplyReadModifyWrite(e.ctx, "f", m); err != nil {
 			t.Fatal(err)
 		}
-		want(t, showRow(got), fmt.Sprintf("f a:p@%d=xy", now+1000), "an append is hidden behind a cell from the future")
+		want(t, showRow(got), fmt.Sprintf("f a:p@%d=xy", now+1000), "an append is hidden by a cell with a future timestamp")
 	})
 }
 
@@ -137,7 +137,7 @@ func TestReadModifyWriteRefused(t *testing.T) {
 		}
 		_, err := tbl.ApplyReadModifyWrite(e.ctx, "r", both(func(m *bigtable.ReadModifyWrite) { m.Increment("a", "p", 1) }))
 		if err == nil {
-			t.Error("a value that is no number was incremented")
+			t.Error("incrementing a value that is no number: got nil, want an error")
 		}
 		_, err = tbl.ApplyReadModifyWrite(e.ctx, "r", both(func(m *bigtable.ReadModifyWrite) { m.Increment("none", "p", 1) }))
 		wantCode(t, err, codes.NotFound, "an unknown family")
@@ -145,11 +145,11 @@ func TestReadModifyWriteRefused(t *testing.T) {
 		wantCode(t, err, codes.InvalidArgument, "an empty key")
 		_, err = tbl.ApplyReadModifyWrite(e.ctx, "r", bigtable.NewReadModifyWrite())
 		wantCode(t, err, codes.InvalidArgument, "no rules")
-		want(t, e.all(tbl), "r a:p@1=short", "half of a refused request was stored")
+		want(t, e.all(tbl), "r a:p@1=short", "a refused request was stored in part")
 	})
 }
 
-// Increments by many writers all count.
+// No increment of concurrent writers is lost.
 func TestIncrementsAllCount(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "a")
@@ -173,7 +173,7 @@ func TestIncrementsAllCount(t *testing.T) {
 			t.Fatal(r, err)
 		}
 		if got := decode(r["a"][0].Value); got != writers*each {
-			t.Errorf("%d increments counted %d", writers*each, got)
+			t.Errorf("after %d increments: got %d", writers*each, got)
 		}
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// filter makes a random filter that the fake gets right: it takes the families of a row in random order, so limits over
-// a row come behind one family; it loses labels under a strip; and what a limit takes of copies is not specified, so
-// none comes behind an interleave. limits says whether limits are allowed.
+// filter returns a random filter that the fake evaluates correctly. The fake takes the families of a row in random
+// order, so limits over a row follow a filter for one family. It loses labels under a strip filter. Which copies a
+// limit takes is unspecified, so no limit follows an interleave. limits says whether limits are allowed.
 func (g *generator) filter(depth int, limits bool) bigtable.Filter {
 	n := 16
 	if depth == 0 {
@@ -36,7 +36,7 @@ func (g *generator) filter(depth int, limits bool) bigtable.Filter {
 		if end != "" && start > end {
 			start, end = end, start
 		}
-		if end == "" { // An empty end, sent as one, is no end for the service and the least value for the fake.
+		if end == "" { // The service reads an empty end as unbounded, the fake as the smallest value.
 			return bigtable.ValueRangeFilter([]byte(start), nil)
 		}
 		return bigtable.ValueRangeFilter([]byte(start), []byte(end))
@@ -82,7 +82,7 @@ func (g *generator) filter(depth int, limits bool) bigtable.Filter {
 	return bigtable.ConditionFilter(g.filter(depth-1, limits), then, other)
 }
 
-// chain is simple filters, and then at most one that is not.
+// chain returns a chain of simple filters, with at most one other filter at its end.
 func (g *generator) chain(depth int, limits bool) bigtable.Filter {
 	var out []bigtable.Filter
 	for range 1 + g.r.IntN(3) {

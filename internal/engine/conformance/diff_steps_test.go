@@ -10,7 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// step makes the next step.
+// step returns a random step.
 func (g *generator) step() step {
 	kinds := 100
 	if g.view {
@@ -77,7 +77,7 @@ func (g *generator) conditionalStep() step {
 	}}
 }
 
-// modifyStep appends and increments cells of the future, as the two stores' clocks differ.
+// modifyStep appends to and increments cells with future timestamps, because the clocks of the two stores differ.
 func (g *generator) modifyStep() step {
 	const future = 253402300799999000
 	row := g.row()
@@ -126,7 +126,7 @@ func (g *generator) readStep() step {
 	return step{"read " + what, func(e *env, tbl bigtable.TableAPI) string { return read(e, tbl, rows, opts...) }}
 }
 
-// rows makes a random set of rows.
+// rows returns a random set of rows.
 func (g *generator) rows() (bigtable.RowSet, string) {
 	one := func() bigtable.RowRange {
 		start, end := g.row(), g.row()
@@ -180,7 +180,7 @@ func read(e *env, tbl bigtable.TableAPI, rows bigtable.RowSet, opts ...bigtable.
 	return fmt.Sprint(outcome(err), out)
 }
 
-// render is a row with the copies of one cell in a fixed order: theirs among each other is not specified.
+// render shows a row. It sorts the copies of a cell, because their order is unspecified.
 func render(r bigtable.Row) string {
 	out := fmt.Sprintf("%q{", r.Key())
 	for _, fam := range slices.Sorted(maps.Keys(r)) {

@@ -22,14 +22,15 @@ var (
 	diffSteps = flag.Int("diff.steps", 1500, "steps of a differential run")
 )
 
-// step is one thing that is done to both stores; what it returns must be the same.
+// step is one action on both stores. Its result must be the same.
 type step struct {
 	what string
 	do   func(e *env, tbl bigtable.TableAPI) string
 }
 
-// A random stream of requests has the same outcome on the engine and on the official fake, for all that the fake does
-// right. The engine is closed and opened again on the way, and its tables are so small that it flushes all the time.
+// A random sequence of requests has the same results on the engine and on the official fake, for everything that the
+// fake does correctly. The test reopens the engine on the way. The memtable is small, so the engine flushes all the
+// time.
 func TestEngineIsTheFake(t *testing.T) {
 	testkit.Plain(t)
 	for i := range *diffRuns {
@@ -38,8 +39,8 @@ func TestEngineIsTheFake(t *testing.T) {
 	}
 }
 
-// The same through an authorized view of a table that holds other rows and columns too, compared with a fake that holds
-// nothing else.
+// TestViewIsTheFake is TestEngineIsTheFake through an authorized view of a table with other rows and columns. The fake
+// holds only what the view covers.
 func TestViewIsTheFake(t *testing.T) {
 	testkit.Plain(t)
 	for i := range (*diffRuns + 1) / 2 {
@@ -96,7 +97,7 @@ func diff(t *testing.T, g *generator, seed uint64, steps int) {
 	}
 }
 
-// from is what a says from a little before it differs from b.
+// from returns a's text from shortly before its first difference from b.
 func from(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -119,7 +120,7 @@ func reopen(e *env, dial func(testing.TB, *clock) server) *env {
 	return next
 }
 
-// outcome is what a request answered, as far as both must agree.
+// outcome returns the part of a request's result that must agree.
 func outcome(err error) string {
 	if err != nil {
 		return "error"
@@ -127,12 +128,12 @@ func outcome(err error) string {
 	return "ok"
 }
 
-// generator makes random steps.
+// generator returns random steps.
 type generator struct {
 	r       *rand.Rand
 	micros  bool
 	rowKeys []string
-	// view says that requests of the engine go through a view, and keeps to what it covers.
+	// view says that the engine gets requests through a view, and that mutations stay within it.
 	view bool
 }
 
@@ -172,13 +173,13 @@ func (g *generator) time() bigtable.Timestamp {
 	return ms(n)
 }
 
-// mutation makes a row mutation, with words for it.
+// mutation returns a random row mutation and its description.
 func (g *generator) mutation() (*bigtable.Mutation, string) {
 	m, what := bigtable.NewMutation(), ""
 	for range 1 + g.r.IntN(5) {
 		fam, q := pick(g, []string{"a", "b"}), pick(g, diffQuals)
 		kinds := 20
-		if g.view { // It covers only some columns of family b, and so no whole row.
+		if g.view { // The view covers only some columns of family b, so it allows no deletion of a row.
 			q, kinds = pick(g, viewQuals), 18
 		}
 		switch n := g.r.IntN(kinds); {

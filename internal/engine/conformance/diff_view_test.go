@@ -28,7 +28,7 @@ func (g *generator) createView(e *env) {
 	}
 }
 
-// open is the engine's table, or the view of it.
+// open returns the engine's table, or the view of it.
 func (g *generator) open(e *env) bigtable.TableAPI {
 	if g.view {
 		return e.client.OpenAuthorizedView("t", "v")
@@ -36,7 +36,7 @@ func (g *generator) open(e *env) bigtable.TableAPI {
 	return e.client.Open("t")
 }
 
-// noiseStep writes to the engine what the view hides; the fake does without.
+// noiseStep writes rows and columns that the view hides to the engine only.
 func (g *generator) noiseStep() step {
 	row, fam, q := pick(g, hiddenRows), pick(g, []string{"a", "b", "r"}), pick(g, diffQuals)
 	if g.r.IntN(2) == 0 {

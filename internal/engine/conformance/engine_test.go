@@ -27,7 +27,7 @@ func openEngine(t testing.TB, c *clock) *engine.Engine {
 
 func closeEngine(t testing.TB, eng *engine.Engine) {
 	if err := eng.Close(); err != nil {
-		t.Errorf("close: %v", err)
+		t.Errorf("Close: %v", err)
 	}
 }
 
@@ -42,7 +42,7 @@ func dialInProcess(t testing.TB, c *clock) server {
 	return s
 }
 
-// serverOf connects to an engine in process, which stop does not close.
+// serverOf connects to an engine in process. stop does not close the engine.
 func serverOf(t testing.TB, eng *engine.Engine) server {
 	t.Helper()
 	conn, err := inproc.Dial(eng)

@@ -21,7 +21,7 @@ func TestFilters(t *testing.T) {
 		{"pass", bigtable.PassAllFilter(), "r a:p@3=x a:p@2=y a:q@1=z b:p@2=xx b:s@1=; s a:p@1=other", nil},
 		{"block", bigtable.BlockAllFilter(), "", nil},
 		{"row key", bigtable.RowKeyFilter("[r-t]"), "r a:p@3=x a:p@2=y a:q@1=z b:p@2=xx b:s@1=; s a:p@1=other", nil},
-		{"another row key", bigtable.RowKeyFilter("s.*"), "s a:p@1=other", nil},
+		{"row key of another row", bigtable.RowKeyFilter("s.*"), "s a:p@1=other", nil},
 		{"family", bigtable.FamilyFilter("b"), "r b:p@2=xx b:s@1=", nil},
 		{"qualifier", bigtable.ColumnFilter("q|s"), "r a:q@1=z b:s@1=", nil},
 		{"value", bigtable.ValueFilter("x+"), "r a:p@3=x b:p@2=xx", nil},
@@ -33,7 +33,7 @@ func TestFilters(t *testing.T) {
 		{"values", bigtable.ValueRangeFilter([]byte("x"), []byte("y")), "r a:p@3=x b:p@2=xx", nil},
 		{"values without an end", bigtable.ValueRangeFilter([]byte("y"), nil), "r a:p@2=y a:q@1=z", nil},
 		{"first cells", bigtable.CellsPerRowLimitFilter(4), "r a:p@3=x a:p@2=y a:q@1=z b:p@2=xx; s a:p@1=other", []fault{faultRowCells}},
-		{"all but first cells", bigtable.CellsPerRowOffsetFilter(2), "r a:q@1=z b:p@2=xx b:s@1=", []fault{faultRowCells}},
+		{"all but the first cells", bigtable.CellsPerRowOffsetFilter(2), "r a:q@1=z b:p@2=xx b:s@1=", []fault{faultRowCells}},
 		{"strip", bigtable.ChainFilters(bigtable.FamilyFilter("b"), bigtable.StripValueFilter()), "r b:p@2= b:s@1=", nil},
 		{"label", bigtable.ChainFilters(bigtable.ColumnFilter("q"), bigtable.LabelFilter("l-1")), "r a:q@1=z/l-1", nil},
 		{"latest in a range", bigtable.ChainFilters(bigtable.TimestampRangeFilter(at(0), at(3)), bigtable.ColumnFilter("p"),
@@ -108,7 +108,7 @@ func TestRawFilters(t *testing.T) {
 	})
 }
 
-// A bad filter is refused before anything is read, on a table without rows too.
+// An invalid filter is refused before anything is read, even if the table is empty.
 func TestRefusedFilters(t *testing.T) {
 	deep := bigtable.PassAllFilter()
 	for range 25 {
@@ -128,9 +128,9 @@ func TestRefusedFilters(t *testing.T) {
 			e.needs(faultFilterChecks)
 			tbl := e.create("t", "a")
 			err := tbl.ReadRows(e.ctx, bigtable.InfiniteRange(""), func(bigtable.Row) bool { return true }, bigtable.RowFilter(f))
-			wantCode(t, err, codes.InvalidArgument, name+": a bad filter is taken in a read")
+			wantCode(t, err, codes.InvalidArgument, name+": an invalid filter is accepted in a read")
 			err = tbl.Apply(e.ctx, "r", bigtable.NewCondMutation(f, set("a:q@1=x"), nil))
-			wantCode(t, err, codes.InvalidArgument, name+": a bad filter is taken in a predicate")
+			wantCode(t, err, codes.InvalidArgument, name+": an invalid filter is accepted in a predicate")
 		})
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Each rule keeps what it says and nothing else; collection is asked for where the backend allows that.
+// Each rule keeps exactly the cells that it should. The test runs garbage collection if the backend can run it on
+// demand.
 func TestGarbageCollection(t *testing.T) {
 	age, versions := bigtable.MaxAgePolicy, bigtable.MaxVersionsPolicy
 	union, intersection := bigtable.UnionPolicy, bigtable.IntersectionPolicy
-	// Cells of 1 to 6 hours of age, newest first.
+	// Cells that are 1 to 6 hours old, newest first.
 	for _, tt := range []struct {
 		name   string
 		policy bigtable.GCPolicy
@@ -22,10 +23,10 @@ func TestGarbageCollection(t *testing.T) {
 		{"age", age(4*time.Hour + time.Minute), "1234"},
 		{"the age is not reached", age(6*time.Hour + time.Minute), "123456"},
 		{"all too old", age(time.Minute), ""},
-		{"union: either", union(versions(5), age(4*time.Hour+time.Minute)), "1234"},
-		{"union: the other", union(versions(2), age(4*time.Hour+time.Minute)), "12"},
-		{"intersection: both", intersection(versions(2), age(4*time.Hour+time.Minute)), "1234"},
-		{"intersection: the other", intersection(versions(5), age(4*time.Hour+time.Minute)), "12345"},
+		{"union: one rule applies", union(versions(5), age(4*time.Hour+time.Minute)), "1234"},
+		{"union: the other rule applies", union(versions(2), age(4*time.Hour+time.Minute)), "12"},
+		{"intersection: one rule keeps more", intersection(versions(2), age(4*time.Hour+time.Minute)), "1234"},
+		{"intersection: the other rule keeps more", intersection(versions(5), age(4*time.Hour+time.Minute)), "12345"},
 		{"nested: an intersection in a union", union(versions(5), intersection(versions(1), age(2*time.Hour+time.Minute))), "12"},
 		{"nested: a union in an intersection", intersection(age(3*time.Hour+time.Minute), union(versions(4), age(time.Hour+time.Minute))), "123"},
 		{"nested twice", intersection(versions(1), union(age(5*time.Hour+time.Minute), intersection(versions(2), age(time.Hour+time.Minute)))), "12"},
@@ -72,7 +73,7 @@ func values(items []bigtable.ReadItem) string {
 	return out
 }
 
-// Time passes, rules change, columns have versions of their own.
+// A rule also applies to stored cells, when it changes and as time passes, to each column separately.
 func TestGarbageCollectionLater(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultGC)
@@ -87,7 +88,7 @@ func TestGarbageCollectionLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _ := tbl.ReadRow(e.ctx, "r")
-		want(t, values(r["f"]), "1212", "without a rule, all versions stay")
+		want(t, values(r["f"]), "1212", "versions are missing although there is no rule")
 		if err := e.admin.SetGCPolicy(e.ctx, "t", "f", bigtable.MaxVersionsPolicy(1)); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,7 @@ func TestGarbageCollectionLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _ = tbl.ReadRow(e.ctx, "r")
-		want(t, values(r["f"]), "11", "a new rule acts on what is stored, for each column by itself")
+		want(t, values(r["f"]), "11", "a new rule is not applied to the stored cells of each column")
 		if err := e.admin.SetGCPolicy(e.ctx, "t", "f", bigtable.MaxAgePolicy(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -116,13 +117,13 @@ func TestGarbageCollectionLater(t *testing.T) {
 		}
 		for _, k := range keys {
 			if k == "r" {
-				t.Error("a row whose cells were all collected is still sampled")
+				t.Error("a row whose cells were all collected is still in the samples")
 			}
 		}
 	})
 }
 
-// Sums expire like other cells, and a sum after its expiry begins anew.
+// Sums expire like other cells. A sum starts anew after it expired.
 func TestGarbageCollectionOfSums(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultGC)
@@ -146,14 +147,14 @@ func TestGarbageCollectionOfSums(t *testing.T) {
 		}
 		r, _ := tbl.ReadRow(e.ctx, "r")
 		if len(r["sum"]) != 1 || decode(r["sum"][0].Value) != 7 {
-			t.Errorf("an expired sum is still there, or a young one is not: %v", r)
+			t.Errorf("got row %v, want only the sum that has not expired", r)
 		}
 		m = bigtable.NewMutation()
 		m.AddIntToCell("sum", "n", at, 2)
 		e.apply(tbl, "r", m)
 		r, _ = tbl.ReadRow(e.ctx, "r")
 		if len(r["sum"]) != 2 || decode(r["sum"][1].Value) != 2 {
-			t.Errorf("a collected sum counts on: %v", r)
+			t.Errorf("got row %v, want the collected sum to start anew", r)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// What is at the limit is stored and read back; what is over it is refused with InvalidArgument.
+// Keys, qualifiers and values at their limit are stored. Larger ones are refused with InvalidArgument.
 func TestSizeLimits(t *testing.T) {
 	const key, qualifier = 4 << 10, 16 << 10
 	each(t, func(t *testing.T, e *env) {
@@ -25,22 +25,22 @@ func TestSizeLimits(t *testing.T) {
 		e.apply(tbl, long, m)
 		r, err := tbl.ReadRow(e.ctx, long)
 		if err != nil || len(r["f"]) != 1 || len(r["f"][0].Column) != qualifier+2 {
-			t.Errorf("a row at the limits is not read back: %d cells, %v", len(r["f"]), err)
+			t.Errorf("reading a row at the limits: got %d cells, %v", len(r["f"]), err)
 		}
-		wantCode(t, tbl.Apply(e.ctx, long+"k", set("f:q@1=v")), codes.InvalidArgument, "a key over the limit is taken")
+		wantCode(t, tbl.Apply(e.ctx, long+"k", set("f:q@1=v")), codes.InvalidArgument, "a key over the limit is accepted")
 		err = tbl.Apply(e.ctx, long+"k", bigtable.NewCondMutation(bigtable.PassAllFilter(), nil, set("f:q@1=v")))
-		wantCode(t, err, codes.InvalidArgument, "a key over the limit is taken by a conditional mutation")
+		wantCode(t, err, codes.InvalidArgument, "a key over the limit is accepted by a conditional mutation")
 		rmw := bigtable.NewReadModifyWrite()
 		rmw.AppendValue("f", "q", []byte("v"))
 		_, err = tbl.ApplyReadModifyWrite(e.ctx, long+"k", rmw)
-		wantCode(t, err, codes.InvalidArgument, "a key over the limit is taken by a read-modify-write")
+		wantCode(t, err, codes.InvalidArgument, "a key over the limit is accepted by a read-modify-write")
 		wide := bigtable.NewMutation()
 		wide.Set("f", strings.Repeat("q", qualifier+1), ms(1), []byte("v"))
-		wantCode(t, tbl.Apply(e.ctx, "r", wide), codes.InvalidArgument, "a qualifier over the limit is taken")
+		wantCode(t, tbl.Apply(e.ctx, "r", wide), codes.InvalidArgument, "a qualifier over the limit is accepted")
 		rmw = bigtable.NewReadModifyWrite()
 		rmw.AppendValue("f", strings.Repeat("q", qualifier+1), []byte("v"))
 		_, err = tbl.ApplyReadModifyWrite(e.ctx, "r", rmw)
-		wantCode(t, err, codes.InvalidArgument, "a qualifier over the limit is taken by a read-modify-write")
+		wantCode(t, err, codes.InvalidArgument, "a qualifier over the limit is accepted by a read-modify-write")
 	})
 }
 
@@ -54,7 +54,7 @@ func TestCellLimit(t *testing.T) {
 		tbl := e.create("t", "f")
 		m := bigtable.NewMutation()
 		m.Set("f", "q", ms(1), bytes.Repeat([]byte("x"), 100<<20+1))
-		wantCode(t, tbl.Apply(e.ctx, "r", m), codes.InvalidArgument, "a cell over 100 MiB is taken")
+		wantCode(t, tbl.Apply(e.ctx, "r", m), codes.InvalidArgument, "a cell over 100 MiB is accepted")
 		want(t, e.all(tbl), "", "a refused cell was stored")
 	})
 }
@@ -72,19 +72,19 @@ func TestMutationCountLimit(t *testing.T) {
 		e.needs(faultLimits)
 		tbl := e.create("t", "f")
 		if got := e.bulk(&bigtablepb.MutateRowsRequest{TableName: tableName("t"), Entries: entries(most)}); fmt.Sprint(got) != "[OK OK]" {
-			t.Errorf("a request at the limit is refused: %v", got)
+			t.Errorf("a request at the limit: got %v, want nil", got)
 		}
 		stream, err := e.data.MutateRows(e.ctx, &bigtablepb.MutateRowsRequest{TableName: tableName("t"), Entries: entries(most + 1)})
 		if err == nil {
 			_, err = stream.Recv()
 		}
-		wantCode(t, err, codes.InvalidArgument, "a bulk request over the limit is taken")
+		wantCode(t, err, codes.InvalidArgument, "a bulk request over the limit is accepted")
 		_, err = e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{
 			TableName: tableName("t"), RowKey: []byte("c"),
 			Mutations: repeat(setCell("f", "q", 1000, "v"), most+1),
 		})
-		wantCode(t, err, codes.InvalidArgument, "a row mutation over the limit is taken")
-		want(t, e.all(tbl), "a f:q@1=v; b f:q@1=v", "a refused request was stored, or a taken one was not")
+		wantCode(t, err, codes.InvalidArgument, "a row mutation over the limit is accepted")
+		want(t, e.all(tbl), "a f:q@1=v; b f:q@1=v", "a refused request was stored, or an accepted one was not")
 	})
 }
 
@@ -113,7 +113,7 @@ func TestRowSetLimit(t *testing.T) {
 	})
 }
 
-// readError sends a bare request and returns the error that it ends with.
+// readError sends a raw request and returns the error that it ends with.
 func (e *env) readError(req *bigtablepb.ReadRowsRequest) error {
 	stream, err := e.data.ReadRows(e.ctx, req)
 	for err == nil {
@@ -138,7 +138,7 @@ func TestRefusedReads(t *testing.T) {
 			"a negative limit":                   {RowsLimit: -1},
 		} {
 			req.TableName = tableName("t")
-			wantCode(t, e.readError(req), codes.InvalidArgument, name+" is taken")
+			wantCode(t, e.readError(req), codes.InvalidArgument, name+" is accepted")
 		}
 	})
 }

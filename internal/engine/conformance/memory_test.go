@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// Rows that a program keeps stay what they were while it reads on, and what it wrote stays what it was when it uses its
-// buffers again.
+// Rows that a program retains do not change while it reads on. Written rows do not change when the program reuses its
+// buffers.
 func TestMemoryIsNotShared(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		const n = 3000
@@ -61,7 +61,7 @@ func TestMemoryIsNotShared(t *testing.T) {
 			}
 		}
 		if len(kept) != 6*n {
-			t.Fatalf("read %d rows, want %d", len(kept), 6*n)
+			t.Fatalf("got %d rows, want %d", len(kept), 6*n)
 		}
 		for i, r := range kept {
 			at, round := i%n, i/(3*n)
@@ -69,14 +69,14 @@ func TestMemoryIsNotShared(t *testing.T) {
 				at = n - 1 - at
 			}
 			if r.Key() != keys[at] || len(r["f"]) != 1 || !bytes.Equal(r["f"][0].Value, value(at+round*n)) || r["f"][0].Column != "f:q" {
-				t.Fatalf("row %d that was kept is now %s, want the one of %s", i, showRow(r), keys[at])
+				t.Fatalf("retained row %d is now %s, want the row of %s", i, showRow(r), keys[at])
 			}
 		}
 	})
 }
 
-// A row of many columns and versions comes whole and in order, over whatever number of messages, and is cut where a
-// filter says.
+// A row with many columns and versions arrives complete and in order, over any number of messages, and filters apply to
+// all of it.
 func TestWideRows(t *testing.T) {
 	testkit.Plain(t)
 	each(t, func(t *testing.T, e *env) {
@@ -105,12 +105,12 @@ func TestWideRows(t *testing.T) {
 				out += fmt.Sprintf("%s %d+%d ", r.Key(), len(r["f"]), len(r["g"]))
 				for i, c := range r["f"] {
 					if i > 0 && c.Column <= r["f"][i-1].Column {
-						t.Errorf("column %s comes behind %s", c.Column, r["f"][i-1].Column)
+						t.Errorf("got column %s after %s", c.Column, r["f"][i-1].Column)
 					}
 				}
 				for i, c := range r["g"] {
 					if i > 0 && c.Timestamp >= r["g"][i-1].Timestamp {
-						t.Errorf("version %d comes behind %d", c.Timestamp, r["g"][i-1].Timestamp)
+						t.Errorf("got version %d after %d", c.Timestamp, r["g"][i-1].Timestamp)
 					}
 				}
 				return true

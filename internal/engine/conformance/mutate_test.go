@@ -23,12 +23,12 @@ func TestMutations(t *testing.T) {
 	}{
 		{"a new cell", set("a:p@4=n"), "r a:p@4=n a:p@3=x a:p@2=y a:p@1=z a:q@1=v b:p@1=w"},
 		{"a cell in between", set("b:p@0=n"), "r a:p@3=x a:p@2=y a:p@1=z a:q@1=v b:p@1=w b:p@0=n"},
-		{"a cell again replaces it", set("a:p@2=n"), "r a:p@3=x a:p@2=n a:p@1=z a:q@1=v b:p@1=w"},
+		{"a cell written again is replaced", set("a:p@2=n"), "r a:p@3=x a:p@2=n a:p@1=z a:q@1=v b:p@1=w"},
 		{"an empty value is a cell", set("a:q@1="), "r a:p@3=x a:p@2=y a:p@1=z a:q@1= b:p@1=w"},
 		{"an empty qualifier is a column", set("a:@1=e"), "r a:@1=e a:p@3=x a:p@2=y a:p@1=z a:q@1=v b:p@1=w"},
-		{"of two values of one cell, the last", set("a:q@1=n", "a:q@1=m"), "r a:p@3=x a:p@2=y a:p@1=z a:q@1=m b:p@1=w"},
+		{"two values of one cell: the last wins", set("a:q@1=n", "a:q@1=m"), "r a:p@3=x a:p@2=y a:p@1=z a:q@1=m b:p@1=w"},
 		{"delete a column", mutation(func(m *bigtable.Mutation) { m.DeleteCellsInColumn("a", "p") }), "r a:q@1=v b:p@1=w"},
-		{"delete a column that is not there", mutation(func(m *bigtable.Mutation) { m.DeleteCellsInColumn("a", "none") }), before},
+		{"delete a missing column", mutation(func(m *bigtable.Mutation) { m.DeleteCellsInColumn("a", "none") }), before},
 		{
 			"delete a time range", mutation(func(m *bigtable.Mutation) { m.DeleteTimestampRange("a", "p", ms(2), ms(3)) }),
 			"r a:p@3=x a:p@1=z a:q@1=v b:p@1=w",
@@ -54,7 +54,7 @@ func TestMutations(t *testing.T) {
 			m.Set("a", "q", ms(9), []byte("here"))
 			m.DeleteCellsInColumn("a", "p")
 		}), "r a:q@9=here b:p@1=w"},
-		{"delete a range of what was just set", mutation(func(m *bigtable.Mutation) {
+		{"delete a range that was just set", mutation(func(m *bigtable.Mutation) {
 			m.Set("a", "p", ms(5), []byte("gone"))
 			m.Set("a", "p", ms(6), []byte("here"))
 			m.DeleteTimestampRange("a", "p", ms(2), ms(6))
@@ -73,7 +73,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// A row mutation with one bad part applies nothing of it: half a row would be read as a whole one.
+// A request with one invalid mutation applies nothing: readers must never see half a row.
 func TestFailedMutationAppliesNothing(t *testing.T) {
 	for name, bad := range map[string]*bigtablepb.Mutation{
 		"unknown family":    setCell("none", "q", 1000, "v"),
@@ -100,16 +100,16 @@ func TestFailedMutationAppliesNothing(t *testing.T) {
 						TableName: tableName("t"), RowKey: []byte(row), Mutations: muts,
 					})
 					if err == nil {
-						t.Errorf("a bad mutation of row %q is answered as stored", row)
+						t.Errorf("invalid mutation of row %q: got nil, want an error", row)
 					}
 				}
 				_, err := e.data.CheckAndMutateRow(e.ctx, &bigtablepb.CheckAndMutateRowRequest{
 					TableName: tableName("t"), RowKey: []byte("r"), TrueMutations: muts,
 				})
 				if err == nil {
-					t.Error("a bad conditional mutation is answered as stored")
+					t.Error("invalid conditional mutation: got nil, want an error")
 				}
-				want(t, e.all(tbl), "r a:p@1=old", "half of a refused mutation was stored")
+				want(t, e.all(tbl), "r a:p@1=old", "a refused mutation was stored in part")
 			})
 		})
 	}
@@ -140,7 +140,7 @@ func TestRefusedWritesHaveCodes(t *testing.T) {
 				_, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{
 					TableName: tableName("t"), RowKey: []byte(tt.row), Mutations: tt.m,
 				})
-				wantCode(t, err, tt.want, "a caller cannot tell what was wrong")
+				wantCode(t, err, tt.want, "wrong status code")
 			})
 		})
 	}

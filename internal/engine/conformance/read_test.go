@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// letters fills a table with the rows a to j, each with one cell.
+// letters creates a table with the rows a to j, of one cell each.
 func (e *env) letters(id string) *bigtable.Table {
 	tbl := e.create(id, "f")
 	for c := 'a'; c <= 'j'; c++ {
@@ -51,11 +51,11 @@ func TestRanges(t *testing.T) {
 			{"closed", bigtable.NewClosedRange("b", "d"), "bcc\x00d"},
 			{"open", bigtable.NewOpenRange("b", "d"), "cc\x00"},
 			{"open closed", bigtable.NewOpenClosedRange("b", "d"), "cc\x00d"},
-			{"a row open below ends at it", bigtable.NewOpenClosedRange("b", "c"), "c"},
+			{"open start, closed end at a row", bigtable.NewOpenClosedRange("b", "c"), "c"},
 			{"a prefix", bigtable.PrefixRange("c"), "cc\x00"},
-			{"nothing there", bigtable.NewRange("x", "z"), ""},
+			{"no row in the range", bigtable.NewRange("x", "z"), ""},
 			{"one key", bigtable.SingleRow("d"), "d"},
-			{"one key that is not there", bigtable.SingleRow("dd"), ""},
+			{"one missing key", bigtable.SingleRow("dd"), ""},
 			{"keys, unsorted and twice", bigtable.RowList{"d", "a", "zz", "d", "b"}, "abd"},
 			{"ranges, unsorted and overlapping", bigtable.RowRangeList{
 				bigtable.NewRange("g", "i"), bigtable.NewRange("a", "c"),
@@ -73,7 +73,7 @@ func TestRanges(t *testing.T) {
 	})
 }
 
-// Keys and ranges in one request are one set of rows.
+// Keys and ranges of one request form one set of rows.
 func TestRangesWithKeys(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.letters("t")
@@ -102,7 +102,7 @@ func TestRangesWithKeys(t *testing.T) {
 	})
 }
 
-// rawKeys sends a bare request and returns the keys of the rows that it answers.
+// rawKeys sends a raw request and returns the keys of the rows in the answer.
 func (e *env) rawKeys(req *bigtablepb.ReadRowsRequest) string {
 	e.Helper()
 	stream, err := e.data.ReadRows(e.ctx, req)
@@ -145,8 +145,8 @@ func TestLimits(t *testing.T) {
 		}{
 			{"first", bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.LimitRows(1)}, "a"},
 			{"over ranges", rows, []bigtable.ReadOption{bigtable.LimitRows(4)}, "bbbcf"},
-			{"more than there is", rows, []bigtable.ReadOption{bigtable.LimitRows(99)}, "bbbcfg"},
-			{"counts what the filter lets through", rows, []bigtable.ReadOption{bigtable.LimitRows(3), with}, "bcf"},
+			{"more than there are rows", rows, []bigtable.ReadOption{bigtable.LimitRows(99)}, "bbbcfg"},
+			{"counts rows that pass the filter", rows, []bigtable.ReadOption{bigtable.LimitRows(3), with}, "bcf"},
 			{"reversed", bigtable.InfiniteRange(""), []bigtable.ReadOption{bigtable.LimitRows(2), reverse}, "ji"},
 			{"reversed over ranges", rows, []bigtable.ReadOption{bigtable.LimitRows(3), reverse}, "gfc"},
 			{"reversed with a filter", rows, []bigtable.ReadOption{bigtable.LimitRows(4), reverse, with}, "gfcb"},
@@ -157,7 +157,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// A reversed scan reverses the rows, not what is in them.
+// A reversed scan reverses the order of rows, not of the cells in a row.
 func TestReverseKeepsCellsInOrder(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "a", "b")
@@ -173,13 +173,13 @@ func TestMissingRowIsNil(t *testing.T) {
 		tbl := e.letters("t")
 		for _, key := range []string{"aa", "0", "zz"} {
 			if r, err := tbl.ReadRow(e.ctx, key); r != nil || err != nil {
-				t.Errorf("a missing row reads as %v, %v", r, err)
+				t.Errorf("reading a missing row: got %v, %v, want nil, nil", r, err)
 			}
 		}
 	})
 }
 
-// A row whose last cell was deleted is not there: not in reads, and not for a predicate.
+// A row whose last cell was deleted does not exist: reads do not return it, and no predicate matches it.
 func TestRowWithoutCellsIsGone(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultEmptyRows)
@@ -192,17 +192,17 @@ func TestRowWithoutCellsIsGone(t *testing.T) {
 		want(t, e.all(tbl), "", "a row without cells is read")
 		keys, err := tbl.SampleRowKeys(e.ctx)
 		if err != nil || slices.Contains(keys, "r") {
-			t.Errorf("a row without cells is sampled: %v, %v", keys, err)
+			t.Errorf("a row without cells is in the samples: %v, %v", keys, err)
 		}
 		var matched bool
 		none := bigtable.NewCondMutation(bigtable.PassAllFilter(), set("f:p@1=x"), set("f:p@2=x"))
 		if err := tbl.Apply(e.ctx, "r", none, bigtable.GetCondMutationResult(&matched)); err != nil || matched {
-			t.Errorf("a row without cells satisfies a predicate: %v, %v", matched, err)
+			t.Errorf("a row without cells matches a predicate: %v, %v", matched, err)
 		}
 	})
 }
 
-// Statistics are how a user sees that a read scans more than it returns.
+// Read statistics show users when a read scans more than it returns.
 func TestStats(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.letters("t")
@@ -211,20 +211,20 @@ func TestStats(t *testing.T) {
 		stats := bigtable.WithFullReadStats(func(s *bigtable.FullReadStats) { got = s })
 		e.keys(tbl, bigtable.NewRange("b", "f"), stats, bigtable.RowFilter(bigtable.ColumnFilter("other")))
 		if got == nil {
-			t.Fatal("statistics were asked for and did not come")
+			t.Fatal("got no statistics although the read requested them")
 		}
 		s := got.ReadIterationStats
 		if s.RowsSeenCount != 4 || s.RowsReturnedCount != 1 || s.CellsReturnedCount != 1 {
-			t.Errorf("a read that passed 4 rows and returned 1 of 1 cell counts %+v", s)
+			t.Errorf("a read that scanned 4 rows and returned 1 row of 1 cell: got %+v", s)
 		}
 		e.keys(tbl, bigtable.InfiniteRange(""), stats, bigtable.LimitRows(2))
 		if s := got.ReadIterationStats; s.RowsSeenCount != 2 || s.RowsReturnedCount != 2 {
-			t.Errorf("a read of 2 rows counts %+v: it does not stop at its limit", s)
+			t.Errorf("a read of 2 rows: got %+v, want it to stop at its limit", s)
 		}
 	})
 }
 
-// Keys are bytes: nothing in them is special.
+// Keys are bytes. No byte in them is special.
 func TestKeysAreBytes(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "f")
@@ -243,16 +243,16 @@ func TestKeysAreBytes(t *testing.T) {
 			}
 			return fmt.Sprintf("%q", got)
 		}
-		want(t, read(), fmt.Sprintf("%q", keys), "rows do not come in the order of their bytes")
+		want(t, read(), fmt.Sprintf("%q", keys), "rows are not ordered by the bytes of their keys")
 		slices.Reverse(keys)
-		want(t, read(bigtable.ReverseScan()), fmt.Sprintf("%q", keys), "rows do not come in the order of their bytes")
+		want(t, read(bigtable.ReverseScan()), fmt.Sprintf("%q", keys), "rows are not ordered by the bytes of their keys")
 		for _, k := range keys {
 			want(t, e.scan(tbl, bigtable.SingleRow(k)), k+" f:q@1=x", "a row cannot be read by its key")
 		}
 	})
 }
 
-// Qualifiers are bytes too, and one that is the start of another is another column.
+// Qualifiers are bytes too. A qualifier that is a prefix of another names another column.
 func TestQualifiersAreBytes(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "f")
@@ -281,7 +281,7 @@ func TestQualifiersAreBytes(t *testing.T) {
 		for _, q := range quals {
 			r, err := tbl.ReadRow(e.ctx, "r", bigtable.RowFilter(bigtable.ColumnFilter(quoteBytes(q))))
 			if err != nil || len(r["f"]) != 3 || string(r["f"][0].Value) != q {
-				t.Errorf("column %q reads as %v, %v", q, r, err)
+				t.Errorf("reading column %q: got %v, %v", q, r, err)
 			}
 		}
 		d := bigtable.NewMutation()
@@ -289,12 +289,12 @@ func TestQualifiersAreBytes(t *testing.T) {
 		d.DeleteCellsInColumn("f", "\x00")
 		e.apply(tbl, "r", d)
 		if r, err = tbl.ReadRow(e.ctx, "r"); err != nil || len(r["f"]) != 3*(len(quals)-2) {
-			t.Errorf("deleting two columns left %d cells, want %d: %v", len(r["f"]), 3*(len(quals)-2), err)
+			t.Errorf("after deleting two columns: got %d cells, want %d: %v", len(r["f"]), 3*(len(quals)-2), err)
 		}
 	})
 }
 
-// quoteBytes is the pattern that matches exactly s.
+// quoteBytes returns the pattern that matches exactly s.
 func quoteBytes(s string) string {
 	var out strings.Builder
 	for _, b := range []byte(s) {
@@ -311,12 +311,12 @@ func TestSampleRowKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.IsSorted(keys[:max(len(keys)-1, 0)]) {
-			t.Errorf("samples are not in order: %q", keys)
+			t.Errorf("got samples %q, want them in order", keys)
 		}
 	})
 }
 
-// A value near the limit of a cell arrives whole, over whatever number of messages.
+// A value near the size limit arrives complete, over any number of messages.
 func TestLargeValues(t *testing.T) {
 	testkit.Plain(t)
 	each(t, func(t *testing.T, e *env) {
@@ -331,12 +331,12 @@ func TestLargeValues(t *testing.T) {
 		n := 0
 		if err := tbl.ReadRows(e.ctx, bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
 			if len(r["f"]) != 2 || string(r["f"][0].Value) != big || string(r["f"][1].Value) != "small" {
-				t.Errorf("row %s is not what was written", r.Key())
+				t.Errorf("row %s: got another value than was written", r.Key())
 			}
 			n++
 			return true
 		}); err != nil || n != 3 {
-			t.Errorf("read %d rows, %v", n, err)
+			t.Errorf("got %d rows, %v", n, err)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func TestUnknownTable(t *testing.T) {
 	})
 }
 
-// offered are the methods that a backend must have; the rest of both services answers Unimplemented.
+// offered are the methods that a backend must implement. All others of both services answer Unimplemented.
 var offered = map[protoreflect.FullName]string{
 	"google.bigtable.v2.Bigtable": "ReadRows SampleRowKeys MutateRow MutateRows CheckAndMutateRow PingAndWarm ReadModifyWriteRow",
 	"google.bigtable.admin.v2.BigtableTableAdmin": "CreateTable ListTables GetTable UpdateTable DeleteTable ModifyColumnFamilies " +
@@ -43,7 +43,7 @@ var offered = map[protoreflect.FullName]string{
 		"UpdateAuthorizedView DeleteAuthorizedView",
 }
 
-// eachMethod visits every method of both services.
+// eachMethod calls visit for every method of both services.
 func eachMethod(t testing.TB, visit func(m protoreflect.MethodDescriptor, offered bool)) {
 	t.Helper()
 	for service, names := range offered {
@@ -59,7 +59,7 @@ func eachMethod(t testing.TB, visit func(m protoreflect.MethodDescriptor, offere
 	}
 }
 
-// message makes an empty message; both services' types are linked in.
+// message returns an empty message. The types of both services are linked in.
 func message(d protoreflect.MessageDescriptor) proto.Message {
 	mt, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
 	if err != nil {
@@ -68,7 +68,7 @@ func message(d protoreflect.MessageDescriptor) proto.Message {
 	return mt.New().Interface()
 }
 
-// call sends one request to any method and returns the error that it ends with; nil is success.
+// call sends one request to a method and returns the error that it ends with.
 func (e *env) call(ctx context.Context, m protoreflect.MethodDescriptor, req proto.Message) error {
 	method := "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 	if !m.IsStreamingServer() && !m.IsStreamingClient() {
@@ -96,7 +96,8 @@ func (e *env) call(ctx context.Context, m protoreflect.MethodDescriptor, req pro
 	}
 }
 
-// What is not offered says so, and an empty request for what is gets an answer; neither ends the process.
+// A method that is not implemented answers Unimplemented. An empty request to an implemented one gets an answer.
+// Neither ends the process.
 func TestEveryMethodAnswers(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultNil)
@@ -106,21 +107,21 @@ func TestEveryMethodAnswers(t *testing.T) {
 			err := e.call(e.ctx, m, message(m.Input()))
 			switch code := status.Code(err); {
 			case !has && code != codes.Unimplemented:
-				t.Errorf("%s is not offered and answers %v", m.Name(), err)
+				t.Errorf("%s is not implemented: got %v, want Unimplemented", m.Name(), err)
 			case has && m.Name() == "PingAndWarm":
 				if err != nil {
-					t.Errorf("%s answers %v", m.Name(), err)
+					t.Errorf("%s: got %v", m.Name(), err)
 				}
 			case has && code != codes.InvalidArgument && code != codes.NotFound:
-				t.Errorf("an empty %s answers %v", m.Name(), err)
+				t.Errorf("empty %s: got %v", m.Name(), err)
 			}
 		})
 		want(t, e.all(tbl), "r f:q@1=v", "an empty request changed something")
 	})
 }
 
-// Messages with nothing where something is due.
-func TestHollowRequests(t *testing.T) {
+// Messages in which a required part is empty.
+func TestEmptyParts(t *testing.T) {
 	name, row := tableName("t"), []byte("r")
 	hollow := []*bigtablepb.Mutation{
 		{},
@@ -141,16 +142,16 @@ func TestHollowRequests(t *testing.T) {
 		tbl := e.aggregates("t")
 		for i, m := range hollow {
 			if m == nil && e.backend.name == "tcp" {
-				continue // No such thing arrives over the wire.
+				continue // such a message cannot arrive over the network
 			}
 			muts := []*bigtablepb.Mutation{m}
 			_, err := e.data.MutateRow(e.ctx, &bigtablepb.MutateRowRequest{TableName: name, RowKey: row, Mutations: muts})
 			if err == nil {
-				t.Errorf("hollow mutation %d is stored", i)
+				t.Errorf("empty mutation %d: got nil, want an error", i)
 			}
 			_, err = e.data.CheckAndMutateRow(e.ctx, &bigtablepb.CheckAndMutateRowRequest{TableName: name, RowKey: row, FalseMutations: muts})
 			if err == nil {
-				t.Errorf("hollow mutation %d is stored by a condition", i)
+				t.Errorf("empty mutation %d with a condition: got nil, want an error", i)
 			}
 			e.bulk(&bigtablepb.MutateRowsRequest{TableName: name, Entries: []*bigtablepb.MutateRowsRequest_Entry{
 				{RowKey: row, Mutations: muts}, {},
@@ -160,23 +161,23 @@ func TestHollowRequests(t *testing.T) {
 			TableName: name, RowKey: row,
 			Rules: []*bigtablepb.ReadModifyWriteRule{{FamilyName: "plain"}},
 		})
-		wantCode(t, err, codes.InvalidArgument, "a rule that says nothing is taken")
+		wantCode(t, err, codes.InvalidArgument, "an empty rule is accepted")
 		err = e.readError(&bigtablepb.ReadRowsRequest{
 			TableName: name, Rows: &bigtablepb.RowSet{RowRanges: []*bigtablepb.RowRange{{
 				StartKey: &bigtablepb.RowRange_StartKeyOpen{}, EndKey: &bigtablepb.RowRange_EndKeyClosed{},
 			}}},
 			Filter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Condition_{}},
 		})
-		wantCode(t, err, codes.InvalidArgument, "a condition that says nothing is taken")
+		wantCode(t, err, codes.InvalidArgument, "an empty condition is accepted")
 		_, err = e.tables.ModifyColumnFamilies(e.ctx, &adminpb.ModifyColumnFamiliesRequest{
 			Name:          name,
 			Modifications: []*adminpb.ModifyColumnFamiliesRequest_Modification{{Id: "x"}},
 		})
-		wantCode(t, err, codes.InvalidArgument, "a modification that says nothing is taken")
+		wantCode(t, err, codes.InvalidArgument, "an empty modification is accepted")
 		_, err = e.tables.CreateTable(e.ctx, &adminpb.CreateTableRequest{Parent: instanceName, TableId: "u", Table: &adminpb.Table{
 			ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {ValueType: &adminpb.Type{Kind: &adminpb.Type_AggregateType{}}}},
 		}})
-		wantCode(t, err, codes.InvalidArgument, "an aggregate of nothing is taken")
-		want(t, e.all(tbl), "", "a hollow request changed something")
+		wantCode(t, err, codes.InvalidArgument, "an empty aggregate is accepted")
+		want(t, e.all(tbl), "", "an empty request changed something")
 	})
 }

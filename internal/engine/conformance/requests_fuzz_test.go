@@ -14,7 +14,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Whatever bytes a client sends, the process lives, the answer is about the request, and the table can be read.
+// Whatever bytes a client sends, the process survives, the answer has a code that fits the request, and the table stays
+// readable.
 func FuzzRequests(f *testing.F) {
 	var methods []protoreflect.MethodDescriptor
 	eachMethod(f, func(m protoreflect.MethodDescriptor, has bool) {
@@ -67,7 +68,7 @@ func FuzzRequests(f *testing.F) {
 		if proto.Unmarshal(b, req) != nil {
 			return
 		}
-		if n < 200 { // Most requests are for something that is there.
+		if n < 200 { // most requests name existing objects
 			aim(m, req.ProtoReflect())
 		}
 		ctx, cancel := context.WithTimeout(e.ctx, 10*time.Second)
@@ -76,15 +77,15 @@ func FuzzRequests(f *testing.F) {
 		case codes.OK, codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.Unimplemented, codes.AlreadyExists,
 			codes.PermissionDenied, codes.Aborted, codes.ResourceExhausted:
 		default:
-			t.Fatalf("%s answers %v to %v", m.Name(), err, req)
+			t.Fatalf("%s: got an unexpected code: %v; the request: %v", m.Name(), err, req)
 		}
 		if err := tbl.ReadRows(ctx, bigtable.InfiniteRange(""), func(bigtable.Row) bool { return true }); err != nil && status.Code(err) != codes.NotFound {
-			t.Fatalf("after %s with %v, the table cannot be read: %v", m.Name(), req, err)
+			t.Fatalf("reading the table after %s with %v: got %v, want nil or NotFound", m.Name(), req, err)
 		}
 	})
 }
 
-// aim points a request at the table, its view or its instance.
+// aim makes a request name the table, its view or its instance.
 func aim(m protoreflect.MethodDescriptor, req protoreflect.Message) {
 	to := map[protoreflect.Name]string{"table_name": tableName("t"), "name": tableName("t"), "parent": instanceName}
 	if strings.Contains(string(m.Name()), "AuthorizedView") {

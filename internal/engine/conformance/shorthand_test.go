@@ -18,7 +18,7 @@ import (
 
 func tableName(id string) string { return instanceName + "/tables/" + id }
 
-// create makes a table of ordinary families and returns it.
+// create creates a table of plain families and returns it.
 func (e *env) create(id string, families ...string) *bigtable.Table {
 	e.Helper()
 	conf := &bigtable.TableConf{TableID: id, ColumnFamilies: map[string]bigtable.Family{}}
@@ -31,7 +31,7 @@ func (e *env) create(id string, families ...string) *bigtable.Table {
 	return e.client.Open(id)
 }
 
-// createMicros makes a table whose timestamps are microseconds.
+// createMicros creates a table with timestamps in microseconds.
 func (e *env) createMicros(id string, families ...string) *bigtable.Table {
 	e.Helper()
 	m := &adminpb.Table{Granularity: adminpb.Table_MICROS, ColumnFamilies: map[string]*adminpb.ColumnFamily{}}
@@ -123,7 +123,7 @@ func showRow(r bigtable.Row) string {
 	return strings.Join(out, " ")
 }
 
-// want compares what was read with what had to be there.
+// want compares a result with the expected one. breaks says what is wrong if they differ.
 func want(t testing.TB, got, want, breaks string) {
 	t.Helper()
 	if got != want {

@@ -24,21 +24,21 @@ func TestGranularity(t *testing.T) {
 		}
 		for _, micros := range []int64{0, 1000, 253402300799999000} {
 			if err := write("millis", micros); err != nil {
-				t.Errorf("a time in whole milliseconds is refused: %v", err)
+				t.Errorf("a timestamp in whole milliseconds: got %v, want nil", err)
 			}
 		}
 		for _, micros := range []int64{0, 1, 1001, 253402300799999999} {
 			if err := write("micros", micros); err != nil {
-				t.Errorf("a time in microseconds is refused by a table of microseconds: %v", err)
+				t.Errorf("a timestamp in microseconds, in a table of microseconds: got %v, want nil", err)
 			}
 		}
-		wantCode(t, write("millis", 1001), codes.InvalidArgument, "a time finer than the table's is taken")
+		wantCode(t, write("millis", 1001), codes.InvalidArgument, "a timestamp finer than the table's granularity is accepted")
 		wantCode(t, write("millis", -1000), codes.InvalidArgument, "a negative time is taken")
 		wantCode(t, write("micros", -2), codes.InvalidArgument, "a negative time is taken")
 	})
 }
 
-// A timestamp that the client made up by itself is rounded, where one that the user chose is refused.
+// A timestamp that the client generated is rounded. One that the user chose is refused if it is too fine.
 func TestAutomaticTimestampIsRounded(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "f")

@@ -10,7 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Rows that are written over while they are read come whole: all cells of one write, never of two.
+// A reader sees each row as one write left it, even while the row is overwritten.
 func TestReadersSeeWholeRows(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		e.needs(faultStreams)
@@ -59,19 +59,19 @@ func TestReadersSeeWholeRows(t *testing.T) {
 					err := tbl.ReadRows(e.ctx, bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
 						seen++
 						if len(r["a"]) != 5 || len(r["b"]) != 5 {
-							t.Errorf("a row is half: %s", showRow(r))
+							t.Errorf("got part of a row: %s", showRow(r))
 							return false
 						}
 						for _, c := range append(r["a"], r["b"]...) {
 							if string(c.Value) != string(r["a"][0].Value) {
-								t.Errorf("a row is of two writes: %s", showRow(r))
+								t.Errorf("got a row with cells of two writes: %s", showRow(r))
 								return false
 							}
 						}
 						return true
 					}, opts...)
 					if err != nil || seen != rows {
-						t.Errorf("read %d of %d rows: %v", seen, rows, err)
+						t.Errorf("got %d of %d rows: %v", seen, rows, err)
 						return
 					}
 				}

@@ -1,8 +1,9 @@
-// Package inproc connects the official Bigtable client to an engine in the same process: a gRPC connection whose calls
-// are the engine's methods, with no network, no marshalling and no goroutine per call.
+// Package inproc connects the official Bigtable client to an engine in the same process. Calls on its gRPC connection
+// run the engine's methods directly: without a network, marshalling or a goroutine per call.
 //
-// Messages are handed over, not copied. The engine does not keep or change requests, and the parts of an answer are for
-// the receiver to read: the messages of a family's or column's name are shared within one ReadRows stream.
+// Messages are passed by reference, not copied. The engine neither keeps nor changes requests. A receiver may read an
+// answer, and must not change it: the messages with the name of a family or a column are shared within one ReadRows
+// stream.
 package inproc
 
 import (
@@ -23,11 +24,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// target is never resolved or dialed: no call gets as far as the transport.
+// target is never resolved or dialed: no call reaches the transport.
 const target = "passthrough:///tidemark.engine"
 
-// Dial returns a connection to an engine. Interceptors among opts run outside of the engine's calls, in their order.
-// Closing the connection does not close the engine.
+// Dial returns a connection to an engine. Interceptors in opts run around the engine's calls, in their order. Closing
+// the connection does not close the engine.
 func Dial(e *engine.Engine, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	if e == nil {
 		return nil, errors.New("inproc: nil engine")
@@ -45,12 +46,12 @@ func Dial(e *engine.Engine, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 // caller makes the calls of one connection.
 type caller struct{ engine *engine.Engine }
 
-// errClosing is what a closed connection answers, as one over the network does.
+// errClosing returns the error of a call on a closed connection, the same as for a network connection.
 func errClosing() error {
 	return status.Error(codes.Canceled, "grpc: the client connection is closing")
 }
 
-// ready says whether a call can be made.
+// ready returns why a call cannot be made, or nil.
 func ready(ctx context.Context, cc *grpc.ClientConn) error {
 	if err := ctx.Err(); err != nil {
 		return status.FromContextError(err).Err()
@@ -61,7 +62,7 @@ func ready(ctx context.Context, cc *grpc.ClientConn) error {
 	return nil
 }
 
-// before answers the call options that ask for something about the call before it ends.
+// before applies the call options that need a value before the call ends.
 func before(opts []grpc.CallOption) {
 	for _, o := range opts {
 		switch o := o.(type) {
@@ -73,7 +74,7 @@ func before(opts []grpc.CallOption) {
 	}
 }
 
-// after answers the call options that wait for the end of a call.
+// after applies the call options that wait for the end of the call.
 func after(opts []grpc.CallOption, err error) {
 	for _, o := range opts {
 		switch o := o.(type) {
@@ -85,13 +86,13 @@ func after(opts []grpc.CallOption, err error) {
 	}
 }
 
-// address is where the engine is.
+// address is the engine's network address.
 type address struct{}
 
 func (address) Network() string { return "inproc" }
 func (address) String() string  { return "engine" }
 
-// methods are the unary methods of both services by their full names, as a server would dispatch them.
+// methods are the unary methods of both services by full name, as a gRPC server dispatches them.
 var methods = func() map[string]grpc.MethodHandler {
 	out := make(map[string]grpc.MethodHandler)
 	for _, service := range []grpc.ServiceDesc{bigtablepb.Bigtable_ServiceDesc, adminpb.BigtableTableAdmin_ServiceDesc} {

@@ -32,7 +32,7 @@ const (
 	table  = parent + "/tables/t"
 )
 
-// start opens an engine in memory with a table of one family, and a connection to it.
+// start opens an engine in memory with a table of one family, and returns a connection to it.
 func start(t *testing.T, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	e, err := engine.Open(engine.Options{GCInterval: -1})
@@ -82,7 +82,7 @@ func TestAllMethods(t *testing.T) {
 		t.Errorf("MutateRows: %v %v", resp, err)
 	}
 	if _, err := bulk.Recv(); err != io.EOF {
-		t.Errorf("MutateRows ends with %v, want EOF", err)
+		t.Errorf("end of MutateRows: got %v, want EOF", err)
 	}
 	rows, err := data.ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: table})
 	if err != nil {
@@ -101,7 +101,7 @@ func TestAllMethods(t *testing.T) {
 		}
 	}
 	if !slices.Equal(keys, []string{"a", "b"}) {
-		t.Errorf("ReadRows gave %q", keys)
+		t.Errorf("got rows %q, want a and b", keys)
 	}
 	samples, err := data.SampleRowKeys(ctx, &bigtablepb.SampleRowKeysRequest{TableName: table})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestAllMethods(t *testing.T) {
 		t.Errorf("SampleRowKeys: %v %v", resp, err)
 	}
 	if _, err := samples.Recv(); err != io.EOF {
-		t.Errorf("SampleRowKeys ends with %v, want EOF", err)
+		t.Errorf("end of SampleRowKeys: got %v, want EOF", err)
 	}
 	cam, err := data.CheckAndMutateRow(ctx, &bigtablepb.CheckAndMutateRowRequest{TableName: table, RowKey: []byte("a"), TrueMutations: mutations()})
 	if err != nil || !cam.PredicateMatched {
@@ -134,7 +134,7 @@ func TestAllMethods(t *testing.T) {
 		t.Errorf("CreateBackup: %v, want Unimplemented", err)
 	}
 	if err := conn.Invoke(ctx, "/google.bigtable.v2.Bigtable/Nothing", put("a"), &bigtablepb.MutateRowResponse{}); status.Code(err) != codes.Unimplemented {
-		t.Errorf("an unknown method: %v, want Unimplemented", err)
+		t.Errorf("unknown method: got %v, want Unimplemented", err)
 	}
 	query, err := data.ExecuteQuery(ctx, &bigtablepb.ExecuteQueryRequest{})
 	if err == nil {
@@ -152,8 +152,8 @@ func TestAllMethods(t *testing.T) {
 	}
 }
 
-// Interceptors must see each call before the engine does, in their order, and may keep it from the engine.
-func TestInterceptorsAreOutside(t *testing.T) {
+// Interceptors run before the engine, in their order, and can answer a call themselves.
+func TestInterceptorsRunFirst(t *testing.T) {
 	var calls []string
 	unary := func(name string) grpc.UnaryClientInterceptor {
 		return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -176,10 +176,10 @@ func TestInterceptorsAreOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := data.MutateRows(t.Context(), &bigtablepb.MutateRowsRequest{}); status.Code(err) != codes.Unavailable {
-		t.Errorf("MutateRows: %v, want what the interceptor said", err)
+		t.Errorf("MutateRows: got %v, want the interceptor's error", err)
 	}
 	if want := []string{"one", "two", "two after", "one after", "stream"}; !slices.Equal(calls, want) {
-		t.Errorf("calls were %q, want %q", calls, want)
+		t.Errorf("got calls %q, want %q", calls, want)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestContexts(t *testing.T) {
 			t.Errorf("ReadRows: %v, want %v", err, want)
 		}
 	}
-	// Ended between begin and receive.
+	// The context ends between SendMsg and RecvMsg.
 	ctx, cancel := context.WithCancel(t.Context())
 	rows, err := data.ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: table})
 	if err != nil {
@@ -221,10 +221,10 @@ func TestCallOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if header == nil || trailer == nil || from.Addr == nil || len(finished) != 1 || finished[0] != nil {
-		t.Errorf("header %v, trailer %v, peer %v, finished %v", header, trailer, from, finished)
+		t.Errorf("got header %v, trailer %v, peer %v, finished %v; want all of them set", header, trailer, from, finished)
 	}
 	if _, err := data.MutateRow(t.Context(), put(""), opts...); status.Code(err) != codes.InvalidArgument || len(finished) != 2 || finished[1] == nil {
-		t.Errorf("refused call: %v, finished %v", err, finished)
+		t.Errorf("refused call: got %v, finished %v", err, finished)
 	}
 }
 
@@ -234,14 +234,15 @@ func TestClosedConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := bigtablepb.NewBigtableClient(conn).MutateRow(t.Context(), put("a")); status.Code(err) != codes.Canceled {
-		t.Errorf("a call on a closed connection: %v, want Canceled", err)
+		t.Errorf("call on a closed connection: got %v, want Canceled", err)
 	}
 	if _, err := inproc.Dial(nil); err == nil {
-		t.Error("Dial of a nil engine succeeded")
+		t.Error("Dial of a nil engine: got nil, want an error")
 	}
 }
 
-// Time in a bubble is fake: the client's waits for a retry and the collector's interval pass at once.
+// The engine and its client work in a synctest bubble: the client's retry pauses and the collector's interval pass at
+// once.
 func TestSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, err := engine.Open(engine.Options{GCInterval: time.Minute})
@@ -286,7 +287,7 @@ func TestSynctest(t *testing.T) {
 		synctest.Wait()
 		row, err := tbl.ReadRow(ctx, "row")
 		if err != nil || len(row["f"]) != 1 {
-			t.Errorf("two minutes later the row is %v (%v), want one version", row, err)
+			t.Errorf("two minutes later: got row %v (%v), want one version", row, err)
 		}
 		_ = client.Close()
 		_ = conn.Close()

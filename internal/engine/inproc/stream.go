@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// stream is the innermost interceptor of streams.
+// stream is the innermost interceptor of streams. It calls the engine instead of the transport.
 func (c *caller) stream(
 	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, _ grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
@@ -26,7 +26,7 @@ func (c *caller) stream(
 	return &clientStream{engine: c.engine, ctx: ctx, method: method, opts: opts}, nil
 }
 
-// clientStream is a stream that answers one request. Like any, it has one sender and one receiver at a time.
+// clientStream is a stream with one request. It allows one sender and one receiver at a time.
 type clientStream struct {
 	engine *engine.Engine
 	ctx    context.Context
@@ -34,7 +34,7 @@ type clientStream struct {
 	opts   []grpc.CallOption
 
 	err     error                       // found when sending, returned when receiving, as over the network
-	read    *bigtablepb.ReadRowsRequest // not begun yet
+	read    *bigtablepb.ReadRowsRequest // set until the read begins
 	reader  *engine.Reader
 	mutated *bigtablepb.MutateRowsResponse
 	samples []*bigtablepb.SampleRowKeysResponse
@@ -46,8 +46,8 @@ func (s *clientStream) Trailer() metadata.MD         { return metadata.MD{} }
 func (s *clientStream) CloseSend() error             { return nil }
 func (s *clientStream) Context() context.Context     { return s.ctx }
 
-// SendMsg makes the call. A read only begins when the first message is received: a stream may be given up before that by
-// ending its context alone, and must not hold on to anything then.
+// SendMsg sends the request. A read begins at the first RecvMsg: a client may abandon the stream before by ending its
+// context, and nothing would release the read.
 func (s *clientStream) SendMsg(m any) error {
 	switch req := m.(type) {
 	case *bigtablepb.ReadRowsRequest:
@@ -62,7 +62,7 @@ func (s *clientStream) SendMsg(m any) error {
 	return nil
 }
 
-// RecvMsg receives the next part of the answer.
+// RecvMsg receives the next response.
 func (s *clientStream) RecvMsg(m any) error {
 	err := s.receive(m)
 	if err != nil && !s.ended {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// unary is the innermost interceptor: where the others hand over to the transport, it calls the engine.
+// unary is the innermost interceptor of unary calls. It calls the engine instead of the transport.
 func (c *caller) unary(
 	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, _ grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
@@ -56,7 +56,7 @@ func (c *caller) call(ctx context.Context, method string, req, reply any) error 
 	return c.dispatch(ctx, method, req, reply)
 }
 
-// dispatch calls any other method, as a server finds it. These are rare calls, and their requests are copied.
+// dispatch calls any other method, as a gRPC server does. It copies the request: these calls are rare.
 func (c *caller) dispatch(ctx context.Context, method string, req, reply any) error {
 	handler := methods[method]
 	if handler == nil {
@@ -82,7 +82,7 @@ func (c *caller) dispatch(ctx context.Context, method string, req, reply any) er
 	return move(out, resp)
 }
 
-// move makes dst what src is, which is not used any more.
+// move sets dst to the contents of src, which the caller does not use again.
 func move(dst proto.Message, src any) error {
 	m, ok := src.(proto.Message)
 	if !ok || m.ProtoReflect().Descriptor() != dst.ProtoReflect().Descriptor() {

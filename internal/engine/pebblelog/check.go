@@ -19,12 +19,10 @@ import (
 // ErrDamaged says that a log is not what was written.
 var ErrDamaged = diskerr.ErrDamaged
 
-// The layout of a log.
-//
-// A log consists of blocks of 32 KiB, and these of chunks: checksum of what follows the length (4 bytes), length of the payload
-// (2), encoding (1), in the write-ahead log also the log's number (4) and how many bytes of the log were synced (8), then the
-// payload. Integers are little-endian. If the rest of a block is too short for a header, it is zeros. A log that was closed ends
-// with a header without a checksum that has the next log's number.
+// A log consists of blocks of 32 KiB. A block consists of chunks: a checksum of everything after the length (4 bytes),
+// the length of the payload (2), an encoding (1), in the write-ahead log also the log's number (4) and how many bytes
+// of the log were synced (8), then the payload. Integers are little-endian. If the rest of a block is too short for a
+// header, it is zeros. A closed log ends with a header without a checksum that has the next log's number.
 const (
 	logBlock       = 32 << 10
 	legacyHeader   = 7  // encodings 1 to 4
@@ -36,8 +34,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Check checks the manifest and all write-ahead logs of the folder. It returns the logs, except the newest, that were not
-// closed: nothing says where they end, so they are damaged if the manifest still needs them.
+// Check checks the manifest and all write-ahead logs of the folder. It returns the logs, except the newest, that were
+// not closed. Their ends are unknown, so they are damaged if the manifest still needs them.
 func (l *List) Check(manifest string) (unclosed []string, err error) {
 	if _, err := checkLog(l, manifest, nil, l.durable(l.PathBase(manifest))); err != nil {
 		return nil, err
@@ -81,8 +79,8 @@ func logNumber(name string) (uint64, bool) {
 	return n, err == nil && IsLog(name)
 }
 
-// checkLog reports damage in a log, and whether it was closed. A write-ahead log has a number, the manifest has none. Of the
-// log, durable bytes are known to have been on disk.
+// checkLog returns an error if a log is damaged, and reports whether the log was closed. A write-ahead log has a
+// number; the manifest has none. The first durable bytes of the log are known to have been synced.
 func checkLog(fs vfs.FS, name string, number *uint32, durable int64) (closed bool, err error) {
 	file, err := fs.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -109,14 +107,14 @@ func checkLog(fs vfs.FS, name string, number *uint32, durable int64) (closed boo
 				return true, nil
 			case logEnds:
 				if end, from = offset+int64(at), at+1; end < durable {
-					return false, fmt.Errorf("%w: %s at byte %d, which was on disk", ErrDamaged, path.Base(name), end)
+					return false, fmt.Errorf("%w: %s at byte %d, which was synced", ErrDamaged, path.Base(name), end)
 				}
 			case logGoesOn:
 				from = n
 			}
 		}
 		if at := findProof(buf[:n], from, number, end); at >= 0 {
-			return false, fmt.Errorf("%w: %s at byte %d, which byte %d says was written", ErrDamaged, path.Base(name), end, offset+int64(at))
+			return false, fmt.Errorf("%w: %s at byte %d, but the chunk at byte %d was written after that byte was synced", ErrDamaged, path.Base(name), end, offset+int64(at))
 		}
 		if n < logBlock {
 			return false, nil
@@ -124,8 +122,8 @@ func checkLog(fs vfs.FS, name string, number *uint32, durable int64) (closed boo
 	}
 }
 
-// findProof looks in a block, from a byte on, for a chunk that was written after byte end of the log was synced. It returns
-// where that chunk begins, or -1. Where chunks begin is not known after a hole, so it tries every byte.
+// findProof searches a block, from a byte on, for a chunk that was written after byte end of the log was synced. It
+// returns where that chunk begins, or -1. After a hole the start of the next chunk is unknown, so it tries every byte.
 func findProof(b []byte, from int, number *uint32, end int64) int {
 	for at := from; at+legacyHeader < len(b); at++ {
 		header := headerSize(b[at+6], number)
@@ -153,7 +151,7 @@ const (
 	logDamaged
 )
 
-// checkLogBlock walks the chunks of one block. at is where the one that ends the walk begins.
+// checkLogBlock checks the chunks of one block. at is where the chunk that ends the check begins.
 func checkLogBlock(b []byte, number *uint32) (at int, v logVerdict) {
 	for at+legacyHeader <= len(b) {
 		sum, size, encoding := binary.LittleEndian.Uint32(b[at:]), int(binary.LittleEndian.Uint16(b[at+4:])), b[at+6]
@@ -202,7 +200,7 @@ func checkLogBlock(b []byte, number *uint32) (at int, v logVerdict) {
 	return at, logGoesOn
 }
 
-// headerSize gives the size of the header of an encoding, or 0 for one that the log does not have.
+// headerSize returns the size of an encoding's header, or 0 if the log does not use the encoding.
 func headerSize(encoding byte, number *uint32) int {
 	switch {
 	case encoding == 0 || encoding > maxEncoding:
@@ -217,8 +215,8 @@ func headerSize(encoding byte, number *uint32) int {
 	return offsetHeader
 }
 
-// torn decides on a chunk that does not hold together, by its bytes from at up to end. If a sector of them was never written,
-// the chunk is the end that a crash of the machine left. What was synced of the first sector ends where the chunk begins.
+// torn judges an invalid chunk, in the bytes from at to end. If one of its sectors was never written, a
+// crash of the machine tore it. In the first sector, only the bytes from the chunk's begin count.
 func torn(b []byte, at, end int) logVerdict {
 	for end = min(end, len(b)); at < end; {
 		next := (at/sectorSize + 1) * sectorSize
@@ -230,7 +228,7 @@ func torn(b []byte, at, end int) logVerdict {
 	return logDamaged
 }
 
-// fitsShorter says whether a shorter length than the chunk's gives its checksum.
+// fitsShorter reports whether the checksum fits a shorter payload than the header says.
 func fitsShorter(b []byte, header int, sum uint32) bool {
 	c := crc32.Checksum(b[6:header], castagnoli)
 	for i := header; ; i++ {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// chunk makes one chunk of a write-ahead log.
+// chunk returns one chunk of a write-ahead log.
 func chunk(number uint32, payload []byte) []byte {
 	b := make([]byte, offsetHeader, offsetHeader+len(payload))
 	binary.LittleEndian.PutUint16(b[4:], uint16(len(payload)))
@@ -18,7 +18,7 @@ func chunk(number uint32, payload []byte) []byte {
 
 func TestCheckLogBlock(t *testing.T) {
 	number := uint32(4)
-	whole := chunk(number, make([]byte, 9000)) // zeros, on purpose
+	whole := chunk(number, make([]byte, 9000)) // a payload of zeros looks like sectors that were never written
 	for i := range whole[offsetHeader:] {
 		whole[offsetHeader+i] = byte(i) | 1
 	}
@@ -33,14 +33,14 @@ func TestCheckLogBlock(t *testing.T) {
 		{"whole", whole, logGoesOn},
 		{"cut short", edit(func(b []byte) []byte { return b[:5000] }), logEnds},
 		{"cut in the header", edit(func(b []byte) []byte { return b[:15] }), logEnds},
-		{"never written behind", edit(func(b []byte) []byte { return append(b, make([]byte, 500)...) }), logEnds},
+		{"nothing written after it", edit(func(b []byte) []byte { return append(b, make([]byte, 500)...) }), logEnds},
 		{"last page never written", edit(func(b []byte) []byte { clear(b[8192:]); return b }), logEnds},
 		{"last sector never written", edit(func(b []byte) []byte { clear(b[8704:]); return b }), logEnds},
 		{"first sector never written", edit(func(b []byte) []byte { clear(b[:512]); return b }), logEnds},
 		{"middle sector never written", edit(func(b []byte) []byte { clear(b[1024:1536]); return b }), logEnds},
 		{"less than a sector of zeros", edit(func(b []byte) []byte { clear(b[1024:1535]); return b }), logDamaged},
 		{"header of zeros", edit(func(b []byte) []byte { clear(b[:19]); return b }), logDamaged},
-		{"flipped encoding, never written behind", edit(func(b []byte) []byte { b[6] ^= 0x40; return append(b, make([]byte, 2000)...) }), logDamaged},
+		{"flipped encoding, nothing written after it", edit(func(b []byte) []byte { b[6] ^= 0x40; return append(b, make([]byte, 2000)...) }), logDamaged},
 		{"closed", edit(func(b []byte) []byte { return append(b, 0, 0, 0, 0, 0, 0, 5, 5, 0, 0, 0) }), logClosed},
 		{"middle page never written", edit(func(b []byte) []byte { clear(b[4096:8192]); return b }), logEnds},
 		{"flipped in the payload", edit(func(b []byte) []byte { b[5000] ^= 1; return b }), logDamaged},
@@ -49,10 +49,10 @@ func TestCheckLogBlock(t *testing.T) {
 		{"flipped to a shorter length", edit(func(b []byte) []byte { b[4] ^= 0x08; return b }), logDamaged},
 		{"flipped encoding", edit(func(b []byte) []byte { b[6] ^= 0x40; return b }), logDamaged},
 		{"flipped number", edit(func(b []byte) []byte { b[7] ^= 0x10; return b }), logDamaged},
-		{"garbage behind", edit(func(b []byte) []byte { return append(b, "garbage garbage garbage"...) }), logDamaged},
+		{"garbage after it", edit(func(b []byte) []byte { return append(b, "garbage garbage garbage"...) }), logDamaged},
 	} {
 		if at, got := checkLogBlock(tt.b, &number); got != tt.want {
-			t.Errorf("%s: verdict %d at byte %d, want %d", tt.name, got, at, tt.want)
+			t.Errorf("%s: got verdict %d at byte %d, want %d", tt.name, got, at, tt.want)
 		}
 	}
 }

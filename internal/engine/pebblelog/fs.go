@@ -30,7 +30,7 @@ type FS struct {
 // preallocateStep is how much space for a log is allocated at once, in bytes.
 const preallocateStep = 1 << 20
 
-// Create makes a file.
+// Create creates a file.
 func (fs FS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if !IsLog(name) {
 		return fs.FS.Create(name, category)
@@ -47,7 +47,7 @@ func (fs FS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, erro
 	return &logFile{File: file, fs: fs, number: uint32(number)}, nil
 }
 
-// ReuseForWrite makes a new file in the place of an old one.
+// ReuseForWrite creates a new file instead of reusing an old one.
 func (fs FS) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := fs.Remove(oldName); err != nil {
 		fs.Fail(err)
@@ -55,7 +55,7 @@ func (fs FS) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCatego
 	return fs.Create(newName, category)
 }
 
-// OpenDir opens a folder, which is synced when a log is made in it.
+// OpenDir opens a folder. Pebble syncs it after it creates a log in it.
 func (fs FS) OpenDir(name string) (vfs.File, error) {
 	dir, err := fs.FS.OpenDir(name)
 	if err != nil {
@@ -64,18 +64,18 @@ func (fs FS) OpenDir(name string) (vfs.File, error) {
 	return &folder{logFile{File: dir, fs: fs}}, nil
 }
 
-// logFile is a log that hides its failures. One goroutine at a time writes and syncs it.
+// logFile is a log that hides write errors from Pebble. One goroutine at a time writes and syncs it.
 type logFile struct {
 	vfs.File
 	fs       FS
 	number   uint32
 	written  int64
-	synced   int64 // of what is written
+	synced   int64 // bytes
 	reserved int64 // allocated on disk
 	buf      []byte
 }
 
-// try runs an operation, unless one has failed before, and hides its failure.
+// try runs an operation, unless one has failed before. It reports an error to Fail and hides it from Pebble.
 func (f *logFile) try(op func() error) {
 	if f.fs.Failed() != nil {
 		return
@@ -90,7 +90,7 @@ func (f *logFile) Preallocate(int64, int64) error { return nil }
 
 func (f *logFile) Write(p []byte) (int, error) {
 	for f.reserved < f.written+int64(len(p)) {
-		// A disk that cannot do it, or is full, fails the write too.
+		// An error is ignored: if the disk is full, the write fails too.
 		_ = f.File.Preallocate(f.reserved, preallocateStep)
 		f.reserved += preallocateStep
 	}
@@ -140,7 +140,7 @@ func (f *logFile) Close() error {
 	return nil
 }
 
-// folder is a folder that hides its failures. Several goroutines sync it at once.
+// folder hides sync errors from Pebble. Several goroutines may sync it at once.
 type folder struct{ logFile }
 
 func (f *folder) Sync() error     { f.try(f.File.Sync); return nil }

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/pebblelog"
 )
 
-// TestFolderIsSyncedByMany: compactions and new logs sync one folder at the same time. The race detector sees what they share.
+// TestFolderIsSyncedByMany syncs one folder from several goroutines, as compactions and new logs do. It fails under the
+// race detector if they share unguarded data.
 func TestFolderIsSyncedByMany(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("data", 0o700); err != nil {

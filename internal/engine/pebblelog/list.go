@@ -25,8 +25,9 @@ import (
 // files that only the manifest knows: a manifest that got shorter has lost them.
 const logListName = "LOGS"
 
-// List is the file system of a folder, and keeps the list of its logs. It also makes a manifest durable before Pebble points to
-// it: Pebble makes both durable by one sync of the folder, and a crash in between may keep the pointer alone.
+// List is the file system of a folder, and maintains the list of its logs. It also makes a manifest durable before
+// Pebble creates the pointer to it. Pebble alone makes both durable with one sync of the folder, and a crash during
+// that sync may keep only the pointer.
 type List struct {
 	vfs.FS
 	dir string
@@ -36,10 +37,10 @@ type List struct {
 	manifests []*manifestFile
 }
 
-// maxManifests is how many are on the list: the one in use, and the one that Pebble is about to use.
+// maxManifests is the number of manifests on the list: the current one, and the one that Pebble is about to use.
 const maxManifests = 2
 
-// manifestFile is a manifest, which counts how much of it is on disk.
+// manifestFile is a manifest that counts its synced bytes.
 type manifestFile struct {
 	vfs.File
 	name    string
@@ -53,7 +54,7 @@ func (f *manifestFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Sync counts what was written before it began: writes and syncs of a manifest take turns.
+// Sync adds to durable what was written before Sync began: writes and syncs of a manifest never overlap.
 func (f *manifestFile) Sync() error {
 	err := f.File.Sync()
 	if err == nil {
@@ -75,8 +76,8 @@ func parseManifest(word string) (*manifestFile, bool) {
 	return f, true
 }
 
-// OpenList reads the list and checks that the logs on it are there, and the manifest in use as long as it was. A folder
-// without a list has no logs on it.
+// OpenList reads the list. It checks that all listed logs exist, and that the current manifest is not shorter than
+// listed. A folder without a list file has an empty list.
 func OpenList(fs vfs.FS, dir, manifest string) (*List, error) {
 	l := &List{FS: fs, dir: dir}
 	file, err := fs.Open(fs.PathJoin(dir, logListName))
@@ -92,12 +93,12 @@ func OpenList(fs vfs.FS, dir, manifest string) (*List, error) {
 	}
 	words := strings.Fields(string(text))
 	if len(words) == 0 || string(text) != logListText(words[:len(words)-1]) {
-		return nil, fmt.Errorf("%w: %s reads %.100q", ErrDamaged, logListName, text)
+		return nil, fmt.Errorf("%w: %s holds %.100q", ErrDamaged, logListName, text)
 	}
 	for _, name := range words[:len(words)-1] {
 		if f, ok := parseManifest(name); ok {
 			if f.name != fs.PathBase(manifest) {
-				continue // not in use yet, or no more
+				continue // not in use yet, or replaced
 			}
 			info, err := fs.Stat(manifest)
 			if errors.Is(err, os.ErrNotExist) {
@@ -107,7 +108,7 @@ func OpenList(fs vfs.FS, dir, manifest string) (*List, error) {
 				return nil, fmt.Errorf("stat the manifest: %w", err)
 			}
 			if info.Size() < f.durable.Load() {
-				return nil, fmt.Errorf("%w: %s has %d bytes, and had %d", ErrDamaged, f.name, info.Size(), f.durable.Load())
+				return nil, fmt.Errorf("%w: %s has %d bytes, want at least %d", ErrDamaged, f.name, info.Size(), f.durable.Load())
 			}
 			l.manifests = append(l.manifests, f)
 			continue
@@ -122,7 +123,7 @@ func OpenList(fs vfs.FS, dir, manifest string) (*List, error) {
 	return l, nil
 }
 
-// durable is how much of a manifest was on disk when the list was written, in bytes.
+// durable returns how many bytes of a manifest were synced when the list was written.
 func (l *List) durable(manifest string) int64 {
 	for _, f := range l.manifests {
 		if f.name == manifest {
@@ -132,7 +133,7 @@ func (l *List) durable(manifest string) int64 {
 	return 0
 }
 
-// logListText is what the file holds.
+// logListText returns the contents of the list file.
 func logListText(words []string) string {
 	joined := strings.Join(words, " ")
 	return strings.TrimSpace(fmt.Sprintf("%s %08x", joined, crc32.ChecksumIEEE([]byte(joined)))) + "\n"
@@ -141,7 +142,7 @@ func logListText(words []string) string {
 // IsManifest reports whether a file is a manifest, by its name.
 func IsManifest(name string) bool { return strings.HasPrefix(name, "MANIFEST-") }
 
-// Create makes a file, and adds it to the list if it is a log.
+// Create creates a file, and adds it to the list if it is a log.
 func (l *List) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := l.FS.Create(name, category)
 	if err != nil {
@@ -171,7 +172,7 @@ func (l *List) follow(file vfs.File, name string) vfs.File {
 	return f
 }
 
-// Remove removes a file. It takes a log off the list first.
+// Remove removes a file. If the file is a log, Remove takes it off the list first.
 func (l *List) Remove(name string) error {
 	if IsLog(name) {
 		base := l.PathBase(name)
@@ -185,7 +186,7 @@ func (l *List) Remove(name string) error {
 	return l.FS.Remove(name)
 }
 
-// Unwrap lets Pebble find the file system below.
+// Unwrap returns the wrapped file system to Pebble.
 func (l *List) Unwrap() vfs.FS { return l.FS }
 
 // change replaces the list. It syncs the folder first, so that a crash cannot undo what is on the list.
@@ -221,7 +222,7 @@ func (l *List) change(edit func([]string) []string) (err error) {
 	return SyncFolder(l.FS, l.dir)
 }
 
-// SyncFolder makes the names of a folder's files durable, not their contents.
+// SyncFolder makes the file names of a folder durable, not the files' contents.
 func SyncFolder(fs vfs.FS, dir string) error {
 	folder, err := fs.OpenDir(dir)
 	if err != nil {

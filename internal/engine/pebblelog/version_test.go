@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestPebbleVersion: a new version of Pebble may write its logs in another way, which Check would take for damage or miss.
+// TestPebbleVersion fails if go.mod requires another version of Pebble than Check knows: it may write logs in another
+// format, and Check would miss damage or report damage where there is none.
 func TestPebbleVersion(t *testing.T) {
 	module, err := os.ReadFile("../../../go.mod")
 	if err != nil {

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Bounds says which cells can matter to a filter. Storage that leaves out cells outside of it, and then all but the
-// first CellsPerColumn of each column, gives Apply rows with the same outcome. Its zero value bounds nothing.
+// Bounds says which cells can matter to a filter. If storage leaves out cells outside the bounds, and then all but the
+// first CellsPerColumn of each column, Apply returns the same cells. The zero value excludes nothing.
 type Bounds struct {
-	// Families lists the families that matter: nil is all, empty is none.
+	// Families are the families that matter: nil means all, empty means none.
 	Families []string
-	// StartQualifier, inclusive, and EndQualifier, exclusive, bound the qualifiers of each family; a nil
-	// EndQualifier is no end.
+	// StartQualifier (inclusive) and EndQualifier (exclusive) bound the qualifiers of each family. A nil EndQualifier
+	// means no bound.
 	StartQualifier, EndQualifier []byte
-	// StartTimestamp, inclusive, and EndTimestamp, exclusive, are in microseconds; an EndTimestamp of 0 is no end.
+	// StartTimestamp (inclusive) and EndTimestamp (exclusive) are in microseconds. An EndTimestamp of 0 means no bound.
 	StartTimestamp, EndTimestamp int64
-	// CellsPerColumn is how many cells of a column matter, newest first, of those within the bounds above; 0 is all.
+	// CellsPerColumn is how many of the newest cells of a column within the bounds above matter; 0 means all.
 	CellsPerColumn int
 }
 
-// None says that no cell matters: the filter lets nothing through, whatever the row.
+// None reports whether no cell matters: the filter passes nothing, whatever the row.
 func (b Bounds) None() bool { return b.Families != nil && len(b.Families) == 0 }
 
-// Contains says whether a cell is within the bounds, CellsPerColumn apart.
+// Contains reports whether a cell is within the bounds, without CellsPerColumn.
 func (b Bounds) Contains(c *Cell) bool {
 	return (b.Families == nil || slices.Contains(b.Families, c.Family)) && b.qualifiers().contains(c.Qualifier) &&
 		c.Timestamp >= b.StartTimestamp && (b.EndTimestamp == 0 || c.Timestamp < b.EndTimestamp)
@@ -30,7 +30,7 @@ func (b Bounds) Contains(c *Cell) bool {
 
 func (b Bounds) qualifiers() span { return span{b.StartQualifier, b.EndQualifier} }
 
-// union gives bounds within which both a and b hold.
+// union returns bounds that contain a and b.
 func union(a, b Bounds) Bounds {
 	if a.None() {
 		return b
@@ -50,23 +50,24 @@ func union(a, b Bounds) Bounds {
 	if a.EndTimestamp != 0 && b.EndTimestamp != 0 {
 		out.EndTimestamp = max(a.EndTimestamp, b.EndTimestamp)
 	}
-	// With different ends, the newest cells of one are not the newest of the other.
+	// The newest cells before one end are not those before another.
 	if a.CellsPerColumn != 0 && b.CellsPerColumn != 0 && a.EndTimestamp == b.EndTimestamp {
 		out.CellsPerColumn = max(a.CellsPerColumn, b.CellsPerColumn)
 	}
 	return out
 }
 
-// narrowing gathers bounds along a chain. What a filter leaves out may be left out before the filters ahead of it only
-// if these do not see the difference, and that is what the flags are for.
+// narrowing collects the bounds of a chain. Cells that a filter excludes can be left out before the filters ahead of it
+// only if those filters give the same result without them. The flags record that.
 type narrowing struct {
 	Bounds
-	// open: filters so far look at each cell or column by itself, so whole columns, and the oldest cells, can go.
+	// open: all filters so far look at each cell or column alone, so whole columns and the oldest cells can be left
+	// out.
 	open bool
-	// newest: the newest cells can go, because no limit has counted them.
+	// newest: the newest cells can be left out, because no limit has counted them.
 	newest bool
-	// limit: filters so far either passed a column's cell range through whole or are part of the bounds, so that a
-	// limit can count before them.
+	// limit: all filters so far pass a column's cells as a contiguous range or are part of the bounds, so a limit can
+	// count before them.
 	limit bool
 }
 
@@ -133,7 +134,7 @@ func (n *narrowing) cellsPerColumn(limit int) {
 	n.newest = false
 }
 
-// within narrows by the bounds of a filter that may do anything inside of them.
+// within narrows by the bounds of a filter that may do anything inside them.
 func (n *narrowing) within(b Bounds) {
 	if b.Families != nil {
 		n.families(b.Families)
@@ -150,7 +151,7 @@ func (passAll) narrow(*narrowing)    {}
 func (stripValue) narrow(*narrowing) {}
 func (applyLabel) narrow(*narrowing) {}
 
-// All of a row or nothing of it: nothing changes for the filters around.
+// These pass all of a row or nothing, so other filters are not affected.
 func (rowSample) narrow(*narrowing)      {}
 func (*rowKeyPattern) narrow(*narrowing) {}
 
@@ -213,7 +214,7 @@ func (f *condition) narrow(n *narrowing) {
 
 func (*sink) narrow(n *narrowing) { n.close() }
 
-// prefixEnd is the end of the range of texts that start with prefix; nil if there is none.
+// prefixEnd returns the end of the range of texts that start with prefix, or nil if there is none.
 func prefixEnd(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xFF {

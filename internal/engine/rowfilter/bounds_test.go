@@ -9,14 +9,14 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
-// A read is as fast as its bounds are tight, and wrong where they are tighter than the filter.
+// Wide bounds make reads slow. Bounds narrower than the filter make them wrong.
 func TestBounds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		filter *btpb.RowFilter
 		want   string
 	}{
-		{"nothing known", value("x"), `all ""- 0-0 0`},
+		{"no bounds", value("x"), `all ""- 0-0 0`},
 		{"latest of a column", chainOf(family("d90"), qualifier("p"), timestamps(5, 0), columnLimit(1)), `[d90] "p"-"p\x00" 5-0 1`},
 		{"several names", chainOf(family("a|b"), family("b|c")), `[b] ""- 0-0 0`},
 		{"disjoint names", chainOf(family("a"), family("b")), `[] ""- 0-0 0`},
@@ -25,14 +25,14 @@ func TestBounds(t *testing.T) {
 		{"disjoint columns", chainOf(qualifier("a"), qualifier("b")), `[] ""- 0-0 0`},
 		{"blocked", block(true), `[] ""- 0-0 0`},
 		{"a row limit bounds each column", chainOf(family("f"), rowLimit(3)), `[f] ""- 0-0 3`},
-		{"behind a value filter, a limit counts what it let through", chainOf(value("x"), columnLimit(1)), `all ""- 0-0 0`},
-		{"behind a limit, the newest stay", chainOf(columnLimit(2), timestamps(3, 9)), `all ""- 3-0 2`},
-		{"behind a row limit, all stays", chainOf(rowLimit(2), family("f"), timestamps(3, 9)), `all ""- 0-0 2`},
-		{"behind an offset, all stays", chainOf(rowOffset(1), family("f"), columnLimit(1)), `all ""- 0-0 0`},
+		{"no limit after a value filter", chainOf(value("x"), columnLimit(1)), `all ""- 0-0 0`},
+		{"after a limit, only the oldest cells go", chainOf(columnLimit(2), timestamps(3, 9)), `all ""- 3-0 2`},
+		{"no narrowing after a row limit", chainOf(rowLimit(2), family("f"), timestamps(3, 9)), `all ""- 0-0 2`},
+		{"no narrowing after an offset", chainOf(rowOffset(1), family("f"), columnLimit(1)), `all ""- 0-0 0`},
 		{"copies", interleaveOf(chainOf(family("a"), columnLimit(1)), chainOf(family("b"), columnLimit(2))), `[a b] ""- 0-0 2`},
 		{"copies with different ends", interleaveOf(chainOf(timestamps(0, 5), columnLimit(1)), columnLimit(1)), `all ""- 0-0 0`},
 		{"a condition needs all of its parts", conditionOf(family("a"), family("b"), family("c")), `[a b c] ""- 0-0 0`},
-		{"what a sink took stays", chainOf(sinkAll(true), block(true)), `all ""- 0-0 0`},
+		{"a sink keeps its cells", chainOf(sinkAll(true), block(true)), `all ""- 0-0 0`},
 	} {
 		f, err := rowfilter.Compile(tt.filter)
 		if err != nil {

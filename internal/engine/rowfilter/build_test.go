@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
-// Short names for the filter messages that the tests put together.
+// The functions below build filter messages.
 
 func chainOf(fs ...*btpb.RowFilter) *btpb.RowFilter {
 	return &btpb.RowFilter{Filter: &btpb.RowFilter_Chain_{Chain: &btpb.RowFilter_Chain{Filters: fs}}}
@@ -63,7 +63,8 @@ func timestamps(start, end int64) *btpb.RowFilter {
 	}}}
 }
 
-// columns is the range of qualifiers from start to end; '[' and ']' in ends say whether each is part of it.
+// columns is the range of qualifiers from start to end. A square bracket in ends includes that end, a round one
+// excludes it.
 func columns(fam, start, end, ends string) *btpb.RowFilter {
 	r := &btpb.ColumnRange{
 		FamilyName: fam, StartQualifier: &btpb.ColumnRange_StartQualifierOpen{StartQualifierOpen: []byte(start)},
@@ -116,7 +117,7 @@ func label(l string) *btpb.RowFilter {
 	return &btpb.RowFilter{Filter: &btpb.RowFilter_ApplyLabelTransformer{ApplyLabelTransformer: l}}
 }
 
-// cell reads "family:qualifier@timestamp=value".
+// cell parses "family:qualifier@timestamp=value".
 func cell(s string) rowfilter.Cell {
 	var c rowfilter.Cell
 	head, val, _ := strings.Cut(s, "=")
@@ -135,7 +136,7 @@ func row(cells ...string) []rowfilter.Cell {
 	return out
 }
 
-// show renders cells as cell reads them, with their labels behind.
+// show formats cells as cell parses them, followed by their labels.
 func show(cells []rowfilter.Cell) string {
 	var out []string
 	for _, c := range cells {

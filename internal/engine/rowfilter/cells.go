@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// keep compacts cells to those that pass, in place.
+// keep removes cells that do not pass, in place.
 func keep(cells []Cell, pass func(*Cell) bool) []Cell {
 	n := 0
 	for i := range cells {
@@ -21,7 +21,7 @@ func keep(cells []Cell, pass func(*Cell) bool) []Cell {
 	return cells[:n]
 }
 
-// keepRuns compacts cells in place, asking once for each run of neighbours that are the same.
+// keepRuns removes cells in place. It calls pass once for each run of adjacent cells that are the same.
 func keepRuns(cells []Cell, same func(a, b *Cell) bool, pass func(*Cell) bool) []Cell {
 	n := 0
 	for i := 0; i < len(cells); {
@@ -54,7 +54,7 @@ type blockAll struct{}
 
 func (blockAll) apply(_ []byte, cells []Cell) []Cell { return cells[:0] }
 
-// rowSample passes a row with its own probability.
+// rowSample passes each row with this probability.
 type rowSample float64
 
 func (p rowSample) apply(_ []byte, cells []Cell) []Cell {
@@ -73,7 +73,7 @@ func (f *rowKeyPattern) apply(row []byte, cells []Cell) []Cell {
 	return cells[:0]
 }
 
-// familyPattern holds the names that match, where they can be listed, and the pattern.
+// familyPattern is a pattern for families, with the list of matching names if there are few.
 type familyPattern struct {
 	names  []string
 	listed bool
@@ -114,7 +114,7 @@ func (f *columnRange) apply(_ []byte, cells []Cell) []Cell {
 	return keep(cells, func(c *Cell) bool { return c.Family == f.family && f.qualifiers.contains(c.Qualifier) })
 }
 
-// timestampRange is from start, inclusive, to end, exclusive; an end of 0 is unbounded.
+// timestampRange is the range from start (inclusive) to end (exclusive). An end of 0 means no bound.
 type timestampRange struct{ start, end int64 }
 
 func (f timestampRange) apply(_ []byte, cells []Cell) []Cell {
@@ -133,7 +133,7 @@ func (f valueRange) apply(_ []byte, cells []Cell) []Cell {
 	return keep(cells, func(c *Cell) bool { return f.values.contains(c.Value) })
 }
 
-// valueMask passes values of its own length that have all of its bits.
+// valueMask passes values of the mask's length in which all bits of the mask are set.
 type valueMask []byte
 
 func (m valueMask) apply(_ []byte, cells []Cell) []Cell {
@@ -166,7 +166,7 @@ func (n columnLimit) apply(_ []byte, cells []Cell) []Cell {
 	}
 	seen, kept := 0, 0
 	for i := range cells {
-		// The last cell that was kept is of the current column, or the current column is new.
+		// The last kept cell belongs to the current column, unless the column is new.
 		if i == 0 || !sameColumn(&cells[kept-1], &cells[i]) {
 			seen = 0
 		}

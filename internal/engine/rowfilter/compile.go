@@ -19,7 +19,7 @@ const (
 
 var labelPattern = regexp.MustCompile(`\A[a-z0-9\-]+\z`)
 
-// invalid is the status of a refused filter, worded as the service words it.
+// invalid returns the status of a refused filter, in the service's words.
 func invalid(field, format string, args ...any) error {
 	return status.Errorf(codes.InvalidArgument, "Error in field '"+field+"' : "+format, args...)
 }
@@ -27,12 +27,12 @@ func invalid(field, format string, args ...any) error {
 // compiler turns one message into nodes.
 type compiler struct {
 	sinks []*sink
-	// conditions counts the conditions around the current filter, where a sink is refused.
+	// conditions is the number of conditions around the current filter. Inside a condition, a sink is refused.
 	conditions int
 }
 
 func (c *compiler) compile(f *btpb.RowFilter) (node, error) {
-	// Depth first: measuring the size of a very deep message would itself recurse as deep.
+	// Check the depth first: measuring the size of a very deep message recurses as deeply.
 	if !shallow(f, maxDepth) {
 		return nil, invalid("filter", "filters are nested deeper than %d", maxDepth)
 	}
@@ -45,11 +45,11 @@ func (c *compiler) compile(f *btpb.RowFilter) (node, error) {
 	return c.filter(f)
 }
 
-// maxCopies is how often a filter may return one cell. Interleaves within interleaves multiply, and a filter of a few
-// hundred bytes could ask for more than memory holds.
+// maxCopies bounds how often a filter may return one cell. Nested interleaves multiply: without a bound, a filter of a
+// few hundred bytes could use up the memory.
 const maxCopies = 10_000
 
-// copies returns how often f may return a cell, or something above maxCopies.
+// copies returns how often f may return a cell; the result is not exact above maxCopies.
 func copies(f *btpb.RowFilter) int {
 	n := 1
 	switch t := f.GetFilter().(type) {
@@ -68,7 +68,7 @@ func copies(f *btpb.RowFilter) int {
 	return n
 }
 
-// shallow says whether the tree below f has at most depth levels.
+// shallow reports whether f has at most depth levels.
 func shallow(f *btpb.RowFilter, depth int) bool {
 	if depth == 0 {
 		return false
@@ -270,7 +270,7 @@ func (c *compiler) condition(m *btpb.RowFilter_Condition) (node, error) {
 	return out, nil
 }
 
-// hasLabel says whether a label is applied anywhere in f.
+// hasLabel reports whether f applies a label anywhere.
 func hasLabel(f *btpb.RowFilter) bool {
 	switch t := f.GetFilter().(type) {
 	case *btpb.RowFilter_ApplyLabelTransformer:

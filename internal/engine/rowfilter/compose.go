@@ -5,7 +5,7 @@ import (
 	"cmp"
 )
 
-// order is the order of cells in a row: family, qualifier, newest first.
+// order compares cells by family, qualifier and timestamp, newest first, as the service orders a row.
 func order(a, b *Cell) int {
 	if c := cmp.Compare(a.Family, b.Family); c != 0 {
 		return c
@@ -16,7 +16,7 @@ func order(a, b *Cell) int {
 	return cmp.Compare(b.Timestamp, a.Timestamp)
 }
 
-// merge appends two ordered runs to dst, in order; of equal cells, those of a come first.
+// merge appends two ordered lists to dst, in order. Of equal cells, those of a come first.
 func merge(dst, a, b []Cell) []Cell {
 	for len(a) > 0 && len(b) > 0 {
 		if order(&a[0], &b[0]) <= 0 {
@@ -41,7 +41,7 @@ func (f chain) apply(row []byte, cells []Cell) []Cell {
 	return cells
 }
 
-// interleave sends a copy of the row through each filter and merges what comes out.
+// interleave applies each filter to a copy of the row and merges the results.
 type interleave struct {
 	subs []node
 
@@ -63,7 +63,7 @@ func (f *interleave) apply(row []byte, cells []Cell) []Cell {
 	return f.acc
 }
 
-// condition applies then where predicate lets any cell through, and otherwise where it does not.
+// condition applies then if predicate passes any cell, otherwise if not.
 type condition struct {
 	predicate, then, otherwise node
 
@@ -78,7 +78,7 @@ func (f *condition) apply(row []byte, cells []Cell) []Cell {
 	return f.otherwise.apply(row, cells)
 }
 
-// sink takes its cells straight to the output of the whole filter.
+// sink sends its cells directly to the output of the whole filter.
 type sink struct {
 	out []Cell
 }

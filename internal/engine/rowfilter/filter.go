@@ -1,27 +1,27 @@
-// Package rowfilter evaluates Bigtable's row filters: a RowFilter message is checked and compiled once a request, and
-// then applied to one row after another.
+// Package rowfilter evaluates Bigtable's row filters. A RowFilter message is checked and compiled once per request, and
+// then applied to each row.
 //
-// Meaning follows the documentation of the RowFilter message. Where it leaves something open, a filter that some
-// Bigtable might refuse is refused here, so that what passes here passes there.
+// Filters behave as the documentation of the RowFilter message says. If the documentation leaves a case open and some
+// Bigtable might refuse the filter, this package refuses it too: a filter that works here works there.
 package rowfilter
 
 import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
-// Cell is one cell of a row. Family, Qualifier and Value may alias memory that is reused once the row was evaluated.
+// Cell is one cell of a row. Family, Qualifier and Value may alias memory that is reused after the row.
 type Cell struct {
 	Family    string
 	Qualifier []byte
 	// Timestamp is in microseconds.
 	Timestamp int64
 	Value     []byte
-	// Labels is shared between cells: it is read, never changed.
+	// Labels is shared between cells and must not be changed.
 	Labels []string
 }
 
-// Filter is a compiled filter. It keeps scratch memory between rows, so one goroutine at a time may use it. A nil
-// *Filter passes everything.
+// Filter is a compiled filter. It reuses memory between rows, so only one goroutine at a time may use it. A nil *Filter
+// passes everything.
 type Filter struct {
 	root   node
 	sinks  []*sink
@@ -30,15 +30,15 @@ type Filter struct {
 	acc, tmp []Cell
 }
 
-// node is one filter of the tree. apply may change cells in place; what it returns aliases cells or the node's own
-// scratch, and holds until the node is applied again.
+// node is one filter of the tree. apply may change cells in place. Its result aliases cells or the node's own memory,
+// and is valid until the next apply.
 type node interface {
 	apply(row []byte, cells []Cell) []Cell
 	narrow(n *narrowing)
 }
 
-// Compile checks a filter and prepares it. A filter that the service would refuse gives a gRPC status InvalidArgument
-// that names the field. A nil message gives a filter that passes everything.
+// Compile checks and compiles a filter. If the service would refuse the filter, the error is a gRPC status
+// InvalidArgument that names the field. A nil message gives a filter that passes everything.
 func Compile(f *btpb.RowFilter) (*Filter, error) {
 	if f == nil {
 		return &Filter{root: passAll{}}, nil
@@ -53,9 +53,8 @@ func Compile(f *btpb.RowFilter) (*Filter, error) {
 	return out, nil
 }
 
-// Apply returns the cells of one row that pass, ordered as the service orders them. cells come by family, qualifier
-// and descending timestamp; the slice is used as scratch, and the answer, which may alias it, holds until the next
-// Apply.
+// Apply returns the cells of a row that pass, in the service's order. cells must be ordered by family, qualifier and
+// descending timestamp. Apply reuses the slice; its result may alias it and is valid until the next Apply.
 func (f *Filter) Apply(rowKey []byte, cells []Cell) []Cell {
 	if f == nil || len(cells) == 0 {
 		return cells
@@ -75,7 +74,7 @@ func (f *Filter) Apply(rowKey []byte, cells []Cell) []Cell {
 	return f.acc
 }
 
-// Bounds says what storage may leave out when it reads rows for Apply. Its slices are shared: do not change them.
+// Bounds returns which cells storage may leave out when it reads rows for Apply. The caller must not change its slices.
 func (f *Filter) Bounds() Bounds {
 	if f == nil {
 		return Bounds{}

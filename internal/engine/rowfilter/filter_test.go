@@ -30,9 +30,9 @@ func TestApply(t *testing.T) {
 		{"pass", pass(true), whole},
 		{"block", block(true), ""},
 		{"row key", rowKey("r.w"), whole},
-		{"row key must match whole", rowKey("ro"), ""},
+		{"row key must match completely", rowKey("ro"), ""},
 		{"family", family("B"), "B:a@9=x B:c@8=yy B:c@7=q"},
-		{"family must match whole", family("AB?C"), ""},
+		{"family must match completely", family("AB?C"), ""},
 		{"families", family("A|B"), whole},
 		{"qualifier", qualifier("a|c"), "A:a@3=x A:a@2=y A:a@1=z B:a@9=x B:c@8=yy B:c@7=q"},
 		{"value", value("x|y+"), "A:a@3=x A:a@2=y B:a@9=x B:c@8=yy"},
@@ -53,8 +53,8 @@ func TestApply(t *testing.T) {
 		{"column limit", columnLimit(1), "A:a@3=x A:b@2= B:a@9=x B:c@8=yy"},
 		{"strip", chainOf(family("A"), strip(true)), "A:a@3= A:a@2= A:a@1= A:b@2="},
 		{"label", chainOf(rowLimit(1), label("l-1")), "A:a@3=x/l-1"},
-		{"a chain is in order: limit, range", chainOf(family("A"), columnLimit(1), timestamps(0, 3)), "A:b@2="},
-		{"a chain is in order: range, limit", chainOf(family("A"), timestamps(0, 3), columnLimit(1)), "A:a@2=y A:b@2="},
+		{"a chain applies filters in order: limit, range", chainOf(family("A"), columnLimit(1), timestamps(0, 3)), "A:b@2="},
+		{"a chain applies filters in order: range, limit", chainOf(family("A"), timestamps(0, 3), columnLimit(1)), "A:a@2=y A:b@2="},
 		{
 			"interleave merges in order and repeats cells",
 			interleaveOf(family("B"), columnLimit(1)),
@@ -93,11 +93,11 @@ func TestApply(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := rowfilter.Compile(tt.filter)
 			if err != nil {
-				t.Fatalf("a valid filter is refused: %v", err)
+				t.Fatalf("compiling a valid filter: %v", err)
 			}
-			for range 2 { // The second time on used scratch memory.
+			for range 2 { // the second time with reused memory
 				if got := show(f.Apply([]byte("row"), sampleRow())); got != tt.want {
-					t.Fatalf("a reader sees the wrong cells:\n got %s\nwant %s", got, tt.want)
+					t.Fatalf("wrong cells:\n got %s\nwant %s", got, tt.want)
 				}
 			}
 		})
@@ -135,7 +135,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"colon in a family", family("(?:a)"), "must not contain ':'"},
 		{"bad qualifier", qualifier("[z-a]"), "column_qualifier_regex_filter"},
 		{"bad value", value(`\`), "value_regex_filter"},
-		{"a group that closes ours", value("a)|(b"), "value_regex_filter"},
+		{"an unbalanced group", value("a)|(b"), "value_regex_filter"},
 		{"sample 0", sample(0), "between 0.0 and 1.0"},
 		{"sample 1", sample(1), "between 0.0 and 1.0"},
 		{"sample not a number", sample(math.NaN()), "between 0.0 and 1.0"},
@@ -161,11 +161,11 @@ func TestCompileRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := rowfilter.Compile(tt.filter)
 			if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("a filter that the service refuses passes, or the error does not help:\n got %v\nwant InvalidArgument: …%s…",
+				t.Errorf("wrong error:\n got %v\nwant InvalidArgument: …%s…",
 					err, tt.want)
 			}
 			if f != nil {
-				t.Error("a refused filter came back beside the error")
+				t.Error("got a filter together with an error, want nil")
 			}
 		})
 	}
@@ -177,10 +177,10 @@ func TestCompileAcceptsDepth20(t *testing.T) {
 		f = chainOf(pass(true), f)
 	}
 	if _, err := rowfilter.Compile(f); err != nil {
-		t.Errorf("20 levels are allowed, got %v", err)
+		t.Errorf("20 levels: got %v, want nil", err)
 	}
 	if _, err := rowfilter.Compile(interleaveOf(label("a"), label("b"))); err != nil {
-		t.Errorf("two labels on two copies are allowed, got %v", err)
+		t.Errorf("two labels on two copies: got %v, want nil", err)
 	}
 }
 
@@ -195,25 +195,25 @@ func TestSample(t *testing.T) {
 		case 2:
 			passed++
 		case 1:
-			t.Fatal("a sampled row came through in part")
+			t.Fatal("got a part of a sampled row, want all of it or nothing")
 		}
 	}
 	if passed < 800 || passed > 1200 {
-		t.Errorf("a sample of a quarter passed %d of 4000 rows", passed)
+		t.Errorf("a sample of a quarter: got %d of 4000 rows", passed)
 	}
 }
 
 func TestNilFilter(t *testing.T) {
 	var f *rowfilter.Filter
 	if got := show(f.Apply([]byte("row"), sampleRow())); got != whole {
-		t.Errorf("no filter hides cells: %s", got)
+		t.Errorf("nil filter: got cells %s, want all", got)
 	}
 	if b := f.Bounds(); b.None() || b.Families != nil {
-		t.Errorf("no filter bounds the read: %+v", b)
+		t.Errorf("nil filter: got bounds %+v, want none", b)
 	}
 }
 
-// The read of a latest point costs no garbage per row in the filter, or every scan pays for it.
+// Apply does not allocate for each row: otherwise every scan would create garbage.
 func TestApplyDoesNotAllocate(t *testing.T) {
 	for name, m := range map[string]*btpb.RowFilter{
 		"family":  chainOf(family("d90"), timestamps(5, 0), columnLimit(1)),
@@ -226,7 +226,7 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 		}
 		key, cells := []byte("row"), row("c:a@3=x", "d90:a@9=x", "d90:a@8=x", "d90:p.json@4=x")
 		if n := testing.AllocsPerRun(100, func() { f.Apply(key, cells) }); n != 0 {
-			t.Errorf("%s: %v allocations a row, want none", name, n)
+			t.Errorf("%s: got %v allocations a row, want 0", name, n)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// TestInterleavesDoNotMultiply: a small filter must not ask for more than memory holds.
+// TestInterleavesDoNotMultiply checks that a small filter cannot use up the memory.
 func TestInterleavesDoNotMultiply(t *testing.T) {
 	pass := &btpb.RowFilter{Filter: &btpb.RowFilter_PassAllFilter{PassAllFilter: true}}
 	twice := &btpb.RowFilter{Filter: &btpb.RowFilter_Interleave_{Interleave: &btpb.RowFilter_Interleave{Filters: []*btpb.RowFilter{pass, pass}}}}
@@ -261,13 +261,13 @@ func TestInterleavesDoNotMultiply(t *testing.T) {
 		return &btpb.RowFilter{Filter: &btpb.RowFilter_Chain_{Chain: &btpb.RowFilter_Chain{Filters: slices.Repeat([]*btpb.RowFilter{twice}, n)}}}
 	}
 	if _, err := rowfilter.Compile(chain(20)); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("a million copies of a cell: %v, want InvalidArgument", err)
+		t.Errorf("a million copies of a cell: got %v, want InvalidArgument", err)
 	}
 	f, err := rowfilter.Compile(chain(5))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := f.Apply([]byte("r"), []rowfilter.Cell{{Family: "f", Value: []byte("v")}}); len(got) != 32 {
-		t.Errorf("%d copies of a cell, want 32", len(got))
+		t.Errorf("got %d copies of a cell, want 32", len(got))
 	}
 }

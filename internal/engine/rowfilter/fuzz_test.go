@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
-// Whatever bytes a client sends as a filter, the process lives, and the answer is a status or a row.
+// Whatever bytes a client sends as a filter, the process survives, and Compile returns a filter or a status.
 func FuzzCompile(f *testing.F) {
 	for _, m := range []*btpb.RowFilter{
 		chainOf(family("d90"), qualifier(`a\C*`), timestamps(1, 5), columnLimit(1)),
@@ -36,7 +36,7 @@ func FuzzCompile(f *testing.F) {
 		filter, err := rowfilter.Compile(&m)
 		if err != nil {
 			if c := status.Code(err); c != codes.InvalidArgument && c != codes.Unimplemented {
-				t.Fatalf("refused with %v: %v", c, err)
+				t.Fatalf("got code %v, want InvalidArgument or Unimplemented: %v", c, err)
 			}
 			return
 		}
@@ -48,7 +48,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Messages that no wire format holds, but that a caller in the same process can hand over.
+// Messages that cannot arrive over the network, but that a caller in the same process can pass.
 func TestCompileSurvivesNil(t *testing.T) {
 	for _, m := range []*btpb.RowFilter{
 		nil,

@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// expressions are the patterns of the random filters, each with its meaning in plain Go.
+// expressions are the patterns of the random filters, each with a Go function that matches the same texts.
 var expressions = []struct {
 	expr  string
 	match func(string) bool
@@ -38,12 +38,12 @@ func expression(expr string) func(string) bool {
 			return e.match
 		}
 	}
-	panic("no meaning for " + expr)
+	panic("no function for pattern " + expr)
 }
 
 var texts = []string{"", "a", "b", "c", "ab", "a\n", "\xff", "a\xffb"}
 
-// randomFilter makes a filter that Compile accepts.
+// randomFilter returns a filter that Compile accepts.
 func randomFilter(r *rand.Rand, depth int, sinks, labels bool) *btpb.RowFilter {
 	expr := func() string { return expressions[r.IntN(len(expressions))].expr }
 	fam := func() string { return string(rune('a' + r.IntN(3))) }
@@ -141,7 +141,7 @@ func cellOrder(a, b rowfilter.Cell) int {
 	return cmp.Or(cmp.Compare(a.Family, b.Family), bytes.Compare(a.Qualifier, b.Qualifier), cmp.Compare(b.Timestamp, a.Timestamp))
 }
 
-// model is the documented meaning of a filter, copying at every step.
+// model evaluates a filter as documented, and copies cells at every step.
 type model struct {
 	row  string
 	sunk []rowfilter.Cell
@@ -263,7 +263,7 @@ func (m *model) apply(f *btpb.RowFilter, in []rowfilter.Cell) (out []rowfilter.C
 	panic(fmt.Sprintf("no model of %T", f.Filter))
 }
 
-// reduce leaves out what Bounds says does not matter.
+// reduce removes the cells outside the bounds.
 func reduce(b rowfilter.Bounds, in []rowfilter.Cell) (out []rowfilter.Cell) {
 	n := map[string]int{}
 	for _, c := range in {
@@ -277,13 +277,14 @@ func reduce(b rowfilter.Bounds, in []rowfilter.Cell) (out []rowfilter.Cell) {
 	return out
 }
 
-// checkFilter compares one random filter with the model over some rows, whole and cut down to its bounds.
+// checkFilter compares a random filter with the model, over some rows and over the same rows reduced to the filter's
+// bounds.
 func checkFilter(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	msg := randomFilter(r, 3, r.IntN(3) == 0, true)
 	f, err := rowfilter.Compile(msg)
 	if err != nil {
-		t.Fatalf("seed %d: a valid filter is refused: %v\n%s", seed, err, prototext.Format(msg))
+		t.Fatalf("seed %d: compiling a valid filter: %v\n%s", seed, err, prototext.Format(msg))
 	}
 	for range 4 {
 		cells, m := randomRow(r), &model{row: texts[1+r.IntN(len(texts)-1)]}
@@ -292,11 +293,11 @@ func checkFilter(t *testing.T, seed uint64) {
 		slices.SortStableFunc(out, cellOrder)
 		want := show(out)
 		if got := show(f.Apply([]byte(m.row), slices.Clone(cells))); got != want {
-			t.Fatalf("seed %d: a reader sees the wrong cells of row %q\n   %q\n got %q\nwant %q\n%s",
+			t.Fatalf("seed %d: wrong cells of row %q\n   %q\n got %q\nwant %q\n%s",
 				seed, m.row, show(cells), got, want, prototext.Format(msg))
 		}
 		if got := show(f.Apply([]byte(m.row), reduce(f.Bounds(), cells))); got != want {
-			t.Fatalf("seed %d: storage that keeps to the bounds changes what a reader sees\n   %q\nbounds %+v\n got %q\nwant %q\n%s",
+			t.Fatalf("seed %d: wrong cells after leaving out those outside the bounds\n   %q\nbounds %+v\n got %q\nwant %q\n%s",
 				seed, show(cells), f.Bounds(), got, want, prototext.Format(msg))
 		}
 	}

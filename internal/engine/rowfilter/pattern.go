@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is an RE2 expression over bytes that must match the whole text. Expressions that mean a short list of
-// words, a prefix or anything at all are recognised, and then matching compares bytes.
+// pattern is an RE2 expression over bytes that must match the whole text. If the expression matches a short list of
+// words, a prefix, or everything, matching only compares bytes.
 type pattern struct {
-	// words, where listed, are all the texts that match.
+	// words are all matching texts, if listed is set.
 	words  [][]byte
 	listed bool
-	// prefix, where prefixed, is followed by anything; by anything but a newline, where oneLine.
+	// prefix is set if prefixed is: any text may follow it. With oneLine, the rest must not contain a newline.
 	prefix   []byte
 	prefixed bool
 	oneLine  bool
@@ -23,8 +23,7 @@ type pattern struct {
 	buf []byte
 }
 
-// compilePattern reads expr as RE2 does in its Latin-1 mode: each byte of the expression and of the text is one
-// character.
+// compilePattern parses expr as RE2 does in Latin-1 mode: each byte of the expression and of the text is one character.
 func compilePattern(field string, expr []byte) (*pattern, error) {
 	text := latin1Expr(expr)
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -66,7 +65,7 @@ func (p *pattern) match(b []byte) bool {
 	return p.re.Match(b)
 }
 
-// appendLatin1 appends each byte as the character of its number, in UTF-8.
+// appendLatin1 appends each byte as the Unicode character with its number, in UTF-8.
 func appendLatin1(dst []byte, b ...byte) []byte {
 	for _, c := range b {
 		if c < utf8.RuneSelf {
@@ -78,8 +77,8 @@ func appendLatin1(dst []byte, b ...byte) []byte {
 	return dst
 }
 
-// latin1Expr rewrites an expression over bytes as one over the characters that appendLatin1 makes. \C, any byte at
-// all, becomes any character; what \Q and \E enclose becomes plain text, as \C has no meaning inside.
+// latin1Expr rewrites an expression over bytes as one over the characters of appendLatin1. \C (any byte) becomes any
+// character. Text between \Q and \E becomes escaped text, because \C has no meaning inside.
 func latin1Expr(expr []byte) string {
 	out := make([]byte, 0, len(expr)+16)
 	for i := 0; i < len(expr); i++ {
@@ -112,7 +111,7 @@ func latin1Expr(expr []byte) string {
 	return string(out)
 }
 
-// classLen is the length of the character class that expr starts with, or of expr if it does not end.
+// classLen returns the length of the character class at the start of expr, or of expr if the class does not end.
 func classLen(expr []byte) int {
 	i := 1
 	if i < len(expr) && expr[i] == '^' {
@@ -137,7 +136,7 @@ func classLen(expr []byte) int {
 	return len(expr)
 }
 
-// unanchor drops the anchors that a match of the whole text implies.
+// unanchor removes the anchors that a match of the whole text implies.
 func unanchor(re *syntax.Regexp) *syntax.Regexp {
 	if re.Op != syntax.OpConcat {
 		return re
@@ -152,10 +151,10 @@ func unanchor(re *syntax.Regexp) *syntax.Regexp {
 	return &syntax.Regexp{Op: syntax.OpConcat, Flags: re.Flags, Sub: subs}
 }
 
-// maxWords is how many texts an expression may mean to be kept as a list.
+// maxWords is the largest number of words that a pattern lists.
 const maxWords = 16
 
-// wordsOf lists every text that re matches, if there are few.
+// wordsOf returns all texts that re matches, if there are few.
 func wordsOf(re *syntax.Regexp) (words [][]byte, ok bool) {
 	switch re.Op {
 	case syntax.OpNoMatch:
@@ -219,7 +218,7 @@ func wordsOf(re *syntax.Regexp) (words [][]byte, ok bool) {
 	return nil, false
 }
 
-// prefixOf recognises a word that anything may follow.
+// prefixOf reports whether re is a word followed by anything.
 func prefixOf(re *syntax.Regexp) (prefix []byte, oneLine, ok bool) {
 	tail := re
 	if re.Op == syntax.OpConcat {

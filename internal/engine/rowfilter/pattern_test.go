@@ -63,13 +63,13 @@ func TestPattern(t *testing.T) {
 	} {
 		f, err := rowfilter.Compile(value(tt.expr))
 		if err != nil {
-			t.Errorf("%q is refused: %v", tt.expr, err)
+			t.Errorf("compiling %q: %v", tt.expr, err)
 			continue
 		}
 		c := cell("f:q@1=")
 		c.Value = []byte(tt.text)
 		if got := len(f.Apply([]byte("r"), []rowfilter.Cell{c})) == 1; got != tt.want {
-			t.Errorf("%q on %q = %v, want %v: RE2 reads both as bytes and matches the whole text", tt.expr, tt.text, got, tt.want)
+			t.Errorf("%q on %q: got %v, want %v: RE2 reads both as bytes and matches the whole text", tt.expr, tt.text, got, tt.want)
 		}
 	}
 }

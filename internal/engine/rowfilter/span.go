@@ -6,12 +6,12 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
-// span is a range of byte strings from start, inclusive, to end, exclusive; a nil end is unbounded.
+// span is a range of byte strings from start (inclusive) to end (exclusive). A nil end means no bound.
 type span struct {
 	start, end []byte
 }
 
-// after is the first byte string behind b.
+// after returns the first byte string after b.
 func after(b []byte) []byte { return append(bytes.Clone(b), 0) }
 
 func (s span) contains(b []byte) bool {
@@ -30,7 +30,7 @@ func (s span) intersect(o span) span {
 	return s
 }
 
-// hull is the smallest span that holds both.
+// hull returns the smallest span that contains both.
 func (s span) hull(o span) span {
 	if bytes.Compare(o.start, s.start) < 0 {
 		s.start = o.start
@@ -41,14 +41,14 @@ func (s span) hull(o span) span {
 	return s
 }
 
-// bound is one end of a range message: what it holds, whether it is there, and whether it excludes itself.
+// bound is one end of a range message: its value, whether it is set, and whether it is exclusive.
 type bound struct {
 	at   []byte
 	set  bool
 	open bool
 }
 
-// newSpan turns the two ends of a range message into a span. An end that is empty or unset is no end.
+// newSpan returns the span between two ends of a range message. An empty or unset end means no bound.
 func newSpan(field string, start, end bound) (span, error) {
 	var s span
 	if start.set {
