@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestEveryCallIsListed: whatever is exported is in the lists of this package, once. The tests that hold for the whole API miss
-// what is not.
+// TestEveryCallIsListed checks that the lists of this package hold everything that is exported, once. Tests of the
+// whole API do not cover what is missing.
 func TestEveryCallIsListed(t *testing.T) {
 	var types, functions, calls []string
 	for _, typ := range Types {
@@ -32,11 +32,11 @@ func TestEveryCallIsListed(t *testing.T) {
 	compare(t, "call", "List", calls, exist.calls)
 }
 
-// TestReasons: a call that makes no request is not observed, and each operation is that of a call.
+// TestReasons checks that no call both makes no request and has an operation in telemetry.
 func TestReasons(t *testing.T) {
 	for _, c := range List {
 		if c.Free != "" && c.Operation != "" {
-			t.Errorf("%s makes no request, for it %s, and is observed as %s", c.Name(), c.Free, c.Operation)
+			t.Errorf("%s has a reason to make no request (%s) and the operation %s, want only one of them", c.Name(), c.Free, c.Operation)
 		}
 	}
 }
@@ -46,22 +46,22 @@ func compare(t *testing.T, what, list string, listed, exist []string) {
 	for _, name := range exist {
 		switch n := len(slices.DeleteFunc(slices.Clone(listed), func(l string) bool { return l != name })); {
 		case n == 0:
-			t.Errorf("the %s %s is exported, and the tests of the whole API miss it: add it to calls.%s", what, name, list)
+			t.Errorf("the exported %s %s is in no list, so tests of the whole API do not cover it: add it to calls.%s", what, name, list)
 		case n > 1:
-			t.Errorf("the %s %s is in calls.%s %d times", what, name, list, n)
+			t.Errorf("the %s %s is in calls.%s %d times, want once", what, name, list, n)
 		}
 	}
 	for _, name := range listed {
 		if !slices.Contains(exist, name) {
-			t.Errorf("the %s %s is in calls.%s, where it does not belong", what, name, list)
+			t.Errorf("the %s %s in calls.%s is not exported, or belongs in another list", what, name, list)
 		}
 	}
 }
 
-// api is what is exported, by name with the package's path below the module.
+// api is the exported API: names with the package's path in the module.
 type api struct{ types, functions, calls []string }
 
-// handles are the types all of whose methods are calls.
+// handles are the types whose methods are all calls.
 var handles = []string{"tsdb.Repository", "tsdb.Sink", "tsdb.Store", "tsdb.Writer"}
 
 // exported parses all public packages.
@@ -104,7 +104,7 @@ func exported(t *testing.T) (all api) {
 		t.Fatal(err)
 	}
 	if len(all.types) < 100 || len(all.functions) < 80 || len(all.calls) < 80 {
-		t.Fatalf("found %d types, %d functions and %d calls in %s", len(all.types), len(all.functions), len(all.calls), root)
+		t.Fatalf("found only %d types, %d functions and %d calls in %s", len(all.types), len(all.functions), len(all.calls), root)
 	}
 	return all
 }
@@ -121,7 +121,7 @@ func (a *api) add(pkg string, f *ast.FuncDecl) {
 		}
 		of += "." + name
 	}
-	// Other packages know no store.
+	// Other packages have no calls on a store.
 	isCall := (pkg == "tsdb" || strings.HasPrefix(pkg, "tsdb/")) && pkg != "tsdb/tsdbtest" &&
 		(f.Recv != nil && slices.Contains(handles, of) || takes(f, "Context") || takes(f, "Store"))
 	switch name := of + "." + f.Name.Name; {
@@ -132,7 +132,7 @@ func (a *api) add(pkg string, f *ast.FuncDecl) {
 	}
 }
 
-// receiver is the name of the type that a method belongs to.
+// receiver returns the name of a method's type.
 func receiver(f *ast.FuncDecl) string {
 	typ := f.Recv.List[0].Type
 	for {
@@ -151,7 +151,7 @@ func receiver(f *ast.FuncDecl) string {
 	}
 }
 
-// takes reports whether a function takes a type of another package by that name, or a pointer to it.
+// takes reports whether a function has a parameter of another package's type with that name, or a pointer to it.
 func takes(f *ast.FuncDecl, name string) bool {
 	return slices.ContainsFunc(f.Type.Params.List, func(p *ast.Field) bool {
 		typ := p.Type
@@ -163,13 +163,13 @@ func takes(f *ast.FuncDecl, name string) bool {
 	})
 }
 
-// TestNames: methods of types with and without parameters, and functions, are named alike.
+// TestNames checks the names of functions, and of methods of generic and other types.
 func TestNames(t *testing.T) {
 	var got []string
 	for _, c := range Of("Repository.PutMany", "Store.Ping", "tenants.List", "rollup.Reader.Many", "embedded.Server") {
 		got = append(got, c.Name())
 	}
 	if want := []string{"Repository.PutMany", "Store.Ping", "embedded.Server.Serve", "rollup.Reader.Many", "tenants.List"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("names are %q, want %q", got, want)
+		t.Errorf("got names %q, want %q", got, want)
 	}
 }

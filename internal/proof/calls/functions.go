@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Functions are the other exported functions: they compute, and read or write no data.
+// Functions are the other exported functions. They compute, and neither read nor write data.
 var Functions = []any{
 	codec.Append[int],
 	codec.Bool,
@@ -134,5 +134,6 @@ var Functions = []any{
 	window.Weeks,
 }
 
-// TestHelpers end the test that they are given, so that there is nothing to call without one.
+// TestHelpers are functions that take a test and end it if something is wrong, so no test can call them with zero
+// values.
 var TestHelpers = []any{tsdbtest.Clients, tsdbtest.Open, tsdbtest.OpenTable}

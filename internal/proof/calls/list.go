@@ -34,42 +34,42 @@ var List = []Call{
 	{Func: (*tsdb.Repository[int]).DeleteRange, Tenants: One, Operation: "DeleteRange"},
 	{Func: (*tsdb.Repository[int]).DeleteEntity, Tenants: One, Operation: "DeleteEntity"},
 	{Func: (*tsdb.Repository[int]).DeletePrefix, Tenants: One, Operation: "DeletePrefix"},
-	{Func: (*tsdb.Repository[int]).Schema, Free: "returns what is known"},
-	{Func: (*tsdb.Repository[int]).Store, Free: "returns what is known"},
-	{Func: (*tsdb.Repository[int]).Tenant, Free: "returns what is known"},
-	{Func: (*tsdb.Repository[int]).WithID, Free: "binds an ID; no request is made"},
-	{Func: (*tsdb.Repository[int]).Via, Free: "binds a writer; what is put into it is counted"},
+	{Func: (*tsdb.Repository[int]).Schema, Free: "returns a field"},
+	{Func: (*tsdb.Repository[int]).Store, Free: "returns a field"},
+	{Func: (*tsdb.Repository[int]).Tenant, Free: "returns a field"},
+	{Func: (*tsdb.Repository[int]).WithID, Free: "binds an ID"},
+	{Func: (*tsdb.Repository[int]).Via, Free: "binds a writer, whose calls have their own costs"},
 	{Func: (*tsdb.Schema[int]).FromContext, Free: "binds a schema to a store and the context's tenant"},
 
-	// What a sink takes, its writer delivers.
+	// The writer delivers the points that a sink takes.
 	{Func: (*tsdb.Sink[int]).Enqueue, Tenants: One, Operation: "Deliver"},
 	{Func: (*tsdb.Sink[int]).TryEnqueue, Tenants: One, Operation: "Deliver"},
 	{Func: (*tsdb.Sink[int]).EnqueueFunc, Tenants: One, Operation: "Deliver"},
 	{Func: (*tsdb.Sink[int]).EnqueueMany, Tenants: One, Operation: "Deliver"},
 
-	// A writer has points of all tenants.
+	// A writer holds points of all tenants.
 	{Func: (*tsdb.Writer).Flush, Tenants: All, Operation: "Deliver"},
 	{Func: (*tsdb.Writer).Close, Tenants: All, Operation: "Deliver"},
 	{Func: (*tsdb.Writer).DeadLetters, Tenants: All, Free: "reads the journal on disk"},
 	{Func: (*tsdb.Writer).ScrubJournal, Tenants: All, Free: "changes the journal on disk"},
 	{Func: (*tsdb.Writer).DropDeadLetters, Tenants: All, Free: "changes the journal on disk"},
-	{Func: (*tsdb.Writer).RetryDeadLetters, Tenants: All, Free: "changes the journal on disk; what is delivered then costs what putting it costs"},
+	{Func: (*tsdb.Writer).RetryDeadLetters, Tenants: All, Free: "changes the journal on disk; the points then cost as much as new ones"},
 	{Func: (*tsdb.Writer).Stats, Free: "reads counters in memory"},
 
-	// A store is opened, and its table prepared, by an operator.
+	// Operators open stores and prepare tables.
 	{Func: (*tsdb.Store).Ping, Operation: "Ping"},
 	{Func: (*tsdb.Store).Ensure, Operation: "Ensure"},
 	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
 	{Func: (*tsdb.Store).CacheStats, Free: "reads counters in memory"},
 	{Func: (*tsdb.Store).Close, Free: "closes connections"},
-	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; what it finds there costs what putting it costs"},
-	{Func: (*tsdb.Store).Table, Free: "returns what is known"},
-	{Func: tsdb.Open, Free: "dials: the official client warms its connections, and reads no row"},
-	{Func: embedded.New, Free: "opens a folder or memory: no service is asked"},
-	{Func: embedded.Open, Free: "opens a folder or memory: no service is asked"},
-	{Func: embedded.OpenMemory, Free: "opens a folder or memory: no service is asked"},
-	{Func: (*embedded.Server).Serve, Free: "answers other processes"},
+	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; points in the journal then cost as much as new ones"},
+	{Func: (*tsdb.Store).Table, Free: "returns a field"},
+	{Func: tsdb.Open, Free: "connects; the official client warms its connections and reads no rows"},
+	{Func: embedded.New, Free: "opens a folder or memory; calls no service"},
+	{Func: embedded.Open, Free: "opens a folder or memory; calls no service"},
+	{Func: embedded.OpenMemory, Free: "opens a folder or memory; calls no service"},
+	{Func: (*embedded.Server).Serve, Free: "serves other processes"},
 
 	// Rollups.
 	{Func: (*rollup.Reader[int]).Buckets, Tenants: One, Operation: "rollup.Buckets"},
@@ -77,7 +77,7 @@ var List = []Call{
 	{Func: (*rollup.Reader[int]).Many, Tenants: One, Operation: "rollup.Many"},
 	{Func: (*rollup.Reader[int]).Total, Tenants: One, Operation: "rollup.Total"},
 	{Func: (*rollup.Reader[int]).Rebuild, Tenants: One, Operation: "rollup.Rebuild"},
-	{Func: rollup.NewWorker, Free: "begins with what it is given"},
+	{Func: rollup.NewWorker, Free: "returns a worker"},
 	{Func: (*rollup.Worker).Pass, Tenants: All, Operation: "rollup.Pass"},
 	{Func: (*rollup.Worker).Run, Tenants: All, Operation: "rollup.Pass"},
 	{Func: (*rollup.OnceAdder[int]).Add, Tenants: One, Operation: "rollup.Add"},
@@ -117,7 +117,7 @@ var List = []Call{
 	{Func: (*retention.Plan).Apply, Operation: "retention.Apply"},
 	{Func: retention.NewForecast, Operation: "retention.Forecast"},
 
-	// A table whose Go types are not known.
+	// Reads of a table without the program's Go types.
 	{Func: inspect.Open, Tenants: One},
 	{Func: (*inspect.View).Points, Tenants: One},
 	{Func: (*inspect.View).Latest, Tenants: One},

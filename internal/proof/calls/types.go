@@ -25,7 +25,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Types are the exported types but interfaces and aliases; those with parameters stand for one instance of each.
+// Types are the exported types, except interfaces and aliases. Each generic type has one instance.
 var Types = []reflect.Type{
 	reflect.TypeFor[codec.CorruptError](),
 	reflect.TypeFor[codec.EncodeError](),

@@ -11,13 +11,13 @@ import (
 
 const module = "github.com/tidemark-go/tidemark"
 
-// rooms are the packages that users import, each with the import paths that must stay out of their binaries, together
-// with all below them.
-var rooms = []struct {
+// linkRules are the packages that users import, each with import paths that their binaries must not contain, including
+// packages below those paths.
+var linkRules = []struct {
 	path string
 	not  []string
 }{
-	// A program that talks to Cloud Bigtable carries no storage engine, no fake and no compression that it did not ask for.
+	// Programs that use Cloud Bigtable link no storage engine, no fake and no compression.
 	{"tsdb", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
@@ -31,14 +31,14 @@ var rooms = []struct {
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine",
 	}},
-	// A policy needs the client's types and nothing of the store.
+	// A policy needs the client's types, but no store.
 	{"gc", []string{"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest", module + "/tsdb"}},
-	// Codecs and tenants are for programs that never open a store, too.
+	// Programs without a store use codecs and tenants too.
 	{"codec", []string{"cloud.google.com", "google.golang.org/grpc", "github.com"}},
 	{"tenant", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 	{"tenant/httptenant", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 	{"tenant/grpctenant", []string{"cloud.google.com", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
-	// Keys are hashed by programs that only send them to a store's service, too.
+	// Programs without a store hash keys too, before they send them to a service.
 	{"tsdb/privacy", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io"}},
 	{"tenant/limit", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 }
@@ -48,23 +48,23 @@ func TestLinkedPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil { // read, so that a change to it reruns the test
+	if _, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil { // go test reruns the test when a file that it read changes
 		t.Fatal(err)
 	}
-	for _, room := range rooms {
-		t.Run(room.path, func(t *testing.T) {
-			if files, _ := filepath.Glob(filepath.Join(root, room.path, "*.go")); len(files) == 0 {
-				t.Skipf("there is no package %s", room.path)
+	for _, rule := range linkRules {
+		t.Run(rule.path, func(t *testing.T) {
+			if files, _ := filepath.Glob(filepath.Join(root, rule.path, "*.go")); len(files) == 0 {
+				t.Skipf("package %s does not exist", rule.path)
 			}
-			linked := list(t, root, "./"+room.path)
+			linked := list(t, root, "./"+rule.path)
 			if len(linked) == 0 {
-				t.Fatalf("go list says that %s links nothing, not even itself", room.path)
+				t.Fatalf("go list names no packages for %s, not even itself", rule.path)
 			}
 			for _, pkg := range linked {
 				rerunOnChange(root, pkg)
-				for _, not := range room.not {
+				for _, not := range rule.not {
 					if forbids(not, pkg) {
-						t.Errorf("a program that imports %s links %s", room.path, pkg)
+						t.Errorf("a program that imports %s links %s, which is forbidden", rule.path, pkg)
 					}
 				}
 			}
@@ -72,13 +72,13 @@ func TestLinkedPackages(t *testing.T) {
 	}
 }
 
-// forbids reports whether the path not covers pkg. This module's packages are covered only by its own paths: "github.com"
-// means everybody else's there.
+// forbids reports whether the path not covers pkg. "github.com" means other modules there: only this module's own paths
+// cover its packages.
 func forbids(not, pkg string) bool {
 	return below(pkg, not) && below(pkg, module) == below(not, module)
 }
 
-// below reports whether the import path pkg is path or below it, as major versions are.
+// below reports whether the import path pkg is path or below it.
 func below(pkg, path string) bool {
 	return pkg == path || strings.HasPrefix(pkg, path+"/")
 }
@@ -87,7 +87,7 @@ func list(t *testing.T, root string, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, args...)...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOWORK=off") // as in a user's module, where the examples raise no version
+	cmd.Env = append(os.Environ(), "GOWORK=off") // as in a user's module: in the workspace, the examples could raise versions
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -97,15 +97,14 @@ func list(t *testing.T, root string, args ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// rerunOnChange reads the folder of a package of this module: go test then sees that a cached result is out of date when
-// a file in it changes.
+// rerunOnChange reads the folder of a package, so that go test reruns this test when a file there changes.
 func rerunOnChange(root, pkg string) {
 	if below(pkg, module) {
 		_, _ = os.ReadDir(filepath.Join(root, strings.TrimPrefix(strings.TrimPrefix(pkg, module), "/")))
 	}
 }
 
-// TestNotice fails where NOTICE lacks a module that a program links, or has one that none links.
+// TestNotice checks that NOTICE lists exactly the modules that programs link.
 func TestNotice(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -117,7 +116,7 @@ func TestNotice(t *testing.T) {
 	}
 	_, text, ok := strings.Cut(string(notice), "Linked by every program:\n")
 	if !ok {
-		t.Fatal("NOTICE has no list of what every program links")
+		t.Fatal("NOTICE has no list for every program")
 	}
 	every, more, _ := strings.Cut(text, "Linked by the embedded engine and by codec/zstd:\n")
 	cloud := modules(t, root, "./tsdb", "./tsdb/advise", "./tsdb/inspect", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
@@ -133,21 +132,21 @@ func TestNotice(t *testing.T) {
 		for line := range strings.Lines(list.text) {
 			if fields := strings.Fields(line); len(fields) == 2 {
 				if listed[fields[0]] = true; !list.want(fields[0]) {
-					t.Errorf("NOTICE says that %s links %s, which it does not", list.name, fields[0])
+					t.Errorf("NOTICE lists, for %s, %s, which it does not link", list.name, fields[0])
 				}
 			}
 		}
 		for _, linked := range []map[string]bool{cloud, engine} {
 			for m := range linked {
 				if list.want(m) && !listed[m] {
-					t.Errorf("%s links %s, and NOTICE does not say so", list.name, m)
+					t.Errorf("%s links %s, which NOTICE does not list", list.name, m)
 				}
 			}
 		}
 	}
 }
 
-// modules returns the modules of others that packages link.
+// modules returns the other modules that packages link.
 func modules(t *testing.T, root string, pkgs ...string) map[string]bool {
 	t.Helper()
 	linked := map[string]bool{}

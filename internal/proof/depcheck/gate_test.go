@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheCoreIsOutOfReach compiles packages outside of this module that try to reach a store's table without a tenant. None
-// compiles. A package that uses only the public API compiles.
+// TestTheCoreIsOutOfReach compiles packages outside this module that try to reach a store's table without a tenant.
+// None of them compiles. A package that uses only the public API does.
 func TestTheCoreIsOutOfReach(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -29,11 +29,11 @@ func TestTheCoreIsOutOfReach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, required, _ := strings.Cut(string(mod), "\n") // all versions are those of this module
+	_, required, _ := strings.Cut(string(mod), "\n") // the same versions as in this module
 	write("go.mod", "module example.com/outside\n"+required+"\nrequire "+module+" v0.0.0\nreplace "+module+" => "+root+"\n")
 	write("go.sum", string(sum))
 	compile := func(imports, body string) (string, error) {
-		write("outside.go", "package outside\n\nimport (\n"+imports+")\n\nfunc use() {\n"+body+"\n}\n") // no program: linking takes seconds
+		write("outside.go", "package outside\n\nimport (\n"+imports+")\n\nfunc use() {\n"+body+"\n}\n") // a package, not a program: linking takes seconds
 		cmd := exec.Command("go", "build", ".")
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
@@ -42,7 +42,7 @@ func TestTheCoreIsOutOfReach(t *testing.T) {
 	}
 	store := "\t\"" + module + "/tsdb\"\n"
 	if out, err := compile(store, "var s tsdb.Store\n_ = s.Table()"); err != nil {
-		t.Fatalf("a package outside of the module does not compile, so the attempts below prove nothing: %v\n%s", err, out)
+		t.Fatalf("the valid package outside the module does not compile, so the test proves nothing: %v\n%s", err, out)
 	}
 	for name, try := range map[string]struct{ imports, body, want string }{
 		"the store's methods":      {store, "var s *tsdb.Store\ns.Inside(struct{}{})\ns.Watch(struct{}{})\ns.inside()", "s.Inside undefined"},
@@ -53,18 +53,19 @@ func TestTheCoreIsOutOfReach(t *testing.T) {
 	} {
 		out, err := compile(try.imports, try.body)
 		if err == nil || !strings.Contains(out, try.want) {
-			t.Errorf("%s: %v, want an error with %q:\n%s", name, err, try.want, out)
+			t.Errorf("%s: got %v, want an error with %q:\n%s", name, err, try.want, out)
 		}
 		for line := range strings.Lines(try.body) {
 			call, _, _ := strings.Cut(strings.TrimSpace(line), "(")
 			if strings.Contains(line, "struct{}{}") && !strings.Contains(out, call+" undefined") && !strings.Contains(out, "undefined: "+call) {
-				t.Errorf("%s: %s compiles:\n%s", name, line, out)
+				t.Errorf("%s: line %q compiles, want an error:\n%s", name, line, out)
 			}
 		}
 	}
 }
 
-// TestDocsShowNoCore: no exported declaration names a type of the gate, which no program could make or use.
+// TestDocsShowNoCore checks that no exported declaration names a type of package inside. Users can neither make nor use
+// such a type.
 func TestDocsShowNoCore(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -75,10 +76,10 @@ func TestDocsShowNoCore(t *testing.T) {
 		cmd.Dir = root
 		out, err := cmd.Output()
 		if err != nil || len(out) < 1000 {
-			t.Fatalf("go doc of %s says %d bytes: %v", pkg, len(out), err)
+			t.Fatalf("go doc of %s: got %d bytes, %v", pkg, len(out), err)
 		}
 		if _, after, found := strings.Cut(string(out), "inside."); found {
-			t.Errorf("the documentation of %s names a type of internal/inside: inside.%.80s", pkg, after)
+			t.Errorf("the documentation of %s names a type of internal/inside, want none: inside.%.80s", pkg, after)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// imports are the rules of who may import what. Paths are relative to this module, or import paths of others; /... stands for
-// a package and all below it. Tests may import everything.
+// imports are the rules about imports. Paths are relative to this module, or import paths of other modules. A path with
+// /... covers a package and all packages below it. Tests may import everything.
 var imports = []rule{
 	{
 		who: "internal/...", except: []string{"internal/proof/..."}, not: []string{"tsdb/..."},
@@ -21,23 +21,23 @@ var imports = []rule{
 	},
 	{
 		who: "...", except: []string{"internal/proof/..."}, not: []string{"internal/proof/..."},
-		why: "what tests the rest is linked by no program",
+		why: "programs do not link test code",
 	},
 	{
 		who: "...", except: []string{"internal/proof/...", "tsdb/tsdbtest"}, not: []string{"testing"}, direct: true,
-		why: "a program does not link the test framework, and its flags",
+		why: "programs link neither the test framework nor its flags",
 	},
 	{
 		who: "codec/...", only: []string{"codec/...", "internal/invalid"},
-		why: "programs encode and decode without a store",
+		why: "programs without a store encode and decode too",
 	},
 	{
 		who: "tenant/...", only: []string{"tenant/...", "internal/ctxerr", "internal/invalid"},
-		why: "servers tell tenants apart without a store",
+		why: "servers without a store use tenants too",
 	},
 	{
 		who: "gc", only: []string{"internal/invalid"},
-		why: "a policy is made and compared without a store",
+		why: "programs without a store create and compare policies too",
 	},
 
 	{
@@ -52,11 +52,11 @@ var imports = []rule{
 	},
 	{
 		who: "internal/bt", not: []string{"internal/store/...", "internal/ingest/..."},
-		why: "talking to Bigtable is the lowest layer",
+		why: "the package that calls Bigtable is the lowest layer",
 	},
 	{
 		who: "internal/telemetry", not: []string{"internal/bt", "internal/store/...", "internal/ingest/..."},
-		why: "every layer reports, so that what it reports to is below all of them",
+		why: "every layer reports to telemetry, so telemetry is below all of them",
 	},
 
 	{
@@ -66,41 +66,42 @@ var imports = []rule{
 	},
 	{
 		who: "internal/store/dataset", direct: true,
-		not: []string{"internal/bt", "context", "cloud.google.com/go/bigtable/apiv2/..."}, // without a context, no call of the client can be made
-		why: "the shape of a dataset is known without asking anybody",
+		not: []string{"internal/bt", "context", "cloud.google.com/go/bigtable/apiv2/..."}, // the client cannot be called without a context
+		why: "the shape of a dataset is known without I/O",
 	},
 	{
 		who: "internal/store/...", not: []string{"internal/ingest/..."},
-		why: "a point is stored without a buffer and a journal; those build on the store",
+		why: "the buffer and the journal build on the store, not the reverse",
 	},
 	{
 		who: "internal/store/points", not: []string{"internal/store/skipscan"},
-		why: "the skip scan is one reader of points among others",
+		why: "the skip scan builds on points, not the reverse",
 	},
 	{
 		who: "internal/ingest/spool", only: []string{"internal/invalid", "internal/private", "internal/ctxerr"},
-		why: "records on disk are bytes",
+		why: "the spool stores bytes",
 	},
 	{
 		who: "internal/ingest/journal", not: []string{"internal/store/dataset", "internal/store/points"},
-		why: "the journal stores bytes, so that a new kind of point changes nothing in it",
+		why: "the journal stores bytes, so a new kind of point does not change it",
 	},
 	{
 		who: "internal/ingest/buffer", not: []string{"internal/ingest/spool", "internal/ingest/journal", "internal/store/..."},
-		why: "batches are made of writes, whatever is in them and wherever they come from",
+		why: "the buffer knows neither the contents nor the source of writes",
 	},
 	{
 		who: "internal/ingest/delivery", not: []string{"internal/ingest/spool"}, direct: true,
-		why: "delivery gets records from the journal, which alone reads and writes the file",
+		why: "only the journal reads and writes the spool's file",
 	},
 }
 
-// rule says what packages may not import: what not lists, and if there is a list only, this module's packages that it lacks.
+// rule says what packages may not import: the packages in not, and if only is set, all packages of this module except
+// those in only.
 type rule struct {
 	who       string
 	except    []string
 	not, only []string
-	direct    bool // what others of the imported packages import does not count
+	direct    bool // check direct imports only
 	why       string
 }
 
@@ -123,16 +124,17 @@ func (r rule) breaks(p pkg) (forbidden []string) {
 	return forbidden
 }
 
-// pkg is a package of this module: its path below the module, and what it imports, by itself and with what that imports.
+// pkg is a package of this module: its path in the module, its direct imports, and all its dependencies.
 type pkg struct {
 	path          string
 	imports, deps []string
 }
 
-// relative returns a path below this module, and other import paths as they are.
+// relative returns the path in this module, and import paths of other modules unchanged.
 func relative(path string) string { return strings.TrimPrefix(path, module+"/") }
 
-// matches reports whether a path is of a pattern. The pattern "..." stands for this module, which has no package at its root.
+// matches reports whether a path matches a pattern. The pattern "..." means all of this module, which has no package at
+// its root.
 func matches(pattern, path string) bool {
 	if pattern == "..." {
 		return true
@@ -143,7 +145,7 @@ func matches(pattern, path string) bool {
 	return path == pattern
 }
 
-// TestImports: each package imports only what the rules allow.
+// TestImports checks that each package imports only what the rules allow.
 func TestImports(t *testing.T) {
 	packages := packages(t)
 	for _, r := range imports {
@@ -155,7 +157,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// through names the packages of this module that p imports, and that import of for it.
+// through names the packages of this module that p imports and that import of.
 func through(packages []pkg, p pkg, of string) string {
 	direct := func(p pkg) bool {
 		return slices.ContainsFunc(p.imports, func(i string) bool { return relative(i) == of })
@@ -172,11 +174,11 @@ func through(packages []pkg, p pkg, of string) string {
 	return " through " + strings.Join(by, ", ")
 }
 
-// TestImportRules: each of these imports breaks one rule, which is the one that is meant.
+// TestImportRules checks each rule with an import that breaks it.
 func TestImportRules(t *testing.T) {
 	for _, tc := range []struct {
 		p    pkg
-		want string // the reason begins so; empty for none
+		want string // how the broken rule's reason begins; empty if the import is allowed
 	}{
 		{pkg{path: "internal/store/points", deps: []string{module + "/tsdb/window"}}, "the core knows"},
 		{pkg{path: "tsdb", deps: []string{module + "/internal/proof/testkit"}}, "what tests the rest"},
@@ -207,7 +209,7 @@ func TestImportRules(t *testing.T) {
 			}
 		}
 		if got := strings.Join(whys, "; "); tc.want == "" && got != "" || tc.want != "" && (len(whys) != 1 || !strings.HasPrefix(got, tc.want)) {
-			t.Errorf("%+v breaks %q, want the rule %q", tc.p, got, tc.want)
+			t.Errorf("%+v: got the broken rule %q, want %q", tc.p, got, tc.want)
 		}
 	}
 }
@@ -239,7 +241,7 @@ func packages(t *testing.T) (all []pkg) {
 		all = append(all, pkg{path: relative(p.ImportPath), imports: p.Imports, deps: p.Deps})
 	}
 	if len(all) < 40 {
-		t.Fatalf("go list names only %d packages", len(all))
+		t.Fatalf("got only %d packages from go list", len(all))
 	}
 	return all
 }

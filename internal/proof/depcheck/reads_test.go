@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestOneRangeRead: one function of internal/bt calls the client's ReadRows, and only internal/bt its other methods that read
-// data. Every range read is then bounded in time, reported, and refuses rows of others, in one place.
+// TestOneRangeRead checks that only one function of internal/bt calls the client's ReadRows, and that only internal/bt
+// calls its other methods that read data. So every range read is bounded in time, reported, and checked for foreign
+// rows in one place.
 func TestOneRangeRead(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	var ranges []string
@@ -36,7 +37,7 @@ func TestOneRangeRead(t *testing.T) {
 				ranges = append(ranges, where)
 			}
 			if !strings.HasPrefix(where, "internal/bt/") {
-				t.Errorf("%s uses the client's %s: only internal/bt may", where, read.method)
+				t.Errorf("%s calls the client's %s, want calls in internal/bt only", where, read.method)
 			}
 		}
 		return err
@@ -45,11 +46,11 @@ func TestOneRangeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(ranges) != 1 {
-		t.Errorf("the client's ReadRows is used in %q, want one place", ranges)
+		t.Errorf("the client's ReadRows is called in %q, want one place", ranges)
 	}
 }
 
-// read is a use of a method of the client, and the function that it is in.
+// read is a use of one of the client's methods, with the function around it.
 type read struct{ in, method string }
 
 // readsIn returns the uses of the client's reading methods in a file that imports the client.

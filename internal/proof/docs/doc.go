@@ -1,2 +1,2 @@
-// Package docs holds the tests of the documentation: the Go code in README.md and docs/ is compiled and run.
+// Package docs tests the documentation: it compiles and runs the Go code in README.md and docs/.
 package docs

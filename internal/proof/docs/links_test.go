@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLinks: each relative link of a document names a file, and each anchor a heading of it.
+// TestLinks checks that each relative link in a document leads to a file, and each anchor to a heading.
 func TestLinks(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -38,17 +38,17 @@ func TestLinks(t *testing.T) {
 				if _, err := os.Stat(target); err != nil {
 					t.Errorf("%s links to %s: %v", file, m[1], err)
 				} else if anchor != "" && !headings(t, target)[anchor] {
-					t.Errorf("%s links to %s, a heading that is not there", file, m[1])
+					t.Errorf("%s links to %s: the heading does not exist", file, m[1])
 				}
 			}
 		}
 	}
 	if links < 30 {
-		t.Errorf("%d links were found, want 30 at least", links)
+		t.Errorf("found %d links, want at least 30", links)
 	}
 }
 
-// headings returns the anchors that GitHub makes of the headings of a file.
+// headings returns the anchors that GitHub generates for the headings of a file.
 func headings(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// A fence is one block of Go code in a page.
+// A fence is one block of Go code on a page.
 type fence struct {
-	line    int // of its first line of code, from 1
+	line    int // the number of its first line of code, from 1
 	code    string
-	output  string // the text fence right after it: what the code prints
-	skipped string // why it is compiled and not run; empty if it is run
+	output  string // the text fence directly after it: the expected output
+	skipped string // why it is only compiled; empty if it is run
 }
 
-// fenced finds a fence of Go code, the comment before it and the output after it.
+// fenced matches a fence of Go code, with the comment before it and the output after it.
 var fenced = regexp.MustCompile("(?m)^(?:<!-- not run: (.+) -->\n)?```go\n((?:.*\n)*?)```\n(?:\n```text\n((?:.*\n)*?)```\n)?")
 
-// fences returns the Go code of a page.
+// fences returns the Go fences of a page.
 func fences(page string) []fence {
 	var out []fence
 	for _, m := range fenced.FindAllStringSubmatchIndex(page, -1) {
@@ -39,13 +39,13 @@ func fences(page string) []fence {
 // program reports whether the fence is a whole program.
 func (f fence) program() bool { return strings.HasPrefix(f.code, "package main\n") }
 
-// declares reports whether the fence holds declarations of package level, and not statements.
+// declares reports whether the fence holds package-level declarations rather than statements.
 func (f fence) declares() bool {
 	_, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+f.code, 0)
 	return err == nil
 }
 
-// asPackage returns a whole program as a package with the function Run, which is its main.
+// asPackage returns a whole program as a package whose function Run is the program's main.
 func (f fence) asPackage(name, file string) string {
 	const start = "\nfunc main() {\n"
 	head, rest, _ := strings.Cut(strings.TrimPrefix(f.code, "package main\n"), start)
@@ -130,7 +130,8 @@ func statements(code, position string) (string, error) {
 	return out.String(), nil
 }
 
-// reads reports whether the statement uses the value of a variable. To assign to it, or to declare another of its name, is no use.
+// reads reports whether the statement uses the value of a variable. An assignment to it, or a declaration of another
+// variable with its name, is not a use.
 func reads(s ast.Stmt, name string) bool {
 	targets := map[ast.Expr]bool{}
 	found := false
@@ -153,7 +154,7 @@ func reads(s ast.Stmt, name string) bool {
 	return found
 }
 
-// is reports whether the expression is the variable.
+// is reports whether the expression is the variable with that name.
 func is(e ast.Expr, name string) bool {
 	v, ok := e.(*ast.Ident)
 	return ok && v.Name == name

@@ -37,7 +37,7 @@ func TestSnippets(t *testing.T) {
 	}
 	dependOnCode(t, root)
 	b := newBuild(t, root)
-	wants := map[string][]string{} // by the name of what is run, the output of each fence
+	wants := map[string][]string{} // the output of each fence, by the name of the package that is run
 	for _, file := range append(files, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -45,7 +45,7 @@ func TestSnippets(t *testing.T) {
 		}
 		all := fences(string(text))
 		if got, want := len(all), strings.Count("\n"+string(text), "\n```go\n"); got != want {
-			t.Errorf("%s: %d of %d fences of Go code can be read", file, got, want)
+			t.Errorf("%s: got %d of %d Go fences", file, got, want)
 		}
 		name := strings.ToLower(strings.TrimSuffix(filepath.Base(file), ".md"))
 		fragments := false
@@ -66,7 +66,7 @@ func TestSnippets(t *testing.T) {
 		}
 		code, err := source(name, file, all)
 		if err != nil {
-			t.Errorf("a fence is no Go code: %v", err)
+			t.Errorf("a fence does not parse as Go: %v", err)
 			continue
 		}
 		b.add(name, code)
@@ -75,7 +75,7 @@ func TestSnippets(t *testing.T) {
 		return
 	}
 	if len(wants) < 5 {
-		t.Fatalf("%d pages with code to run were found, want 5 at least", len(wants))
+		t.Fatalf("found %d pages with code to run, want at least 5", len(wants))
 	}
 	binary := b.build()
 	for name, want := range wants {
@@ -86,22 +86,22 @@ func TestSnippets(t *testing.T) {
 			cmd.Dir, cmd.Stderr = t.TempDir(), &stderr
 			out, err := cmd.Output()
 			if err != nil {
-				t.Fatalf("the code of the page fails: %v\n%s%s", err, out, stderr.String())
+				t.Fatalf("running the code of the page: %v\n%s%s", err, out, stderr.String())
 			}
 			got := strings.Split(strings.TrimPrefix(string(out), "\x00\n"), "\x00\n")
 			if len(got) != len(want) {
-				t.Fatalf("%d fences were run, want %d", len(got), len(want))
+				t.Fatalf("ran %d fences, want %d", len(got), len(want))
 			}
 			for i := range got {
 				if got[i] != want[i] {
-					t.Errorf("fence %d prints\n%s\nthe page shows\n%s", i+1, got[i], want[i])
+					t.Errorf("fence %d: got output\n%s\nwant, as on the page,\n%s", i+1, got[i], want[i])
 				}
 			}
 		})
 	}
 }
 
-// dependOnCode looks at each Go file of the module, so that the go command runs the test again after a change of any.
+// dependOnCode looks at each Go file of the module, so that go test reruns the test when one of them changes.
 func dependOnCode(t *testing.T, root string) {
 	t.Helper()
 	seen := 0
@@ -116,7 +116,7 @@ func dependOnCode(t *testing.T, root string) {
 		return err
 	})
 	if err != nil || seen < 100 {
-		t.Fatalf("%d Go files were found: %v", seen, err)
+		t.Fatalf("found %d Go files: %v", seen, err)
 	}
 }
 
@@ -127,8 +127,8 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// build is one program that runs the code of any page. Its files are an overlay of this folder, so that nothing is written into
-// the repository and all pages are compiled and linked at once.
+// build is a program that can run the code of every page. Its files are an overlay of this folder, so nothing is
+// written to the repository, and all pages are compiled and linked at once.
 type build struct {
 	t       *testing.T
 	root    string
@@ -148,7 +148,7 @@ const folder = "internal/proof/docs/generated"
 func (b *build) file(name, text string) {
 	b.t.Helper()
 	if strings.Contains(text, `"`+module+"/internal/") && name != "main.go" {
-		b.t.Errorf("%s imports an internal package, which readers cannot do", name)
+		b.t.Errorf("%s imports an internal package, which readers cannot import", name)
 	}
 	real := filepath.Join(b.dir, strings.ReplaceAll(name, "/", "_"))
 	if err := os.WriteFile(real, []byte(text), 0o600); err != nil {
@@ -165,7 +165,7 @@ func (b *build) add(name, code string) {
 	b.main.WriteString("\t\"" + name + "\": " + name + ".Run,\n")
 }
 
-// build compiles what was added and returns the program's name.
+// build compiles the added files and returns the program's path.
 func (b *build) build() string {
 	b.t.Helper()
 	b.file("main.go", "package main\n\nimport (\n\t\"context\"\n\t\"log\"\n\t\"os\"\n\n"+b.imports.String()+")\n\nvar pages = map[string]func(context.Context) error{\n"+
@@ -179,7 +179,7 @@ func (b *build) build() string {
 	cmd.Dir = b.root
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		b.t.Fatalf("the code of the pages does not compile: %v\n%s", err, out)
+		b.t.Fatalf("compiling the code of the pages: %v\n%s", err, out)
 	}
 	return binary
 }

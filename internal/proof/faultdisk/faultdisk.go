@@ -1,4 +1,4 @@
-// Package faultdisk is a disk for tests of the engine: one in memory whose log hangs or fails when it is asked to.
+// Package faultdisk is an in-memory disk for tests of the engine. Tests can make syncs of its log hang or fail.
 package faultdisk
 
 import (
@@ -54,8 +54,8 @@ func (d *Disk) Release() {
 	}
 }
 
-// Fail makes everything that changes the log fail with EMFILE from now on. What hangs fails once it is released.
+// Fail makes all changes of the log fail with EMFILE from now on. A sync that hangs fails once it is released.
 func (d *Disk) Fail() { d.failing.Store(true) }
 
-// Crash returns the disk as it would be after a crash at this moment that loses all that is not synced.
+// Crash returns the disk as it is after a crash at this moment that loses everything unsynced.
 func (d *Disk) Crash() vfs.FS { return d.mem.CrashClone(vfs.CrashCloneCfg{}) }

@@ -10,11 +10,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files and generated documents from what the tests find")
 
-// mostLines is how many lines that differ Golden names.
+// mostLines is the largest number of differing lines that Golden prints.
 const mostLines = 20
 
-// Golden fails the test where a text is not that of a file: it names the lines, and says what the difference means. With -update
-// it writes the file, unless the test has failed before.
+// Golden compares a text with a file. If they differ, it fails the test with the lines that differ and with meaning,
+// which says what the difference means. With -update it writes the file instead, unless the test has failed before.
 func Golden(t testing.TB, file, got, meaning string) {
 	t.Helper()
 	file = filepath.FromSlash(file)
@@ -36,11 +36,11 @@ func Golden(t testing.TB, file, got, meaning string) {
 		if f, s := line(found, i), line(stands, i); f != s {
 			t.Errorf("%s, line %d:\n  the file has %s\n  the test has %s", file, i+1, s, f)
 			if n++; len(found) != len(stands) {
-				break // the lines behind it are shifted
+				break // the following lines are only shifted
 			}
 		}
 	}
-	t.Errorf("%s differs: %s. If that is meant, run the test with -update", file, meaning)
+	t.Errorf("%s differs: %s. If the change is intended, run the test with -update", file, meaning)
 }
 
 func line(of []string, i int) string {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// KillAfter runs the test binary with more environment variables, kills it after a while, and passes each line of its output to
-// enter. The process must not end by itself.
+// KillAfter runs the test binary with additional environment variables, passes each line of its output to enter, and
+// kills the process after a while. The test fails if the process ends earlier.
 func KillAfter(t testing.TB, after time.Duration, enter func(line string) error, env ...string) {
 	t.Helper()
 	self, err := os.Executable()

@@ -1,5 +1,5 @@
-// Package testkit holds what the tests of many packages share: a clock that they move, golden files, and which tests the race
-// detector leaves out.
+// Package testkit holds what the tests of many packages share: a clock that tests set, golden files, and which tests
+// run without the race detector only.
 package testkit
 
 import (
@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Clock is a time that a test moves. The goroutines of a store may read it at any time.
+// Clock is a clock that a test sets. It is safe for concurrent use.
 type Clock struct{ now atomic.Pointer[time.Time] }
 
-// NewClock returns a clock that stands at a time.
+// NewClock returns a clock that shows a time.
 func NewClock(now time.Time) *Clock {
 	c := new(Clock)
 	c.Set(now)
 	return c
 }
 
-// Now returns the time at which the clock stands; the zero Clock stands at the zero time.
+// Now returns the clock's time. The zero Clock shows the zero time.
 func (c *Clock) Now() time.Time {
 	if now := c.now.Load(); now != nil {
 		return *now
@@ -26,26 +26,27 @@ func (c *Clock) Now() time.Time {
 	return time.Time{}
 }
 
-// Set moves the clock to a time.
+// Set sets the clock.
 func (c *Clock) Set(now time.Time) { c.now.Store(&now) }
 
-// Add moves the clock on.
+// Add advances the clock.
 func (c *Clock) Add(by time.Duration) { c.Set(c.Now().Add(by)) }
 
-// Plain leaves a test to the run without the race detector, which makes it ten times as long. It is for tests in which nothing runs
-// side by side: large requests, damage byte by byte, counted calls.
+// Plain skips a test under the race detector, which makes tests ten times as slow. Use it for tests without
+// concurrency: large requests, damage byte by byte, counted calls.
 func Plain(t testing.TB) {
 	t.Helper()
 	if Raced {
-		t.Skip("nothing in it runs side by side: the plain run has it")
+		t.Skip("no concurrency in this test: it runs without the race detector")
 	}
 }
 
-// OneOf leaves a case of a matrix to the run without the race detector. Under it one case, or a few, stand for all.
+// OneOf skips a case of a matrix under the race detector, unless stands is set. There, one case or a few represent all
+// of them.
 func OneOf(t testing.TB, stands bool) {
 	t.Helper()
 	if Raced && !stands {
-		t.Skip("another case stands for it under the race detector: the plain run has all")
+		t.Skip("under the race detector another case represents this one")
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// live is one of everything that is called with contexts.
+// live holds one value of each type whose methods take contexts.
 type live struct {
 	store  *tsdb.Store
 	conn   *tsdbtest.Conn
@@ -73,7 +73,7 @@ func newLive(t *testing.T) *live {
 	return l
 }
 
-// TestNilContexts: no method panics where its context is nil, and the other arguments are zero.
+// TestNilContexts checks that no method panics if its context is nil and its other arguments are zero.
 func TestNilContexts(t *testing.T) {
 	l := newLive(t)
 	limiter, err := limit.New(limit.Table{}, limit.Options{})
@@ -97,13 +97,14 @@ func TestNilContexts(t *testing.T) {
 	}
 }
 
-// TestNilContextIsNamed: calls that are right but for a nil context say that it is that.
+// TestNilContextIsNamed checks that a call with valid arguments and a nil context returns an error that names the
+// context.
 func TestNilContextIsNamed(t *testing.T) {
 	l := newLive(t)
 	none := context.Context(nil)
 	point := []tsdb.Point[int64]{{Entity: roof, Time: noon, Value: 1}}
 	last := func(seq iter.Seq2[tsdb.Point[int64], error]) (err error) {
-		for _, err = range seq { //nolint:revive // the last one counts
+		for _, err = range seq { //nolint:revive // the loop keeps the last error
 		}
 		return err
 	}
@@ -163,7 +164,7 @@ func TestNilContextIsNamed(t *testing.T) {
 		"embedded.New":      func() error { _, err := embedded.New(none, embedded.Options{}); return err },
 	} {
 		if err := f(); !errors.Is(err, tsdb.ErrInvalid) || !namesContext(err) {
-			t.Errorf("%s with a nil context: %v; want an error that names ctx", name, err)
+			t.Errorf("%s with a nil context: got %v, want an error that names ctx", name, err)
 		}
 	}
 }
@@ -177,7 +178,8 @@ func export(t *testing.T, l *live) []byte {
 	return b.Bytes()
 }
 
-// TestEdgesWithNothing: what a server's edge is made of refuses a call without a context, a method or a handler, and serves on.
+// TestEdgesWithNothing checks that a server's middleware and interceptors refuse calls without a context, a method or a
+// handler, and do not panic.
 func TestEdgesWithNothing(t *testing.T) {
 	edge, err := grpctenant.New(tenant.FromHeader("x-tenant"), grpctenant.Options{})
 	if err != nil {
@@ -193,7 +195,7 @@ func TestEdgesWithNothing(t *testing.T) {
 		"no stream":  func() error { return edge.Stream(nil, nil, &grpc.StreamServerInfo{}, nil) },
 	} {
 		if err := f(); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: got nil, want an error", name)
 		}
 	}
 	middleware, err := httptenant.New(tenant.FromHeader("X-Tenant"), httptenant.Options{})
@@ -204,11 +206,11 @@ func TestEdgesWithNothing(t *testing.T) {
 	r.Header.Set("X-Tenant", "acme")
 	w := httptest.NewRecorder()
 	if middleware(nil).ServeHTTP(w, r); w.Code != http.StatusNotFound {
-		t.Errorf("a middleware without a handler answers %d, want 404", w.Code)
+		t.Errorf("middleware without a handler: got status %d, want 404", w.Code)
 	}
 }
 
-// TestServerWithANilContext: a server that is given no context does not serve, and closes.
+// TestServerWithANilContext checks that a server with a nil context does not serve, and closes.
 func TestServerWithANilContext(t *testing.T) {
 	s, err := embedded.NewServer(embedded.Options{})
 	if err != nil {
@@ -220,7 +222,7 @@ func TestServerWithANilContext(t *testing.T) {
 	}
 	var none context.Context
 	if err := s.Serve(none, lis); !namesContext(err) {
-		t.Errorf("Serve with a nil context: %v; want an error that names ctx", err)
+		t.Errorf("Serve with a nil context: got %v, want an error that names ctx", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

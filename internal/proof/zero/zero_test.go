@@ -1,5 +1,5 @@
-// Package zero holds tests that call everything public with nothing: methods of zero values and nil pointers, functions with
-// zero arguments, and live stores with nil contexts. None may panic.
+// Package zero tests that no exported call panics on zero values: methods of zero values and nil pointers, functions
+// with zero arguments, and live stores with nil contexts.
 package zero
 
 import (
@@ -21,7 +21,8 @@ var (
 	errorType   = reflect.TypeFor[error]()
 )
 
-// arguments returns zero arguments for a function, with ctx for contexts where it is not nil. Of what is variadic there is one.
+// arguments returns zero arguments for a function. For contexts it returns ctx if that is not nil. Variadic parameters
+// get one argument.
 func arguments(f reflect.Type, ctx context.Context) []reflect.Value {
 	var in []reflect.Value
 	for i := range f.NumIn() {
@@ -38,14 +39,14 @@ func arguments(f reflect.Type, ctx context.Context) []reflect.Value {
 	return in
 }
 
-// call calls a function with zero arguments, without and with a context, and uses what it returns.
+// call calls a function with zero arguments, first without and then with a context, and uses the results.
 func call(t *testing.T, name string, f reflect.Value) {
 	t.Helper()
 	callWith(t, name, f, nil)
 	callWith(t, name, f, t.Context())
 }
 
-// callWith fails the test where the call panics, or does not end.
+// callWith fails the test if the call panics or does not return.
 func callWith(t *testing.T, name string, f reflect.Value, ctx context.Context) {
 	t.Helper()
 	done := make(chan any, 1)
@@ -64,14 +65,14 @@ func callWith(t *testing.T, name string, f reflect.Value, ctx context.Context) {
 	select {
 	case r := <-done:
 		if r != nil {
-			t.Errorf("%s panics with a context %v: %v", name, ctx != nil, r)
+			t.Errorf("%s (with a context: %v) panics: %v", name, ctx != nil, r)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("%s does not end", name)
+		t.Fatalf("%s does not return", name)
 	}
 }
 
-// use does with a result what a caller would: it reads an error, takes the first pairs of a sequence and calls a function.
+// use uses a result as a caller would: it reads an error, takes the first pairs of a sequence, and calls a function.
 func use(v reflect.Value) {
 	n := 0
 	switch {
@@ -109,8 +110,8 @@ func methods(t *testing.T, v reflect.Value, skip func(method string) bool) {
 	}
 }
 
-// TestZeroValues: no method of an exported type panics on its zero value or, where it has a pointer for a receiver, on nil. Left out are
-// nil errors, which are none, and nil connections of tests, which end the test as a panic does.
+// TestZeroValues checks that no method of an exported type panics on its zero value or, if it has a pointer receiver,
+// on nil. It skips nil errors, which are not errors, and nil connections of tests, which end the test as a panic does.
 func TestZeroValues(t *testing.T) {
 	for _, of := range calls.Types {
 		methods(t, reflect.New(of), nil)
@@ -122,7 +123,8 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// TestZeroArguments: no exported function panics on zero arguments, but those that say so.
+// TestZeroArguments checks that no exported function panics on zero arguments, except functions whose documentation
+// says that they do.
 func TestZeroArguments(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -138,7 +140,7 @@ func TestZeroArguments(t *testing.T) {
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("calls without arguments have left %v, %v", left, err)
+		t.Errorf("calls without arguments left files behind: %v, %v", left, err)
 	}
 }
 
