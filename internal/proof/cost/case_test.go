@@ -9,21 +9,21 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// call is a public call, or a few that belong together, of which the cost is counted and grows with n.
+// call is a public call, or a few related ones, with its expected cost, which grows with n.
 type call struct {
-	covers []string // the calls that it counts, as "Repository.Put" or "tenants.List"
-	name   string   // in the table; empty is the first of covers
-	of     string   // what n counts; empty where nothing grows
-	sizes  []int    // nil is 1
+	covers []string // the public calls that it counts, such as "Repository.Put" or "tenants.List"
+	name   string   // its name in the table; empty means the first of covers
+	of     string   // what n counts; empty if nothing grows
+	sizes  []int    // the values of n; nil means 1 only
 	schema tsdb.SchemaOptions
 	opts   tsdbtest.Options
-	empty  bool // there is no table yet
-	// run prepares a store, and returns what is counted.
+	empty  bool // the table does not exist yet
+	// run prepares a store, and returns the function whose cost is counted.
 	run func(w *world, n int) func()
 
 	requests      map[string]shape // by method
 	seen, written shape
-	varies        bool // from run to run, within its shapes: the document has no figures of it but these
+	varies        bool // the cost varies from run to run within its shapes, so the document shows only the shapes
 }
 
 // group is a table of the document.
@@ -32,13 +32,13 @@ type group struct {
 	calls []call
 }
 
-// counted is a call with its figures, by size.
+// counted is a call with its figures, one for each size.
 type counted struct {
 	call
 	figures []figure
 }
 
-// at returns the sizes. Under the race detector, where all takes ten times as long, large ones are left out.
+// at returns the sizes. Under the race detector, which is ten times as slow, it leaves out large ones.
 func (c call) at() []int {
 	switch {
 	case c.sizes == nil:
@@ -56,7 +56,7 @@ func (c call) String() string {
 	return "`" + c.covers[0] + "`"
 }
 
-// measure counts a call at all of its sizes, and fails where it does not grow as it says.
+// measure counts a call at all of its sizes, and fails if the cost is not as expected.
 func (c call) measure(t *testing.T) counted {
 	t.Helper()
 	out := counted{call: c}
@@ -80,7 +80,7 @@ func (c call) check(t *testing.T, n int, f figure) {
 	expect := func(what string, want shape, got int) {
 		t.Helper()
 		if !want.holds(n, got) {
-			t.Errorf("%s with n = %d: %d %s, and it is said to be %s", c, n, got, what, want)
+			t.Errorf("%s with n = %d: got %d %s, want %s", c, n, got, what, want)
 		}
 	}
 	for _, m := range methods {
@@ -88,15 +88,15 @@ func (c call) check(t *testing.T, n int, f figure) {
 	}
 	expect("rows seen", c.seen, f.seen)
 	if f.returned != f.seen {
-		t.Errorf("%s with n = %d returned %d rows, and the engine looked at %d: the document says that they are as many", c, n, f.returned, f.seen)
+		t.Errorf("%s with n = %d: got %d returned rows and %d rows seen by the engine, want equal numbers, as the document says", c, n, f.returned, f.seen)
 	}
 	expect("rows written", c.written, f.written)
 }
 
-// only is the shapes of a call that makes requests of one method.
+// only returns the shapes of a call that makes requests of one method.
 func only(method string, s shape) map[string]shape { return map[string]shape{method: s} }
 
-// drain runs a sequence to its end, and returns how long it was.
+// drain runs a sequence to its end, and returns its length.
 func drain[T any](w *world, seq func(func(T, error) bool)) int {
 	w.Helper()
 	n := 0
@@ -107,10 +107,10 @@ func drain[T any](w *world, seq func(func(T, error) bool)) int {
 	return n
 }
 
-// want fails a test whose call did not answer with as much as it should.
-func (w *world) want(got, want int) {
+// wantN fails the test if a call returned another number of results than expected.
+func (w *world) wantN(got, want int) {
 	w.Helper()
 	if got != want {
-		w.Fatalf("the call answered with %d, want %d", got, want)
+		w.Fatalf("the call returned %d, want %d", got, want)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 )
 
-// TestEveryCallIsCounted fails for a call that has neither a figure nor a reason to have none: nobody could tell what it costs.
+// TestEveryCallIsCounted fails for a public call that has neither a counted cost nor a reason to have none.
 func TestEveryCallIsCounted(t *testing.T) {
 	covered := map[string]bool{}
 	for _, g := range groupsOfCalls {
@@ -21,13 +21,13 @@ func TestEveryCallIsCounted(t *testing.T) {
 	for _, c := range calls.List {
 		switch name := c.Name(); {
 		case !covered[name] && c.Free == "":
-			t.Errorf("nobody knows what %s costs: count it here, or say in internal/proof/calls why it makes no request", name)
+			t.Errorf("the cost of %s is unknown: count it here, or say in internal/proof/calls why it makes no request", name)
 		case covered[name] && c.Free != "":
-			t.Errorf("%s is counted, and internal/proof/calls says that it makes no request, as it %s", name, c.Free)
+			t.Errorf("%s is counted, but internal/proof/calls says that it makes no request, because it %s", name, c.Free)
 		}
 		delete(covered, c.Name())
 	}
 	for _, name := range slices.Sorted(maps.Keys(covered)) {
-		t.Errorf("%s is counted, and there is no such call", name)
+		t.Errorf("%s is counted, but does not exist", name)
 	}
 }

@@ -19,7 +19,7 @@ var text string
 // groupsOfCalls are the tables of the document, in their order.
 var groupsOfCalls = []group{writes, writers, reads, prefixes, deletions, rollups, stores, life, inspections}
 
-// document is what the template shows.
+// document is the data of the template.
 type document struct {
 	groups   []table
 	rows     []stored
@@ -33,8 +33,8 @@ type table struct {
 	calls []counted
 }
 
-// TestDocument counts all calls and compares docs/cost.md with what they came to: the document would otherwise tell a reader
-// what calls once cost. Under the race detector it only counts.
+// TestDocument counts all calls and compares docs/cost.md with the results, so that the document always shows today's
+// costs. Under the race detector it only counts.
 func TestDocument(t *testing.T) {
 	var d document
 	var all []counted
@@ -52,7 +52,7 @@ func TestDocument(t *testing.T) {
 	conclusions(t, d)
 	got := d.render(t)
 	if testkit.Raced {
-		return // not all sizes were counted
+		return // some sizes were left out
 	}
 	testkit.Golden(t, "../../../docs/cost.md", got, "users would be told what calls once cost")
 }
@@ -83,7 +83,7 @@ func (d document) render(t *testing.T) string {
 	return b.String()
 }
 
-// constants are the worked case's, by their names in the template.
+// constants are the constants of the worked case, by their names in the template.
 func (d document) constants() map[string]any {
 	points := float64(workedPoints) * 86_400 * workedDays
 	return map[string]any{
@@ -114,7 +114,7 @@ func (d document) table(title string) (string, error) {
 		}
 		return b.String(), nil
 	}
-	return "", fmt.Errorf("there is no group %q", title)
+	return "", fmt.Errorf("unknown group %q", title)
 }
 
 func list(figures []figure, of func(figure) int) string {
@@ -165,7 +165,7 @@ func (c counted) rowsCell(s shape, of func(figure) int) string {
 	return s.String()
 }
 
-// bytesCell lists the bytes at each size, and by how many they grow with n.
+// bytesCell lists the bytes at each size, and by how much they grow with n.
 func (c counted) bytesCell(of func(figure) int) string {
 	first, last := of(c.figures[0]), of(c.figures[len(c.figures)-1])
 	switch {
@@ -183,7 +183,7 @@ func (c counted) bytesCell(of func(figure) int) string {
 	return cell
 }
 
-// freeCalls lists the calls that make no request, by their reasons.
+// freeCalls lists the calls that make no request, grouped by reason.
 func freeCalls() string {
 	by := map[string][]string{}
 	for _, c := range calls.List {

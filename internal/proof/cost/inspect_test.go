@@ -24,7 +24,7 @@ var inspections = group{title: "Inspecting by the catalogue", calls: []call{
 		run: func(w *world, n int) func() {
 			w.history(1, n)
 			v := view(w)
-			return func() { w.want(drain(w, v.Points(w.ctx, device(0), tsdb.AllTime())), n) }
+			return func() { w.wantN(drain(w, v.Points(w.ctx, device(0), tsdb.AllTime())), n) }
 		},
 	},
 	{

@@ -10,14 +10,15 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// steady is what a store does over a while, by a clock of its own.
-type steady struct{ requests, upkeep, upSent, upReceived float64 } // a second, and bytes of one
+// steady is what a store does per second over a while: requests, background reads and their bytes.
+type steady struct{ requests, upkeep, upSent, upReceived float64 } // upSent and upReceived are bytes of one background read
 
-// inBubble runs a store that puts so many points of many tenants each millisecond for a while, through a writer; or where that
-// is none, puts one and asks for one each second. Time passes only while everything waits: what comes out is what timers do.
+// inBubble runs a store in a synctest bubble for a while. It puts `each` points of many tenants each millisecond through
+// a writer. If each is 0, it puts and reads one point each second. In the bubble only timers advance time, so the
+// result does not depend on the machine.
 func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, each int, while time.Duration) (out steady) {
 	t.Helper()
-	t.Setenv("TIDEMARK_TEST_TCP", "") // a bubble works in process only
+	t.Setenv("TIDEMARK_TEST_TCP", "") // bubbles work in process only
 	synctest.Test(t, func(t *testing.T) {
 		s := schema(opts)
 		w := newWorld(t, s, tsdbtest.Options{})
@@ -56,7 +57,7 @@ func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, 
 	return out
 }
 
-// What a store reads of its own accord: erasure marks so many times a second, by a request of so many bytes.
+// The store's background reads of erasure marks: how many a second, and the bytes of each request.
 const (
 	marks       = 1.0 / 5
 	upkeepBytes = 96
@@ -65,13 +66,13 @@ const (
 // choosing is a schema whose tenants may choose another class.
 var choosing = tsdb.SchemaOptions{Classes: []gc.Class{{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}}}
 
-// mostRequests is how many requests a second a writer makes at most: one each linger, or where batches fill up sooner, two for
-// each batch that is full, since what is left of a queue goes at once.
+// mostRequests returns how many requests a second a writer makes at most: one for each linger. If batches fill up
+// sooner, two for each full batch, because the rest of a queue is sent at once.
 func mostRequests(points, batch float64, linger time.Duration) float64 {
 	return max(1/linger.Seconds(), 2*points/batch)
 }
 
-// TestWriterRequests holds the writer to what the document says of a stream of points.
+// TestWriterRequests checks the document's figures for a stream of points through a writer.
 func TestWriterRequests(t *testing.T) {
 	const while = time.Second / 2
 	for _, c := range []struct {
@@ -80,21 +81,21 @@ func TestWriterRequests(t *testing.T) {
 	}{{30, lingers}, {6, 5 * time.Millisecond}, {6, lingers}, {1, lingers}} {
 		got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{Linger: c.linger}, c.each, while)
 		if most := mostRequests(float64(1000*c.each), 1000, c.linger); got.requests > most+1/while.Seconds() {
-			t.Errorf("%d points a second with a linger of %v took %v requests a second, said to be at most %v", 1000*c.each, c.linger, got.requests, most)
+			t.Errorf("%d points a second with a linger of %v: got %v requests a second, want at most %v", 1000*c.each, c.linger, got.requests, most)
 		}
 	}
 }
 
-// TestUpkeep holds the store to what the document says it reads of its own accord.
+// TestUpkeep checks the document's figures for the store's background reads.
 func TestUpkeep(t *testing.T) {
 	const profiles = 1.0 / 60
 	const while = 10 * time.Minute
 	got := inBubble(t, tsdb.SchemaOptions{}, tsdb.WriterOptions{}, 0, while)
 	if got.upkeep > marks || got.upkeep < marks/2 || got.upSent != upkeepBytes || got.upReceived != 0 {
-		t.Errorf("a store reads erasure marks by %+v, said to be %v times a second and %v bytes", got, marks, upkeepBytes)
+		t.Errorf("background reads of erasure marks: got %+v, want %v a second and %v bytes each", got, marks, upkeepBytes)
 	}
 	got = inBubble(t, choosing, tsdb.WriterOptions{}, 0, while)
 	if got.upkeep > marks+profiles+1/while.Seconds() || got.upkeep < marks/2 {
-		t.Errorf("a store with classes to choose reads %v times a second of its own accord, said to be %v", got.upkeep, marks+profiles)
+		t.Errorf("background reads with classes to choose: got %v a second, want %v", got.upkeep, marks+profiles)
 	}
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// tally is what a meter has counted.
+// tally is what a meter counted.
 type tally struct {
 	Admin          int // calls of the table admin API
-	Written        int // rows that requests wrote, or would have written
-	Sent, Received int // bytes of messages, those of the admin API too
+	Written        int // rows in write requests, also in conditional ones that wrote nothing
+	Sent, Received int // bytes of messages, including those of the admin API
 }
 
-// meter counts what passes a connection, beside what tsdbtest counts there. The store's own upkeep is counted apart.
+// meter counts what tsdbtest does not count on a connection. It counts the store's background reads separately.
 type meter struct {
 	mu            sync.Mutex
 	calls, upkeep tally
-	marks         map[string]bool // the versions of marks that were written
+	marks         map[string]bool // the versions of dirty marks that were written
 }
 
 func (m *meter) reset() {
@@ -44,7 +44,7 @@ func (m *meter) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(m.unary), grpc.WithChainStreamInterceptor(m.stream)}
 }
 
-// warms reports whether a call is one by which the official client keeps a connection warm.
+// warms reports whether the official client makes the call to warm a connection.
 func warms(method string) bool { return strings.HasSuffix(method, "/PingAndWarm") }
 
 func (m *meter) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -93,7 +93,7 @@ func (m *meter) sent(ctx context.Context, msg any) {
 	m.add(ctx, t)
 }
 
-// mark notes the versions of marks in a request.
+// mark records the versions of dirty marks in a request.
 func (m *meter) mark(req *btpb.MutateRowsRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *meter) mark(req *btpb.MutateRowsRequest) {
 	}
 }
 
-// received counts an answer, without the statistics that only tests ask for.
+// received counts a response, without the statistics that only tests request.
 func (m *meter) received(ctx context.Context, msg any) {
 	if res, ok := msg.(*btpb.ReadRowsResponse); ok && res.RequestStats != nil {
 		stats := res.RequestStats

@@ -15,7 +15,7 @@ import (
 // headed is a schema with heads of three points.
 var headed = tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3}}
 
-// hourly is a rollup by the hour of both numbers of a reading, day one by the day that comes from it.
+// hourly is a rollup by hour of both numbers of a reading. day is a rollup by day that is computed from it.
 var (
 	measures = []rollup.Measure[reading]{
 		{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }, Decimals: 2, Max: 100},
@@ -35,7 +35,7 @@ func (w *world) putOne() func() {
 	return func() { w.ok(w.repo.Put(w.ctx, device(0), noon.Add(-time.Minute), value)) }
 }
 
-// putAgain returns a write of another value of a point that is there.
+// putAgain returns a put of another value for an existing point.
 func (w *world) putAgain(want error) func() {
 	w.history(1, 1)
 	return func() {
@@ -50,7 +50,7 @@ func putMany(w *world, n int) func() {
 	return func() { w.put(pts) }
 }
 
-// records are merged: the fields of a point come one by one.
+// recorded returns a put of one field of a merging record. there says whether the point already has another field.
 func recorded(w *world, there bool) func() {
 	s := tsdb.MustDefine("records", tsdb.Key("site", "device"), codec.Records(), tsdb.SchemaOptions{Retention: d90, Merge: true})
 	w.ok(w.store.Ensure(w.ctx, s))
@@ -129,7 +129,7 @@ var writes = group{title: "Writing", calls: []call{
 				stored, err := w.repo.PutIfAbsent(w.ctx, device(0), noon.Add(-time.Minute), reading{TempC: 1})
 				w.ok(err)
 				if stored {
-					w.Fatal("a point was stored over another")
+					w.Fatal("a point replaced another, want it refused")
 				}
 			}
 		},
@@ -164,7 +164,7 @@ var writes = group{title: "Writing", calls: []call{
 	},
 }}
 
-// latest returns a read of the newest point of a device whose history is so long.
+// latest returns a read of the newest point of a device with n points.
 func latest(w *world, n int, opts ...tsdb.ReadOption) func() {
 	w.history(1, n)
 	return func() {
@@ -174,15 +174,15 @@ func latest(w *world, n int, opts ...tsdb.ReadOption) func() {
 }
 
 func latestMany(w *world, n int, opts ...tsdb.ReadOption) func() {
-	w.history(n, 1+min(1, 1000/n)) // of many entities one point each is enough
+	w.history(n, 1+min(1, 1000/n)) // one point each is enough for many entities
 	return func() {
 		answers, err := w.repo.LatestMany(w.ctx, devices(n), opts...)
 		w.ok(err)
-		w.want(len(answers), n)
+		w.wantN(len(answers), n)
 	}
 }
 
-// expired returns a world's history of so many points, all but the newest three of which have expired.
+// expired stores a history of n points, all expired except the newest three.
 func expired(w *world, n int) {
 	w.history(1, n)
 	w.wait(90*24*time.Hour + time.Hour)
@@ -243,7 +243,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 			return func() {
 				got, err := w.repo.LatestN(w.ctx, device(0), n)
 				w.ok(err)
-				w.want(len(got), n)
+				w.wantN(len(got), n)
 			}
 		},
 	},
@@ -262,7 +262,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		run: func(w *world, n int) func() {
 			w.history(1, 1200)
 			return func() {
-				w.want(drain(w, w.repo.Range(w.ctx, device(0), tsdb.Since(noon.Add(-time.Duration(n)*time.Minute)))), n)
+				w.wantN(drain(w, w.repo.Range(w.ctx, device(0), tsdb.Since(noon.Add(-time.Duration(n)*time.Minute)))), n)
 			}
 		},
 	},
@@ -271,7 +271,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		requests: only("read", always(1)), seen: always(3),
 		run: func(w *world, n int) func() {
 			expired(w, n)
-			return func() { w.want(drain(w, w.repo.Range(w.ctx, device(0), tsdb.AllTime())), 3) }
+			return func() { w.wantN(drain(w, w.repo.Range(w.ctx, device(0), tsdb.AllTime())), 3) }
 		},
 	},
 	{
@@ -281,7 +281,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 			return func() {
 				page, err := w.repo.Page(w.ctx, device(0), tsdb.AllTime(), n, "")
 				w.ok(err)
-				w.want(len(page.Points), n)
+				w.wantN(len(page.Points), n)
 			}
 		},
 	},

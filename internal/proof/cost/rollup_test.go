@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// added returns a rollup of events by the hour, with a schema and a repository of its own.
+// added returns a rollup by hour to which events are added, and a repository of its own schema.
 func (w *world) added(mode rollup.Mode) (*rollup.Rollup[reading], *tsdb.Repository[reading]) {
 	w.Helper()
 	r := rollup.MustDefine("hour", window.Every(time.Hour), measures, rollup.Options{Mode: mode, Retention: y1})
@@ -24,7 +24,7 @@ func (w *world) added(mode rollup.Mode) (*rollup.Rollup[reading], *tsdb.Reposito
 	return r, s.For(w.store, acme)
 }
 
-// worker returns one that works for the one tenant.
+// worker returns a worker for the one tenant.
 func (w *world) worker() *rollup.Worker {
 	w.Helper()
 	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{
@@ -36,15 +36,15 @@ func (w *world) worker() *rollup.Worker {
 	return worker
 }
 
-// pass lets a worker do all that is marked.
+// pass lets a worker compute everything that is marked.
 func (w *world) pass(worker *rollup.Worker) {
 	w.Helper()
 	_, err := worker.Pass(w.ctx)
 	w.ok(err)
 }
 
-// kept stores a point a minute for so many hours and lets workers compute them.
-func (w *world) kept(devices, hours int) {
+// computedHours stores a point a minute for some hours and lets a worker compute the buckets.
+func (w *world) computedHours(devices, hours int) {
 	w.Helper()
 	w.history(devices, 60*hours)
 	w.wait(26 * time.Hour)
@@ -55,10 +55,10 @@ func (w *world) kept(devices, hours int) {
 	}
 }
 
-// buckets reads those from a time on, which are so many.
+// buckets returns a read of the buckets from a time on, and checks their number.
 func buckets(w *world, r *rollup.Rollup[reading], from time.Time, want int) func() {
 	return func() {
-		w.want(drain(w, rollup.For(r, w.repo).Buckets(w.ctx, device(0), tsdb.Between(from, noon))), want)
+		w.wantN(drain(w, rollup.For(r, w.repo).Buckets(w.ctx, device(0), tsdb.Between(from, noon))), want)
 	}
 }
 
@@ -66,14 +66,14 @@ var rollups = group{title: "Rollups", calls: []call{
 	{
 		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", of: "hours", schema: rolled, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
-			w.kept(1, 48)
+			w.computedHours(1, 48)
 			return buckets(w, hourly, noon.Add(-time.Duration(n)*time.Hour), n)
 		},
 	},
 	{
 		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of days that come from hours", of: "days", schema: rolled, sizes: []int{1, 3}, requests: only("read", always(3)), seen: always(1),
 		run: func(w *world, n int) func() {
-			w.kept(1, 72)
+			w.computedHours(1, 72)
 			return buckets(w, daily, noon.Add(-time.Duration(24*n-12)*time.Hour), n)
 		},
 	},
@@ -92,25 +92,25 @@ var rollups = group{title: "Rollups", calls: []call{
 			w.wait(26 * time.Hour)
 			worker := w.worker()
 			w.pass(worker)
-			w.put(points(noon, 1, n)) // once more: the hour is marked again
+			w.put(points(noon, 1, n)) // marks the hour again
 			return buckets(w, hourly, noon.Add(-24*time.Hour), 24)
 		},
 	},
 	{
 		covers: []string{"rollup.Reader.Latest"}, of: "buckets that are asked for, computed", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
-			w.kept(1, 24)
+			w.computedHours(1, 24)
 			return func() {
 				got, err := rollup.For(hourly, w.repo).Latest(w.ctx, device(0), n)
 				w.ok(err)
-				w.want(len(got), n)
+				w.wantN(len(got), n)
 			}
 		},
 	},
 	{
 		covers: []string{"rollup.Reader.Many"}, name: "`rollup.Reader.Many`, 24 computed hours each", of: "entities", schema: rolled, sizes: []int{1, 5}, requests: only("read", each(2, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
-			w.kept(n, 24)
+			w.computedHours(n, 24)
 			return func() {
 				_, err := rollup.For(hourly, w.repo).Many(w.ctx, devices(n), tsdb.Between(noon.Add(-24*time.Hour), noon))
 				w.ok(err)
@@ -211,7 +211,7 @@ var rollups = group{title: "Rollups", calls: []call{
 	},
 }}
 
-// streamed returns a way of events through a journal into a rollup.
+// streamed returns a function that adds events to a rollup through a journal.
 func streamed(w *world, events []tsdb.Point[reading]) func() {
 	r, repo := w.added(rollup.ByStream)
 	writer := w.writer(w.journaled())
@@ -221,16 +221,17 @@ func streamed(w *world, events []tsdb.Point[reading]) func() {
 		w.ok(err)
 		for i, o := range outcomes {
 			if o.State != tsdb.Journaled {
-				w.Errorf("event %d is %v", i, o.State)
+				w.Errorf("event %d: got state %v", i, o.State)
 			}
 		}
 		w.ok(writer.Flush(w.ctx))
 	}
 }
 
-// versionsOfMark returns how many versions of its mark writes leave in an hour, in which the worked case's device sends each point
-// by a request of its own. The service may not have collected any when the worker reads the newest one.
-func versionsOfMark(t *testing.T) int {
+// markVersions returns how many versions of a dirty mark the writes of an hour leave, if the worked case's device sends
+// each point in a request of its own. In the worst case the service has collected none when the worker reads the
+// newest.
+func markVersions(t *testing.T) int {
 	t.Helper()
 	w := newWorld(t, schema(rolled), tsdbtest.Options{})
 	w.now = noon.Add(-time.Hour)

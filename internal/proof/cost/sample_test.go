@@ -18,17 +18,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// sampled is what a sample of the worked case's points came to.
+// sampled holds figures measured on a sample of the worked case's points.
 type sampled struct {
-	Key            string  // of one of them
-	RowBytes       float64 // of a point, as stored
-	Payload        float64 // of it
-	Sent, Returned float64 // bytes of messages a point: when written in batches of 1,000, and when read
-	Snappy, Zstd   float64 // how many times smaller blocks of 64 KiB get, to one decimal
+	Key            string  // of one of the points
+	RowBytes       float64 // bytes of a stored point
+	Payload        float64 // bytes of its payload
+	Sent, Returned float64 // bytes of messages per point: written in batches of 1,000, and read
+	Snappy, Zstd   float64 // compression ratios of blocks of 64 KiB, to one decimal
 	Rows           float64
 }
 
-// signal is a temperature and a humidity that wander, with two decimals and one, as a sensor's do.
+// signal is a temperature and a humidity that change slowly, with two decimals and one, like a sensor's.
 type signal struct {
 	rng         *rand.Rand
 	temp, humid float64
@@ -40,12 +40,12 @@ func (s *signal) next() reading {
 	return reading{TempC: math.Round(100*s.temp) / 100, Humidity: math.Round(10*s.humid) / 10}
 }
 
-// workedSchema is that of the worked case.
+// workedSchema returns the schema of the worked case.
 func workedSchema(c codec.Codec[reading]) *tsdb.Schema[reading] {
 	return tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{Retention: d90, Precision: tsdb.Milliseconds})
 }
 
-// sampleOf stores some devices' points of an hour or so, as the worked case has them, and measures the rows.
+// sampleOf stores an hour of points of some devices of the worked case, and measures the rows.
 func sampleOf(t *testing.T, c codec.Codec[reading]) (out sampled) {
 	t.Helper()
 	const devices, each = 8, 1000
@@ -70,7 +70,7 @@ func sampleOf(t *testing.T, c codec.Codec[reading]) (out sampled) {
 	})
 	out.Rows = float64(len(all))
 	out.Sent = float64(written.sent) / out.Rows
-	read := w.count(func() { w.want(drain(w, w.repo.Range(w.ctx, all[0].Entity, tsdb.AllTime())), each) })
+	read := w.count(func() { w.wantN(drain(w, w.repo.Range(w.ctx, all[0].Entity, tsdb.AllTime())), each) })
 	out.Returned = float64(read.received) / each
 	var table64 []byte
 	err := table.ReadRows(t.Context(), bigtable.PrefixRange("tenant-042#readings#"), func(row bigtable.Row) bool {
@@ -94,7 +94,7 @@ func sampleOf(t *testing.T, c codec.Codec[reading]) (out sampled) {
 	return out
 }
 
-// compressed returns how many times smaller the rows get, block by block.
+// compressed returns the compression ratios of the rows, block by block.
 func compressed(t *testing.T, rows []byte) (bySnappy, byZstd float64) {
 	t.Helper()
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))

@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// term is what a count grows by: per for each started group of every, or for each full one.
+// term is one part of a count: per for each started group of every, or, with full, for each full group.
 type term struct {
 	per, every int
 	full       bool
 }
 
-// shape is how a count grows: by its terms, and plus besides.
+// shape says how a count grows: the sum of its terms and plus.
 type shape struct {
 	terms []term
 	plus  int
-	loose bool // it is at most that, and where least is given, at least that
+	loose bool // the count is at most that, and at least least, if set
 	least *shape
 }
 
@@ -31,7 +31,7 @@ func groupsOf(per, every, plus int) shape {
 	return shape{terms: []term{{per: per, every: every}}, plus: plus}
 }
 
-// fullGroups is the shape of a call that looks again behind each full page.
+// fullGroups is the shape of a call that makes another request after each full page.
 func fullGroups(every, plus int) shape {
 	return shape{terms: []term{{per: 1, every: every, full: true}}, plus: plus}
 }
@@ -56,7 +56,7 @@ func (s shape) at(n int) int {
 	return sum
 }
 
-// holds reports whether a count is what the shape says.
+// holds reports whether a count fits the shape.
 func (s shape) holds(n, got int) bool {
 	if !s.loose {
 		return got == s.at(n)
@@ -64,7 +64,7 @@ func (s shape) holds(n, got int) bool {
 	return got <= s.at(n) && (s.least == nil || got >= s.least.at(n))
 }
 
-// grows reports whether n matters.
+// grows reports whether the count depends on n.
 func (s shape) grows() bool { return len(s.terms) > 0 }
 
 func (s shape) String() string {
@@ -99,7 +99,7 @@ func (t term) String() string {
 	return thousands(t.per) + what
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -122,15 +122,15 @@ func TestShapes(t *testing.T) {
 		{groupsOf(2, 1000, 0).from(groups(1000, 0)), "⌈n/1,000⌉ to 2⌈n/1,000⌉", map[int]int{1000: 2}},
 	} {
 		if got := c.shape.String(); got != c.text {
-			t.Errorf("the shape is written %q, want %q", got, c.text)
+			t.Errorf("got shape %q, want %q", got, c.text)
 		}
 		for n, want := range c.at {
 			if got := c.shape.at(n); got != want || !c.shape.holds(n, want) || c.shape.holds(n, want+1) {
-				t.Errorf("%s at %d is %d, want %d", c.text, n, got, want)
+				t.Errorf("%s at %d: got %d, want %d", c.text, n, got, want)
 			}
 		}
 	}
 	if low := groupsOf(2, 10, 0).from(groups(10, 0)); low.holds(10, 0) || !low.holds(10, 1) {
-		t.Error("a shape between two bounds does not hold its lower one")
+		t.Error("a shape with two bounds does not accept its lower bound")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// datasets returns so many schemas.
+// datasets returns n schemas.
 func datasets(n int) (out []tsdb.Dataset) {
 	for i := range n {
 		out = append(out, tsdb.MustDefine(fmt.Sprintf("reading%d", i), tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: d90}))

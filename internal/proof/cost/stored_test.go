@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// stored is what a row takes, as package tenants counts it: the key once, and for each cell the names of its family and
-// column, 8 bytes of timestamp, and the value.
+// stored is the size of a row, as package tenants counts it: the key once, and for each cell the names of its family
+// and column, 8 bytes of timestamp, and the value.
 type stored struct {
 	what, key            string
 	cells, names, values int
@@ -24,7 +24,7 @@ type stored struct {
 
 func (s stored) bytes() int { return len(s.key) + s.names + 8*s.cells + s.values }
 
-// rowsOf returns what the rows of a table take.
+// rowsOf returns the sizes of a table's rows.
 func rowsOf(t *testing.T, table *bigtable.Table) (rows []stored) {
 	t.Helper()
 	err := table.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
@@ -51,7 +51,7 @@ const (
 	rowOfDays = "a row of a rollup by the day with 2 buckets"
 )
 
-// storedRows returns one row of each kind.
+// storedRows returns the size of one row of each kind.
 func storedRows(t *testing.T) (out []stored) {
 	t.Helper()
 	pick := func(what, part string, rows []stored) {
@@ -63,7 +63,7 @@ func storedRows(t *testing.T) (out []stored) {
 				return
 			}
 		}
-		t.Fatalf("there is no row with %q in its key: %v", part, rows)
+		t.Fatalf("no row has %q in its key: %v", part, rows)
 	}
 	plain := func(c codec.Codec[reading], opts tsdb.SchemaOptions, each int) []stored {
 		opts.Retention = d90
@@ -81,7 +81,7 @@ func storedRows(t *testing.T) (out []stored) {
 				w.wait(26 * time.Hour)
 			}
 			w.now = noon
-			w.ok(w.repo.Put(w.ctx, device(0), noon, value)) // leaves a mark
+			w.ok(w.repo.Put(w.ctx, device(0), noon, value)) // leaves a dirty mark
 		}
 		w.onboard(acme, tenants.Profile{Name: "Acme Ltd."}, tenants.OnboardOptions{})
 		return rowsOf(t, table)
@@ -102,7 +102,7 @@ func storedRows(t *testing.T) (out []stored) {
 	return out
 }
 
-// storedTable renders the rows.
+// storedTable formats the rows as a table.
 func storedTable(rows []stored) string {
 	var b strings.Builder
 	b.WriteString("| Row | Key | Cells | Names of families and columns | Timestamps | Values | Bytes |\n|---|---:|---:|---:|---:|---:|---:|\n")

@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
-// erasing waits for nobody: no other store is open.
+// erasing are the options of an erasure that waits for no other store: none is open.
 var erasing = tenants.EraseOptions{By: "ops", Reason: "contract ended", Settle: 1, RowsPerSecond: -1}
 
 // retiring is a schema with a class to retire.
@@ -27,7 +27,7 @@ func (w *world) onboard(id tenant.ID, p tenants.Profile, opts tenants.OnboardOpt
 	w.ok(err)
 }
 
-// erased returns a world whose tenant was erased.
+// erased erases the world's tenant.
 func erased(w *world) {
 	w.history(1, 1)
 	_, err := tenants.Erase(w.ctx, w.store, acme, erasing)
@@ -48,7 +48,7 @@ var life = group{title: "Tenants", calls: []call{
 			return func() {
 				found, err := tenants.Exists(w.ctx, w.store, acme)
 				w.ok(err)
-				w.want(map[bool]int{true: 1}[found], 1)
+				w.wantN(map[bool]int{true: 1}[found], 1)
 			}
 		},
 	},
@@ -78,7 +78,7 @@ var life = group{title: "Tenants", calls: []call{
 			for _, id := range several(n) {
 				w.ok(w.schema.For(w.store, id).Put(w.ctx, device(0), noon, value))
 			}
-			return func() { w.want(drain(w, tenants.List(w.ctx, w.store, tenants.ListOptions{})), n) }
+			return func() { w.wantN(drain(w, tenants.List(w.ctx, w.store, tenants.ListOptions{})), n) }
 		},
 	},
 	{
@@ -190,7 +190,7 @@ var life = group{title: "Tenants", calls: []call{
 			return func() {
 				got, err := transfer.Export(w.ctx, w.store, acme, io.Discard, transfer.ExportOptions{})
 				w.ok(err)
-				w.want(int(got.Points), n)
+				w.wantN(int(got.Points), n)
 			}
 		},
 	},
@@ -206,7 +206,7 @@ var life = group{title: "Tenants", calls: []call{
 			return func() {
 				got, err := transfer.Import(w.ctx, w.store, acme, &file, transfer.ImportOptions{})
 				w.ok(err)
-				w.want(int(got.Points), n)
+				w.wantN(int(got.Points), n)
 			}
 		},
 	},

@@ -6,15 +6,15 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// under returns a read of the newest points of so many devices with so long a history each.
+// under returns a read of the newest points of devices, whose histories have `each` points.
 func under(w *world, devices, each int, opts ...tsdb.ReadOption) func() {
 	w.history(devices, each)
-	return func() { w.want(drain(w, w.repo.LatestUnder(w.ctx, tsdb.NewPrefix("berlin"), opts...)), devices) }
+	return func() { w.wantN(drain(w, w.repo.LatestUnder(w.ctx, tsdb.NewPrefix("berlin"), opts...)), devices) }
 }
 
 func entities(w *world, devices, each int) func() {
 	w.history(devices, each)
-	return func() { w.want(drain(w, w.repo.Entities(w.ctx, tsdb.NewPrefix("berlin"))), devices) }
+	return func() { w.wantN(drain(w, w.repo.Entities(w.ctx, tsdb.NewPrefix("berlin"))), devices) }
 }
 
 var prefixes = group{title: "Reading entities that are not known", calls: []call{
@@ -61,7 +61,7 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 			return func() {
 				page, err := w.repo.PageUnder(w.ctx, tsdb.NewPrefix("berlin"), n, "")
 				w.ok(err)
-				w.want(len(page.Points), n)
+				w.wantN(len(page.Points), n)
 			}
 		},
 	},
@@ -73,7 +73,7 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 			return func() {
 				page, err := w.repo.PageUnder(w.ctx, tsdb.NewPrefix("berlin"), n, "")
 				w.ok(err)
-				w.want(len(page.Points), n)
+				w.wantN(len(page.Points), n)
 			}
 		},
 	},
@@ -85,7 +85,7 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 			return func() {
 				page, err := w.repo.PageEntities(w.ctx, tsdb.NewPrefix("berlin"), n, "")
 				w.ok(err)
-				w.want(len(page.Entities), n)
+				w.wantN(len(page.Entities), n)
 			}
 		},
 	},
@@ -101,7 +101,7 @@ func deleteEntity(w *world, n int) func() {
 	return func() {
 		got, err := w.repo.DeleteEntity(w.ctx, device(0))
 		w.ok(err)
-		w.want(got, n)
+		w.wantN(got, n)
 	}
 }
 
@@ -135,7 +135,7 @@ var deletions = group{title: "Deleting", calls: []call{
 			return func() {
 				got, err := w.repo.DeleteRange(w.ctx, device(0), tsdb.Since(noon.Add(-time.Duration(n)*time.Minute)))
 				w.ok(err)
-				w.want(got, n)
+				w.wantN(got, n)
 			}
 		},
 	},
@@ -158,6 +158,6 @@ func deletePrefix(w *world, n int) func() {
 	return func() {
 		got, err := w.repo.DeletePrefix(w.ctx, tsdb.NewPrefix("berlin"))
 		w.ok(err)
-		w.want(got, 10*n)
+		w.wantN(got, 10*n)
 	}
 }

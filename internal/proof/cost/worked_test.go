@@ -16,27 +16,27 @@ const (
 	workedDevices = 50_000
 	workedPoints  = 30_000 // a second
 	workedDays    = 90
-	lateDays      = 7 // until what has expired is collected
+	lateDays      = 7 // until expired points are collected
 	perDevice     = float64(workedPoints) / workedDevices
 	processes     = 5
-	lingers       = 50 * time.Millisecond // of their writers
+	lingers       = 50 * time.Millisecond // the writers' linger
 
-	refreshes     = workedTenants * 2.0 / 30 // dashboards a second: two a tenant, each every 30 seconds
-	drawn         = 10                       // devices that a dashboard draws
+	refreshes     = workedTenants * 2.0 / 30 // dashboards a second: two for each tenant, each refreshed every 30 seconds
+	drawn         = 10                       // devices on a dashboard
 	drawnHours    = 24
 	rollupDays    = 366
-	latestSeconds = 60 // between two looks at the newest point of every device
+	latestSeconds = 60 // between two reads of every device's newest point
 	passSeconds   = 30 // between two passes of the worker
 )
 
-// What the service's documentation says of an SSD node; the document says where.
+// Figures of an SSD node from the service's documentation. The document names the sources.
 const (
 	nodeWrites  = 14_000.0 // rows a second
 	nodeReads   = 17_000.0 // rows a second
 	nodeScans   = 220e6    // bytes a second
 	nodeStores  = 5 * (1 << 40)
-	busyShare   = 0.7 // of its CPU
-	storedShare = 0.6 // of its storage
+	busyShare   = 0.7 // the share of its CPU to use
+	storedShare = 0.6 // the share of its storage to use
 )
 
 // setup is one way to run the worked case.
@@ -47,36 +47,36 @@ type setup struct {
 	days          float64
 }
 
-// load is what a setup comes to.
+// load is the load of a setup.
 type load struct {
 	setup
-	Written, Requests, Scanned float64 // rows, requests and bytes a second
-	Rows                       float64 // that are scanned a second
-	Busy, Busiest              float64 // nodes, all of their CPU: with scans by their bytes, or by their rows
+	Written, Requests, Scanned float64 // a second: rows written, requests, and bytes scanned
+	Rows                       float64 // rows scanned a second
+	Busy, Busiest              float64 // nodes at full CPU: with scans counted by bytes, or by rows
 	Raw, Compressed            float64 // bytes stored
 }
 
-// nodesBusy returns how many nodes a load takes.
+// nodesBusy returns how many nodes a load needs.
 func nodesBusy(busy float64) int { return int(math.Ceil(busy / busyShare)) }
 
 func nodesStoring(bytes float64) int { return int(math.Ceil(bytes / (storedShare * nodeStores))) }
 
-// measurements are the figures that the worked case is made of.
+// measurements are the measured figures of the worked case.
 type measurements struct {
 	json, binary               sampled
-	plain, head, rolled, both  float64 // rows written a point
-	bucketBytes                float64 // of an hour's bucket, read
-	bucketRequests             float64 // for a device's computed and marked buckets
-	passReads, passWrites      float64 // requests that read, and rows written, for a device's hour
-	marksSeen                  float64 // versions of a device's mark of an hour that a pass may read
-	markStored, markRow        float64 // of a cell of a mark, and of a row with one
+	plain, head, rolled, both  float64 // rows written for each point
+	bucketBytes                float64 // bytes of a response with one bucket of an hour
+	bucketRequests             float64 // requests for a device's computed and marked buckets
+	passReads, passWrites      float64 // reading requests, and rows written, for each hour of a device
+	marksSeen                  float64 // versions of the dirty mark of a device's hour that a pass may read
+	markStored, markRow        float64 // bytes of a mark's cell, and of a row with one
 	headCell                   float64
-	hourStored, dayStored      float64 // of a bucket
-	readLatest, readLatestHead float64 // rows of a device
-	callsLatest                float64 // requests of a device without heads
+	hourStored, dayStored      float64 // bytes of a bucket
+	readLatest, readLatestHead float64 // rows read for each device
+	callsLatest                float64 // requests for each device, without heads
 }
 
-// find returns the figures of a call by its name in the document.
+// find returns the figures of a call, by its name in the document.
 func find(t *testing.T, all []counted, name, of string) counted {
 	t.Helper()
 	for _, c := range all {
@@ -84,11 +84,11 @@ func find(t *testing.T, all []counted, name, of string) counted {
 			return c
 		}
 	}
-	t.Fatalf("no call is named %s", name)
+	t.Fatalf("no call has the name %s", name)
 	return counted{}
 }
 
-// perUnit is by how much a figure grows with n, between the first size and the last.
+// perUnit returns by how much a figure grows with n, between the first size and the last.
 func (c counted) perUnit(of func(figure) int) float64 {
 	sizes, last := c.at(), len(c.figures)-1
 	return float64(of(c.figures[last])-of(c.figures[0])) / float64(sizes[last]-sizes[0])
@@ -119,13 +119,13 @@ func measureWorked(t *testing.T, all []counted, rows []stored) (m measurements) 
 	head, mark := size["a head of 3 points, JSON"], size["a row of marks, for one hour"]
 	m.headCell = float64(head.bytes()-len(head.key)) / float64(head.cells)
 	m.markRow, m.markStored = float64(mark.bytes()), float64(mark.bytes()-len(mark.key))
-	m.marksSeen = float64(versionsOfMark(t))
+	m.marksSeen = float64(markVersions(t))
 	m.hourStored = float64(size[rowOf24].bytes()-size[rowOf1].bytes()) / 23
 	m.dayStored = float64(size[rowOfDays].bytes()) / 2
 	return m
 }
 
-// loadOf works a setup out.
+// loadOf computes the load of a setup.
 func (m measurements) loadOf(s setup) load {
 	l := load{setup: s}
 	perPoint := m.plain
@@ -139,7 +139,7 @@ func (m measurements) loadOf(s setup) load {
 	}
 	l.Written = workedPoints * perPoint
 
-	rows := 0.0 // that are read one by one
+	rows := 0.0 // rows read one by one
 	devices := float64(workedDevices) / latestSeconds
 	if s.heads {
 		rows += devices * m.readLatestHead
@@ -150,19 +150,19 @@ func (m measurements) loadOf(s setup) load {
 	}
 	drawing := refreshes * drawn
 	if s.rolled {
-		hour := perDevice * 3600 // points that are not computed yet, at most about
+		hour := perDevice * 3600 // points that are not computed yet, at most about this
 		calls := drawing * m.bucketRequests
 		l.Requests += calls
 		rows += calls
 		l.Scanned += drawing * (hour*s.points.Returned + drawnHours*m.bucketBytes)
 		l.Rows += drawing * (hour + 2)
-		hours := float64(workedDevices) / 3600 // of devices, a second, that workers compute
+		hours := float64(workedDevices) / 3600 // hours of devices that workers compute each second
 		l.Requests += hours * m.passReads
 		rows += hours * m.passReads
 		l.Scanned += hours * hour * s.points.Returned
 		l.Rows += hours * hour
 		l.Written += hours * m.passWrites
-		polled := 2.0 * workedDevices / passSeconds // rows: of each device, the marks of its hours and of its days
+		polled := 2.0 * workedDevices / passSeconds // rows: the dirty marks of each device's hours and days
 		l.Rows += polled
 		l.Scanned += polled * (m.markRow + (m.marksSeen-1)*m.markStored)
 		l.Requests += 2 * workedTenants / float64(passSeconds)
@@ -178,9 +178,9 @@ func (m measurements) loadOf(s setup) load {
 	points := workedPoints * 86_400 * (s.days + lateDays)
 	l.Raw = points * s.points.RowBytes
 	l.Compressed = l.Raw / s.points.Snappy
-	extra := 0.0 // taken as it is: it is little
+	extra := 0.0 // not compressed: it is little
 	if s.heads {
-		extra += workedPoints * 86_400 * lateDays * m.headCell // the newest 3 of a device are next to nothing
+		extra += workedPoints * 86_400 * lateDays * m.headCell // the newest 3 points of a device are negligible
 	}
 	if s.rolled {
 		extra += workedDevices * (rollupDays + lateDays) * (24*m.hourStored + m.dayStored)
@@ -207,7 +207,7 @@ func (m measurements) loads() (out []load) {
 	return out
 }
 
-// workedTable renders what the setups come to.
+// workedTable formats the loads of the setups as a table.
 func workedTable(loads []load) string {
 	var b strings.Builder
 	b.WriteString("| Setup | Rows written/s | Read requests/s | Rows scanned/s | MB/s scanned | Nodes for that | TB stored | TB compressed | Nodes for that | Nodes |\n" +
@@ -222,7 +222,7 @@ func workedTable(loads []load) string {
 	return b.String()
 }
 
-// span writes what lies between two numbers.
+// span formats a range of numbers.
 func span(low, high int) string {
 	if low == high {
 		return thousands(low)
@@ -230,7 +230,7 @@ func span(low, high int) string {
 	return thousands(low) + " to " + thousands(high)
 }
 
-// conclusions fails where the figures no longer show what the document concludes from them in words.
+// conclusions fails if the figures no longer support what the document says in words.
 func conclusions(t *testing.T, d document) {
 	t.Helper()
 	plain, heads, rolled := d.loads[1], d.loads[2], d.loads[3]
@@ -244,12 +244,12 @@ func conclusions(t *testing.T, d document) {
 		{"the key is more than half of a row", float64(len(d.measured.binary.Key)) > d.measured.binary.RowBytes/2},
 	} {
 		if !c.so {
-			t.Errorf("docs/cost.md says that %s, which is not so any more", c.says)
+			t.Errorf("docs/cost.md says that %s, which is no longer true", c.says)
 		}
 	}
 	for _, l := range d.loads {
 		if nodesBusy(l.Busy) < nodesStoring(l.Compressed) {
-			t.Errorf("docs/cost.md says that the load asks for more nodes than the storage, which is not so with %s", l.name)
+			t.Errorf("docs/cost.md says that the load needs more nodes than the storage, which is not true with %s", l.name)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// reading is the value of every point that is counted: 29 bytes of JSON, or 18 of protobuf.
+// reading is the value of every counted point: 29 bytes of JSON, or 18 of protobuf.
 type reading struct {
 	TempC    float64 `json:"temp_c"`
 	Humidity float64 `json:"humidity"`
@@ -29,11 +29,11 @@ type reading struct {
 
 var value = reading{TempC: 21.5, Humidity: 40}
 
-// binaryReading is the reading as a protobuf message { double temp_c = 1; double humidity = 2; } has it.
+// binaryReading encodes a reading as a protobuf message { double temp_c = 1; double humidity = 2; }.
 func binaryReading() codec.Codec[reading] {
 	forth := func(b []byte) (reading, error) {
 		if len(b) != 18 {
-			return reading{}, fmt.Errorf("%d bytes", len(b))
+			return reading{}, fmt.Errorf("got %d bytes", len(b))
 		}
 		return reading{
 			TempC:    math.Float64frombits(binary.LittleEndian.Uint64(b[1:])),
@@ -55,7 +55,7 @@ var (
 	d90  = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
 )
 
-// schema returns the schema that is counted, with what a case wants besides.
+// schema returns the counted schema, with a case's options.
 func schema(opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 	if opts.Retention.Name == "" {
 		opts.Retention = d90
@@ -63,7 +63,7 @@ func schema(opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 	return tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[reading](), opts)
 }
 
-// device returns the entity of a number, whose name is always as long.
+// device returns the entity with a number. All names have the same length.
 func device(i int) tsdb.Entity { return tsdb.NewEntity("berlin", fmt.Sprintf("d%05d", i)) }
 
 func devices(n int) []tsdb.Entity {
@@ -74,7 +74,7 @@ func devices(n int) []tsdb.Entity {
 	return out
 }
 
-// points returns so many points of each of so many devices, a minute apart, the newest a minute before a time.
+// points returns `each` points for every device, a minute apart, the newest a minute before a time.
 func points(before time.Time, devices, each int) []tsdb.Point[reading] {
 	out := make([]tsdb.Point[reading], 0, devices*each)
 	for d := range devices {
@@ -85,7 +85,7 @@ func points(before time.Time, devices, each int) []tsdb.Point[reading] {
 	return out
 }
 
-// world is a store whose connection is counted.
+// world is a store on a connection that counts.
 type world struct {
 	*testing.T
 	ctx    context.Context
@@ -111,7 +111,7 @@ func (w *world) wait(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-// newWorld opens a store that holds the schema; a nil one stands for none, in a table that is not there yet.
+// newWorld opens a store with a schema. If the schema is nil, the table does not exist.
 func newWorld(t *testing.T, s *tsdb.Schema[reading], opts tsdbtest.Options) *world {
 	t.Helper()
 	w := &world{T: t, ctx: t.Context(), meter: &meter{}, schema: s, now: noon}
@@ -125,7 +125,7 @@ func newWorld(t *testing.T, s *tsdb.Schema[reading], opts tsdbtest.Options) *wor
 	return w
 }
 
-// ok ends the test on an error.
+// ok ends the test if there is an error.
 func (w *world) ok(err error) {
 	w.Helper()
 	if err != nil {
@@ -133,17 +133,17 @@ func (w *world) ok(err error) {
 	}
 }
 
-// put stores points, before anything is counted.
+// put stores points before the count begins.
 func (w *world) put(points []tsdb.Point[reading]) {
 	w.Helper()
 	_, err := w.repo.PutMany(w.ctx, points)
 	w.ok(err)
 }
 
-// history stores so many points of each of so many devices.
+// history stores `each` points for every device.
 func (w *world) history(devices, each int) { w.put(points(w.clock(), devices, each)) }
 
-// figure is what a call was counted to cost.
+// figure is the counted cost of a call.
 type figure struct {
 	calls              map[string]int
 	seen, returned     int
@@ -153,7 +153,7 @@ type figure struct {
 	upSent, upReceived int
 }
 
-// methods are the names of the requests, in the order in which the document has them.
+// methods are the names of the requests, in the document's order.
 var methods = []string{"read", "write", "bulk", "conditional", "sample", "admin"}
 
 var methodNames = map[tsdbtest.Method]string{
@@ -179,7 +179,7 @@ func (w *world) count(call func()) figure {
 		}
 		name := methodNames[m]
 		if name == "" {
-			w.Fatalf("the store called %s, which has no name in the document", m)
+			w.Fatalf("the store called %s, which has no name in the document's tables", m)
 		}
 		f.calls[name] += n
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// writer returns a writer that sends only batches that are full, until it is told to send the rest: so it makes the same
-// requests however quick the machine is.
+// writer returns a writer that sends only full batches until it is flushed, so it makes the same requests on any
+// machine.
 func (w *world) writer(opts tsdb.WriterOptions) *tsdb.Writer {
 	w.Helper()
 	opts.Linger = time.Hour
@@ -20,12 +20,12 @@ func (w *world) writer(opts tsdb.WriterOptions) *tsdb.Writer {
 	return writer
 }
 
-// journaled is a journal of the test's own.
+// journaled returns options with a journal of the test's own.
 func (w *world) journaled() tsdb.WriterOptions {
 	return tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: w.TempDir()}}
 }
 
-// through returns a way of so many points through a writer, and out of it again.
+// through returns a function that puts points through a writer and flushes it.
 func through(w *world, opts tsdb.WriterOptions, pts []tsdb.Point[reading]) func() {
 	writer := w.writer(opts)
 	in := w.repo.Via(writer)
@@ -41,7 +41,7 @@ func through(w *world, opts tsdb.WriterOptions, pts []tsdb.Point[reading]) func(
 	}
 }
 
-// several returns so many tenants, whose names are as long as that of acme.
+// several returns n tenants with names as long as acme.
 func several(n int) (ids []tenant.ID) {
 	for i := range n {
 		ids = append(ids, tenant.MustParse(fmt.Sprintf("t%03d", i)))
@@ -49,7 +49,7 @@ func several(n int) (ids []tenant.ID) {
 	return ids
 }
 
-// throughTenants is through for 10 points of each of so many tenants.
+// throughTenants is through for 10 points of each of n tenants.
 func throughTenants(w *world, n int) func() {
 	writer := w.writer(tsdb.WriterOptions{})
 	return func() {

@@ -18,20 +18,20 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Whole lines, as an ingestion service stores them: a point may lack the field that a question is about, and the answer is
-// then an older one. The key is the fleet and the truck.
+// These datasets hold whole lines, as an ingestion service stores them. If the newest point of a truck lacks a field,
+// the answer comes from an older one. The key is the fleet and the truck.
 var (
 	readings    = tsdb.MustDefine("readings", tsdb.Key("fleet", "name"), codec.Records(), tsdb.SchemaOptions{})
 	diagnostics = tsdb.MustDefine("diagnostics", tsdb.Key("fleet", "name"), codec.Records(), tsdb.SchemaOptions{})
 )
 
-// sighting is what a plain pass over the lines keeps of a field, or of two that belong together, of a truck.
+// sighting is one occurrence of some fields of a truck, from a plain pass over the lines.
 type sighting struct {
 	time   time.Time
 	values []float64
 }
 
-// byTruck are all sightings of some fields, by truck and in the order of the lines.
+// byTruck are all sightings of some fields, by truck, in the order of the lines.
 type byTruck map[tsdb.Entity][]sighting
 
 func (b byTruck) newest(e tsdb.Entity) (s sighting, ok bool) {
@@ -43,11 +43,11 @@ func (b byTruck) newest(e tsdb.Entity) (s sighting, ok bool) {
 	return s, ok
 }
 
-// TestTruckQuestions answers what the suite that the data comes from asks, through the public API, and holds each answer
-// against a plain pass over the lines.
+// TestTruckQuestions answers the questions of the benchmark that the data comes from through the public API, and
+// compares each answer with a plain pass over the lines.
 func TestTruckQuestions(t *testing.T) {
 	if *trucks == "" {
-		t.Skip("no -trucks; examples/trucks asks the same of data that it makes up")
+		t.Skip("needs -trucks; examples/trucks asks the same questions about generated data")
 	}
 	text, err := io.ReadAll(input(t))
 	if err != nil {
@@ -70,7 +70,7 @@ func TestTruckQuestions(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d lines of readings, %d of diagnostics, %d that name no truck; now is %v", len(lines.readings), len(lines.diagnostics), lines.nameless, lines.now)
+	t.Logf("%d lines of readings, %d of diagnostics, %d without a truck; the newest time is %v", len(lines.readings), len(lines.diagnostics), lines.nameless, lines.now)
 	q.lastLocations()
 	for _, below := range []float64{0.05, 0.1, 0.5, 0.801, 1.01} {
 		q.lowFuel(below)
@@ -87,8 +87,8 @@ type questions struct {
 	truckLines
 }
 
-// newest reads back from a truck's newest point to the first that has all the fields. Mostly that is the newest: leaving the
-// loop ends the scan.
+// newest reads back from a truck's newest point to the first with all the fields. That is mostly the newest: the loop
+// ends the scan there.
 func (q *questions) newest(repo *tsdb.Repository[codec.Record], e tsdb.Entity, fields ...string) (s sighting, ok bool) {
 	q.t.Helper()
 	for p, err := range repo.Range(context.Background(), e, tsdb.AllTime()) {
@@ -102,8 +102,8 @@ func (q *questions) newest(repo *tsdb.Repository[codec.Record], e tsdb.Entity, f
 	return s, false
 }
 
-// newestUnder is newest for each truck below a prefix: one scan for all, and one more for each whose newest point lacks a
-// field.
+// newestUnder is newest for each truck below a prefix: one scan for all trucks, and another for each truck whose newest
+// point lacks a field.
 func (q *questions) newestUnder(repo *tsdb.Repository[codec.Record], p tsdb.Prefix, fields ...string) map[tsdb.Entity]sighting {
 	q.t.Helper()
 	found := map[tsdb.Entity]sighting{}
@@ -122,14 +122,14 @@ func (q *questions) newestUnder(repo *tsdb.Repository[codec.Record], p tsdb.Pref
 			found[p.Entity] = s
 		}
 	}
-	q.t.Logf("%v below %q: %d trucks, of which %d were asked again", fields, p, len(found), again)
+	q.t.Logf("%v below %q: %d trucks, %d of them read again", fields, p, len(found), again)
 	return found
 }
 
 func (q *questions) same(what string, e tsdb.Entity, got, want sighting) {
 	q.t.Helper()
 	if !got.time.Equal(want.time) || !slices.Equal(got.values, want.values) {
-		q.t.Errorf("%s of %v: %v at %v, want %v at %v", what, e, got.values, got.time, want.values, want.time)
+		q.t.Errorf("%s of %v: got %v at %v, want %v at %v", what, e, got.values, got.time, want.values, want.time)
 	}
 }
 
@@ -145,7 +145,7 @@ func (q *questions) lastLocations() {
 	for fleet, trucks := range fleets {
 		found := q.newestUnder(q.readings, tsdb.NewPrefix(fleet), "latitude", "longitude")
 		if len(found) != trucks {
-			q.t.Errorf("fleet %s has %d trucks, want %d", fleet, len(found), trucks)
+			q.t.Errorf("fleet %s: got %d trucks, want %d", fleet, len(found), trucks)
 		}
 		for e, got := range found {
 			want, _ := q.locations.newest(e)
@@ -165,16 +165,16 @@ func (q *questions) lowFuel(below float64) {
 			n++
 		}
 		if low := want.values[0] < below; low != (got[e].values[0] < below) {
-			q.t.Errorf("%v is low on fuel: %v", e, !low)
+			q.t.Errorf("%v: got low on fuel=%v", e, !low)
 		}
 	}
 	if len(got) != len(q.fuel) {
-		q.t.Errorf("%d trucks have fuel, want %d", len(got), len(q.fuel))
+		q.t.Errorf("got %d trucks with fuel, want %d", len(got), len(q.fuel))
 	}
 	q.t.Logf("%d trucks have less than %v of their fuel", n, below)
 }
 
-// stoodStill takes a truck for standing where its mean velocity up to now is below a limit.
+// stoodStill finds trucks that stood still: their mean velocity up to now is below a limit.
 func (q *questions) stoodStill(span time.Duration, below float64) {
 	q.t.Helper()
 	since := q.now.Add(-span)
@@ -189,11 +189,11 @@ func (q *questions) stoodStill(span time.Duration, below float64) {
 			}
 		}
 		if m := got[e]; m.Count != int64(count) || !near(m.Sum, sum) {
-			q.t.Errorf("%v has %d velocities with the sum %v, want %v with %v", e, m.Count, m.Sum, count, sum)
+			q.t.Errorf("%v: got %d velocities with the sum %v, want %v with %v", e, m.Count, m.Sum, count, sum)
 		}
 		standing := count > 0 && sum/count < below
 		if m := got[e]; standing != (m.Count > 0 && m.Sum/float64(m.Count) < below) {
-			q.t.Errorf("%v stood still: %v, want %v", e, !standing, standing)
+			q.t.Errorf("%v: got stood still=%v, want %v", e, !standing, standing)
 		}
 		if standing {
 			n++
@@ -226,17 +226,17 @@ func (q *questions) averageLoad() {
 		}
 	}
 	if len(got) != len(want) {
-		q.t.Errorf("%d fleets, want %d", len(got), len(want))
+		q.t.Errorf("got %d fleets, want %d", len(got), len(want))
 	}
 	for fleet, w := range want {
 		if g := got[fleet]; g.count != w.count || !near(g.sum, w.sum) {
-			q.t.Errorf("fleet %s is loaded with %v of %d, want %v of %d", fleet, g.sum, g.count, w.sum, w.count)
+			q.t.Errorf("fleet %s: got a load of %v in %d readings, want %v in %d", fleet, g.sum, g.count, w.sum, w.count)
 		}
 		q.t.Logf("fleet %s is loaded to %.4f of its capacity, of %d readings", fleet, w.sum/float64(w.count), w.count)
 	}
 }
 
-// means sums up a number of each truck in an interval, by windows of ten minutes.
+// means summarizes a number of each truck in an interval, in windows of ten minutes.
 func (q *questions) means(repo *tsdb.Repository[codec.Record], in tsdb.Interval, of func(codec.Record) (float64, bool)) map[tsdb.Entity]window.Summary {
 	q.t.Helper()
 	w, err := window.New(window.Every(10*time.Minute), []window.Measure[codec.Record]{{Name: "value", Of: of}}, window.Options{})
@@ -271,7 +271,7 @@ func field(name string) func(codec.Record) (float64, bool) {
 	}
 }
 
-// floats returns the fields of a record, and false where one is missing.
+// floats returns the fields of a record, and false if one is missing.
 func floats(r codec.Record, fields []string) (values []float64, ok bool) {
 	for _, name := range fields {
 		v, _ := r.Lookup(name)
@@ -284,10 +284,10 @@ func floats(r codec.Record, fields []string) (values []float64, ok bool) {
 	return values, true
 }
 
-// near allows for sums that were made in another order.
+// near reports whether two sums are equal, apart from rounding in another order of additions.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }
 
-// truckLines are the lines as points, and as what a plain pass makes of them.
+// truckLines are the lines as points, and the results of a plain pass over them.
 type truckLines struct {
 	readings, diagnostics              []tsdb.Point[codec.Record]
 	nameless                           int
@@ -295,7 +295,7 @@ type truckLines struct {
 	locations, velocities, fuel, loads byTruck
 }
 
-// trucksOf makes one pass over the lines. A truck's fleet is what its lines say that have one.
+// trucksOf makes one pass over the lines. A truck's fleet comes from those of its lines that name one.
 func trucksOf(t *testing.T, text []byte) truckLines {
 	t.Helper()
 	out := truckLines{locations: byTruck{}, velocities: byTruck{}, fuel: byTruck{}, loads: byTruck{}}
@@ -322,7 +322,7 @@ func trucksOf(t *testing.T, text []byte) truckLines {
 			continue
 		}
 		if fleets[tags["name"]] == "" {
-			t.Fatalf("no line up to %q says the fleet of %s", in.Text(), tags["name"])
+			t.Fatalf("no line up to %q names the fleet of %s", in.Text(), tags["name"])
 		}
 		p.Entity = tsdb.NewEntity(fleets[tags["name"]], tags["name"])
 		switch measurement {
@@ -331,7 +331,7 @@ func trucksOf(t *testing.T, text []byte) truckLines {
 		case "diagnostics":
 			out.diagnostics = append(out.diagnostics, p)
 		default:
-			t.Fatalf("measurement %q", measurement)
+			t.Fatalf("unknown measurement %q", measurement)
 		}
 		for _, kept := range []struct {
 			in     byTruck

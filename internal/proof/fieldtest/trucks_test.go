@@ -1,4 +1,4 @@
-// Package trial runs the store on an hour of data as it comes from the field.
+// Package fieldtest runs the store on an hour of data as it comes from the field.
 package fieldtest
 
 import (
@@ -23,10 +23,10 @@ import (
 
 var trucks = flag.String("trucks", "", "a gzipped file in line protocol to load instead of a small one made up here")
 
-// series are records of any measurement. One key field holds the measurement with its tags, so that no line is left out.
+// series holds records of any measurement. One key field holds the measurement with its tags, so no line is left out.
 var series = tsdb.MustDefine("series", tsdb.Key("series"), codec.Records(), tsdb.SchemaOptions{})
 
-// TestTrucks loads a file into a folder, reads it back whole, and again after the folder was closed and opened.
+// TestTrucks loads a file into a folder and reads all of it back, before and after the folder is closed and reopened.
 func TestTrucks(t *testing.T) {
 	points := parse(t, input(t))
 	want := map[tsdb.Entity]map[int64]codec.Record{}
@@ -75,19 +75,19 @@ func readBack(t *testing.T, repo *tsdb.Repository[codec.Record], want map[tsdb.E
 				t.Fatal(err)
 			}
 			if rec, ok := records[p.Time.UnixNano()]; !ok || !rec.Equal(p.Value) {
-				t.Fatalf("%v at %v is %v, want %v", e, p.Time, p.Value, rec)
+				t.Fatalf("%v at %v: got %v, want %v", e, p.Time, p.Value, rec)
 			}
 			n++
 		}
 		if n != len(records) {
-			t.Fatalf("%v has %d points, want %d", e, n, len(records))
+			t.Fatalf("%v: got %d points, want %d", e, n, len(records))
 		}
 		total += n
 	}
 	t.Logf("read back %d points in %v", total, time.Since(begin).Round(time.Millisecond))
 }
 
-// input returns the file that the flag names, or ten minutes of ten trucks.
+// input returns the file of the flag, or ten minutes of ten trucks.
 func input(t *testing.T) io.Reader {
 	t.Helper()
 	if *trucks == "" {
@@ -112,7 +112,7 @@ func input(t *testing.T) io.Reader {
 	return z
 }
 
-// parse reads lines of numbers and integers; the data holds nothing else.
+// parse reads lines of numbers and integers. The data has no other types.
 func parse(t *testing.T, r io.Reader) (points []tsdb.Point[codec.Record]) {
 	t.Helper()
 	lines := bufio.NewScanner(r)

@@ -21,7 +21,7 @@ func (s set) count() (n int) { return s.countIn(0, len(s)*64) }
 func (s set) highest() int   { return s.highestUpTo(len(s)*64 - 1) }
 func (s set) clone() set     { return append(set(nil), s...) }
 
-// orBoth adds what is in both of two sets.
+// orBoth adds the slots that are in both of two sets.
 func (s set) orBoth(a, b set) {
 	for i := range s {
 		s[i] |= a[i] & b[i]
@@ -40,7 +40,7 @@ func (s set) countIn(from, to int) (n int) {
 	return n
 }
 
-// highestUpTo returns the highest slot of the set that is not above i; -1 for none.
+// highestUpTo returns the highest slot of the set that is at most i, or -1 if there is none.
 func (s set) highestUpTo(i int) int {
 	for i = min(i, len(s)*64-1); i >= 0; i-- {
 		if i&63 == 63 && s[i>>6] == 0 {
@@ -54,30 +54,30 @@ func (s set) highestUpTo(i int) int {
 	return -1
 }
 
-// marks are what is known of the two versions of each point of a device.
+// marks has a set for each of the two versions of a device's points.
 type marks [2]set
 
-// series is the account of one device in one dataset: which points were put, acknowledged and delivered.
+// series records which points of one device in one dataset were put, acknowledged and delivered.
 type series struct {
-	age time.Duration // retention; 0 for none
+	age time.Duration // retention; 0 means none
 
 	mu      sync.Mutex
 	tried   marks
 	acked   marks
-	arrived marks      // delivered for certain, as the writer was flushed since
-	pending set        // put, and not told yet
-	dead    set        // a dead letter was told of, or it is not known whether it was written
-	seen    [2]int     // the newest slot that a read has shown, by points and by heads
-	floors  [4]floorAt // the last deliveries, the latest first
+	arrived marks      // certainly delivered, because the writer was flushed since
+	pending set        // put, without an outcome yet
+	dead    set        // became a dead letter, or the outcome is unknown
+	seen    [2]int     // the newest slot that a read returned, from points and from heads
+	floors  [4]floorAt // the last deliveries, newest first
 }
 
-// floorAt is the newest slot that was delivered by a time.
+// floorAt is the newest slot that was delivered at a time.
 type floorAt struct {
 	by   time.Time
 	slot int
 }
 
-// The two ways by which newest points are read. A write reaches their rows one after the other.
+// The two places where reads find newest points. A write reaches them one after the other.
 const (
 	byPoints = iota
 	byHead
@@ -91,23 +91,24 @@ func newSeries(slots int, age time.Duration) *series {
 	return s
 }
 
-// bytes is what the account of one series takes.
+// bytes returns the size of the records of one series.
 func (s *series) bytes() int64 { return int64(8 * 8 * len(s.pending)) }
 
 // put is one write of one point.
 type put struct {
 	slot, version int
-	first         bool // of this version
+	first         bool // first write of this version
 }
 
-// choose draws what a device writes next, and notes it: mostly the slot of now, some late, some again, some with another value.
+// choose draws and records what a device writes next: mostly the current slot, sometimes an older one, the same point
+// again, or another value.
 func (s *series) choose(rnd *rand.Rand, now int) (put, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := put{slot: now, first: true}
 	draw := rnd.IntN(100)
 	switch {
-	case s.age > 0: // only new points expire when they say so
+	case s.age > 0: // only new points, so that they expire at their own time
 	case draw < 15 || s.tried[0].has(now):
 		p.slot = max(0, now-rnd.IntN(400))
 	case draw < 35:
@@ -131,33 +132,33 @@ func (s *series) choose(rnd *rand.Rand, now int) (put, bool) {
 	return p, true
 }
 
-// told notes what became of a put.
-func (s *series) told(p put, out tsdb.Outcome) error {
+// recordOutcome records the outcome of a put.
+func (s *series) recordOutcome(p put, out tsdb.Outcome) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.pending.has(p.slot) {
-		return fmt.Errorf("slot %d was told of twice, now %v", p.slot, out.State)
+		return fmt.Errorf("slot %d got two outcomes, the second is %v", p.slot, out.State)
 	}
 	s.pending.drop(p.slot)
 	switch out.State {
 	case tsdb.Stored, tsdb.Journaled:
-		if !s.dead.has(p.slot) || s.arrived[p.version].has(p.slot) { // it may have been buried before
+		if !s.dead.has(p.slot) || s.arrived[p.version].has(p.slot) { // it may have become a dead letter before
 			s.acked[p.version].put(p.slot)
 		}
 	case tsdb.Rejected:
 		if p.first {
-			s.tried[p.version].drop(p.slot) // it must not be there
+			s.tried[p.version].drop(p.slot) // it must not be stored
 		}
 	case tsdb.Unknown:
 		s.dead.put(p.slot)
 	default:
-		return fmt.Errorf("slot %d has ended in state %v", p.slot, out.State)
+		return fmt.Errorf("slot %d ended in state %v", p.slot, out.State)
 	}
 	return nil
 }
 
-// buried notes that what was acknowledged has become a dead letter. Which version it was is not said.
-func (s *series) buried(slot int) {
+// recordDead records that an acknowledged point became a dead letter. Its version is unknown.
+func (s *series) recordDead(slot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dead.put(slot)
@@ -168,15 +169,15 @@ func (s *series) buried(slot int) {
 	}
 }
 
-// snapshot returns what is acknowledged now.
+// snapshot returns the acknowledged points.
 func (s *series) snapshot() marks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return marks{s.acked[0].clone(), s.acked[1].clone()}
 }
 
-// deliver notes that what was acknowledged at the time of a snapshot is delivered, or was told to be dead.
-func (s *series) deliver(snap marks) {
+// recordDelivered records that the points of a snapshot are delivered, except those that became dead letters.
+func (s *series) recordDelivered(snap marks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for v := range 2 {
@@ -186,17 +187,17 @@ func (s *series) deliver(snap marks) {
 	s.floors[0] = floorAt{time.Now(), s.arrived[0].highest()}
 }
 
-// owed are the points that a read of some slots has to show, as of before the read.
-type owed struct {
+// expectation is what a read of some slots must return, as of before the read.
+type expectation struct {
 	from  int
 	slots []bool // delivered
-	again []bool // in the second version
+	again []bool // delivered in the second version
 }
 
-func (s *series) owed(from, to int) owed {
+func (s *series) expectedIn(from, to int) expectation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := owed{from: from, slots: make([]bool, to-from), again: make([]bool, to-from)}
+	o := expectation{from: from, slots: make([]bool, to-from), again: make([]bool, to-from)}
 	for i := from; i < to; i++ {
 		o.slots[i-from] = s.arrived[0].has(i) || s.arrived[1].has(i)
 		o.again[i-from] = s.arrived[1].has(i)
@@ -204,14 +205,15 @@ func (s *series) owed(from, to int) owed {
 	return o
 }
 
-// put reports whether a version was put by now.
-func (s *series) wasPut(slot, version int) bool {
+// wasTried reports whether a version was put.
+func (s *series) wasTried(slot, version int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tried[version].has(slot)
 }
 
-// floor returns the newest slot that a read has to show at least: one that was delivered, or seen before by the same way.
+// floor returns the newest slot that a read must return at least: one that was delivered or, with monotone, was
+// returned before from the same place.
 func (s *series) floor(way int, monotone bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +224,7 @@ func (s *series) floor(way int, monotone bool) int {
 	return f
 }
 
-// floorBy returns the newest slot that was delivered by a time, as far as that is remembered; -1 for none.
+// floorBy returns the newest slot that was known to be delivered at a time, or -1 if there is none.
 func (s *series) floorBy(t time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,8 +236,8 @@ func (s *series) floorBy(t time.Time) int {
 	return -1
 }
 
-// saw notes the newest slot that a read has shown.
-func (s *series) saw(way, slot int) {
+// recordSeen records the newest slot that a read returned.
+func (s *series) recordSeen(way, slot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[way] = max(s.seen[way], slot)

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// The ways to add.
+// The ways to add events.
 const (
 	byStream = iota
 	byMessage
@@ -25,11 +25,11 @@ const (
 
 var wayNames = [ways]string{"stream", "message", "once"}
 
-// event is what is added. All events of one bucket of an entity bring the same number, so that a sum says how many there are
-// and whether they are all its own.
+// event is an added value. All events of an entity's bucket have the same number, so the sum shows how many there are
+// and whether they all belong to the bucket.
 type event struct{ N int64 }
 
-// added is the account of the events.
+// added records which events were added.
 type added struct {
 	schema  *tsdb.Schema[event]
 	rollups [ways]*rollup.Rollup[event]
@@ -41,14 +41,14 @@ type added struct {
 	counts [ways][]tally // by thing and bucket
 }
 
-// thing is an entity that events are of.
+// thing is an entity with events.
 type thing struct {
 	tenant *customer
 	entity tsdb.Entity
 }
 
-// tally counts the events of one bucket: those that count for certain, and those of which nobody knows.
-type tally struct{ sure, maybe int32 }
+// tally counts the events of one bucket: those that certainly count, and those that may count.
+type tally struct{ certain, uncertain int32 }
 
 func newAdded(p plan) *added {
 	a := &added{width: p.fine, buckets: p.buckets()}
@@ -75,7 +75,7 @@ func (a *added) populate(w *world) {
 
 func (a *added) bytes() int64 { return int64(ways * 8 * len(a.counts[0])) }
 
-// number is what each event of a bucket brings.
+// number returns the number of each event of a bucket.
 func number(way, thing, bucket int) int64 {
 	return 1 + int64(mix(uint64(way), uint64(thing), uint64(bucket))%97)
 }
@@ -84,8 +84,8 @@ func (a *added) note(way, thing, bucket int, sure, maybe int32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := &a.counts[way][thing*a.buckets+bucket]
-	t.sure += sure
-	t.maybe += maybe
+	t.certain += sure
+	t.uncertain += maybe
 }
 
 func (a *added) tally(way, thing, bucket int) tally {
@@ -94,14 +94,14 @@ func (a *added) tally(way, thing, bucket int) tally {
 	return a.counts[way][thing*a.buckets+bucket]
 }
 
-// add adds events by one of the ways until the load ends.
+// add adds events in one of the ways until the load ends.
 func (w *world) add(way int) {
 	rnd := rand.New(rand.NewPCG(w.seed, uint64(200+way)))
 	a := w.added
 	for pause(w.ctx, time.Second/time.Duration(w.plan.events)) {
 		i := rnd.IntN(len(a.things))
 		if rnd.IntN(3) == 0 {
-			i = rnd.IntN(2 * w.noisy) // some are busy
+			i = rnd.IntN(2 * w.noisy) // some entities get more
 		}
 		now := int(time.Since(w.base) / a.width)
 		bucket := max(0, now-rnd.IntN(3))
@@ -118,39 +118,39 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 	v := event{number(way, i, bucket)}
 	switch way {
 	case byStream:
-		told := func(out tsdb.Outcome) { w.ended(way, i, bucket, out.State, out.Err) }
-		_ = rollup.NewStreamAdder(a.rollups[way], repo, w.writer.Load()).AddFunc(ctx, th.entity, at, v, told) // told knows
+		ended := func(out tsdb.Outcome) { w.recordEvent(way, i, bucket, out.State, out.Err) }
+		_ = rollup.NewStreamAdder(a.rollups[way], repo, w.writer.Load()).AddFunc(ctx, th.entity, at, v, ended) // ended gets every outcome
 	case once:
 		add := rollup.NewOnceAdder(a.rollups[way], repo)
 		if rnd.IntN(2) == 0 {
 			state, err := stateOf(add.Add(ctx, th.entity, at, v))
-			w.ended(way, i, bucket, state, err)
+			w.recordEvent(way, i, bucket, state, err)
 			return
 		}
 		p := tsdb.Point[event]{Entity: th.entity, Time: at, Value: v}
-		outs, _ := add.AddMany(ctx, []tsdb.Point[event]{p, p, p}) // each has an outcome
+		outs, _ := add.AddMany(ctx, []tsdb.Point[event]{p, p, p}) // each event has its own outcome
 		for _, out := range outs {
-			w.ended(way, i, bucket, out.State, out.Err)
+			w.recordEvent(way, i, bucket, out.State, out.Err)
 		}
 	case byMessage:
 		id := fmt.Sprintf("m-%d", rnd.Uint64())
 		add := rollup.NewMessageAdder(a.rollups[way], repo)
 		state, err := tsdb.Unknown, error(nil)
-		doubt := false
-		for try := 0; try < 20 && state != tsdb.Stored; try++ { // the queue delivers until it is acknowledged
+		unknown := false
+		for try := 0; try < 20 && state != tsdb.Stored; try++ { // as a queue that redelivers until the message is acknowledged
 			_, err = add.Add(ctx, id, th.entity, at, v)
 			if state, err = stateOf(err); state == tsdb.Unknown {
-				doubt = true
+				unknown = true
 			}
 			if state == tsdb.Rejected && (w.ctx.Err() != nil || errors.Is(err, tsdb.ErrErased)) {
 				break
 			}
 		}
-		if doubt && state == tsdb.Rejected {
+		if unknown && state == tsdb.Rejected {
 			state = tsdb.Unknown
 		}
-		w.ended(way, i, bucket, state, err)
-		if state == tsdb.Stored && rnd.IntN(3) == 0 { // and now and then once more
+		w.recordEvent(way, i, bucket, state, err)
+		if state == tsdb.Stored && rnd.IntN(3) == 0 { // sometimes deliver it once more
 			if again, err := add.Add(ctx, id, th.entity, at, v); err == nil && again {
 				w.fail("message %s of tenant %s, thing %s was added twice", id, th.tenant.id, th.entity)
 			}
@@ -158,7 +158,7 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 	}
 }
 
-// stateOf returns the state that the error of a write stands for.
+// stateOf returns the state that an error of a write means.
 func stateOf(err error) (tsdb.State, error) {
 	switch {
 	case err == nil:
@@ -169,7 +169,7 @@ func stateOf(err error) (tsdb.State, error) {
 	return tsdb.Unknown, err
 }
 
-func (w *world) ended(way, i, bucket int, state tsdb.State, err error) {
+func (w *world) recordEvent(way, i, bucket int, state tsdb.State, err error) {
 	switch state {
 	case tsdb.Stored, tsdb.Journaled:
 		w.added.note(way, i, bucket, 1, 0)
@@ -177,12 +177,12 @@ func (w *world) ended(way, i, bucket int, state tsdb.State, err error) {
 		w.added.note(way, i, bucket, 0, 1)
 	}
 	if err != nil && !w.refusal(w.added.things[i].tenant, err) {
-		w.fail("%s: an event of tenant %s was not added: %v", wayNames[way], w.added.things[i].tenant.id, err)
+		w.fail("%s: adding an event of tenant %s: %v", wayNames[way], w.added.things[i].tenant.id, err)
 	}
 }
 
-// buried is told of an event that became a dead letter.
-func (a *added) buried(w *world, u tsdb.Undelivered) {
+// recordDead records that an event became a dead letter.
+func (a *added) recordDead(w *world, u tsdb.Undelivered) {
 	maybe := int32(0)
 	if u.Outcome.State != tsdb.Rejected {
 		maybe = 1
@@ -190,8 +190,10 @@ func (a *added) buried(w *world, u tsdb.Undelivered) {
 	a.letter(w, u.Tenant, u.Entity, u.Time, -1, maybe)
 }
 
-// revived notes that a dead letter is put back.
-func (a *added) revived(w *world, l tsdb.DeadLetter) { a.letter(w, l.Tenant, l.Entity, l.Time, 1, 0) }
+// recordRetry records that a dead letter is delivered again.
+func (a *added) recordRetry(w *world, l tsdb.DeadLetter) {
+	a.letter(w, l.Tenant, l.Entity, l.Time, 1, 0)
+}
 
 func (a *added) letter(w *world, id tenant.ID, e tsdb.Entity, start time.Time, sure, maybe int32) {
 	for i, th := range a.things {
@@ -200,13 +202,13 @@ func (a *added) letter(w *world, id tenant.ID, e tsdb.Entity, start time.Time, s
 			return
 		}
 	}
-	w.fail("a dead letter of tenant %s is an event of %s, which nobody knows", id, e)
+	w.fail("a dead letter of tenant %s has an event of the unknown entity %s", id, e)
 }
 
-// checkAdded holds what was added against the account.
+// checkAdded compares the stored events with those that were added.
 func (w *world) checkAdded(ctx context.Context, store *tsdb.Store) {
 	a := w.added
-	var total, doubt [ways]int64
+	var total, unknown [ways]int64
 	for way, r := range a.rollups {
 		for i, th := range a.things {
 			if th.tenant == w.victim {
@@ -215,32 +217,32 @@ func (w *world) checkAdded(ctx context.Context, store *tsdb.Store) {
 			found := make([]int64, a.buckets)
 			for b, err := range rollup.For(r, a.schema.For(store, th.tenant.id)).Buckets(th.tenant.ctx(ctx), th.entity, tsdb.AllTime(), tsdb.OldestFirst) {
 				if err != nil {
-					w.fail("%s: the buckets of tenant %s, %s cannot be read: %v", wayNames[way], th.tenant.id, th.entity, err)
+					w.fail("%s: reading the buckets of tenant %s, %s: %v", wayNames[way], th.tenant.id, th.entity, err)
 					return
 				}
 				n := int(b.Start.Sub(w.base) / a.width)
 				if n < 0 || n >= a.buckets || b.Start.Before(w.base) {
-					w.fail("%s: tenant %s, %s has a bucket at %v, when nothing was added", wayNames[way], th.tenant.id, th.entity, b.Start)
+					w.fail("%s: tenant %s, %s has a bucket at %v without added events", wayNames[way], th.tenant.id, th.entity, b.Start)
 					continue
 				}
 				found[n] = b.Points
 				if s := b.Values[0]; s.Count != b.Points || int64(s.Sum) != b.Points*number(way, i, n) {
-					w.fail("%s: tenant %s, %s, bucket %d: %d events, %d numbers and a sum of %v, where each brings %d",
+					w.fail("%s: tenant %s, %s, bucket %d: got %d events, %d numbers and a sum of %v; each number is %d",
 						wayNames[way], th.tenant.id, th.entity, n, b.Points, s.Count, s.Sum, number(way, i, n))
 				}
 			}
 			for n, got := range found {
 				want := a.tally(way, i, n)
 				total[way] += got
-				doubt[way] += int64(want.maybe)
-				if got < int64(want.sure) || got > int64(want.sure+want.maybe) {
-					w.fail("%s: tenant %s, %s, bucket %d: %d events are counted, want %d, and %d of which nobody knows",
-						wayNames[way], th.tenant.id, th.entity, n, got, want.sure, want.maybe)
+				unknown[way] += int64(want.uncertain)
+				if got < int64(want.certain) || got > int64(want.certain+want.uncertain) {
+					w.fail("%s: tenant %s, %s, bucket %d: got %d events, want %d, plus at most %d with an unknown outcome",
+						wayNames[way], th.tenant.id, th.entity, n, got, want.certain, want.uncertain)
 				}
 			}
 		}
 	}
 	for way := range ways {
-		w.t.Logf("added by %s: %d events count, of %d nobody knew", wayNames[way], total[way], doubt[way])
+		w.t.Logf("added by %s: %d events, %d had an unknown outcome", wayNames[way], total[way], unknown[way])
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// check holds the whole table against the account, once nothing is written any more and nothing fails.
+// check compares the whole table with the expected state, after all writes and faults have ended.
 func (w *world) check(ctx context.Context, clean *tsdb.Store) {
 	w.checkJournal(ctx)
-	w.checkTold()
+	w.checkPending()
 	for _, d := range w.shortOnes {
 		if d.tenant == w.victim {
 			continue
@@ -27,53 +27,53 @@ func (w *world) check(ctx context.Context, clean *tsdb.Store) {
 	w.checkAdded(ctx, clean)
 }
 
-// checkJournal delivers what the journal has, and looks at what is left: dead letters, all of which were told of.
+// checkJournal delivers the rest of the journal, and checks that the program was notified of each dead letter.
 func (w *world) checkJournal(ctx context.Context) {
 	if err := w.flush(ctx); err != nil {
-		w.fail("the writer does not deliver, without faults: %v", err)
+		w.fail("flushing the writer without faults: %v", err)
 		return
 	}
 	letters, again := int64(0), []uint64(nil)
 	for l, err := range w.writer.Load().DeadLetters(ctx) {
 		if err != nil {
-			w.fail("the dead letters cannot be read: %v", err)
+			w.fail("reading the dead letters: %v", err)
 			return
 		}
 		if c := w.byTenant[l.Tenant.String()]; c == nil || c == w.victim {
-			w.fail("dead letter %d is of tenant %q, who is unknown or erased", l.ID, l.Tenant)
+			w.fail("dead letter %d belongs to tenant %q, which is unknown or erased", l.ID, l.Tenant)
 		}
 		letters++
 		if l.Rollup != "" {
 			again = append(again, l.ID)
-			w.added.revived(w, l)
+			w.added.recordRetry(w, l)
 		}
 	}
-	// Events that were refused, and so do not count, count once when they are put back.
+	// Refused events, which do not count, count once after they are retried.
 	if n, err := w.writer.Load().RetryDeadLetters(ctx, again...); err != nil || n != len(again) {
-		w.fail("%d of %d dead events were put back: %v", n, len(again), err)
+		w.fail("retried %d of %d dead letters of events: %v", n, len(again), err)
 	}
 	if err := w.flush(ctx); err != nil {
-		w.fail("the writer does not deliver what was put back: %v", err)
+		w.fail("flushing the retried dead letters: %v", err)
 	}
-	w.t.Logf("dead letters: %d, of which %d events were put back", letters, len(again))
-	told := w.stats.buried.Load() + w.stats.buriedEvents.Load() - w.stats.buriedVictim.Load()
-	if letters != told { // before any are put back
-		w.fail("there are %d dead letters, of %d the program was told", letters, told)
+	w.t.Logf("dead letters: %d, %d of them events that were retried", letters, len(again))
+	notified := w.stats.buried.Load() + w.stats.buriedEvents.Load() - w.stats.buriedVictim.Load()
+	if letters != notified { // as of before the retry
+		w.fail("got %d dead letters, and notifications of %d", letters, notified)
 	}
 	if j := w.writer.Load().Stats().Journal; j.Points != 0 {
-		w.fail("the journal holds %d points after a flush", j.Points)
+		w.fail("after a flush the journal holds %d points, want 0", j.Points)
 	}
 	if err := w.writer.Load().Close(ctx); err != nil {
-		w.fail("the writer did not close: %v", err)
+		w.fail("closing the writer: %v", err)
 	}
 }
 
-// checkTold looks for points whose end nobody was told.
-func (w *world) checkTold() {
+// checkPending looks for puts without an outcome.
+func (w *world) checkPending() {
 	for _, d := range w.devices {
 		for _, s := range []*series{d.plain, d.short} {
 			if s != nil && s.pending.count() > 0 {
-				w.fail("tenant %s, device %s: %d puts were never told of, the newest is slot %d", d.tenant.id, d.entity, s.pending.count(), s.pending.highest())
+				w.fail("tenant %s, device %s: %d puts got no outcome, the newest in slot %d", d.tenant.id, d.entity, s.pending.count(), s.pending.highest())
 			}
 		}
 	}
@@ -96,9 +96,9 @@ func (w *world) checkPoints(ctx context.Context, clean *tsdb.Store) {
 	}
 	found := int(w.stats.points.Load() - before)
 	if found < acked || found > tried {
-		w.fail("%d points are there, %d were acknowledged and %d put", found, acked, tried)
+		w.fail("got %d points, want at least the %d acknowledged and at most the %d put", found, acked, tried)
 	}
-	w.t.Logf("points: %d acknowledged, %d put, %d there, read in %v", acked, tried, found, time.Since(begun).Round(time.Millisecond))
+	w.t.Logf("points: %d acknowledged, %d put, %d found, read in %v", acked, tried, found, time.Since(begun).Round(time.Millisecond))
 }
 
 // checkHeads reads the newest point of each device from the heads.
@@ -121,7 +121,7 @@ func (w *world) checkHeads(ctx context.Context, clean *tsdb.Store) {
 				w.fail("LatestMany of tenant %s, device %s: %v", c.id, entities[i], a.Err)
 				continue
 			}
-			_ = w.newest("the last LatestMany", c.devices[i], c.devices[i].plain, c.devices[i].plain.floor(byHead, true), a.Point, a.Err)
+			_ = w.checkNewest("the last LatestMany", c.devices[i], c.devices[i].plain, c.devices[i].plain.floor(byHead, true), a.Point, a.Err)
 		}
 	}
 }

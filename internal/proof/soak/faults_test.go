@@ -15,9 +15,9 @@ var (
 	passing      = []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted}
 )
 
-// disturb perturbs the connection until the load ends: about ten faults a second, each for a few calls, and an outage of
-// seconds now and then. Between them there is progress.
-func (w *world) disturb() {
+// injectFaults disturbs the connection until the load ends: about ten faults a second, each for a few calls, and
+// sometimes an outage of seconds. In between, calls succeed.
+func (w *world) injectFaults() {
 	rnd := rand.New(rand.NewPCG(w.seed, 3))
 	defer w.conn.Clear()
 	next := time.Now().Add(w.untilOutage(rnd))
@@ -31,7 +31,7 @@ func (w *world) disturb() {
 			next = time.Now().Add(w.untilOutage(rnd))
 		}
 		if time.Since(cleared) > 2*time.Second {
-			w.conn.Clear() // those that are used up
+			w.conn.Clear() // remove used faults
 			cleared = time.Now()
 		}
 		w.stats.faults.Add(1)
@@ -43,7 +43,7 @@ func (w *world) untilOutage(rnd *rand.Rand) time.Duration {
 	return time.Duration((0.5 + rnd.Float64()) * float64(min(w.duration/4, 40*time.Second)))
 }
 
-// fault draws one.
+// fault draws a fault.
 func (w *world) fault(rnd *rand.Rand) tsdbtest.Fault {
 	code := passing[rnd.IntN(len(passing))]
 	method := faultMethods[rnd.IntN(len(faultMethods))]
@@ -70,7 +70,7 @@ func (w *world) fault(rnd *rand.Rand) tsdbtest.Fault {
 	case 8:
 		return tsdbtest.Delay(time.Duration(rnd.IntN(400)) * time.Millisecond).On(method).Times(some)
 	}
-	// What is refused for good becomes a dead letter: few.
+	// A write that is refused for good becomes a dead letter, so there are few of these.
 	if rnd.IntN(2) == 0 {
 		return tsdbtest.FailEntries(codes.InvalidArgument, match(6)).Times(1)
 	}

@@ -14,25 +14,25 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// sample is what the process holds at one time.
+// sample is the process's memory at one time.
 type sample struct {
 	at         time.Duration
-	heap       int64 // after a collection
+	heap       int64 // after a garbage collection
 	rss        int64
 	goroutines int
 }
 
 const (
-	slackBytes     = 64 << 20  // what no option states: requests under way, the client's and the engine's own objects
-	engineBytes    = 256 << 20 // beside the heap: a block cache of 64 MiB, up to six memtables of 16 MiB, and the files that are mapped
-	arenaBytes     = 192 << 20 // what C's allocator keeps in each further arena of blocks and memtables that were given back
+	slackBytes     = 64 << 20  // not bounded by options: running requests, objects of the client and the engine
+	engineBytes    = 256 << 20 // outside the heap: a block cache of 64 MiB, up to six memtables of 16 MiB, and mapped files
+	arenaBytes     = 192 << 20 // freed blocks and memtables that C's allocator retains in each further arena
 	mostGoroutines = 400
 	mostDisk       = 5 << 30
 	grownShare     = 1.25
 	grownBytes     = 8 << 20
 )
 
-// bound is how much heap the run may hold: what the account takes, twice the part that a snapshot copies, and what the
+// bound returns how much heap the run may use: the test's records, twice the part that a snapshot copies, and what the
 // options allow.
 func (w *world) bound() int64 {
 	account := w.added.bytes()
@@ -45,8 +45,8 @@ func (w *world) bound() int64 {
 	return account*3/2 + w.bufferBytes + 2*int64(w.cacheEntries)*1024 + slackBytes
 }
 
-// boundRSS is the same for the whole process: a heap may be twice as large before it is collected. With MALLOC_ARENA_MAX=1 in
-// the environment C's allocator has one arena, and else about one for each thread that runs.
+// boundRSS returns how much memory the process may use. The heap may double before it is collected. C's allocator has
+// one arena with MALLOC_ARENA_MAX=1 in the environment, and otherwise about one for each running thread.
 func (w *world) boundRSS() int64 {
 	arenas, err := strconv.Atoi(os.Getenv("MALLOC_ARENA_MAX"))
 	if err != nil || arenas < 1 {
@@ -55,10 +55,10 @@ func (w *world) boundRSS() int64 {
 	return 2*w.bound() + engineBytes + int64(arenas-1)*arenaBytes
 }
 
-// watch samples memory until the load ends, and holds each sample against the bounds.
+// watch samples memory until the load ends, and checks each sample against the bounds.
 func (w *world) watch() (samples []sample) {
 	most := w.bound()
-	w.t.Logf("memory: at most %d MiB of heap, %d MiB of the process and %d goroutines", most>>20, w.boundRSS()>>20, mostGoroutines)
+	w.t.Logf("memory: allowed are %d MiB of heap, %d MiB for the process and %d goroutines", most>>20, w.boundRSS()>>20, mostGoroutines)
 	for pause(w.ctx, max(2*time.Second, w.duration/200)) {
 		w.collectMetrics()
 		runtime.GC()
@@ -68,10 +68,10 @@ func (w *world) watch() (samples []sample) {
 		s := sample{time.Since(w.begun), int64(m.HeapAlloc), all, runtime.NumGoroutine()}
 		samples = append(samples, s)
 		if s.heap > most || s.goroutines > mostGoroutines {
-			w.fail("memory: %d MiB of heap and %d goroutines, at most %d MiB and %d are allowed", s.heap>>20, s.goroutines, most>>20, mostGoroutines)
+			w.fail("memory: got %d MiB of heap and %d goroutines, want at most %d MiB and %d", s.heap>>20, s.goroutines, most>>20, mostGoroutines)
 		}
 		if s.rss > w.boundRSS() && !testkit.Raced {
-			w.fail("memory: the process takes %d MiB, at most %d MiB are allowed", s.rss>>20, w.boundRSS()>>20)
+			w.fail("memory: got %d MiB for the process, want at most %d MiB", s.rss>>20, w.boundRSS()>>20)
 		}
 		if j := w.writer.Load().Stats(); j.Journal.Bytes > j.Journal.Limit+(1<<20) || j.BufferedBytes > w.bufferBytes {
 			w.fail("memory: the journal holds %d of %d bytes, the buffer %d of %d", j.Journal.Bytes, j.Journal.Limit, j.BufferedBytes, w.bufferBytes)
@@ -101,7 +101,7 @@ func (w *world) checkGrowth(samples []sample) {
 	w.t.Logf("memory: heap %d MiB in the second quarter, %d MiB in the last, at most %d MiB; goroutines %d and %d; %s",
 		h2>>20, h4>>20, peak.heap>>20, g2, g4, process())
 	if d := w.disk(); d > mostDisk {
-		w.fail("the table and the journal take %d MiB, at most %d are allowed", d>>20, mostDisk>>20)
+		w.fail("got %d MiB for the table and the journal, want at most %d MiB", d>>20, mostDisk>>20)
 	}
 	if w.duration < time.Minute {
 		return
@@ -111,8 +111,8 @@ func (w *world) checkGrowth(samples []sample) {
 	}
 }
 
-// resident is the memory that the system has given to the process, and how much of it are pages of files, which it may
-// take back; 0 where it does not say.
+// resident returns the process's resident memory, and how much of it is file pages, which the system can reclaim. It
+// returns 0 if the system does not say.
 func resident() (all, files int64) {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
@@ -128,8 +128,8 @@ func resident() (all, files int64) {
 	return all, files
 }
 
-// process tells what the process takes, part by part: Go's own memory, pages of files, and the rest, which the engine's
-// storage takes by C's allocator.
+// process describes the process's memory: Go's own, file pages, and the rest, which the storage gets from C's
+// allocator.
 func process() string {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -138,7 +138,7 @@ func process() string {
 	return fmt.Sprintf("RSS %d MiB (Go's %d, files %d, others %d)", all>>20, of>>20, files>>20, (all-files-of)>>20)
 }
 
-// disk is what the run's folder takes.
+// disk returns the size of the run's folder.
 func (w *world) disk() (bytes int64) {
 	_ = filepath.WalkDir(w.dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -146,12 +146,12 @@ func (w *world) disk() (bytes int64) {
 				bytes += info.Size()
 			}
 		}
-		return nil // files come and go
+		return nil // the file was removed meanwhile
 	})
 	return bytes
 }
 
-// report tells how the run goes, every so often.
+// report logs the progress at intervals.
 func (w *world) report() {
 	for pause(w.ctx, min(30*time.Second, w.duration/3)) {
 		w.line()

@@ -12,18 +12,18 @@ var (
 	soakSeed = flag.Uint64("soak.seed", 0, "what the soak's choices follow from; 0 draws one")
 )
 
-// plan is what a run does. All else follows from it and the seed.
+// plan describes a run. With the seed it determines everything else.
 type plan struct {
 	seed     uint64
 	duration time.Duration
 
 	tenants, noisy, devices int
 	rate                    int // points a second
-	events                  int // events a second, of each way to add
+	events                  int // events a second, for each way to add
 	readers                 int
 
 	shortAge time.Duration // retention of the dataset that expires
-	fine     time.Duration // width of a bucket; five of them are a coarse one
+	fine     time.Duration // width of a bucket; a coarse one is five times as wide
 
 	bufferBytes, journalBytes int64
 	cacheEntries              int
@@ -34,7 +34,7 @@ const (
 	coarseBy  = 5
 )
 
-// The timeouts are short, so that an erasure, which waits for them, ends within a short run.
+// Timeouts are short because an erasure waits for them, and must end within a short run.
 const (
 	requestTimeout = 3 * time.Second
 	scanTimeout    = 3 * time.Second
@@ -56,13 +56,13 @@ func newPlan(d time.Duration, seed uint64, race bool) plan {
 	return p
 }
 
-// slots is how many slots of time the account holds: those of the load, and of what comes after until producers have stopped.
+// slots returns how many time slots are recorded: those of the load, and those until producers have stopped.
 func (p plan) slots() int { return int(p.span() / slotWidth) }
 
-// span is the time from slot 0, which begins with a coarse bucket, to well behind the load.
+// span returns the time from slot 0, at the start of a coarse bucket, until well after the load.
 func (p plan) span() time.Duration { return coarseBy*p.fine + p.duration + 30*time.Second }
 
-// buckets is how many fine buckets the account of events holds.
+// buckets returns how many fine buckets of events are recorded.
 func (p plan) buckets() int { return int(p.span()/p.fine) + 2 }
 
 func (p plan) String() string {
@@ -70,7 +70,7 @@ func (p plan) String() string {
 		p.seed, p.duration, p.rate, p.events, p.tenants, p.noisy, p.devices, p.readers, p.shortAge, p.fine, p.journalBytes>>20)
 }
 
-// clock is the time of the stores and the engine. It can be put forward, so that nothing has to be waited for at the end.
+// clock is the clock of the stores and the engine. The test can advance it instead of waiting.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }

@@ -10,10 +10,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// gone says that a tenant is erased, or is about to be.
-type gone struct{ atomic.Bool }
+// erasedFlag is set when a tenant's erasure begins.
+type erasedFlag struct{ atomic.Bool }
 
-// read asks one question after the other until the load ends, and holds each answer against the account.
+// read makes random reads until the load ends, and checks each answer.
 func (w *world) read(n int) {
 	rnd := rand.New(rand.NewPCG(w.seed, uint64(300+n)))
 	questions := []func(*rand.Rand, *device) error{
@@ -39,33 +39,33 @@ func (w *world) read(n int) {
 		}
 		w.stats.readErrors.Add(1)
 		if !excused(err) {
-			w.fail("a read of tenant %s, device %s (%d) failed: %v", d.tenant.id, d.entity, d.n, err)
+			w.fail("reading tenant %s, device %s (%d): %v", d.tenant.id, d.entity, d.n, err)
 		}
 	}
 }
 
-// shown holds one point of an answer against the account.
-func (w *world) shown(what string, d *device, s *series, o *owed, p tsdb.Point[reading]) {
+// checkPoint checks one point of an answer.
+func (w *world) checkPoint(what string, d *device, s *series, o *expectation, p tsdb.Point[reading]) {
 	w.stats.points.Add(1)
-	if err := d.genuine(w.base, p); err != nil {
+	if err := d.mismatch(w.base, p); err != nil {
 		w.fail("%s of tenant %s, device %s (%d) at %v: %v", what, d.tenant.id, d.entity, d.n, p.Time, err)
 		return
 	}
 	slot := p.Value.Slot
-	if !s.wasPut(slot, p.Value.Version) {
-		w.fail("%s of tenant %s, device %s (%d): slot %d is there in version %d, which was never put, or was rejected", what, d.tenant.id, d.entity, d.n, slot, p.Value.Version)
+	if !s.wasTried(slot, p.Value.Version) {
+		w.fail("%s of tenant %s, device %s (%d): slot %d has version %d, which was never put or was rejected", what, d.tenant.id, d.entity, d.n, slot, p.Value.Version)
 	}
 	if o == nil || slot < o.from || slot-o.from >= len(o.slots) {
 		return
 	}
 	if o.again[slot-o.from] && p.Value.Version == 0 && !d.tenant.erased.Load() {
-		w.fail("%s of tenant %s, device %s (%d): slot %d is there in version 0, but version 1 was delivered", what, d.tenant.id, d.entity, d.n, slot)
+		w.fail("%s of tenant %s, device %s (%d): slot %d has version 0, but version 1 was delivered", what, d.tenant.id, d.entity, d.n, slot)
 	}
 	o.slots[slot-o.from] = false
 }
 
-// missing reports the slots that were delivered and not shown, from one up to another, and still visible at a time.
-func (w *world) missing(what string, d *device, s *series, o *owed, from, to int, at time.Time) {
+// checkMissing fails if a slot from from to to was delivered, had not expired at a time, and was not returned.
+func (w *world) checkMissing(what string, d *device, s *series, o *expectation, from, to int, at time.Time) {
 	if d.tenant.erased.Load() {
 		return
 	}
@@ -74,27 +74,27 @@ func (w *world) missing(what string, d *device, s *series, o *owed, from, to int
 		if !is || slot < from || slot >= to || s.age > 0 && !d.time(w.base, slot).Add(s.age-2*time.Millisecond).After(at) {
 			continue
 		}
-		w.fail("%s of tenant %s, device %s (%d): lost: slot %d at %v was delivered, and is not there", what, d.tenant.id, d.entity, d.n, slot, d.time(w.base, slot))
+		w.fail("%s of tenant %s, device %s (%d): lost: slot %d at %v was delivered and is missing", what, d.tenant.id, d.entity, d.n, slot, d.time(w.base, slot))
 		return
 	}
 }
 
-// newest holds a newest point against the floor that it must not be below.
-func (w *world) newest(what string, d *device, s *series, floor int, p tsdb.Point[reading], err error) error {
+// checkNewest checks a newest point, which must be in slot floor or later.
+func (w *world) checkNewest(what string, d *device, s *series, floor int, p tsdb.Point[reading], err error) error {
 	var bad *tsdb.PointError
 	switch {
 	case errors.Is(err, tsdb.ErrNotFound):
 		if floor >= 0 && !d.tenant.erased.Load() && (s.age == 0 || d.time(w.base, floor).Add(s.age-2*time.Millisecond).After(w.clock.now())) {
-			w.fail("%s of tenant %s, device %s (%d): none, but slot %d was delivered or seen before", what, d.tenant.id, d.entity, d.n, floor)
+			w.fail("%s of tenant %s, device %s (%d): got no point, but slot %d was delivered or returned before", what, d.tenant.id, d.entity, d.n, floor)
 		}
 		return nil
 	case errors.As(err, &bad), err != nil:
 		return err
 	}
-	o := s.owed(p.Value.Slot, p.Value.Slot) // none: the version may have changed since
-	w.shown(what, d, s, &o, p)
+	o := s.expectedIn(p.Value.Slot, p.Value.Slot) // expects no slot: the version may have changed since
+	w.checkPoint(what, d, s, &o, p)
 	if p.Value.Slot < floor {
-		w.fail("%s of tenant %s, device %s (%d): went back to slot %d, when slot %d was delivered or seen before", what, d.tenant.id, d.entity, d.n, p.Value.Slot, floor)
+		w.fail("%s of tenant %s, device %s (%d): got slot %d, but slot %d was delivered or returned before", what, d.tenant.id, d.entity, d.n, p.Value.Slot, floor)
 	}
 	return nil
 }
@@ -104,14 +104,15 @@ func (w *world) repo(d *device) *tsdb.Repository[reading] { return w.plain.For(w
 func (w *world) askLatest(_ *rand.Rand, d *device) error {
 	floor := d.plain.floor(byPoints, true)
 	p, err := w.repo(d).Latest(d.tenant.ctx(w.ctx), d.entity)
-	err = w.newest("Latest", d, d.plain, floor, p, err)
+	err = w.checkNewest("Latest", d, d.plain, floor, p, err)
 	if err == nil && p.Entity == d.entity {
-		d.plain.saw(byPoints, p.Value.Slot)
+		d.plain.recordSeen(byPoints, p.Value.Slot)
 	}
 	return err
 }
 
-// askCached may be answered from memory: it has to show what this store has delivered, not what a read has seen.
+// askCached reads through the cache. The answer must include what this store has delivered, not what other reads have
+// returned.
 func (w *world) askCached(rnd *rand.Rand, _ *device) error {
 	d := w.devices[rnd.IntN(len(w.devices)/4)] // so that there are hits
 	if d.tenant.erased.Load() {
@@ -122,11 +123,11 @@ func (w *world) askCached(rnd *rand.Rand, _ *device) error {
 	if d.tenant.erased.Load() {
 		return nil
 	}
-	return w.newest("Latest from the cache", d, d.plain, floor, p, err)
+	return w.checkNewest("Latest from the cache", d, d.plain, floor, p, err)
 }
 
-// askStale asks another store, as another process has, that learns nothing of what this one writes. Its answer holds what was
-// delivered as long ago as it may be stale.
+// askStale reads from another store, which does not see this store's writes, like one in another process. The answer
+// must include what was delivered before its staleness bound.
 func (w *world) askStale(rnd *rand.Rand, _ *device) error {
 	const stale = 2 * time.Second
 	d := w.devices[rnd.IntN(len(w.devices)/20)] // so that there are hits
@@ -138,7 +139,7 @@ func (w *world) askStale(rnd *rand.Rand, _ *device) error {
 	if d.tenant.erased.Load() {
 		return nil
 	}
-	return w.newest("Latest from another store's cache", d, d.plain, floor, p, err)
+	return w.checkNewest("Latest from another store's cache", d, d.plain, floor, p, err)
 }
 
 func (w *world) askLatestMany(rnd *rand.Rand, d *device) error {
@@ -159,16 +160,16 @@ func (w *world) askLatestMany(rnd *rand.Rand, d *device) error {
 			err = a.Err
 			continue
 		}
-		if failed := w.newest("LatestMany", asked[i], asked[i].plain, floors[i], a.Point, a.Err); failed != nil {
+		if failed := w.checkNewest("LatestMany", asked[i], asked[i].plain, floors[i], a.Point, a.Err); failed != nil {
 			err = failed
 		} else if a.Err == nil {
-			asked[i].plain.saw(byHead, a.Point.Value.Slot)
+			asked[i].plain.recordSeen(byHead, a.Point.Value.Slot)
 		}
 	}
 	return err
 }
 
-// askUnder asks for all devices of a tenant.
+// askUnder reads the newest points of all devices of a tenant.
 func (w *world) askUnder(_ *rand.Rand, d *device) error {
 	c := d.tenant
 	floors := make(map[*device]int, len(c.devices))
@@ -182,23 +183,23 @@ func (w *world) askUnder(_ *rand.Rand, d *device) error {
 		}
 		one := c.find(p.Entity)
 		if one == nil || p.Entity.Compare(last) <= 0 && last != (tsdb.Entity{}) {
-			w.fail("LatestUnder of tenant %s: %s after %s: nobody's, twice or out of order", c.id, p.Entity, last)
+			w.fail("LatestUnder of tenant %s: got %s after %s: unknown, twice or out of order", c.id, p.Entity, last)
 			return nil
 		}
 		last = p.Entity
-		if err := w.newest("LatestUnder", one, one.plain, floors[one], p, nil); err != nil {
+		if err := w.checkNewest("LatestUnder", one, one.plain, floors[one], p, nil); err != nil {
 			return err
 		}
-		one.plain.saw(byHead, p.Value.Slot)
+		one.plain.recordSeen(byHead, p.Value.Slot)
 		delete(floors, one)
 	}
 	for one, floor := range floors {
-		_ = w.newest("LatestUnder", one, one.plain, floor, tsdb.Point[reading]{}, tsdb.ErrNotFound)
+		_ = w.checkNewest("LatestUnder", one, one.plain, floor, tsdb.Point[reading]{}, tsdb.ErrNotFound)
 	}
 	return nil
 }
 
-// someSlots draws a stretch of the slots so far.
+// someSlots draws a range of the slots so far.
 func (w *world) someSlots(rnd *rand.Rand, d *device) (from, to int) {
 	now := w.slotNow(d) + 1
 	from = rnd.IntN(now)
@@ -209,7 +210,7 @@ func (w *world) askRange(rnd *rand.Rand, d *device) error {
 	return w.askOne(rnd, d, w.repo(d), d.plain)
 }
 
-// askShort asks for points that expire meanwhile.
+// askShort reads points that expire meanwhile.
 func (w *world) askShort(rnd *rand.Rand, _ *device) error {
 	d := w.shortOnes[rnd.IntN(len(w.shortOnes))]
 	if d.tenant.erased.Load() {
@@ -230,9 +231,9 @@ func (w *world) askOne(rnd *rand.Rand, d *device, repo *tsdb.Repository[reading]
 	return w.ask(d.tenant.ctx(w.ctx), "Range", d, repo, s, from, to, []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst}[rnd.IntN(2)])
 }
 
-// ask reads a range, and holds all of it against the account.
+// ask reads a range and checks all of it.
 func (w *world) ask(ctx context.Context, what string, d *device, repo *tsdb.Repository[reading], s *series, from, to int, order tsdb.Order) error {
-	o := s.owed(from, to)
+	o := s.expectedIn(from, to)
 	begun := w.clock.now()
 	in := tsdb.Between(d.time(w.base, from), d.time(w.base, to))
 	last := time.Time{}
@@ -240,30 +241,30 @@ func (w *world) ask(ctx context.Context, what string, d *device, repo *tsdb.Repo
 		if err != nil {
 			return err
 		}
-		w.inOrder(what, d, in, order, last, p.Time)
+		w.checkOrder(what, d, in, order, last, p.Time)
 		last = p.Time
 		if s.age > 0 && p.Time.Add(s.age).Before(begun) {
-			w.fail("%s of tenant %s, device %s (%d): slot %d is shown, but had expired when the read began, at %v", what, d.tenant.id, d.entity, d.n, p.Value.Slot, begun)
+			w.fail("%s of tenant %s, device %s (%d): got slot %d, which had expired when the read began, at %v", what, d.tenant.id, d.entity, d.n, p.Value.Slot, begun)
 		}
-		w.shown(what, d, s, &o, p)
+		w.checkPoint(what, d, s, &o, p)
 	}
-	w.missing(what, d, s, &o, from, to, w.clock.now())
+	w.checkMissing(what, d, s, &o, from, to, w.clock.now())
 	return nil
 }
 
-func (w *world) inOrder(what string, d *device, in tsdb.Interval, order tsdb.Order, last, t time.Time) {
+func (w *world) checkOrder(what string, d *device, in tsdb.Interval, order tsdb.Order, last, t time.Time) {
 	if !in.Contains(t) {
-		w.fail("%s of tenant %s, device %s (%d): %v was not asked for", what, d.tenant.id, d.entity, d.n, t)
+		w.fail("%s of tenant %s, device %s (%d): got a point at %v, outside the interval", what, d.tenant.id, d.entity, d.n, t)
 	}
 	if !last.IsZero() && (order == tsdb.NewestFirst) != t.Before(last) || t.Equal(last) {
-		w.fail("%s of tenant %s, device %s (%d): %v comes after %v: twice, or out of order", what, d.tenant.id, d.entity, d.n, t, last)
+		w.fail("%s of tenant %s, device %s (%d): got %v after %v: twice, or out of order", what, d.tenant.id, d.entity, d.n, t, last)
 	}
 }
 
-// askPage pages through a stretch with cursors.
+// askPage reads a range in pages.
 func (w *world) askPage(rnd *rand.Rand, d *device) error {
 	from, to := w.someSlots(rnd, d)
-	o := d.plain.owed(from, to)
+	o := d.plain.expectedIn(from, to)
 	order := []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst}[rnd.IntN(2)]
 	in := tsdb.Between(d.time(w.base, from), d.time(w.base, to))
 	cursor, last := "", time.Time{}
@@ -273,59 +274,59 @@ func (w *world) askPage(rnd *rand.Rand, d *device) error {
 			return err
 		}
 		for _, p := range page.Points {
-			w.inOrder("Page", d, in, order, last, p.Time)
+			w.checkOrder("Page", d, in, order, last, p.Time)
 			last = p.Time
-			w.shown("Page", d, d.plain, &o, p)
+			w.checkPoint("Page", d, d.plain, &o, p)
 		}
 		if cursor = page.Next; cursor == "" {
 			break
 		}
 	}
-	w.missing("Page", d, d.plain, &o, from, to, w.clock.now())
+	w.checkMissing("Page", d, d.plain, &o, from, to, w.clock.now())
 	return nil
 }
 
-// askGet asks for one point.
+// askGet reads one point.
 func (w *world) askGet(rnd *rand.Rand, d *device) error {
 	slot, _ := w.someSlots(rnd, d)
-	o := d.plain.owed(slot, slot+1)
+	o := d.plain.expectedIn(slot, slot+1)
 	p, err := w.repo(d).Get(d.tenant.ctx(w.ctx), d.entity, d.time(w.base, slot))
 	switch {
 	case err == nil:
-		w.shown("Get", d, d.plain, &o, p)
+		w.checkPoint("Get", d, d.plain, &o, p)
 	case !errors.Is(err, tsdb.ErrNotFound):
 		return err
 	}
-	w.missing("Get", d, d.plain, &o, slot, slot+1, w.clock.now())
+	w.checkMissing("Get", d, d.plain, &o, slot, slot+1, w.clock.now())
 	return nil
 }
 
-// askLatestN asks for the newest few, which leave out none.
+// askLatestN reads a few newest points, without a gap.
 func (w *world) askLatestN(rnd *rand.Rand, d *device) error {
 	const n = 8
-	o := d.plain.owed(0, w.slotNow(d)+1)
+	o := d.plain.expectedIn(0, w.slotNow(d)+1)
 	points, err := w.repo(d).LatestN(d.tenant.ctx(w.ctx), d.entity, n)
 	if err != nil {
 		return err
 	}
 	oldest, last := 0, time.Time{}
 	for _, p := range points {
-		w.inOrder("LatestN", d, tsdb.AllTime(), tsdb.NewestFirst, last, p.Time)
+		w.checkOrder("LatestN", d, tsdb.AllTime(), tsdb.NewestFirst, last, p.Time)
 		last = p.Time
-		w.shown("LatestN", d, d.plain, &o, p)
+		w.checkPoint("LatestN", d, d.plain, &o, p)
 	}
 	if len(points) == n {
 		oldest = points[n-1].Value.Slot
 	}
-	w.missing("LatestN", d, d.plain, &o, oldest, len(o.slots), w.clock.now())
+	w.checkMissing("LatestN", d, d.plain, &o, oldest, len(o.slots), w.clock.now())
 	return nil
 }
 
-// askAsOf asks for what was the newest at a time.
+// askAsOf reads the point that was newest at a time.
 func (w *world) askAsOf(rnd *rand.Rand, d *device) error {
 	slot, _ := w.someSlots(rnd, d)
 	at := d.time(w.base, slot)
-	o := d.plain.owed(0, slot+1)
+	o := d.plain.expectedIn(0, slot+1)
 	p, err := w.repo(d).AsOf(d.tenant.ctx(w.ctx), d.entity, at)
 	floor := -1
 	for i, is := range o.slots {
@@ -336,5 +337,5 @@ func (w *world) askAsOf(rnd *rand.Rand, d *device) error {
 	if err == nil && p.Time.After(at) {
 		w.fail("AsOf %v of tenant %s, device %s (%d): %v", at, d.tenant.id, d.entity, d.n, p.Time)
 	}
-	return w.newest("AsOf", d, d.plain, floor, p, err)
+	return w.checkNewest("AsOf", d, d.plain, floor, p, err)
 }

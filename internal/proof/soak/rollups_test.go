@@ -14,14 +14,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// sums are what the points of a bucket come to, by the account: at least and at most.
+// sums are the expected values of a bucket.
 type sums struct {
 	least, most    int64 // points
-	sum, min, max  int64 // in hundredths; only where exact
+	sum, min, max  int64 // in hundredths; valid only if exact
 	exact, touched bool
 }
 
-// sumsOf returns what the points of some slots come to.
+// sumsOf returns the expected values of the points of some slots.
 func (s *series) sumsOf(d int, from, to int, certain *marks) sums {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *series) sumsOf(d int, from, to int, certain *marks) sums {
 	return out
 }
 
-// slotsOf returns the slots of a device whose points lie in the bucket that starts at a time.
+// slotsOf returns the slots of a device in the bucket that starts at a time.
 func (w *world) slotsOf(d *device, start time.Time, width time.Duration) (from, to int) {
 	first := func(t time.Time) int {
 		since := t.Sub(w.base) - d.offset
@@ -63,10 +63,10 @@ func (w *world) slotsOf(d *device, start time.Time, width time.Duration) (from, 
 	return first(start), first(start.Add(width))
 }
 
-// holds holds a bucket against what its points come to.
-func (w *world) holds(what string, d *device, start time.Time, b window.Bucket, want sums) {
+// checkBucket compares a bucket with its expected values.
+func (w *world) checkBucket(what string, d *device, start time.Time, b window.Bucket, want sums) {
 	if b.Points < want.least || b.Points > want.most || b.Bad != 0 {
-		w.fail("%s of tenant %s, device %s (%d), bucket %v: %d points and %d bad, want %d to %d", what, d.tenant.id, d.entity, d.n, start, b.Points, b.Bad, want.least, want.most)
+		w.fail("%s of tenant %s, device %s (%d), bucket %v: got %d points and %d bad, want %d to %d points", what, d.tenant.id, d.entity, d.n, start, b.Points, b.Bad, want.least, want.most)
 		return
 	}
 	if !want.exact || b.Points == 0 {
@@ -75,12 +75,12 @@ func (w *world) holds(what string, d *device, start time.Time, b window.Bucket, 
 	got := b.Values[0]
 	round := func(x float64) int64 { return int64(math.Round(x * 100)) }
 	if got.Count != b.Points || round(got.Sum) != want.sum || round(got.Min) != want.min || round(got.Max) != want.max {
-		w.fail("%s of tenant %s, device %s (%d), bucket %v: count %d, sum %v, least %v, greatest %v; its %d points come to %d, %d, %d hundredths",
+		w.fail("%s of tenant %s, device %s (%d), bucket %v: got count %d, sum %v, min %v, max %v, want %d points with %d, %d, %d hundredths",
 			what, d.tenant.id, d.entity, d.n, start, got.Count, got.Sum, got.Min, got.Max, want.least, want.sum, want.min, want.max)
 	}
 }
 
-// askRollup reads some buckets of either level while points are written and the worker works.
+// askRollup reads buckets of either width while points are written and the worker runs.
 func (w *world) askRollup(rnd *rand.Rand, d *device) error {
 	r, width := w.fineRollup, w.fine
 	if rnd.IntN(2) == 0 {
@@ -98,7 +98,7 @@ func (w *world) askRollup(rnd *rand.Rand, d *device) error {
 			return err
 		}
 		if _, twice := found[b.Start.UnixMilli()]; twice || !in.Contains(b.Start) {
-			w.fail("rollup %s of tenant %s, device %s: bucket %v is there twice, or was not asked for", r.Name(), d.tenant.id, d.entity, b.Start)
+			w.fail("rollup %s of tenant %s, device %s: got bucket %v twice, or outside the interval", r.Name(), d.tenant.id, d.entity, b.Start)
 		}
 		found[b.Start.UnixMilli()] = b
 	}
@@ -108,20 +108,20 @@ func (w *world) askRollup(rnd *rand.Rand, d *device) error {
 	for i := range n {
 		at := start.Add(time.Duration(i) * width)
 		from, to := w.slotsOf(d, at, width)
-		w.holds("rollup "+r.Name(), d, at, found[at.UnixMilli()], d.plain.sumsOf(d.n, from, to, &before))
+		w.checkBucket("rollup "+r.Name(), d, at, found[at.UnixMilli()], d.plain.sumsOf(d.n, from, to, &before))
 		delete(found, at.UnixMilli())
 	}
 	for _, b := range found {
-		w.fail("rollup %s of tenant %s, device %s: there is no bucket at %v", r.Name(), d.tenant.id, d.entity, b.Start)
+		w.fail("rollup %s of tenant %s, device %s: got a bucket at %v, where none begins", r.Name(), d.tenant.id, d.entity, b.Start)
 	}
 	return nil
 }
 
-// work keeps the rollups until the load ends.
+// work runs a worker until the load ends.
 func (w *world) work() {
 	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Settle: requestTimeout + time.Second}, rollup.NewJob(w.plain))
 	if err != nil {
-		w.fail("no worker: %v", err)
+		w.fail("creating the worker: %v", err)
 		return
 	}
 	for pause(w.ctx, time.Second) {
@@ -129,29 +129,29 @@ func (w *world) work() {
 		w.stats.passes.Add(1)
 		w.stats.buckets.Add(int64(pass.Buckets))
 		if err != nil && !excused(err, codes.InvalidArgument) && !errors.Is(err, tsdb.ErrErased) {
-			w.fail("the worker failed: %v", err)
+			w.fail("running the worker: %v", err)
 		}
 	}
 }
 
-// checkRollups lets the worker come to an end, so that all is read from what is stored, and compares it with what the points
-// come to.
+// checkRollups lets the worker finish, so that reads use stored buckets only, and compares all buckets with the
+// expected values.
 func (w *world) checkRollups(ctx context.Context, store *tsdb.Store) {
 	worker := must(rollup.NewWorker(store, rollup.WorkerOptions{Settle: time.Minute}, rollup.NewJob(w.plain)))
 	for i := 0; ; i++ {
 		pass, err := worker.Pass(ctx)
 		if err != nil {
-			w.fail("the worker failed without faults: %v", err)
+			w.fail("running the worker without faults: %v", err)
 			return
 		}
 		if pass.Marks == 0 && pass.Waiting == 0 {
 			break
 		}
 		if i == 5 {
-			w.fail("the worker does not come to an end: %+v", pass)
+			w.fail("the worker does not finish: %+v", pass)
 			return
 		}
-		w.clock.forward(2 * time.Minute) // coarser marks settle
+		w.clock.forward(2 * time.Minute) // marks of coarse buckets become due
 	}
 	buckets, exact := 0, 0
 	for _, d := range w.devices {
@@ -166,7 +166,7 @@ func (w *world) checkRollups(ctx context.Context, store *tsdb.Store) {
 			found := map[int64]window.Bucket{}
 			for b, err := range rollup.For(level.r, w.plain.For(store, d.tenant.id)).Buckets(d.tenant.ctx(ctx), d.entity, tsdb.AllTime(), tsdb.OldestFirst) {
 				if err != nil {
-					w.fail("rollup %s of tenant %s, device %s cannot be read: %v", level.r.Name(), d.tenant.id, d.entity, err)
+					w.fail("rollup %s of tenant %s, device %s : reading: %v", level.r.Name(), d.tenant.id, d.entity, err)
 					return
 				}
 				found[b.Start.UnixMilli()] = b
@@ -174,7 +174,7 @@ func (w *world) checkRollups(ctx context.Context, store *tsdb.Store) {
 			for at := w.base; at.Before(w.base.Add(time.Duration(w.slots()) * slotWidth)); at = at.Add(level.width) {
 				from, to := w.slotsOf(d, at, level.width)
 				want := d.plain.sumsOf(d.n, from, to, &certain)
-				w.holds("rollup "+level.r.Name(), d, at, found[at.UnixMilli()], want)
+				w.checkBucket("rollup "+level.r.Name(), d, at, found[at.UnixMilli()], want)
 				delete(found, at.UnixMilli())
 				if want.touched {
 					if buckets++; want.exact {
@@ -183,9 +183,9 @@ func (w *world) checkRollups(ctx context.Context, store *tsdb.Store) {
 				}
 			}
 			for _, b := range found {
-				w.fail("rollup %s of tenant %s, device %s has a bucket at %v, where nothing was put", level.r.Name(), d.tenant.id, d.entity, b.Start)
+				w.fail("rollup %s of tenant %s, device %s has a bucket at %v without points", level.r.Name(), d.tenant.id, d.entity, b.Start)
 			}
 		}
 	}
-	w.t.Logf("rollups: %d buckets, of which %d are known to the digit and the others within what nobody knows", buckets, exact)
+	w.t.Logf("rollups: %d buckets, %d of them with exactly known values", buckets, exact)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 )
 
-// checkRows looks at every row of the table, past all of the SDK: its key is that of a tenant, dataset and entity that there
-// are, and what it holds says the same.
+// checkRows reads every row of the table without the SDK. It checks that the row's key belongs to an existing tenant,
+// dataset and entity, and that its contents fit the key.
 func (w *world) checkRows(ctx context.Context) (kinds map[string]int) {
 	kinds = map[string]int{}
-	known := map[string]map[string]bool{} // by dataset, tenant#path
+	known := map[string]map[string]bool{} // tenant#path, by dataset
 	for _, name := range []string{"plain", "short", "events"} {
 		known[name] = map[string]bool{}
 	}
@@ -35,7 +35,7 @@ func (w *world) checkRows(ctx context.Context) (kinds map[string]int) {
 		}
 		parts := strings.SplitN(key, "#", 3)
 		if len(parts) < 3 {
-			w.fail("row %q is nobody's", key)
+			w.fail("row %q belongs to no dataset", key)
 			return true
 		}
 		dataset, kind, _ := strings.Cut(parts[1], "!")
@@ -43,23 +43,23 @@ func (w *world) checkRows(ctx context.Context) (kinds map[string]int) {
 		path := parts[2][:max(0, strings.LastIndexByte(parts[2], '#'))]
 		switch c := w.byTenant[parts[0]]; {
 		case c == nil:
-			w.fail("row %q is of a tenant whom nobody knows", key)
+			w.fail("row %q belongs to an unknown tenant", key)
 		case c == w.victim && w.erasure.Load():
-			w.fail("row %q is of the tenant who was erased", key)
+			w.fail("row %q belongs to the erased tenant", key)
 		case !known[dataset][parts[0]+"#"+path]:
-			w.fail("row %q is of an entity that nobody knows", key)
+			w.fail("row %q belongs to an unknown entity", key)
 		case kind == "" || kind == "head":
 			w.checkCells(row, parts[0], dataset, kind)
 		}
 		return w.failures.Load() < 20
 	})
 	if err != nil {
-		w.fail("the table cannot be read: %v", err)
+		w.fail("reading the table: %v", err)
 	}
 	return kinds
 }
 
-// checkCells holds the payloads of a row against its key.
+// checkCells compares the payloads of a row with its key.
 func (w *world) checkCells(row bigtable.Row, tenant, dataset, kind string) {
 	for _, items := range row {
 		for _, item := range items {
@@ -75,13 +75,13 @@ func (w *world) checkCells(row bigtable.Row, tenant, dataset, kind string) {
 				want = fmt.Sprintf("%s#%s!head#%s#", d.tenant.id, dataset, inside.PathOf(d.entity))
 			}
 			if v.Tenant != tenant || row.Key() != want || v != d.value(v.Slot, v.Version) || item.Timestamp.Time().UnixMilli() != at.UnixMilli() {
-				w.fail("crossing: row %q of %v holds %+v, which belongs into %q", row.Key(), item.Timestamp.Time().UTC(), v, want)
+				w.fail("crossing: row %q at %v holds %+v, which belongs in %q", row.Key(), item.Timestamp.Time().UTC(), v, want)
 			}
 		}
 	}
 }
 
-// collect lets the engine remove what has expired, until the load ends.
+// collect runs garbage collection until the load ends.
 func (w *world) collect() {
 	for pause(w.ctx, max(w.duration/20, w.shortAge)) {
 		if err := w.conn.Collect(w.ctx); err != nil && w.ctx.Err() == nil {
@@ -91,7 +91,7 @@ func (w *world) collect() {
 	}
 }
 
-// checkCollected lets all that can expire expire, and looks whether it is gone.
+// checkCollected lets all points expire that can, and checks that they are collected.
 func (w *world) checkCollected(ctx context.Context) {
 	w.clock.forward(w.shortAge + scanTimeout)
 	if err := w.conn.Collect(ctx); err != nil {
@@ -99,7 +99,7 @@ func (w *world) checkCollected(ctx context.Context) {
 	}
 	kinds := w.checkRows(ctx)
 	if n := kinds["short"]; n > 0 {
-		w.fail("%d rows of what has expired are left after a collection", n)
+		w.fail("got %d rows of expired points after a collection, want 0", n)
 	}
-	w.t.Logf("rows in the table, by kind, after a collection: %v", kinds)
+	w.t.Logf("rows in the table after a collection, by kind: %v", kinds)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// telemetry has the store watched by everything that there is.
+// telemetry turns on all telemetry of the store.
 func (w *world) telemetry() tsdb.Telemetry {
 	w.metrics = metric.NewManualReader()
-	meters := metric.NewMeterProvider(metric.WithReader(w.metrics), metric.WithCardinalityLimit(0)) // none: its own would hide ours
+	meters := metric.NewMeterProvider(metric.WithReader(w.metrics), metric.WithCardinalityLimit(0)) // no limit: the provider's own would hide the store's
 	spans := trace.NewTracerProvider(trace.WithSampler(trace.TraceIDRatioBased(0.1)), trace.WithBatcher(nowhere{}))
 	w.t.Cleanup(func() {
 		_ = meters.Shutdown(context.Background())
@@ -23,14 +23,14 @@ func (w *world) telemetry() tsdb.Telemetry {
 	return tsdb.Telemetry{MeterProvider: meters, TracerProvider: spans, Logger: slog.New(slog.DiscardHandler), IncludeErrorText: true, Tenants: 50}
 }
 
-// nowhere takes spans and drops them.
+// nowhere discards spans.
 type nowhere struct{}
 
 func (nowhere) ExportSpans(context.Context, []trace.ReadOnlySpan) error { return nil }
 func (nowhere) Shutdown(context.Context) error                          { return nil }
 
-// collectMetrics does what an exporter does every so often. What tells series apart is bounded: 50 tenants, three datasets, and
-// the few ways in which things go wrong.
+// collectMetrics collects metrics at intervals, as an exporter does. The attributes of series are bounded: 50 tenants,
+// three datasets, and a few types of errors.
 func (w *world) collectMetrics() {
 	var all metricdata.ResourceMetrics
 	if err := w.metrics.Collect(context.Background(), &all); err != nil {
@@ -46,9 +46,10 @@ func (w *world) collectMetrics() {
 		}
 	}
 	if series == 0 || series > mostSeries {
-		w.fail("metrics: %d series of one histogram, 1 to %d are allowed", series, mostSeries)
+		w.fail("metrics: got %d series of one histogram, want 1 to %d", series, mostSeries)
 	}
 }
 
-// mostSeries is 51 tenants and none, 3 datasets and none, some 30 operations and some 5 ways to end, of which few go together.
+// mostSeries is 51 tenants and none, 3 datasets and none, some 30 operations and some 5 error types, few of which occur
+// together.
 const mostSeries = 10_000

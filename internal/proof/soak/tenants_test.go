@@ -10,7 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// erase erases one tenant in the middle of the load, as often as the faults break it off, and returns when it is done.
+// erase erases one tenant during the load. It tries again when faults interrupt it, and returns when the erasure is
+// done.
 func (w *world) erase() {
 	if !pause(w.ctx, w.duration/4) {
 		return
@@ -27,20 +28,20 @@ func (w *world) erase() {
 			return
 		}
 		if !excused(err, codes.InvalidArgument) && !errors.Is(err, tenants.ErrTakenOver) || time.Since(begun) > w.duration/2+time.Minute {
-			w.fail("tenant %s cannot be erased: %v", w.victim.id, err)
+			w.fail("erasing tenant %s: %v", w.victim.id, err)
 			return
 		}
 	}
-	for _, d := range w.victim.devices { // by the writer, as producers may have stopped
+	for _, d := range w.victim.devices { // through the writer, because producers may have stopped
 		slot := w.slotNow(d)
 		err := w.repo(d).Via(w.writer.Load()).Enqueue(d.tenant.ctx(w.t.Context()), d.entity, d.time(w.base, slot), d.value(slot, 0))
 		if !errors.Is(err, tsdb.ErrErased) && !errors.Is(err, tsdb.ErrWriterClosed) {
-			w.fail("a put of the erased tenant %s: %v, want %v", w.victim.id, err, tsdb.ErrErased)
+			w.fail("putting a point of the erased tenant %s: got %v, want %v", w.victim.id, err, tsdb.ErrErased)
 		}
 	}
 	d := w.victim.devices[0]
 	if _, err := w.repo(d).Latest(d.tenant.ctx(w.t.Context()), d.entity); !errors.Is(err, tsdb.ErrErased) {
-		w.fail("a read of the erased tenant %s: %v, want %v", w.victim.id, err, tsdb.ErrErased)
+		w.fail("reading the erased tenant %s: got %v, want %v", w.victim.id, err, tsdb.ErrErased)
 	}
 }
 
@@ -62,7 +63,7 @@ func (w *world) list() {
 			}
 			id := t.ID.String()
 			if w.byTenant[id] == nil || id <= last && last != "" {
-				w.fail("the list of tenants has %q after %q: nobody's, twice or out of order", id, last)
+				w.fail("list of tenants: got %q after %q: unknown, twice or out of order", id, last)
 			}
 			last = id
 			delete(owed, id)
@@ -70,10 +71,10 @@ func (w *world) list() {
 		switch {
 		case err == nil:
 			for id := range owed {
-				w.fail("the list of tenants does not have %s, which has points", id)
+				w.fail("list of tenants: %s is missing and has points", id)
 			}
 		case !excused(err):
-			w.fail("the list of tenants failed: %v", err)
+			w.fail("listing the tenants: %v", err)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// reading is the value of every point. It says of which tenant, device, time and version it is, so that it can be held
-// against where it was found.
+// reading is the value of every point. It names its tenant, device, time and version, so that a check can compare it
+// with the place where it was found.
 type reading struct {
 	Tenant  string  `json:"t"`
 	Device  int     `json:"d"`
@@ -20,7 +20,7 @@ type reading struct {
 	Check   uint64  `json:"c,string"`
 }
 
-// hundredths is the number in a value, times 100: 0 to 9,999.
+// hundredths returns the number in a value, times 100: 0 to 9,999.
 func hundredths(device, slot, version int) int64 {
 	return int64(mix(uint64(device), uint64(slot), uint64(version)) % 10_000)
 }
@@ -46,7 +46,7 @@ type device struct {
 	n      int
 	tenant *customer
 	entity tsdb.Entity
-	offset time.Duration // of its points in their slots
+	offset time.Duration // of its points within their slots
 	plain  *series
 	short  *series // nil for most
 }
@@ -55,7 +55,7 @@ type device struct {
 type customer struct {
 	id      tenant.ID
 	devices []*device
-	erased  gone
+	erased  erasedFlag
 }
 
 func (d *device) value(slot, version int) reading {
@@ -68,26 +68,26 @@ func (d *device) time(base time.Time, slot int) time.Time {
 	return base.Add(time.Duration(slot)*slotWidth + d.offset)
 }
 
-// slotAt returns the slot of a time, and whether it is one at which the device has points.
+// slotAt returns the slot of a time, and whether the device has points at that time of a slot.
 func (d *device) slotAt(base, t time.Time) (int, bool) {
 	since := t.Sub(base) - d.offset
 	return int(since / slotWidth), since >= 0 && since%slotWidth == 0
 }
 
-// genuine reports what is wrong with a value that was found at the place of a device and time.
-func (d *device) genuine(base time.Time, p tsdb.Point[reading]) error {
+// mismatch returns an error if a value does not belong to the device and time where it was found.
+func (d *device) mismatch(base time.Time, p tsdb.Point[reading]) error {
 	v := p.Value
 	switch slot, ok := d.slotAt(base, p.Time); {
 	case p.Entity != d.entity:
-		return fmt.Errorf("the point is of entity %s", p.Entity)
+		return fmt.Errorf("got a point of entity %s", p.Entity)
 	case v.Tenant != d.tenant.id.String() || v.Device != d.n:
-		return fmt.Errorf("crossing: the value is of tenant %s, device %d", v.Tenant, v.Device)
+		return fmt.Errorf("crossing: got a value of tenant %s, device %d", v.Tenant, v.Device)
 	case !ok || v.Slot != slot:
-		return fmt.Errorf("the value is of slot %d, its time of slot %d (%v)", v.Slot, slot, ok)
+		return fmt.Errorf("got a value of slot %d at the time of slot %d (%v)", v.Slot, slot, ok)
 	case v.Version < 0 || v.Version > 1:
-		return fmt.Errorf("there is no version %d", v.Version)
+		return fmt.Errorf("got the unknown version %d", v.Version)
 	case v != d.value(slot, v.Version):
-		return fmt.Errorf("the value is %+v, want %+v", v, d.value(slot, v.Version))
+		return fmt.Errorf("got value %+v, want %+v", v, d.value(slot, v.Version))
 	}
 	return nil
 }

@@ -24,19 +24,19 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// world is everything that one run is about.
+// world holds the state of one run.
 type world struct {
 	metrics *metric.ManualReader
 	plan
 	t     *testing.T
-	ctx   context.Context // ends when the load is to end
+	ctx   context.Context // ends when the load must end
 	stop  context.CancelFunc
 	clock clock
 	base  time.Time // of slot 0
 	begun time.Time
 
 	store      *tsdb.Store
-	other      *tsdb.Store // of another process, as it were; it only reads
+	other      *tsdb.Store // stands for another process; it only reads
 	conn       *tsdbtest.Conn
 	table      *bigtable.Table // without faults
 	dir        string
@@ -54,17 +54,17 @@ type world struct {
 
 	stats    stats
 	failures atomic.Int32
-	erasure  atomic.Bool // has ended
+	erasure  atomic.Bool // the erasure has ended
 }
 
-// stats are what the run has done.
+// stats count what the run did.
 type stats struct {
 	put, acked, rejected, unknown, buried, events, buriedEvents, buriedVictim atomic.Int64
 	reads, readErrors, points, faults, outages                                atomic.Int64
 	rotations, kept, flushes, passes, buckets, collections                    atomic.Int64
 }
 
-// openWorld makes the schemas, the store and the devices.
+// openWorld creates the schemas, the store and the devices.
 func openWorld(t *testing.T, p plan) *world {
 	w := &world{plan: p, t: t, dir: t.TempDir(), byTenant: map[string]*customer{}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -93,7 +93,7 @@ func openWorld(t *testing.T, p plan) *world {
 	return w
 }
 
-// ensure makes the table. The short timeouts may be too short for that where the disk is slow, so it is tried again.
+// ensure creates the table. It tries again, because the short timeouts may be too short on a slow disk.
 func (w *world) ensure() {
 	for try := 1; ; try++ {
 		err := w.store.Ensure(w.ctx, w.plain, w.short, w.added.schema)
@@ -101,25 +101,25 @@ func (w *world) ensure() {
 			return
 		}
 		if !excused(err) || try == 20 {
-			w.t.Fatalf("the table cannot be made: %v", err)
+			w.t.Fatalf("creating the table: %v", err)
 		}
 	}
 }
 
-// populate makes tenants and devices. Their names are those that are easily mixed up: one the beginning of another, the same
-// devices for each, separators and escapes within.
+// populate creates tenants and devices. Their names are easily confused: names that are prefixes of others, the same
+// devices for each tenant, separators and escapes.
 func (w *world) populate() {
 	for i := range w.tenants {
 		c := &customer{id: must(tenant.Parse(fmt.Sprintf("t%d", i)))}
 		w.customers = append(w.customers, c)
 		w.byTenant[c.id.String()] = c
 	}
-	w.victim = w.customers[w.tenants/2+5] // one with many devices
+	w.victim = w.customers[w.tenants/2+5] // a tenant with many devices
 	rnd := rand.New(rand.NewPCG(w.seed, 1))
 	for n := range w.plan.devices {
 		c := w.customers[n%w.tenants]
 		if n >= w.tenants && n%10 < 3 {
-			c = w.customers[n%w.noisy] // these few have a third of all devices
+			c = w.customers[n%w.noisy] // these few tenants have a third of all devices
 		}
 		d := &device{n: n, tenant: c, offset: time.Duration(rnd.IntN(int(slotWidth/time.Millisecond))) * time.Millisecond}
 		i := len(c.devices)
@@ -146,7 +146,7 @@ func (c *customer) find(e tsdb.Entity) *device {
 	return nil
 }
 
-// slotNow returns the slot of now for a device.
+// slotNow returns the current slot of a device.
 func (w *world) slotNow(d *device) int { return int((time.Since(w.base) - d.offset) / slotWidth) }
 
 func (w *world) seriesOf(d *device, dataset string) *series {
@@ -156,7 +156,7 @@ func (w *world) seriesOf(d *device, dataset string) *series {
 	return d.plain
 }
 
-// fail reports what must not be, and ends the load.
+// fail fails the test and ends the load.
 func (w *world) fail(format string, args ...any) {
 	if w.failures.Add(1) <= 20 {
 		w.t.Errorf("[%v, seed %d] %s", time.Since(w.begun).Round(time.Millisecond), w.seed, fmt.Sprintf(format, args...))
@@ -164,7 +164,7 @@ func (w *world) fail(format string, args ...any) {
 	w.stop()
 }
 
-// excused reports whether the faults explain an error: of a read, or with what only writes meet besides, of another call.
+// excused reports whether faults explain an error. besides are codes that only faults of writes cause.
 func excused(err error, besides ...codes.Code) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true
@@ -182,7 +182,7 @@ func excused(err error, besides ...codes.Code) bool {
 	return false
 }
 
-// unwrapAll returns an error and all that it wraps.
+// unwrapAll returns an error and all errors that it wraps.
 func unwrapAll(err error) []error {
 	all := []error{err}
 	for i := 0; i < len(all); i++ {
@@ -205,7 +205,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// pause waits, and reports whether ctx goes on.
+// pause waits, and reports whether ctx is still active.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -12,25 +12,25 @@ import (
 // openWriter opens the writer on the run's journal.
 func (w *world) openWriter() {
 	writer, err := w.store.NewWriter(tsdb.WriterOptions{
-		BufferBytes: w.bufferBytes, OnFailure: w.buried,
+		BufferBytes: w.bufferBytes, OnFailure: w.deadLetter,
 		Journal: tsdb.JournalOptions{Dir: w.dir + "/journal", MaxBytes: w.journalBytes},
 	})
 	if err != nil {
-		w.fail("the writer does not open: %v", err)
+		w.fail("opening the writer: %v", err)
 		return
 	}
 	w.writer.Store(writer)
 }
 
-// rotate flushes the writer now and then, and closes and opens it: with time enough, or at once with its journal full.
-// Producers go on all the while.
+// rotate flushes the writer now and then. It also closes and reopens it: with enough time to deliver, or at once with
+// points in the journal. Producers continue meanwhile.
 func (w *world) rotate() {
 	rnd := rand.New(rand.NewPCG(w.seed, 2))
 	every := max(2*time.Second, min(w.duration/20, 10*time.Second))
 	for n := 0; pause(w.ctx, every/2+rand.N(every)); n++ {
 		switch n % 2 {
 		case 0:
-			_ = w.flush(w.ctx) // it is made again
+			_ = w.flush(w.ctx) // a later flush delivers the rest
 		case 1:
 			patience := []time.Duration{0, 10 * time.Millisecond, 20 * time.Second}[rnd.IntN(3)]
 			w.reopen(patience)
@@ -38,7 +38,7 @@ func (w *world) rotate() {
 	}
 }
 
-// reopen closes the writer with some patience, and opens the next one.
+// reopen closes the writer with a time limit, and opens the next one.
 func (w *world) reopen(patience time.Duration) {
 	w.stats.rotations.Add(1)
 	snap := w.snapshot()
@@ -51,12 +51,12 @@ func (w *world) reopen(patience time.Duration) {
 	case errors.Is(err, tsdb.ErrUndelivered):
 		w.stats.kept.Add(1)
 	default:
-		w.fail("the writer did not close: %v", err)
+		w.fail("closing the writer: %v", err)
 	}
 	w.openWriter()
 }
 
-// flush waits until the writer has delivered what was acknowledged before.
+// flush waits until the writer has delivered everything acknowledged before.
 func (w *world) flush(ctx context.Context) error {
 	snap := w.snapshot()
 	err := w.writer.Load().Flush(ctx)
@@ -67,7 +67,7 @@ func (w *world) flush(ctx context.Context) error {
 	return err
 }
 
-// snap is what was acknowledged at one time.
+// snap holds the points that were acknowledged at one time.
 type snap struct{ plain, short []marks }
 
 func (w *world) snapshot() snap {
@@ -83,9 +83,9 @@ func (w *world) snapshot() snap {
 
 func (w *world) delivered(s snap) {
 	for i, d := range w.devices {
-		d.plain.deliver(s.plain[i])
+		d.plain.recordDelivered(s.plain[i])
 	}
 	for i, d := range w.shortOnes {
-		d.short.deliver(s.short[i])
+		d.short.recordDelivered(s.short[i])
 	}
 }
