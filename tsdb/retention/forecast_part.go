@@ -28,6 +28,7 @@ type piece struct {
 	group rowkey.Group
 	all   rowkey.Range
 	next  rowkey.Range // the rest that was not read
+	last  string       // the key of its last row, if a probe has read it
 	left  bool         // the walk has continued after it
 	done  bool         // all of it was read
 	rows  int

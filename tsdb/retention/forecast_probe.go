@@ -13,11 +13,14 @@ import (
 // time. Pieces and entities begin with their newest rows, so reading only their beginnings would hide the old data.
 func (s *sample) probe(ctx context.Context, c *piece) error {
 	place, when := s.random.Float64(), s.random.Float64()
-	from := rowkey.Between(c.all.Start, c.all.Limit, place)
-	key, err := s.one(ctx, rowkey.Range{Start: from, Limit: c.all.Limit}, false)
-	if err == nil && key == "" {
-		key, err = s.one(ctx, c.all, false)
+	if c.last == "" { // a range's limit may be far behind its last row
+		var err error
+		if c.last, err = s.one(ctx, c.all, true); err != nil {
+			return err
+		}
 	}
+	from := rowkey.Between(c.all.Start, c.last, place)
+	key, err := s.one(ctx, rowkey.Range{Start: from, Limit: c.all.Limit}, false)
 	if err != nil {
 		return err
 	}

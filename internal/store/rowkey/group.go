@@ -45,7 +45,8 @@ func Cuts(cuts []string) []Range {
 }
 
 // Between returns a key between two keys, about share of the way from low to high, computed from the first numbers or
-// bytes in which they differ. It returns low if no key is between them.
+// bytes in which they differ. Shares below 1 choose all of these numbers, low's and high's too, equally often. Between
+// returns low if no key is between them.
 func Between(low, high string, share float64) string {
 	same := 0
 	for same < len(low) && same < len(high) && low[same] == high[same] {
@@ -69,7 +70,11 @@ func Between(low, high string, share float64) string {
 		}
 		return x
 	}
-	x := at(low) + (at(high)-at(low))*share
+	x := at(high) - at(low)
+	if base == 10 {
+		x += math.Pow10(-depth)
+	}
+	x = at(low) + x*share
 	key := []byte(low[:same])
 	for range depth {
 		x *= base
