@@ -1,4 +1,5 @@
-// Package bench measures the SDK against the same work done by hand on the official client, and the embedded engine.
+// Package bench compares the SDK with the same work written by hand on the official client. It also measures the
+// embedded engine.
 package bench
 
 import (
@@ -42,15 +43,15 @@ var (
 	})
 )
 
-// setup serves an engine in memory and returns what each contender starts from: the SDK's repository, and the official
-// client's table over a connection of its own.
+// setup serves an engine in memory. It returns the SDK's repository, and the official client's table on a connection of
+// its own.
 func setup(b *testing.B, opts engine.Options) (*tsdb.Repository[reading], *bigtable.Table) {
 	b.Helper()
 	repo, tbl, _ := setupIngest(b, opts)
 	return repo, tbl
 }
 
-// setupIngest is setup, with the store of the repository.
+// setupIngest is setup that also returns the repository's store.
 func setupIngest(b *testing.B, opts engine.Options) (*tsdb.Repository[reading], *bigtable.Table, *tsdb.Store) {
 	b.Helper()
 	server, err := local.Open(opts)
@@ -94,7 +95,7 @@ func open(b *testing.B, server *local.Server, store func(*bigtable.Client, *bigt
 	return store(client, admin)
 }
 
-// fill writes n points of roof, a second apart, the newest at the returned time.
+// fill writes n points of roof, a second apart, and returns the time of the newest.
 func fill(b *testing.B, repo *tsdb.Repository[reading], n int) time.Time {
 	b.Helper()
 	newest := time.Now().Truncate(time.Second)
@@ -112,14 +113,14 @@ func fill(b *testing.B, repo *tsdb.Repository[reading], n int) time.Time {
 	return newest
 }
 
-// rowKey is what a competent hand writes.
+// rowKey returns the row key that a competent program writes by hand.
 func rowKey(t time.Time) string { return prefix + reverse(t) }
 
 func reverse(t time.Time) string { return fmt.Sprintf("%019d", (1<<63-1)-t.UnixNano()) }
 
 func cutoff() time.Time { return time.Now().Add(-retention) }
 
-// filter hides what is expired.
+// filter hides expired points.
 func filter() bigtable.Filter {
 	return bigtable.ChainFilters(bigtable.FamilyFilter(family), bigtable.TimestampRangeFilter(cutoff().Truncate(time.Millisecond), time.Time{}))
 }

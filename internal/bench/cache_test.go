@@ -34,8 +34,8 @@ func setupCached(b *testing.B) *tsdb.Repository[reading] {
 	return readings.For(store, acme)
 }
 
-// BenchmarkCachedLatest reads the newest point of one device: from the table, as BenchmarkLatest/sdk does, from memory, and
-// from memory by all processors at once.
+// BenchmarkCachedLatest measures reads of a device's newest point: from the table, as in BenchmarkLatest/sdk, from
+// memory, and from memory on all processors at once.
 func BenchmarkCachedLatest(b *testing.B) {
 	repo := setupCached(b)
 	fill(b, repo, 1000)
@@ -69,7 +69,7 @@ func BenchmarkCachedLatest(b *testing.B) {
 	})
 }
 
-// BenchmarkCachedLatestMany reads the newest points of 500 devices from memory.
+// BenchmarkCachedLatestMany measures reads of the newest points of 500 devices from memory.
 func BenchmarkCachedLatestMany(b *testing.B) {
 	repo := setupCached(b)
 	devices := fillFleet(b, repo, "berlin", 500, 10)
@@ -81,7 +81,7 @@ func BenchmarkCachedLatestMany(b *testing.B) {
 	}
 }
 
-// BenchmarkPutBesideACache writes a point of a device whose newest point is kept, so that each write keeps it true.
+// BenchmarkPutBesideACache measures puts of a device whose newest point is cached, so each put also updates the cache.
 func BenchmarkPutBesideACache(b *testing.B) {
 	for _, kept := range []bool{false, true} {
 		name := "none"

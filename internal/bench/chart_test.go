@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// BenchmarkChart reads 100,000 points of an entity, one a second, oldest first: raw only reads them, m4 and lttb make the line
-// of a chart of 1,000 columns.
+// BenchmarkChart measures reads of 100,000 points of an entity, one a second, oldest first. raw only reads them; m4 and
+// lttb reduce them to the line of a chart with 1,000 columns.
 func BenchmarkChart(b *testing.B) {
 	const n, width = 100_000, 1_000
 	ctx := context.Background()

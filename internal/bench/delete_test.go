@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// BenchmarkLatestAfterDelete reads the newest point of a device with 200,000 points: none deleted, and ten seconds after the
-// 100,000 newest were. first-us is what the first read takes, p50-us the median.
+// BenchmarkLatestAfterDelete measures reads of the newest point of a device with 200,000 points: without deletions, and
+// ten seconds after the newest 100,000 were deleted. first-us is the time of the first read, p50-us the median.
 func BenchmarkLatestAfterDelete(b *testing.B) {
 	ctx := context.Background()
 	for _, read := range []struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/local"
 )
 
-// client returns the official client's table over conn, made where it does not exist.
+// client returns the official client's table over conn, and creates the table if it does not exist.
 func client(b *testing.B, conn *grpc.ClientConn) *bigtable.Table {
 	b.Helper()
 	c, admin, err := local.Clients(context.Background(), conn)
@@ -49,7 +49,7 @@ func serve(b *testing.B, opts engine.Options) *bigtable.Table {
 	return client(b, conn)
 }
 
-// pipe serves register over gRPC on a pipe in memory.
+// pipe serves what register registers, over gRPC on a pipe in memory.
 func pipe(b *testing.B, register func(*grpc.Server)) *grpc.ClientConn {
 	b.Helper()
 	lis := bufconn.Listen(1 << 20)
@@ -70,7 +70,7 @@ func dialPipe(b *testing.B, lis *bufconn.Listener) *grpc.ClientConn {
 	return conn
 }
 
-// history writes n rows of one device by hand, the newest at the returned time.
+// history writes n rows of one device by hand, and returns the time of the newest.
 func history(b *testing.B, tbl *bigtable.Table, n int) time.Time {
 	b.Helper()
 	newest := time.Now().Truncate(time.Second)
@@ -104,7 +104,8 @@ func latestRow(b *testing.B, tbl *bigtable.Table, newest time.Time) {
 	}
 }
 
-// BenchmarkLatestHistory reads the newest row of one device with a short and a long history, through the SDK, on disk.
+// BenchmarkLatestHistory measures reads of a device's newest row with a short and a long history, through the SDK, on
+// disk.
 func BenchmarkLatestHistory(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		name := fmt.Sprintf("%dk", n/1000)
@@ -125,7 +126,7 @@ func BenchmarkLatestHistory(b *testing.B) {
 	}
 }
 
-// BenchmarkLatest100k is the same read of the official client on the official fake and on the engine.
+// BenchmarkLatest100k measures the same read with the official client, on the official fake and on the engine.
 func BenchmarkLatest100k(b *testing.B) {
 	run := func(b *testing.B, tbl *bigtable.Table) {
 		newest := history(b, tbl, 100_000)
@@ -150,7 +151,7 @@ func BenchmarkLatest100k(b *testing.B) {
 	b.Run("engine", func(b *testing.B) { run(b, serve(b, engine.Options{})) })
 }
 
-// BenchmarkTransport is the same read over gRPC on a pipe and by direct calls, on one engine.
+// BenchmarkTransport measures the same read on one engine, over gRPC on a pipe and by direct calls.
 func BenchmarkTransport(b *testing.B) {
 	run := func(b *testing.B, conn func(*local.Server) *grpc.ClientConn) {
 		server, err := local.Open(engine.Options{})
@@ -182,7 +183,8 @@ func BenchmarkTransport(b *testing.B) {
 	})
 }
 
-// BenchmarkEnginePut writes rows one call each, every call synced to disk: by one writer, and by 64 that share syncs.
+// BenchmarkEnginePut measures writes of one row a call, each synced to disk: by one writer, and by 64 writers that
+// share syncs.
 func BenchmarkEnginePut(b *testing.B) {
 	var n atomic.Int64
 	base := time.Now()
@@ -218,7 +220,7 @@ func BenchmarkEnginePut(b *testing.B) {
 	})
 }
 
-// BenchmarkEngineBulk writes rows 1,000 a call, each call synced to disk, and reports rows a second.
+// BenchmarkEngineBulk measures writes of 1,000 rows a call, each call synced to disk, in rows per second.
 func BenchmarkEngineBulk(b *testing.B) {
 	tbl := serve(b, engine.Options{Dir: b.TempDir()})
 	const batch = 1000

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// schema returns readings in milliseconds, with heads of so many points.
+// schema returns a schema of readings in milliseconds, with heads of head points.
 func schema(name string, head int) *tsdb.Schema[reading] {
 	return tsdb.MustDefine(name, tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: family, Policy: gc.MaxAge(retention)}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: head},
@@ -27,13 +27,13 @@ var (
 	heads  = schema("heads", 5)
 )
 
-// plain returns a store on an engine in memory, without anything on its connection.
+// plain returns a store on an engine in memory, without delays or telemetry.
 func plain(b *testing.B, datasets ...tsdb.Dataset) *tsdb.Store {
 	b.Helper()
 	return plainOn(b, engine.Options{}, datasets...)
 }
 
-// plainOn is plain, on an engine with options.
+// plainOn is plain with options for the engine.
 func plainOn(b *testing.B, opts engine.Options, datasets ...tsdb.Dataset) *tsdb.Store {
 	b.Helper()
 	server, err := local.Open(opts)
@@ -54,7 +54,7 @@ func plainOn(b *testing.B, opts engine.Options, datasets ...tsdb.Dataset) *tsdb.
 	return store
 }
 
-// latestOfHeads is the head of BenchmarkLatestMany.
+// latestOfHeads is the case head of BenchmarkLatestMany.
 func latestOfHeads(b *testing.B) {
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{}, heads)
 	repo := heads.For(store, acme)
@@ -68,8 +68,8 @@ func latestOfHeads(b *testing.B) {
 	}
 }
 
-// BenchmarkLatestOfOne reads the newest five points of one device, from its points and from its head, which has been
-// written 1,000 times and not been collected much.
+// BenchmarkLatestOfOne measures reads of a device's newest five points, from its points and from its head. The head has
+// been written 1,000 times and mostly not been collected.
 func BenchmarkLatestOfOne(b *testing.B) {
 	store := plain(b, points, heads)
 	for _, bm := range []struct {
@@ -94,7 +94,7 @@ func BenchmarkLatestOfOne(b *testing.B) {
 	}
 }
 
-// BenchmarkPutHead writes points one by one, and 1,000 in a call, without heads and with them.
+// BenchmarkPutHead measures puts of single points, and of 1,000 in a call, without and with heads.
 func BenchmarkPutHead(b *testing.B) {
 	store := plain(b, points, heads)
 	base := time.Now().Truncate(time.Second)

@@ -13,10 +13,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// bulkOf is how many rows a tight loop by hand puts into one ApplyBulk.
+// bulkOf is how many rows a simple loop puts into one ApplyBulk.
 const bulkOf = 1000
 
-// row is a point as a hand makes it.
+// row returns a point as a program writes it by hand.
 func row(t time.Time) (string, *bigtable.Mutation, error) {
 	payload, err := json.Marshal(reading{21.5, 40})
 	if err != nil {
@@ -27,7 +27,8 @@ func row(t time.Time) (string, *bigtable.Mutation, error) {
 	return rowKey(t), m, nil
 }
 
-// applyEach, applyBulk, throughWriter and throughJournal write b.N points, a microsecond apart, and report points/s.
+// applyEach, applyBulk, throughWriter and throughJournal write b.N points, a microsecond apart, and report points per
+// second.
 func applyEach(b *testing.B, tbl *bigtable.Table) {
 	ctx, base := context.Background(), time.Now()
 	b.ReportAllocs()
@@ -97,7 +98,7 @@ func throughWriter(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.Sto
 	pointsPerSecond(b, n)
 }
 
-// throughJournal writes as a consumer of a queue does, that acknowledges a message when its point is on disk.
+// throughJournal writes as a consumer of a queue does that acknowledges a message when its point is on disk.
 func throughJournal(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.Store) {
 	ctx, base := context.Background(), time.Now()
 	w, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: b.TempDir()}})
@@ -119,13 +120,13 @@ func throughJournal(b *testing.B, repo *tsdb.Repository[reading], store *tsdb.St
 		}
 		n++
 	}
-	b.StartTimer() // until all is delivered
+	b.StartTimer() // count the delivery of the rest
 	if err := w.Close(ctx); err != nil {
 		b.Fatal(err)
 	}
 	b.StopTimer()
 	if acked != n {
-		b.Fatalf("%d of %d points acknowledged", acked, n)
+		b.Fatalf("got %d of %d points acknowledged", acked, n)
 	}
 	pointsPerSecond(b, n)
 }
@@ -152,7 +153,7 @@ func BenchmarkIngest(b *testing.B) {
 	})
 }
 
-// BenchmarkIngestRTT puts the time of a network on each call.
+// BenchmarkIngestRTT measures ingestion with a network delay on each call.
 func BenchmarkIngestRTT(b *testing.B) {
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{}, readings)
 	client, _ := tsdbtest.Clients(b, conn)

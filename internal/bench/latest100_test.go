@@ -24,9 +24,9 @@ func latestOfEach(b *testing.B, repo *tsdb.Repository[reading], devices []tsdb.E
 	wg.Wait()
 }
 
-// BenchmarkLatest100 reads the newest point of each of 100 devices, without delay: in a request each (each), by a skip scan of
-// their points with histories of 100 and of 10,000 points (scan), by one request for a short range of each (window), and
-// from their heads (head).
+// BenchmarkLatest100 measures reads of the newest point of each of 100 devices, without network delay: with one request
+// for each device (each), with a skip scan over histories of 100 and of 10,000 points (scan), with one request for a
+// short range of each device (window), and from heads (head).
 func BenchmarkLatest100(b *testing.B) {
 	store := plain(b, points, heads)
 	repo := points.For(store, acme)
@@ -72,9 +72,9 @@ func BenchmarkLatest100(b *testing.B) {
 	})
 }
 
-// BenchmarkLatestManySilent reads the newest point of each of 100 devices, of which so many percent have been silent for 72
-// hours and the others write each minute, without delay and with 5 ms on each call. The clock goes on by ten seconds a call,
-// so that devices write between the calls.
+// BenchmarkLatestManySilent measures reads of the newest point of each of 100 devices. A percentage of them has been
+// silent for 72 hours; the others write each minute. It runs without delay and with 5 ms on each call. The clock
+// advances ten seconds a call, so devices write between calls.
 func BenchmarkLatestManySilent(b *testing.B) {
 	const n = 100
 	for _, silent := range []int{0, 5, 30} {
@@ -106,7 +106,7 @@ func BenchmarkLatestManySilent(b *testing.B) {
 						b.StopTimer()
 						now = now.Add(10 * time.Second)
 						var news []tsdb.Point[reading]
-						for i := turn % 6; i < n; i += 6 { // a sixth each ten seconds
+						for i := turn % 6; i < n; i += 6 { // a sixth of the devices every ten seconds
 							if i%100 >= silent {
 								news = append(news, tsdb.Point[reading]{Entity: devices[i], Time: now, Value: reading{21.5, 40}})
 							}

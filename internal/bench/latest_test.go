@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// fillFleet writes so many points of each of so many devices of a site, a second apart.
+// fillFleet writes `each` points for each of the site's devices, a second apart.
 func fillFleet(b *testing.B, repo *tsdb.Repository[reading], site string, devices, each int) []tsdb.Entity {
 	b.Helper()
 	newest := time.Now().Truncate(time.Second)
@@ -36,8 +36,8 @@ func fillFleet(b *testing.B, repo *tsdb.Repository[reading], site string, device
 	return entities
 }
 
-// BenchmarkLatestMany reads the newest point of 500 devices with 5 ms on each call: by a loop over the official client, as
-// in BenchmarkLatest/raw, and with LatestMany.
+// BenchmarkLatestMany measures reads of the newest points of 500 devices with 5 ms on each call: with a loop over the
+// official client, as in BenchmarkLatest/raw, and with LatestMany.
 func BenchmarkLatestMany(b *testing.B) {
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{}, readings)
 	client, _ := tsdbtest.Clients(b, conn)
@@ -77,8 +77,9 @@ func BenchmarkLatestMany(b *testing.B) {
 	b.Run("head", latestOfHeads)
 }
 
-// BenchmarkLatestManyTail reads two points of each of 100 devices, which is a request each, through a network with a tail. p99-ms is over the calls of one run, so run it
-// for a number of calls: -benchtime 500x. extra-% are the requests beyond one a device.
+// BenchmarkLatestManyTail measures reads of two points of each of 100 devices, with one request for each device,
+// through a network in which some requests are slow. p99-ms is the 99th percentile over the calls of one run, so run it
+// for a number of calls: -benchtime 500x. extra-% are the requests beyond one for each device.
 func BenchmarkLatestManyTail(b *testing.B) {
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{}, readings)
 	repo := readings.For(store, acme)
@@ -109,8 +110,8 @@ func BenchmarkLatestManyTail(b *testing.B) {
 	}
 }
 
-// BenchmarkLatestUnder reads the newest point of each of 25 devices below a prefix, with histories of 10 and of 100,000
-// points each.
+// BenchmarkLatestUnder measures reads of the newest points of 25 devices below a prefix, with histories of 10 and of
+// 100,000 points each.
 func BenchmarkLatestUnder(b *testing.B) {
 	for _, bm := range []struct {
 		name   string

@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// BenchmarkLimit is what the check of one point costs, beside the reading of the clock that it includes.
+// BenchmarkLimit measures the check of one point, which includes one reading of the clock.
 func BenchmarkLimit(b *testing.B) {
 	all := limit.Limits{PointsPerSecond: 1 << 31, BytesPerSecond: 1 << 32, Entities: 100_000, PointBytes: 1000}
 	rates := limit.Limits{PointsPerSecond: 1 << 31, BytesPerSecond: 1 << 32}
@@ -45,7 +45,7 @@ func BenchmarkLimit(b *testing.B) {
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			l := open(b, limit.Table{Defaults: bm.limits})
-			for i := range entities { // so that none is new
+			for i := range entities { // so that no entity is new
 				_ = l.Write(bm.ids[i%len(bm.ids)], "temps", entities[i], 100)
 			}
 			b.ReportAllocs()

@@ -12,8 +12,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// BenchmarkPage100 reads 100 points from the middle of 10,000: by hand, with the row that tells whether there are more; as a
-// range with a limit, which does not tell; and as a page with a cursor to read and one to write, without and with a seal.
+// BenchmarkPage100 measures reads of 100 points from the middle of 10,000: by hand, with one more row that shows
+// whether there are more; as a range with a limit, which does not show that; and as a page that reads one cursor and
+// writes another, without and with a seal.
 func BenchmarkPage100(b *testing.B) {
 	server, err := local.Open(engine.Options{})
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// addEntities is over how many rows the events go.
+// addEntities is the number of rows that the events go to.
 const addEntities = 1000
 
-// BenchmarkRollupAdd adds events with one number (count, sum, min, max) to the hours of a thousand entities. The baseline is
-// what a hand would write, one Apply of AddIntToCell for each event, which counts twice where an answer is lost.
+// BenchmarkRollupAdd measures adding events with one number (count, sum, min, max) to the hours of a thousand entities.
+// The baseline is one Apply of AddIntToCell for each event, which counts an event twice if a response is lost.
 func BenchmarkRollupAdd(b *testing.B) {
 	entities := make([]tsdb.Entity, addEntities)
 	for i := range entities {
@@ -81,7 +81,7 @@ func BenchmarkRollupAdd(b *testing.B) {
 				events = events[:0]
 			}
 		}
-		b.StartTimer() // what is left counts
+		b.StartTimer() // count the delivery of the rest
 		_, err := in.AddMany(ctx, events)
 		b.StopTimer()
 		if err != nil {
@@ -116,11 +116,11 @@ func BenchmarkRollupAdd(b *testing.B) {
 			}
 			n++
 		}
-		b.StartTimer() // until all is delivered
+		b.StartTimer() // count the delivery of the rest
 		err = errors.Join(w.Flush(ctx), w.Close(ctx))
 		b.StopTimer()
 		if err != nil || acked != n {
-			b.Fatalf("%d of %d events acknowledged, %v", acked, n, err)
+			b.Fatalf("got %d of %d events acknowledged, %v", acked, n, err)
 		}
 		pointsPerSecond(b, n)
 	})

@@ -62,7 +62,7 @@ func rolledMeasures() []rollup.Measure[reading] {
 	}
 }
 
-// work makes passes until nothing is marked any more.
+// work makes passes until nothing is marked.
 func work(b *testing.B, store *tsdb.Store, c *shifted, s *tsdb.Schema[reading]) {
 	b.Helper()
 	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(s))
@@ -70,7 +70,7 @@ func work(b *testing.B, store *tsdb.Store, c *shifted, s *tsdb.Schema[reading]) 
 		b.Fatal(err)
 	}
 	for {
-		c.by.Add(int64(48 * time.Hour)) // all is closed, and old enough
+		c.by.Add(int64(48 * time.Hour)) // all buckets are closed, and old enough
 		p, err := w.Pass(context.Background())
 		if err != nil {
 			b.Fatal(err)
@@ -81,9 +81,9 @@ func work(b *testing.B, store *tsdb.Store, c *shifted, s *tsdb.Schema[reading]) 
 	}
 }
 
-// BenchmarkIngestRollups writes the points of a hundred devices, each a second apart, through a writer to an engine on disk:
-// without rollups, and with three, by minute, hour and day, each derived from the one before, whose marks go with the points.
-// In worked, computing and storing all buckets counts too.
+// BenchmarkIngestRollups measures writing the points of a hundred devices, a second apart, through a writer to an
+// engine on disk: without rollups, and with three, by minute, hour and day, each derived from the one before. Dirty
+// marks are written with the points. The case worked also counts computing and storing all buckets.
 func BenchmarkIngestRollups(b *testing.B) {
 	const devices = 100
 	minute := rollup.MustDefine("min", window.Every(time.Minute), rolledMeasures(), rollup.Options{})
@@ -127,7 +127,8 @@ func BenchmarkIngestRollups(b *testing.B) {
 	run("worked", true, minute, hour, day)
 }
 
-// BenchmarkRollupRead reads a month of minute readings of a device by the hour: from its points, and from the rollup.
+// BenchmarkRollupRead measures reading a month of a device's minute readings by hour: from its points, and from the
+// rollup.
 func BenchmarkRollupRead(b *testing.B) {
 	const minutes = 30 * 24 * 60
 	hour := rollup.MustDefine("hour", window.Every(time.Hour), rolledMeasures(), rollup.Options{})
@@ -147,7 +148,7 @@ func BenchmarkRollupRead(b *testing.B) {
 	in := tsdb.Between(start, start.Add(minutes*time.Minute))
 	check := func(b *testing.B, hours int, sum float64) {
 		if hours != minutes/60 || sum != minutes*19.5 {
-			b.Fatalf("%d hours with a sum of %v", hours, sum)
+			b.Fatalf("got %d hours with a sum of %v", hours, sum)
 		}
 	}
 	b.Run("raw", func(b *testing.B) {

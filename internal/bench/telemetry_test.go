@@ -15,8 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// BenchmarkTelemetry measures what it costs to be watched: by nobody, by metrics, and by everything that there is, with each
-// span recorded.
+// BenchmarkTelemetry measures the cost of telemetry: none, metrics only, and everything with each span recorded.
 func BenchmarkTelemetry(b *testing.B) {
 	for _, does := range []struct {
 		name string
@@ -55,7 +54,7 @@ func everything(b *testing.B) tsdb.Telemetry {
 	return t
 }
 
-// nowhere takes spans and drops them.
+// nowhere discards spans.
 type nowhere struct{}
 
 func (nowhere) ExportSpans(context.Context, []trace.ReadOnlySpan) error { return nil }

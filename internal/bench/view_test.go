@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// BenchmarkViews puts and reads one point at a time, in the table and through the tenant's authorized view, with a
-// repository made anew for each call, as a server makes it.
+// BenchmarkViews measures puts and reads of one point at a time, in the table and through the tenant's authorized view.
+// It makes a new repository for each call, as servers do.
 func BenchmarkViews(b *testing.B) {
 	for _, mode := range []struct {
 		name  string

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// BenchmarkWindow aggregates 100,000 points, one a minute, by the hour: by hand with what a program would write that needs
-// nothing but the mean, minimum and maximum in UTC, and with the SDK.
+// BenchmarkWindow measures the aggregation of 100,000 points, one a minute, by hour: by hand, with only the mean,
+// minimum and maximum in UTC, and with the SDK.
 func BenchmarkWindow(b *testing.B) {
 	const n = 100_000
 	points := make([]tsdb.Point[reading], n)
@@ -28,7 +28,7 @@ func BenchmarkWindow(b *testing.B) {
 	const hours = (n + 59) / 60
 	each := func(b *testing.B, got int) {
 		if got != hours {
-			b.Fatalf("%d buckets, want %d", got, hours)
+			b.Fatalf("got %d buckets, want %d", got, hours)
 		}
 	}
 	perPoint := func(b *testing.B) {

@@ -32,7 +32,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		{"entries", Entry{Key: "k", Mutations: 1, Bytes: 10}, 30_000, MaxEntries},
 		{"mutations", Entry{Key: "k", Mutations: 100, Bytes: 10}, 30_000, MaxMutations / 100},
 		{"bytes", Entry{Key: "k", Mutations: 1, Bytes: 1<<20 - 1}, 100, MaxBytes >> 20},
-		{"one that is over by itself", Entry{Key: "k", Mutations: 1, Bytes: 10 << 20}, 3, 1},
+		{"one entry over the limit", Entry{Key: "k", Mutations: 1, Bytes: 10 << 20}, 3, 1},
 		{"few", Entry{Key: "k", Mutations: 1, Bytes: 10}, 3, 3},
 	} {
 		b := bulk{entries: slices.Repeat([]Entry{tt.entry}, tt.n)}
@@ -41,13 +41,14 @@ func TestRequestsAreBounded(t *testing.T) {
 			todo[i] = i
 		}
 		if got := b.fit(todo); got != tt.want {
-			t.Errorf("%s: a request takes %d entries, want %d", tt.name, got, tt.want)
+			t.Errorf("%s: got %d entries in a request, want %d", tt.name, got, tt.want)
 		}
 	}
 }
 
-// TestDoubtIsNotCleared: a refusal after an attempt whose answer was lost says nothing about that attempt.
-func TestDoubtIsNotCleared(t *testing.T) {
+// TestLostResponseStaysUnknown checks that a refusal after an attempt without a response does not make the write
+// rejected: the earlier attempt may have been applied.
+func TestLostResponseStaysUnknown(t *testing.T) {
 	lost, refusal := status.Error(codes.Unavailable, "lost"), status.Error(codes.PermissionDenied, "refused")
 	for _, tt := range []struct {
 		attempts []error
@@ -68,7 +69,7 @@ func TestDoubtIsNotCleared(t *testing.T) {
 			tr.Note(err, !refused(err))
 		}
 		if out := tr.Outcome(); out.State != tt.want || out.Attempts != len(tt.attempts) {
-			t.Errorf("after %v: %+v, want state %d", tt.attempts, out, tt.want)
+			t.Errorf("after %v: got %+v, want state %d", tt.attempts, out, tt.want)
 		}
 	}
 }
@@ -80,31 +81,31 @@ func TestOnlyRefusalsAreCertain(t *testing.T) {
 	}
 	for c := codes.OK; c <= codes.Unauthenticated; c++ {
 		if got := refused(status.Error(c, "x")); got != slices.Contains(certain, c) {
-			t.Errorf("%v is a refusal: %v", c, got)
+			t.Errorf("%v: got refused=%v", c, got)
 		}
 	}
 }
 
-// TestVerdict: what an entry without an answer of its own ended with depends on how far the stream had come.
+// TestVerdict checks the result of an entry without an answer of its own. It depends on how far the stream got.
 func TestVerdict(t *testing.T) {
 	denied := status.Error(codes.PermissionDenied, "x")
 	throttled := status.Error(codes.ResourceExhausted, "x")
 	for _, tt := range []struct {
-		name  string
-		rec   record
-		err   error
-		doubt bool
+		name         string
+		rec          record
+		err          error
+		maybeApplied bool
 	}{
 		{"stored", record{answers: []entryState{{answered: true}}}, nil, false},
-		{"refused by itself", record{answers: []entryState{{answered: true, err: denied}}}, denied, false},
-		{"throttled by itself", record{answers: []entryState{{answered: true, err: throttled}}}, throttled, false},
-		{"refused with the whole request", record{err: denied, answers: make([]entryState, 1)}, denied, false},
-		{"throttled with the whole request", record{err: throttled, answers: make([]entryState, 1)}, throttled, true},
-		{"left over by a stream that was under way", record{err: denied, answered: true, answers: make([]entryState, 1)}, denied, true},
-		{"left out by a stream that ended well", record{answered: true, answers: make([]entryState, 1)}, errNoAnswer, true},
+		{"entry refused", record{answers: []entryState{{answered: true, err: denied}}}, denied, false},
+		{"entry throttled", record{answers: []entryState{{answered: true, err: throttled}}}, throttled, false},
+		{"whole request refused", record{err: denied, answers: make([]entryState, 1)}, denied, false},
+		{"whole request throttled", record{err: throttled, answers: make([]entryState, 1)}, throttled, true},
+		{"without an answer, the stream broke after others", record{err: denied, answered: true, answers: make([]entryState, 1)}, denied, true},
+		{"without an answer, the stream ended normally", record{answered: true, answers: make([]entryState, 1)}, errNoAnswer, true},
 	} {
-		if err, doubt := tt.rec.verdict(0); err != tt.err || err != nil && doubt != tt.doubt {
-			t.Errorf("%s: %v, in doubt %v; want %v, %v", tt.name, err, doubt, tt.err, tt.doubt)
+		if err, maybeApplied := tt.rec.verdict(0); err != tt.err || err != nil && maybeApplied != tt.maybeApplied {
+			t.Errorf("%s: got %v, maybe applied %v; want %v, %v", tt.name, err, maybeApplied, tt.err, tt.maybeApplied)
 		}
 	}
 }
@@ -120,8 +121,8 @@ func (s *answering) RecvMsg(m any) error {
 	return nil
 }
 
-// TestGuardShowsTheClientWhatIsStored: the client makes an error for each entry that it is shown no answer of, and could
-// repeat one that failed.
+// TestGuardShowsTheClientWhatIsStored checks that the guard passes only the answers of stored entries to the client.
+// The client reports an error for each entry without an answer, and could retry an entry whose answer is an error.
 func TestGuardShowsTheClientWhatIsStored(t *testing.T) {
 	entry := func(i int64, c codes.Code) *btpb.MutateRowsResponse_Entry {
 		return &btpb.MutateRowsResponse_Entry{Index: i, Status: &statuspb.Status{Code: int32(c)}}
@@ -139,13 +140,13 @@ func TestGuardShowsTheClientWhatIsStored(t *testing.T) {
 		shown = append(shown, e.Index)
 	}
 	if !slices.Equal(shown, []int64{0, 2}) {
-		t.Errorf("the client is shown the answers of entries %v, want those of 0 and 2, which are stored", shown)
+		t.Errorf("the client got the answers of entries %v, want those of the stored entries 0 and 2", shown)
 	}
 	if err, _ := rec.verdict(1); status.Code(err) != codes.Unavailable {
-		t.Errorf("entry 1: %v, want UNAVAILABLE", err)
+		t.Errorf("entry 1: got %v, want UNAVAILABLE", err)
 	}
 	if err, _ := rec.verdict(3); err != errNoAnswer {
-		t.Errorf("entry 3, answered without a status: %v, want %v", err, errNoAnswer)
+		t.Errorf("entry 3, answered without a status: got %v, want %v", err, errNoAnswer)
 	}
 }
 
@@ -163,22 +164,23 @@ func TestWaitHonoursWhatTheServiceAsksFor(t *testing.T) {
 		var p pauser
 		begin := time.Now()
 		if err := asks(5 * time.Second); !retryable(err) || !p.wait(ctx, err) || time.Since(begin) < 5*time.Second {
-			t.Errorf("waited %v, the service asked for 5s", time.Since(begin))
+			t.Errorf("waited %v, want at least the 5 s that the service asked for", time.Since(begin))
 		}
 		begin = time.Now()
 		if p.wait(ctx, asks(time.Hour)) || time.Since(begin) > 0 {
-			t.Errorf("a wait past the deadline took %v, want it given up at once", time.Since(begin))
+			t.Errorf("a wait past the deadline took %v, want it to end at once", time.Since(begin))
 		}
 		for range 1000 {
 			begin = time.Now()
 			if !p.wait(t.Context(), status.Error(codes.Unavailable, "x")) || time.Since(begin) > longestGap*3/2 {
-				t.Fatalf("waited %v", time.Since(begin))
+				t.Fatalf("waited %v, want about 25 ms", time.Since(begin))
 			}
 		}
 	})
 }
 
-// slow is a table whose rows arrive after the context has ended, as the client delivers what it has received already.
+// slow is a table whose rows arrive after the context has ended, as the client delivers rows that it has already
+// received.
 type slow struct {
 	bigtable.TableAPI
 	cancel context.CancelFunc
@@ -208,7 +210,7 @@ func TestRowsEndWithTheContext(t *testing.T) {
 		}
 	}
 	if n != 3 || !errors.Is(last, context.Canceled) {
-		t.Errorf("%d rows, then %v; want 3 and the context's error", n, last)
+		t.Errorf("got %d rows, then %v; want 3 and the context's error", n, last)
 	}
 }
 
@@ -218,11 +220,11 @@ func TestWithinKeepsTheEarlierDeadline(t *testing.T) {
 	in, done := within(ctx, time.Hour)
 	defer done()
 	if in != ctx {
-		t.Error("a context that ends earlier anyway gets a timer of its own")
+		t.Error("within set a second timer for a context that ends earlier")
 	}
 	in, done = within(ctx, time.Millisecond)
 	defer done()
 	if at, ok := in.Deadline(); !ok || time.Until(at) > time.Millisecond {
-		t.Errorf("the deadline is %v", at)
+		t.Errorf("got deadline %v", at)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cells are the mutations of an entry that clears columns and sets one.
+// cells is an entry that clears columns and sets one cell.
 type cells struct {
 	clear []string
 	value string
@@ -39,8 +39,8 @@ func directEntries(n int) []Entry {
 	return entries
 }
 
-// TestDirectEntriesAreWhatTheClientSends: an entry that the guard sends by itself holds what the client makes of it, also where
-// the number of mutations was stated wrongly.
+// TestDirectEntriesAreWhatTheClientSends checks that an entry encoded by the guard equals the client's encoding, also
+// if the stated number of mutations is wrong.
 func TestDirectEntriesAreWhatTheClientSends(t *testing.T) {
 	entries := directEntries(200)
 	entries[7].Mutations = 0
@@ -53,16 +53,16 @@ func TestDirectEntriesAreWhatTheClientSends(t *testing.T) {
 		value := entries[i].Direct.(cells).value
 		set = append(set, &btpb.Mutation{Mutation: &btpb.Mutation_SetCell_{SetCell: &btpb.Mutation_SetCell{FamilyName: "f", ColumnQualifier: []byte("q" + value), TimestampMicros: 1000, Value: []byte(value)}}})
 		if want := (&btpb.MutateRowsRequest_Entry{RowKey: []byte(entries[i].Key), Mutations: set}); !proto.Equal(e, want) {
-			t.Errorf("entry %d is sent as %v, want %v", i, e, want)
+			t.Errorf("entry %d: got %v, want %v", i, e, want)
 		}
 	}
 	entries[3].Direct, entries[3].Mutation = nil, bigtable.NewMutation()
 	if requestEntries(entries) != nil {
-		t.Error("entries of which one has a mutation of the client are sent without it")
+		t.Error("entries with a mutation of the client are encoded without it, want nil")
 	}
 }
 
-// bulkAPI is a table that notes the rows that the client is given, and what passes the guard if there is one.
+// bulkAPI is a table that records the rows that the client gets and, if there is a guard, the requests that pass it.
 type bulkAPI struct {
 	bigtable.TableAPI
 	guarded bool
@@ -102,8 +102,8 @@ func (s *taking) SendMsg(m any) error {
 	return nil
 }
 
-// TestStandInIsNeverSent: the client gets something else to send only once a bulk write was seen to pass the guard, which then
-// sends the rows themselves.
+// TestStandInIsNeverSent checks that the client gets stand-in rows only after a bulk write has passed the guard, which
+// then sends the real rows.
 func TestStandInIsNeverSent(t *testing.T) {
 	entries := directEntries(5)
 	rows := make([]string, len(entries))
@@ -118,19 +118,19 @@ func TestStandInIsNeverSent(t *testing.T) {
 		}
 		for i, keys := range api.given {
 			if own := !guarded || i == 0; own != slices.Equal(keys, rows) {
-				t.Errorf("guarded %v, request %d: the client is given the rows %q", guarded, i, keys)
+				t.Errorf("guarded %v, request %d: got client rows %q", guarded, i, keys)
 			}
 		}
 		for i, sent := range api.sent {
 			if !slices.Equal(sent, rows) {
-				t.Errorf("request %d holds the rows %q, want %q", i, sent, rows)
+				t.Errorf("request %d: got rows %q, want %q", i, sent, rows)
 			}
 		}
 		if guarded && len(api.sent) != 3 {
-			t.Errorf("%d requests, want 3", len(api.sent))
+			t.Errorf("got %d requests, want 3", len(api.sent))
 		}
 		if answers := table.Attempt(t.Context(), nil); len(answers) > 0 || len(api.sent) > 3 {
-			t.Errorf("no entries: %v after %d requests", answers, len(api.sent))
+			t.Errorf("no entries: got answers %v after %d requests", answers, len(api.sent))
 		}
 		if !guarded {
 			continue
@@ -138,7 +138,7 @@ func TestStandInIsNeverSent(t *testing.T) {
 		api.guarded = false
 		for i, a := range table.Attempt(t.Context(), entries) {
 			if !errors.Is(a.Err, ErrUnguarded) {
-				t.Errorf("entry %d, which was not sent: %v, want ErrUnguarded", i, a.Err)
+				t.Errorf("entry %d, which was not sent: got %v, want ErrUnguarded", i, a.Err)
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTenantsStayApart: if tenants cannot share a request, no batch ever holds items of two tenants, whether first
-// attempt, repeat or half; and each item still ends.
+// TestTenantsStayApart checks that, if tenants cannot share a request, no batch ever holds items of two tenants: no
+// first attempt, retry or half. Each item still ends.
 func TestTenantsStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 2))
@@ -37,7 +37,7 @@ func TestTenantsStayApart(t *testing.T) {
 		q := New(s, opts)
 		o := &outcomes{t: t}
 		for i := range 400 {
-			of := i % 46 * (i % 2) // half belong to one tenant, whose queue is long
+			of := i % 46 * (i % 2) // half of the items belong to one tenant, whose queue is long
 			it := item(fmt.Sprintf("t%d", of), fmt.Sprintf("t%d#%d", of, i))
 			it.Done, it.Alone = o.done, of == 3
 			if err := q.Enqueue(t.Context(), it); err != nil {
@@ -54,7 +54,7 @@ func TestTenantsStayApart(t *testing.T) {
 			t.Error("a batch held items of two tenants")
 		}
 		if len(o.seen) != 400 {
-			t.Errorf("%d of 400 items ended", len(o.seen))
+			t.Errorf("got %d of 400 items ended", len(o.seen))
 		}
 		alone := 0
 		for _, keys := range s.requests {
@@ -63,14 +63,14 @@ func TestTenantsStayApart(t *testing.T) {
 			}
 		}
 		if alone > 0 {
-			t.Errorf("%d batches of items that go alone are too large", alone)
+			t.Errorf("got %d batches of items that go alone over the limit, want 0", alone)
 		}
 	})
 }
 
-// TestFewOfManyTenantsWaitForOthersOfTheirOwn: if tenants cannot share a request, the items of many small tenants
-// together do not end Linger early until little room is left.
-func TestFewOfManyTenantsWaitForOthersOfTheirOwn(t *testing.T) {
+// TestSmallTenantsLingerApart checks that, if tenants cannot share a request, many small tenants linger although their
+// items together would fill a batch, until little room is left.
+func TestSmallTenantsLingerApart(t *testing.T) {
 	for apart, want := range map[bool]int{false: 2, true: 5} {
 		synctest.Test(t, func(t *testing.T) {
 			s, opts := &service{t: t}, options()
@@ -88,7 +88,7 @@ func TestFewOfManyTenantsWaitForOthersOfTheirOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := len(s.requests); got != want {
-				t.Errorf("apart %v: %d requests for 15 items of 5 tenants, want %d", apart, got, want)
+				t.Errorf("apart %v: got %d requests for 15 items of 5 tenants, want %d", apart, got, want)
 			}
 			if err := q.Close(t.Context()); err != nil && !errors.Is(err, ErrClosed) {
 				t.Fatal(err)

@@ -26,14 +26,15 @@ func put(t *testing.T, q *Buffer, it *Item) func() (time.Duration, bt.Outcome) {
 		t.Helper()
 		synctest.Wait()
 		if got.State == 0 {
-			t.Errorf("%s has not ended", it.Key)
+			t.Errorf("%s did not end", it.Key)
 		}
 		return took, got
 	}
 }
 
-// TestTimeIsOverForEachAlone: an item whose deadline passes while its row is taken ends then, and ends no other item.
-func TestTimeIsOverForEachAlone(t *testing.T) {
+// TestEachItemHasItsDeadline checks that an item whose deadline passes while its row is taken ends then, and that no
+// other item does.
+func TestEachItemHasItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: 30 * time.Second}
 		opts := options()
@@ -47,22 +48,23 @@ func TestTimeIsOverForEachAlone(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		if took, out := waits(); took != opts.Delivery || !errors.Is(out.Err, ErrTimeout) || out.State != bt.Rejected {
-			t.Errorf("the item that waits for its row ended after %v: %+v", took, out)
+			t.Errorf("item that waits for its row: got its end after %v: %+v", took, out)
 		}
 		if took, out := other(); took != opts.Delivery || !errors.Is(out.Err, ErrTimeout) {
-			t.Errorf("the item of another row ended after %v: %+v", took, out)
+			t.Errorf("item of another row: got its end after %v: %+v", took, out)
 		}
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, out := flying(); out.State != bt.Stored {
-			t.Errorf("the item in flight: %+v", out)
+			t.Errorf("item in flight: got %+v", out)
 		}
 	})
 }
 
-// TestTimeOfWhatWaitsForItsRow: an item that waits for its row, or that a later item covers, ends at its own deadline.
-func TestTimeOfWhatWaitsForItsRow(t *testing.T) {
+// TestDeadlinesOfWaitingItems checks that an item that waits for its row, or that a later item has coalesced, ends at
+// its own deadline.
+func TestDeadlinesOfWaitingItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Second, whole: func([]*Item) (Report, error) {
 			return Report{Down: true, Err: errBusy}, errBusy
@@ -79,12 +81,12 @@ func TestTimeOfWhatWaitsForItsRow(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		if _, out := flying(); out.State != bt.Rejected {
-			t.Errorf("the first: %+v", out)
+			t.Errorf("first item: got %+v", out)
 		}
 		for i, end := range ends {
 			// An item that is in flight at its deadline ends when its attempt ends.
 			if took, out := end(); took < opts.Delivery || took > opts.Delivery+s.takes || !errors.Is(out.Err, ErrTimeout) {
-				t.Errorf("item %d ended after %v: %+v", i, took, out)
+				t.Errorf("item %d: got its end after %v: %+v", i, took, out)
 			}
 		}
 		if err := q.Close(t.Context()); err != nil {
@@ -93,8 +95,8 @@ func TestTimeOfWhatWaitsForItsRow(t *testing.T) {
 	})
 }
 
-// TestPoisonThatReplaces: a refused write replaces nothing: the write that it covered is sent.
-func TestPoisonThatReplaces(t *testing.T) {
+// TestRefusedWriteReplacesNothing checks that the earlier writes that a refused write has coalesced are sent after all.
+func TestRefusedWriteReplacesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Second, verdict: func(it *Item) error {
 			if it.Work == 4 || it.Work == 3 {
@@ -119,7 +121,7 @@ func TestPoisonThatReplaces(t *testing.T) {
 				want = bt.Rejected
 			}
 			if _, out := end(); out.State != want {
-				t.Errorf("write %d: %+v, want state %d", n, out, want)
+				t.Errorf("write %d: got %+v, want state %d", n, out, want)
 			}
 		}
 		if got := s.order["row"]; !slices.Equal(got, []int{0, 2}) {
@@ -128,9 +130,9 @@ func TestPoisonThatReplaces(t *testing.T) {
 	})
 }
 
-// TestWhatDependsReplacesNothing: a write that depends on its row's contents is sent after the one before it, not
-// instead.
-func TestWhatDependsReplacesNothing(t *testing.T) {
+// TestDependentWriteReplacesNothing checks that a write that depends on its row's contents is sent after the one before
+// it, not instead of it.
+func TestDependentWriteReplacesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Second}
 		q := New(s, options())
@@ -151,7 +153,7 @@ func TestWhatDependsReplacesNothing(t *testing.T) {
 	})
 }
 
-// TestHotRow: a hundred thousand waiting writes of one row cost as much as those of as many rows.
+// TestHotRow checks that a hundred thousand waiting writes of one row cost no more time than those of many rows.
 func TestHotRow(t *testing.T) {
 	const n = 100_000
 	synctest.Test(t, func(t *testing.T) {
@@ -159,11 +161,11 @@ func TestHotRow(t *testing.T) {
 		opts := options()
 		opts.BufferEntries, opts.BufferBytes = 2*n, 1<<40
 		q := New(s, opts)
-		var told outcomes
-		told.t = t
+		var ended outcomes
+		ended.t = t
 		for i := range n {
 			it := item("a", "row")
-			it.Work, it.Done = i, told.done
+			it.Work, it.Done = i, ended.done
 			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
@@ -171,8 +173,8 @@ func TestHotRow(t *testing.T) {
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.order["row"]; told.count(bt.Stored) != n || got[len(got)-1] != n-1 || len(got) > 3 {
-			t.Errorf("%d stored, %d sent", told.count(bt.Stored), len(got))
+		if got := s.order["row"]; ended.count(bt.Stored) != n || got[len(got)-1] != n-1 || len(got) > 3 {
+			t.Errorf("got %d stored and %d sent", ended.count(bt.Stored), len(got))
 		}
 	})
 }
@@ -193,7 +195,7 @@ func TestBufferWithoutBounds(t *testing.T) {
 	})
 }
 
-// TestCloseOfAnEmptyBuffer: Close returns nil even if the context has ended.
+// TestCloseOfAnEmptyBuffer checks that Close of an empty buffer returns nil even if the context has ended.
 func TestCloseOfAnEmptyBuffer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// quiet adds n items of a tenant at a steady pace, and returns how long each took from Put to its end, sorted.
+// quiet adds n items of a tenant at a steady rate. It returns how long each took from Enqueue to its end, sorted.
 func quiet(t *testing.T, q *Buffer, tenant string, n int, every time.Duration) []time.Duration {
 	t.Helper()
 	took := make(chan time.Duration, n)
@@ -38,8 +38,8 @@ func quiet(t *testing.T, q *Buffer, tenant string, n int, every time.Duration) [
 	return all
 }
 
-// TestFairness: one tenant offers a hundred times the load of another, and far more than the service takes. The other's
-// p99 stays within twice its p99 alone. Each request takes 20 ms, whatever its size.
+// TestFairness checks that one tenant's p99 stays within twice its p99 alone while another tenant offers a hundred
+// times the load, far more than the service takes. Each request takes 20 ms, whatever its size.
 func TestFairness(t *testing.T) {
 	for _, slots := range []int{1, 2, 4, 16} {
 		t.Run(fmt.Sprintf("slots=%d", slots), func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestFairness(t *testing.T) {
 					go func() {
 						n := 0
 						for ; flood && ctx.Err() == nil; n++ {
-							// A hundred for each item of the other tenant, until the buffer blocks it.
+							// A hundred items for each item of the other tenant, until the buffer blocks the caller.
 							if err := q.Enqueue(ctx, item("noisy", fmt.Sprintf("noisy%09d", n))); err != nil && !errors.Is(err, context.Canceled) {
 								t.Error(err)
 							}
@@ -78,13 +78,13 @@ func TestFairness(t *testing.T) {
 			}
 			alone, beside := p99(false), p99(true)
 			if beside > 2*alone {
-				t.Errorf("p99 is %v while another tenant floods, %v alone", beside, alone)
+				t.Errorf("got p99 %v while another tenant floods, %v alone", beside, alone)
 			}
 		})
 	}
 }
 
-// TestOneTenantCannotFillTheBuffer: a new tenant has room at once, whatever others hold.
+// TestOneTenantCannotFillTheBuffer checks that a new tenant gets room at once, whatever others hold.
 func TestOneTenantCannotFillTheBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Hour}
@@ -100,23 +100,24 @@ func TestOneTenantCannotFillTheBuffer(t *testing.T) {
 				held[tenant]++
 			}
 			if held[tenant] == 0 {
-				t.Errorf("no room for %s while others hold %v", tenant, held)
+				t.Errorf("got no room for %s while others hold %v", tenant, held)
 			}
 		}
 		if held["a"] < 800 || held["a"] > 900 {
-			t.Errorf("one tenant alone holds %d of 1000, want about 7/8", held["a"])
+			t.Errorf("got %d of 1000 items of one tenant alone, want about 7/8", held["a"])
 		}
 		t.Log(held)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := q.Close(ctx); err == nil {
-			t.Error("Close under an ended context returned nil")
+			t.Error("Close under an ended context: got nil, want an error")
 		}
 	})
 }
 
-// TestRoomGoesAround: waiting callers of several tenants get room in turns, and small items do not starve a large one.
-func TestRoomGoesAround(t *testing.T) {
+// TestRoomIsGivenInTurns checks that waiting callers of several tenants get room in turns, and that small items do not
+// starve a large one.
+func TestRoomIsGivenInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: 10 * time.Millisecond}
 		opts := options()

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// TestMixedSizesAreNoCrowd: a large batch that takes longer than a small one does not make the service count as
-// crowded.
+// TestMixedSizesAreNoCrowd checks that a large batch that takes longer than a small one does not make the service count
+// as crowded.
 func TestMixedSizesAreNoCrowd(t *testing.T) {
 	g := newGovernor(16)
 	at := time.Now()
@@ -22,20 +22,20 @@ func TestMixedSizesAreNoCrowd(t *testing.T) {
 		}
 	}
 	if g.slots() != 16 {
-		t.Errorf("%d slots after batches of two sizes at usual speed", g.slots())
+		t.Errorf("got %d slots after batches of two sizes at their usual speed", g.slots())
 	}
 	for range 50 {
 		g.note(at, at.Add(2*time.Second), sizeOf(4000<<10, false), Report{}, true)
 		at = at.Add(2 * time.Second)
 	}
 	if g.slots() > 8 {
-		t.Errorf("%d slots although batches take ten times as long", g.slots())
+		t.Errorf("got %d slots although batches take ten times as long", g.slots())
 	}
 }
 
-// TestGovernorBelievesAnAnswer: once the service has answered, sending resumes without waiting for the next probe,
-// except for a pause that the service itself asked for.
-func TestGovernorBelievesAnAnswer(t *testing.T) {
+// TestSendingResumesAfterAnAnswer checks that sending resumes once the service has answered, without a wait for the
+// next probe. Only a pause that the service asked for still applies.
+func TestSendingResumesAfterAnAnswer(t *testing.T) {
 	g := newGovernor(4)
 	begin := time.Now()
 	now := begin
@@ -44,24 +44,24 @@ func TestGovernorBelievesAnAnswer(t *testing.T) {
 		g.note(now, now, 0, Report{Down: true, Err: errBusy}, false)
 	}
 	if !g.until.After(now) || g.slots() != 1 {
-		t.Fatalf("down: until %v, %d slots", g.until, g.slots())
+		t.Fatalf("while down: got a pause until %v and %d slots", g.until, g.slots())
 	}
 	g.note(begin, now, 0, Report{}, false)
 	if g.until.After(now) || g.down != nil {
-		t.Errorf("after an answer the governor still pauses for %v", g.until.Sub(now))
+		t.Errorf("after an answer: got a pause of %v, want none", g.until.Sub(now))
 	}
 	g.note(now, now, 0, Report{Overload: true, Wait: 5 * time.Second}, false)
 	g.note(begin, now, 0, Report{}, false)
 	if got := g.until.Sub(now); got != 5*time.Second {
-		t.Errorf("the pause is %v, the service asked for 5 s", got)
+		t.Errorf("got a pause of %v, want the 5 s that the service asked for", got)
 	}
 	g.note(now, now, 0, Report{Overload: true, Wait: 1000 * time.Hour}, false)
 	if got := g.until.Sub(now); got != longestWait {
-		t.Errorf("the pause is %v", got)
+		t.Errorf("got a pause of %v", got)
 	}
 }
 
-// TestBackFromAnOutage: soon after the service is back, a full buffer is being sent again.
+// TestBackFromAnOutage checks that a full buffer is sent again soon after an outage.
 func TestBackFromAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -75,12 +75,12 @@ func TestBackFromAnOutage(t *testing.T) {
 		opts := options()
 		opts.InFlight = 16
 		q := New(s, opts)
-		var told outcomes
-		told.t = t
+		var ended outcomes
+		ended.t = t
 		n := 0
 		for ; time.Since(begin) < time.Hour-time.Minute; n++ {
 			it := item("a", fmt.Sprint(n))
-			it.Done = told.done
+			it.Done = ended.done
 			if err := q.Enqueue(t.Context(), it); err != nil {
 				break
 			}
@@ -95,10 +95,10 @@ func TestBackFromAnOutage(t *testing.T) {
 		}
 		t.Logf("%d items, all stored %v after the outage; %d requests, %d of them repeated", n, time.Since(back), q.Stats().Requests, q.Stats().Retries)
 		if took := time.Since(back); took > 2*longestProbe {
-			t.Errorf("it took %v until all was stored", took)
+			t.Errorf("got all items stored after %v", took)
 		}
-		if got := told.count(bt.Stored); got != n+1 {
-			t.Errorf("%d of %d are stored", got, n+1)
+		if got := ended.count(bt.Stored); got != n+1 {
+			t.Errorf("got %d of %d items stored", got, n+1)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (o *outcomes) done(it *Item, out bt.Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, twice := o.seen[it]; twice {
-		o.t.Errorf("%s was reported twice", it.Key)
+		o.t.Errorf("%s ended twice", it.Key)
 	}
 	if o.seen == nil {
 		o.seen = map[*Item]bt.Outcome{}
@@ -157,30 +157,30 @@ func TestBatchesCloseOnWhateverComesFirst(t *testing.T) {
 				}
 				q := New(s, opts)
 				begin := time.Now()
-				told := make(chan time.Time, tt.n)
+				ended := make(chan time.Time, tt.n)
 				for i := range tt.n {
 					it := &Item{Tenant: "a", Key: fmt.Sprint(i), Bytes: tt.bytes, Mutations: int32(tt.muts)}
-					it.Done = func(*Item, bt.Outcome) { told <- time.Now() }
+					it.Done = func(*Item, bt.Outcome) { ended <- time.Now() }
 					if err := q.Enqueue(t.Context(), it); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if got := (<-told).Sub(begin); got != tt.want {
-					t.Errorf("the first item ended after %v, want %v", got, tt.want)
+				if got := (<-ended).Sub(begin); got != tt.want {
+					t.Errorf("first item: got its end after %v, want %v", got, tt.want)
 				}
 				if err := q.Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if len(s.requests[0]) != tt.size {
-					t.Errorf("the first request has %d items, want %d", len(s.requests[0]), tt.size)
+					t.Errorf("first request: got %d items, want %d", len(s.requests[0]), tt.size)
 				}
 			})
 		})
 	}
 }
 
-// TestRowsKeepTheirOrder: writes of one row reach the service one at a time, in the order of their arrival, whatever
-// fails in between. Writes that are replaced while they wait may be left out, but never the last one.
+// TestRowsKeepTheirOrder checks that writes of one row reach the service one at a time, in the order of their arrival,
+// whatever fails in between. Waiting writes may be replaced by later ones, but the last write is always sent.
 func TestRowsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 1))
@@ -201,12 +201,12 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 		}
 		q := New(s, options())
 		sent := map[string][]int{}
-		var told outcomes
-		told.t = t
+		var ended outcomes
+		ended.t = t
 		for i := range 5000 {
 			tenant := string(rune('a' + i%3))
 			it := item(tenant, fmt.Sprintf("%s%d", tenant, roll()*10+roll()))
-			it.Work, it.Done, it.Alone = i, told.done, tenant == "c"
+			it.Work, it.Done, it.Alone = i, ended.done, tenant == "c"
 			sent[it.Key] = append(sent[it.Key], i)
 			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
@@ -215,8 +215,8 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 		if err := q.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := told.count(bt.Stored); got != 5000 {
-			t.Errorf("%d of 5000 items were reported after Flush", got)
+		if got := ended.count(bt.Stored); got != 5000 {
+			t.Errorf("got %d of 5000 items ended after Flush", got)
 		}
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -225,23 +225,24 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 		for key, want := range sent {
 			got := s.order[key]
 			if !slices.IsSorted(got) || got[len(got)-1] != want[len(want)-1] {
-				t.Errorf("row %s got %v of %v", key, got, want)
+				t.Errorf("row %s: got writes %v of %v", key, got, want)
 			}
 			if key[0] == 'c' && !slices.Equal(got, want) {
-				t.Errorf("row %s, whose writes depend on each other, got %v, want %v", key, got, want)
+				t.Errorf("row %s, whose writes depend on each other: got %v, want %v", key, got, want)
 			}
 			skipped += len(want) - len(got)
 		}
 		if skipped == 0 {
-			t.Error("no write was skipped because a later one replaces it")
+			t.Error("no write was replaced by a later one, so the test shows nothing")
 		}
 		if st := q.Stats(); st.Entries != 0 || st.Bytes != 0 || len(q.lanes) != 0 || len(q.rows) != 0 || q.ring.n != 0 {
-			t.Errorf("an empty buffer holds %+v, %d lanes, %d rows, a ring of %d", st, len(q.lanes), len(q.rows), q.ring.n)
+			t.Errorf("empty buffer: got %+v, %d lanes, %d rows, a ring of %d", st, len(q.lanes), len(q.rows), q.ring.n)
 		}
 	})
 }
 
-// TestPoisonIsRejectedAlone: if one item makes the service refuse whole requests, only that item is rejected.
+// TestPoisonIsRejectedAlone checks that, if one item makes the service refuse whole requests, only that item is
+// rejected.
 func TestPoisonIsRejectedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Millisecond}
@@ -253,11 +254,11 @@ func TestPoisonIsRejectedAlone(t *testing.T) {
 			return Report{}, nil
 		}
 		q := New(s, options())
-		var told outcomes
-		told.t = t
+		var ended outcomes
+		ended.t = t
 		for i := range 10 {
 			it := item("a", fmt.Sprint(i))
-			it.Done = told.done
+			it.Done = ended.done
 			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
@@ -265,19 +266,19 @@ func TestPoisonIsRejectedAlone(t *testing.T) {
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for it, out := range told.seen {
+		for it, out := range ended.seen {
 			if want := map[bool]bt.State{true: bt.Rejected, false: bt.Stored}[poison(it)]; out.State != want {
-				t.Errorf("%s: %+v, want state %d", it.Key, out, want)
+				t.Errorf("%s: got %+v, want state %d", it.Key, out, want)
 			}
 		}
 		if len(s.requests) > 15 {
-			t.Errorf("%d requests to find 2 of 10", len(s.requests))
+			t.Errorf("got %d requests to find 2 refused items of 10", len(s.requests))
 		}
 	})
 }
 
-// TestOutage: for an hour nothing is served, and a producer adds items as fast as it can. The buffer stays within its
-// limits, the number of requests is bounded, and afterwards everything is delivered.
+// TestOutage checks an hour's outage while a producer adds items as fast as it can. The buffer stays within its limits,
+// the number of requests is bounded, and afterwards everything is delivered.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -292,12 +293,12 @@ func TestOutage(t *testing.T) {
 		}
 		opts := options()
 		q := New(s, opts)
-		var told outcomes
-		told.t = t
+		var ended outcomes
+		ended.t = t
 		n := 0
 		for time.Since(begin) < time.Hour+time.Minute {
 			it := item("a", fmt.Sprint(n))
-			it.Done = told.done
+			it.Done = ended.done
 			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
@@ -305,24 +306,24 @@ func TestOutage(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			if st := q.Stats(); st.Entries > opts.BufferEntries || st.Bytes > opts.BufferBytes {
-				t.Fatalf("the buffer holds %+v", st)
+				t.Fatalf("got a buffer of %+v, over its limits", st)
 			}
 		}
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := told.count(bt.Stored); got != n {
-			t.Errorf("%d of %d items are stored", got, n)
+		if got := ended.count(bt.Stored); got != n {
+			t.Errorf("got %d of %d items stored", got, n)
 		}
 		// Once the longest interval is reached, the shortest wait between two probes is half of it.
 		if most := int64(time.Hour/(longestProbe/2)) + 50; asked.Load() > most || asked.Load() < 100 {
-			t.Errorf("%d requests in an hour in which none was served, want at most %d", asked.Load(), most)
+			t.Errorf("got %d requests in the outage of an hour, want at most %d", asked.Load(), most)
 		}
 		t.Logf("%d items, %d requests in the outage", n, asked.Load())
 	})
 }
 
-func TestItemsEndWhenTheirTimeIsOver(t *testing.T) {
+func TestItemsEndAtTheirDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: time.Millisecond, whole: func([]*Item) (Report, error) {
 			return Report{Down: true, Err: errLost}, errLost
@@ -332,18 +333,18 @@ func TestItemsEndWhenTheirTimeIsOver(t *testing.T) {
 		q := New(s, opts)
 		begin := time.Now()
 		var ends []time.Duration
-		var told outcomes
-		told.t = t
+		var ended outcomes
+		ended.t = t
 		for i := range 500 {
 			it := item("a", fmt.Sprint(i))
 			it.Done = func(it *Item, out bt.Outcome) {
 				ends = append(ends, time.Since(begin))
-				told.done(it, out)
+				ended.done(it, out)
 				if !errors.Is(out.Err, ErrTimeout) {
-					t.Errorf("%+v is not ErrTimeout", out)
+					t.Errorf("got %+v, want ErrTimeout", out)
 				}
 				if (out.State == bt.Unknown) != (out.Attempts > 0) {
-					t.Errorf("%+v: an item is unknown if its answer was lost, and rejected if it was never sent", out)
+					t.Errorf("got %+v, want unknown if the response was lost, and rejected if the item was never sent", out)
 				}
 			}
 			if err := q.Enqueue(t.Context(), it); err != nil {
@@ -354,10 +355,10 @@ func TestItemsEndWhenTheirTimeIsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(ends) != 500 || slices.Max(ends) > time.Minute+time.Second || slices.Min(ends) < time.Minute {
-			t.Errorf("%d ended, between %v and %v", len(ends), slices.Min(ends), slices.Max(ends))
+			t.Errorf("got %d items ended, between %v and %v", len(ends), slices.Min(ends), slices.Max(ends))
 		}
-		if told.count(bt.Unknown) == 0 || told.count(bt.Rejected) == 0 {
-			t.Errorf("%d unknown, %d rejected", told.count(bt.Unknown), told.count(bt.Rejected))
+		if ended.count(bt.Unknown) == 0 || ended.count(bt.Rejected) == 0 {
+			t.Errorf("got %d unknown and %d rejected", ended.count(bt.Unknown), ended.count(bt.Rejected))
 		}
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -371,11 +372,11 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		opts := options()
 		opts.Request = 2 * time.Hour
 		q := New(s, opts)
-		var told outcomes
-		told.t = t
+		var ended outcomes
+		ended.t = t
 		for i := range 200 {
 			it := item("a", fmt.Sprint(i%150))
-			it.Done = told.done
+			it.Done = ended.done
 			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
 			}
@@ -391,23 +392,23 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		if err := q.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close = %v", err)
+			t.Errorf("Close: got %v", err)
 		}
 		if took := time.Since(begin); took != time.Second {
 			t.Errorf("Close took %v", took)
 		}
 		if err := <-blocked; !errors.Is(err, ErrClosed) {
-			t.Errorf("a Put that waited for room: %v", err)
+			t.Errorf("Enqueue that waited for room: got %v", err)
 		}
 		synctest.Wait()
-		if len(told.seen) != 200 {
-			t.Errorf("%d of 200 items were reported", len(told.seen))
+		if len(ended.seen) != 200 {
+			t.Errorf("got %d of 200 items ended", len(ended.seen))
 		}
 		if err := q.Enqueue(t.Context(), item("a", "x")); !errors.Is(err, ErrClosed) {
-			t.Errorf("Put after Close: %v", err)
+			t.Errorf("Enqueue after Close: got %v", err)
 		}
 		if err := q.Close(t.Context()); err != nil {
-			t.Errorf("a second Close: %v", err)
+			t.Errorf("second Close: got %v", err)
 		}
 	})
 }

@@ -108,16 +108,16 @@ func (q *Buffer) check(t *testing.T, granted int) {
 
 var lives = flag.Int("ingest.lives", 20, "number of random runs of a buffer to check")
 
-// TestRandomLife runs random operations at once, and checks the buffer's invariants all the while.
-func TestRandomLife(t *testing.T) {
+// TestRandomOperations runs random operations at once, and checks the buffer's invariants meanwhile.
+func TestRandomOperations(t *testing.T) {
 	for seed := range uint64(*lives) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { randomLife(t, seed) })
+			synctest.Test(t, func(t *testing.T) { randomOperations(t, seed) })
 		})
 	}
 }
 
-func randomLife(t *testing.T, seed uint64) {
+func randomOperations(t *testing.T, seed uint64) {
 	const producers = 6
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex
@@ -157,11 +157,11 @@ func randomLife(t *testing.T, seed uint64) {
 		opts.Delivery = time.Duration(100+roll(2000)) * time.Millisecond
 	}
 	q := New(s, opts)
-	var told outcomes
-	told.t = t
+	var ended outcomes
+	ended.t = t
 	keys := 1 + roll(200)
 	done := func(it *Item, out bt.Outcome) {
-		told.done(it, out)
+		ended.done(it, out)
 		took := time.Since(it.arrived)
 		if errors.Is(out.Err, ErrTimeout) && took < opts.Delivery {
 			t.Errorf("%s ended after %v, before its deadline", it.Key, took)
@@ -230,12 +230,12 @@ func randomLife(t *testing.T, seed uint64) {
 	if err := q.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if len(told.seen) != taken {
-		t.Errorf("%d of %d items were reported", len(told.seen), taken)
+	if len(ended.seen) != taken {
+		t.Errorf("got %d of %d items ended", len(ended.seen), taken)
 	}
 	st := q.Stats()
 	if st.Entries != 0 || st.Bytes != 0 || len(q.lanes) != 0 || len(q.rows) != 0 || q.ring.n != 0 || len(q.retries) != 0 || len(q.gens) != 1 || len(q.flushes) != 0 || len(q.blocked) != 0 {
-		t.Errorf("an empty buffer holds %+v", q)
+		t.Errorf("empty buffer: got %+v", q)
 	}
 	t.Logf("%d taken, %d stored, %d rejected, %d unknown, %d requests", taken, st.Stored, st.Rejected, st.Unknown, st.Requests)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// together is a Sender that records the items of each row that it gets, including carried ones.
+// together is a Sender that records the items of each row that it gets, with their coalesced ones.
 type together struct {
 	*service
 	mu   sync.Mutex
@@ -31,9 +31,9 @@ func (s *together) Send(ctx context.Context, items []*Item) Report {
 	return s.service.Send(ctx, items)
 }
 
-// TestWhatWaitsGoesTogether: items that merge are sent in their order, all that wait for a row at once, together again
-// after a failure, and they end together.
-func TestWhatWaitsGoesTogether(t *testing.T) {
+// TestMergedItemsGoTogether checks that items that merge are sent in their order: all that wait for a row in one
+// request, together again after a failure, and that they end together.
+func TestMergedItemsGoTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := 2
 		s := &together{rows: map[string][][]int{}, service: &service{t: t, takes: 50 * time.Millisecond}}
@@ -67,12 +67,12 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stored, bad := o.count(bt.Stored), o.count(bt.Rejected); stored != n+1 || bad != n-1 {
-			t.Errorf("%d stored, %d rejected", stored, bad)
+			t.Errorf("got %d stored and %d rejected", stored, bad)
 		}
 		for key, requests := range map[string]int{"good": 4, "bad": 2} {
 			got := s.rows[key]
 			if len(got) != requests {
-				t.Fatalf("row %s took %d requests, want %d", key, len(got), requests)
+				t.Fatalf("row %s: got %d requests, want %d", key, len(got), requests)
 			}
 			for i, all := range got[1:] {
 				want := make([]int, n-1)
@@ -80,7 +80,7 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 					want[j] = j + 1
 				}
 				if fmt.Sprint(all) != fmt.Sprint(want) {
-					t.Errorf("row %s, request %d: %v", key, i+1, all)
+					t.Errorf("row %s, request %d: got items %v", key, i+1, all)
 				}
 			}
 		}

@@ -30,8 +30,8 @@ var troubles = []struct {
 	{"a hundred tenants have no view", 100, true, 0, false},
 }
 
-// TestTroubledTenantsHoldUpNobody: however the service refuses some tenants, the p99 of another stays within twice its
-// p99 alone, even if one in fifty of its own items needs a second attempt. Each request takes 20 ms.
+// TestTroubledTenantsHoldUpNobody checks that one tenant's p99 stays within twice its p99 alone while the service
+// refuses other tenants, even if one in fifty of its own items needs a second attempt. Each request takes 20 ms.
 func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 	for _, trouble := range troubles {
 		for _, apart := range []bool{false, true} {
@@ -96,7 +96,7 @@ func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 					}
 					alone, beside := p99(false), p99(true)
 					if beside > 2*alone {
-						t.Errorf("p99 is %v while other tenants are refused, %v alone", beside, alone)
+						t.Errorf("got p99 %v while other tenants are refused, %v alone", beside, alone)
 					}
 				})
 			}
@@ -104,8 +104,8 @@ func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// TestOneBadRowDoesNotStopItsTenant: a row that is always refused, alone in its request, does not keep the tenant's
-// other rows from being stored.
+// TestOneBadRowDoesNotStopItsTenant checks that a row that is always refused, alone in its request, does not delay the
+// tenant's other rows.
 func TestOneBadRowDoesNotStopItsTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: 20 * time.Millisecond}
@@ -122,7 +122,7 @@ func TestOneBadRowDoesNotStopItsTenant(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if all := quiet(t, q, "quiet", 100, 10*time.Millisecond); all[99] > 100*time.Millisecond {
-			t.Errorf("other rows took up to %v", all[99])
+			t.Errorf("got up to %v for other rows", all[99])
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// describedDatasets returns datasets of every shape that a journal may have to deliver without their schemas.
+// describedDatasets returns datasets of every shape that a journal may deliver without their schemas.
 func describedDatasets(t testing.TB) []*dataset.Dataset {
 	keep, d7 := catalog.Class{Name: "keep", Policy: "never"}, catalog.Class{Name: "d7", Policy: "maxage=168h"}
 	var out []*dataset.Dataset
@@ -34,8 +34,8 @@ func describedDatasets(t testing.TB) []*dataset.Dataset {
 	return out
 }
 
-// FuzzRecord: any bytes on disk decode to a point within its tenant, whose record is the same bytes, or to an error.
-// Records of the number 0 are as programs wrote them before records had generations.
+// FuzzRecord checks that any bytes on disk decode to an error, or to a point within its tenant that encodes to the same
+// bytes. A record with the number 0 is one from before records had generations.
 func FuzzRecord(f *testing.F) {
 	r := &Records{datasets: map[uint64]*dataset.Dataset{}, plain: map[uint64]bool{0: true}}
 	for n, d := range describedDatasets(f) {
@@ -57,7 +57,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		w := &p.Write
 		if !strings.HasPrefix(w.Key, p.Item.Tenant+"#readings#") {
-			t.Fatalf("the row %q is outside of tenant %s", w.Key, p.Item.Tenant)
+			t.Fatalf("got row %q, outside tenant %s", w.Key, p.Item.Tenant)
 		}
 		space, err := w.D.Space(tenant.MustParse(p.Item.Tenant))
 		if err != nil {
@@ -74,7 +74,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		if number == 0 {
 			if p.Taken != tenancy.FirstGeneration {
-				t.Fatalf("a record without a generation has %d", p.Taken)
+				t.Fatalf("a record without a generation: got generation %d", p.Taken)
 			}
 			r.datasets[9], number = r.datasets[0], 9
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// TestNumbersDoNotOverflow: a description never gets the number of another one, to which stored records refer.
+// TestNumbersDoNotOverflow checks that a new description never gets the number of an existing one: stored records refer
+// to descriptions by number.
 func TestNumbersDoNotOverflow(t *testing.T) {
 	s, err := spool.Open(t.TempDir(), spool.Options{NoSync: true})
 	if err != nil {
@@ -25,9 +26,9 @@ func TestNumbersDoNotOverflow(t *testing.T) {
 		}
 	}
 	if n, err := d.Number(t.Context(), "point", []byte("c")); err == nil {
-		t.Errorf("a description got the number %d, which another one has", n)
+		t.Errorf("got number %d, which another description has", n)
 	}
 	if n, err := d.Number(t.Context(), "point", []byte("a")); err != nil || n != first {
-		t.Errorf("the first description has the number %d (%v), and had %d", n, err, first)
+		t.Errorf("first description: got number %d (%v), want %d", n, err, first)
 	}
 }
