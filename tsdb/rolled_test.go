@@ -135,7 +135,7 @@ func TestAnotherRollupIsRefused(t *testing.T) {
 		"lateness of rollup hour declared as 1000 ms, stored as 60000 ms":   {hourly(t, temp(2), rollup.Options{Lateness: time.Second}), day(rollup.Options{})},
 		"retention class of rollup hour declared as d90, stored as keep":    {hourly(t, temp(2), rollup.Options{Retention: d90}), day(rollup.Options{})},
 		"measures of rollup hour declared as temp (count+sum+min+max, 3":    {hourly(t, temp(3), rollup.Options{}), day(rollup.Options{})},
-		"measures of rollup hour declared as temp (count+sum, 2 decimals":   {hourly(t, []rollup.Measure[reading]{{Name: "temp", Of: temp(2)[0].Of, Decimals: 2, Max: 100, Aggregates: rollup.Mean}}, rollup.Options{}), day(rollup.Options{})},
+		"measures of rollup hour declared as temp (count+sum, 2 decimals":   {hourly(t, []rollup.Measure[reading]{{Name: "temp", Of: temp(2)[0].Of, Decimals: 2, Max: 100, Aggregates: window.Mean}}, rollup.Options{}), day(rollup.Options{})},
 		"measures of rollup hour declared as , stored as temp (count+sum+m": {hourly(t, nil, rollup.Options{}), day(rollup.Options{})},
 	} {
 		s := readings(t, tsdb.SchemaOptions{Rollups: rollups})

@@ -22,7 +22,7 @@ type View struct{ Cents float64 }
 
 var (
 	daily = rollup.MustDefine("day", window.Days(1), []rollup.Measure[View]{
-		{Name: "cents", Of: func(v View) (float64, bool) { return v.Cents, true }, Decimals: 2, Max: 1000, Aggregates: rollup.Sum},
+		{Name: "cents", Of: func(v View) (float64, bool) { return v.Cents, true }, Decimals: 2, Max: 1000, Aggregates: window.Sum},
 	}, rollup.Options{Mode: rollup.ByStream})
 
 	views = tsdb.MustDefine("views", tsdb.Key("address"), codec.JSON[View](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{daily}})

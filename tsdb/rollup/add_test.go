@@ -57,7 +57,7 @@ var viewMeasures = []rollup.Measure[view]{
 			return 0, false
 		}
 		return float64(*v.Shown), true
-	}, Max: 1 << 20, Aggregates: rollup.Mean},
+	}, Max: 1 << 20, Aggregates: window.Mean},
 }
 
 // ads is a rollup by hour to which views are added, and where.

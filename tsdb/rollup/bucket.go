@@ -75,23 +75,23 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 // summary converts sums to the public type. Aggregates that are not kept are NaN.
 func (m *Measure[T]) summary(s sums) window.Summary {
 	nan := math.NaN()
-	out := window.Summary{Name: m.Name, Count: s.count, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, NoEnds: true}
+	out := window.Summary{Name: m.Name, Aggregates: m.Aggregates, Count: s.count, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan}
 	unit := math.Pow10(m.Decimals)
-	if m.Aggregates&Sum == 0 {
+	if m.Aggregates&window.Sum == 0 {
 		out.Sum = nan
 	}
 	if s.count == 0 {
 		return out
 	}
-	if m.Aggregates&Sum != 0 {
+	if m.Aggregates&window.Sum != 0 {
 		out.Sum = float64(s.sum) / unit
 		out.Mean = float64(s.sum) / float64(s.count) / unit
 		out.Overflow = m.mayOverflow(s.count)
 	}
-	if m.Aggregates&Min != 0 {
+	if m.Aggregates&window.Min != 0 {
 		out.Min = float64(s.min) / unit
 	}
-	if m.Aggregates&Max != 0 {
+	if m.Aggregates&window.Max != 0 {
 		out.Max = float64(s.max) / unit
 	}
 	return out

@@ -8,7 +8,9 @@ import (
 	"strconv"
 
 	"cloud.google.com/go/bigtable"
+
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // Suffixes of the class's column families, and the columns in them.
@@ -53,7 +55,7 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 		name, a := measures[i].Name, measures[i].Aggregates
 		stands, implies := func(b *bucket) bool { return b.values[i].count != 0 }, -1
 		counted := stands
-		if replaced && a&(Sum|Min|Max) != 0 {
+		if replaced && a&(window.Sum|window.Min|window.Max) != 0 {
 			counted, implies = func(b *bucket) bool { return stands(b) && b.values[i].count != b.points }, i
 		}
 		l.places = append(l.places, place{class + catalog.SumEnding, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1})
@@ -62,9 +64,9 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 				l.places = append(l.places, place{class + family, column, of, stands, implies})
 			}
 		}
-		put(a&Sum != 0, catalog.SumEnding, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
-		put(a&Min != 0, catalog.MinEnding, name, func(b *bucket) *int64 { return &b.values[i].min })
-		put(a&Max != 0, catalog.MaxEnding, name, func(b *bucket) *int64 { return &b.values[i].max })
+		put(a&window.Sum != 0, catalog.SumEnding, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
+		put(a&window.Min != 0, catalog.MinEnding, name, func(b *bucket) *int64 { return &b.values[i].min })
+		put(a&window.Max != 0, catalog.MaxEnding, name, func(b *bucket) *int64 { return &b.values[i].max })
 	}
 	l.index = make(map[string]int, len(l.places))
 	for i, p := range l.places {

@@ -21,7 +21,7 @@ type Click struct{ Cents float64 }
 // dailyViews returns a rollup of views by day, kept for a year.
 func dailyViews(mode rollup.Mode) (*rollup.Rollup[Click], *tsdb.Schema[Click]) {
 	day := rollup.MustDefine("day", window.Days(1), []rollup.Measure[Click]{
-		{Name: "cents", Of: func(c Click) (float64, bool) { return c.Cents, true }, Decimals: 2, Max: 1000, Aggregates: rollup.Sum},
+		{Name: "cents", Of: func(c Click) (float64, bool) { return c.Cents, true }, Decimals: 2, Max: 1000, Aggregates: window.Sum},
 	}, rollup.Options{Mode: mode, Retention: gc.Class{Name: "y1", Policy: gc.MaxAge(366 * 24 * time.Hour)}})
 	return day, tsdb.MustDefine("views", tsdb.Key("ip"), codec.JSON[Click](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{day}})
 }

@@ -276,7 +276,7 @@ func ExampleRollup() {
 func ExampleMeasure() {
 	ctx := context.Background()
 	rain := rollup.Measure[Weather]{
-		Name: "rain_mm", Decimals: 1, Max: 500, Aggregates: rollup.Mean,
+		Name: "rain_mm", Decimals: 1, Max: 500, Aggregates: window.Mean,
 		Of: func(w Weather) (float64, bool) {
 			if w.RainMM == nil {
 				return 0, false
@@ -302,12 +302,6 @@ func ExampleMeasure() {
 	v := b.Values[0]
 	fmt.Println(b.Points, v.Count, v.Sum, v.Mean, v.Max, err)
 	// Output: 4 2 3.3 1.65 NaN <nil>
-}
-
-// A mean is a sum and a count.
-func ExampleAggregates() {
-	fmt.Println(rollup.Mean, rollup.Mean|rollup.Max, rollup.All)
-	// Output: count+sum count+sum+max count+sum+min+max
 }
 
 // The ways by which a rollup comes by its numbers.

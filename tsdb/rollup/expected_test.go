@@ -56,7 +56,10 @@ func take(s *window.Summary, x int64) {
 
 func summary(s window.Summary, unit float64, all bool) window.Summary {
 	nan := math.NaN()
-	s.NoEnds = true
+	s.Aggregates = window.Basic
+	if !all {
+		s.Aggregates = window.Mean
+	}
 	s.First, s.Last, s.Mean = nan, nan, nan
 	if s.Count == 0 {
 		s.Min, s.Max = nan, nan

@@ -5,41 +5,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
-
-// Aggregates says which aggregates a rollup keeps of a measure: Count, Sum, Min, Max, or several joined by |. Mean is
-// Count|Sum, and All is all four.
-type Aggregates uint8
-
-// The aggregates.
-const (
-	Count Aggregates = 1 << iota
-	Sum
-	Min
-	Max
-	Mean = Count | Sum
-	// All is all of them.
-	All = Count | Sum | Min | Max
-)
-
-var aggregateNames = []string{"count", "sum", "min", "max"}
-
-func (a Aggregates) names() []string {
-	var out []string
-	for i, name := range aggregateNames {
-		if a&(1<<i) != 0 {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// String returns the names of the aggregates: count+sum.
-func (a Aggregates) String() string { return strings.Join(a.names(), "+") }
 
 // Measure extracts a number from a value. Its cells store multiples of 10^-Decimals.
 type Measure[T any] struct {
@@ -53,8 +23,8 @@ type Measure[T any] struct {
 	// Max is the greatest magnitude of a number, above 0. Max times 10^Decimals is at most 2^53. If a sum has so many
 	// numbers that it may exceed 64 bits, Summary.Overflow is set.
 	Max float64
-	// Aggregates are the aggregates kept. Zero is All.
-	Aggregates Aggregates
+	// Aggregates are those kept: some of Count, Sum, Min and Max. Zero is all four, window.Basic.
+	Aggregates window.Aggregates
 }
 
 // maxMeasures bounds the cells of a bucket.
@@ -75,8 +45,8 @@ func (m *Measure[T]) check(i int) error {
 		return invalid.New(ErrInvalid, field("Decimals"), strconv.Itoa(m.Decimals), "0 to 9")
 	case !(m.Max > 0) || m.Max*math.Pow10(m.Decimals) > maxExact:
 		return invalid.New(ErrInvalid, field("Max"), fmt.Sprint(m.Max), "above 0, and with its decimals at most 2^53")
-	case m.Aggregates&^All != 0:
-		return invalid.New(ErrInvalid, field("Aggregates"), strconv.Itoa(int(m.Aggregates)), "Count, Sum, Min, Max, Mean or All")
+	case m.Aggregates&^window.Basic != 0:
+		return invalid.New(ErrInvalid, field("Aggregates"), m.Aggregates.String(), "some of "+window.Basic.String())
 	}
 	return nil
 }
@@ -87,7 +57,7 @@ func (m *Measure[T]) entry() catalog.RollupMeasure {
 		Name:       m.Name,
 		Decimals:   m.Decimals,
 		Max:        strconv.FormatFloat(m.Max, 'f', -1, 64),
-		Aggregates: m.Aggregates.names(),
+		Aggregates: m.Aggregates.Names(),
 	}
 }
 

@@ -112,15 +112,15 @@ func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 		return stored
 	}
 	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
-	return withoutEnds(window.Fill(stored, frame, r.gaps))
+	return r.asKept(window.Fill(stored, frame, r.gaps))
 }
 
-// withoutEnds sets the summaries of gaps to those of a rollup, which has no First and Last.
-func withoutEnds(buckets iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
+// asKept gives the summaries of gaps the aggregates that the rollup keeps.
+func (r *Reader[T]) asKept(buckets iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
 	return func(yield func(window.Bucket, error) bool) {
 		for b, err := range buckets {
 			for i := range b.Values {
-				b.Values[i].NoEnds = true
+				b.Values[i].Aggregates = r.rollup.measures[i].Aggregates
 			}
 			if !yield(b, err) {
 				return

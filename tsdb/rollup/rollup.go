@@ -148,7 +148,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	r := &Rollup[T]{name: name, grid: grid, measures: append([]Measure[T](nil), measures...), opts: opts}
 	for i := range r.measures {
 		if r.measures[i].Aggregates == 0 {
-			r.measures[i].Aggregates = All
+			r.measures[i].Aggregates = window.Basic
 		}
 	}
 	if err := r.resolve(); err != nil {

@@ -46,7 +46,7 @@ func measures() []rollup.Measure[reading] {
 				return 0, false
 			}
 			return float64(*r.Wet), true
-		}, Max: 1 << 20, Aggregates: rollup.Mean},
+		}, Max: 1 << 20, Aggregates: window.Mean},
 	}
 }
 

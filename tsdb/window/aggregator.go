@@ -2,7 +2,9 @@ package window
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,37 +13,73 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Measure extracts a number from a value. It has a name.
+// Measure extracts a number from a value. It has a name, and either Of or Int.
 type Measure[T any] struct {
 	// Name is not empty and differs from those of the other measures. It is the key in JSON.
 	Name string
 	// Of returns the number, and false if the value has none. A number that is not finite (NaN or an infinity) counts
 	// as none, because it would make the bucket's sum and mean useless.
 	Of func(T) (float64, bool)
+	// Int returns the number as a whole multiple of 10^-Decimals, and false if the value has none: with Decimals 2, it
+	// returns 1999 for 19.99. Such numbers are added without rounding, and [Summary.Exact] has the results.
+	Int func(T) (int64, bool)
+	// Decimals is the number of decimal places of Int, 0 to 18. Of does not use it.
+	Decimals int
+	// Kind says what the numbers mean. Zero is Gauge.
+	Kind Kind
+	// Aggregates are those to compute. Zero is the default of the kind.
+	Aggregates Aggregates
+	// Linear says that the Integral takes the value to change linearly between two numbers. Otherwise each number is
+	// valid until the next one.
+	Linear bool
+	// MaxGap is the longest time between two numbers that the Integral bridges. Nothing is known in a longer one. Zero
+	// bridges all.
+	MaxGap time.Duration
+}
+
+// rule returns how to aggregate the measure. The error matches [ErrInvalid].
+func (m *Measure[T]) rule() (rule, error) {
+	switch {
+	case (m.Of == nil) == (m.Int == nil):
+		return rule{}, invalid.New(ErrInvalid, "Of and Int", "both nil, or both set", "one function that returns a number")
+	case m.Decimals < 0 || m.Decimals > maxDecimals || m.Int == nil && m.Decimals != 0:
+		return rule{}, invalid.New(ErrInvalid, "Decimals", strconv.Itoa(m.Decimals), "0 to 18 with Int, 0 with Of")
+	}
+	a, err := m.Kind.Resolve(m.Aggregates)
+	if err == nil {
+		err = checkLine(a, m.Linear, m.MaxGap)
+	}
+	return rule{m.Kind, a, m.Linear, m.MaxGap}, err
 }
 
 // Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable and safe for
 // concurrent use: one Aggregator can serve all requests of a program.
 type Aggregator[T any] struct {
-	grid  Grid
-	names []string
-	of    []func(T) (float64, bool)
-	opts  Options
+	grid     Grid
+	names    []string
+	measures []Measure[T]
+	rules    []rule
+	opts     Options
 }
 
 // New returns an aggregator over the buckets of a grid, with at least one measure. One pass over the points computes
-// all measures. The error matches [ErrInvalid].
+// all measures. The error matches [ErrInvalid]: it refuses aggregates that the kind of a measure does not allow, and
+// says why.
 func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T], error) {
 	if len(measures) == 0 {
 		return nil, invalid.New(ErrInvalid, "measures", "none", "at least one")
 	}
-	a := &Aggregator[T]{grid: grid, opts: opts}
+	a := &Aggregator[T]{grid: grid, measures: slices.Clone(measures), opts: opts}
 	for i, m := range measures {
-		if m.Of == nil {
-			return nil, invalid.New(ErrInvalid, "measure "+strconv.Itoa(i), "without a function", "one that returns a number")
+		r, err := m.rule()
+		if bad, ok := errors.AsType[*invalid.Error](err); ok {
+			return nil, invalid.New(ErrInvalid, bad.Field+" of measure "+strconv.Itoa(i), bad.Value, bad.Limit)
+		}
+		if m.Kind == State && opts.Gaps == Linear {
+			return nil, invalid.New(ErrInvalid, "Gaps", opts.Gaps.String(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(i)+" is a state")
 		}
 		a.names = append(a.names, m.Name)
-		a.of = append(a.of, m.Of)
+		a.rules = append(a.rules, r)
 	}
 	if err := (Frame{Grid: grid, Measures: a.names}).check(); err != nil {
 		return nil, err
@@ -52,14 +90,43 @@ func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T],
 	return a, nil
 }
 
+// reading returns the number of a value for a measure, and false if it has none.
+func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
+	m := &a.measures[measure]
+	p := reading{t: t}
+	var ok bool
+	if m.Int != nil {
+		p.units, ok = m.Int(v)
+		p.x = NewDecimal(p.units, m.Decimals).Float64()
+	} else {
+		p.x, ok = m.Of(v)
+		ok = ok && isFinite(p.x)
+	}
+	return p, ok && (m.Kind != Counter || p.x >= 0)
+}
+
+// decimals returns the decimal places of an exact measure, or -1.
+func (a *Aggregator[T]) decimals(measure int) int {
+	if a.measures[measure].Int == nil {
+		return -1
+	}
+	return a.measures[measure].Decimals
+}
+
 // Ranger reads the points of an interval; a *tsdb.Repository is one.
 type Ranger[T any] interface {
 	Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error]
 }
 
 // Read returns an iterator over the buckets of an entity's points in an interval, newest first or in another
-// tsdb.Order. Each loop over it reads from the table and costs as much as the repository's Range. For everything else
-// see [Aggregator.Over].
+// tsdb.Order. Each loop over it reads from the table and costs as much as the repository's Range.
+//
+// If something in the interval depends on them, Read also reads the nearest numbers outside of it: the one before the
+// interval for [Delta], [Increase], [Integral], [Previous] and [Linear], and the one after it for [Integral] and [Linear].
+// Each costs one read of one point, and a second one of up to 1,000 points if that point does not have a number for
+// each measure. A number that is even further away counts as missing.
+//
+// For everything else see [Aggregator.Over].
 func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		if from == nil {
@@ -72,7 +139,8 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 			return
 		}
 		order := tsdb.Order(o.Order)
-		for b, err := range a.Over(from.Range(ctx, e, in, order), in, order) {
+		ends := func(before bool) ([]anchor, error) { return a.neighbours(ctx, from, e, in, before) }
+		for b, err := range a.over(from.Range(ctx, e, in, order), in, order, ends) {
 			if err == nil && ctx.Err() != nil {
 				yield(Bucket{}, ctx.Err())
 				return
@@ -89,9 +157,12 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 // buckets are partial and how far gaps extend. If the interval has no start or end, there is no gap before the first
 // or after the last point.
 //
+// Over knows no points outside of the interval, so nothing before the first one counts; [Aggregator.Read] looks them up.
+//
 // Each loop reads the points and starts no goroutine. It holds one bucket in memory, and more for some Gaps (see
-// [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. Per bucket it allocates
-// the bucket's values.
+// [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. With [Integral], and with
+// [Delta] and [Increase] if the newest come first, a bucket waits for the next one with a number of the measure; at most
+// Options.MaxFilled wait. Per bucket it allocates the bucket's values.
 //
 // If the points contain a *tsdb.PointError, Over yields it immediately, and the point's bucket counts it as Bad. A
 // bucket with only bad points counts as a gap, but [LeaveOut] does not remove it. Any other error is the last pair:
@@ -99,20 +170,26 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 // [ErrTooManyFilled]. After such an error, Over does not yield the incomplete bucket and the buckets that it holds
 // back.
 func (a *Aggregator[T]) Over(points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order) iter.Seq2[Bucket, error] {
-	if a == nil || len(a.of) == 0 {
+	return a.over(points, in, order, nil)
+}
+
+func (a *Aggregator[T]) over(
+	points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order, ends func(before bool) ([]anchor, error),
+) iter.Seq2[Bucket, error] {
+	if a == nil || len(a.measures) == 0 {
 		return fail(invalid.New(ErrInvalid, "aggregator", "zero", "one from New"))
 	}
 	if points == nil {
 		return fail(invalid.New(ErrInvalid, "points", "nil", "a sequence"))
 	}
 	f := Frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
-	return fill(a.buckets(points, f), f, a.opts, true)
+	return fill(a.buckets(points, f), f, a.opts, &joining{a.rules, ends})
 }
 
 // buckets returns the buckets that hold points.
 func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
-		r := run[T]{Aggregator: a, frame: f, sums: make([]accumulator, len(a.of))}
+		r := run[T]{Aggregator: a, frame: f, sums: make([]accumulator, len(a.measures))}
 		for p, err := range points {
 			t := p.Time
 			bad, isBad := (*tsdb.PointError)(nil), false
@@ -136,7 +213,7 @@ func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame)
 				}
 				continue
 			}
-			r.add(p.Value)
+			r.add(t, p.Value)
 		}
 		if r.open {
 			yield(r.close(), nil)
@@ -181,11 +258,11 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 	return nil
 }
 
-func (r *run[T]) add(v T) {
+func (r *run[T]) add(t time.Time, v T) {
 	r.bucket.Points++
-	for i, of := range r.of {
-		if x, ok := of(v); ok && isFinite(x) {
-			r.sums[i].add(x)
+	for i := range r.rules {
+		if p, ok := r.reading(i, t, v); ok {
+			r.sums[i].add(p, &r.rules[i], r.measures[i].Int != nil, r.frame.Order == tsdb.OldestFirst)
 		}
 	}
 }
@@ -195,7 +272,7 @@ func (r *run[T]) close() Bucket {
 	b := r.bucket
 	b.Values = make([]Summary, len(r.names))
 	for i, name := range r.names {
-		b.Values[i] = r.sums[i].summary(name, r.frame.Order == tsdb.OldestFirst)
+		b.Values[i] = r.sums[i].summary(name, &r.rules[i], r.decimals(i), r.frame.Order == tsdb.OldestFirst)
 	}
 	return b
 }

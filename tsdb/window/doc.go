@@ -1,5 +1,6 @@
-// Package window aggregates points by time buckets. It computes the count, sum, mean, minimum, maximum, first and
-// last of the numbers in values, by minute, hour, day, week or month of any time zone. It can fill gaps.
+// Package window aggregates points by time buckets: by minute, hour, day, week or month of any time zone. It computes
+// the count, sum, mean, minimum, maximum, first and last of the numbers in values; the increase, rate and resets of
+// counters; and the change, standard deviation, time-weighted mean and integral of gauges. It can fill gaps.
 //
 //	byDay, err := window.New(window.Days(1).In(berlin), []window.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
@@ -15,6 +16,17 @@
 // within a bucket, the bucket has only the points in the interval and is marked as Partial. Each bucket has one
 // [Summary] for each [Measure]. A value that has no finite number for a measure counts as a point of the bucket but
 // not for the measure.
+//
+// # Kinds of measures
+//
+// A measure declares its [Kind]: a gauge rises and falls, a counter only grows, a state is a name. The kind decides which
+// [Aggregates] are allowed, and [New] refuses the others. [Summary] describes each.
+//
+// The step between two numbers belongs to the bucket of the later one, so Increase and Delta of the hours add up to those
+// of the day. To know the step into the first bucket, [Aggregator.Read] reads the last point before the interval. Nothing
+// is extrapolated: the first number that an entity ever stored has no step. A late point changes its own bucket and the
+// bucket of the next number; a deleted one, too. If the earlier points have expired or were deleted, the first bucket
+// lacks its step, and Since says from when it counts.
 //
 // # Gaps
 //

@@ -168,7 +168,7 @@ func ExampleBucket() {
 		fmt.Println(string(text), err)
 	}
 	// Output:
-	// {"start":"2026-06-01T07:00:00Z","end":"2026-06-01T08:00:00Z","points":1,"partial":true,"values":{"temp_c":{"count":1,"sum":20,"mean":20,"min":20,"max":20,"first":20,"last":20}}} <nil>
+	// {"start":"2026-06-01T07:00:00Z","end":"2026-06-01T08:00:00Z","points":1,"partial":true,"values":{"temp_c":{"count":1,"sum":20,"mean":20,"min":20,"max":20,"first":20,"first_time":"2026-06-01T07:50:00Z","last":20,"last_time":"2026-06-01T07:50:00Z"}}} <nil>
 	// {"start":"2026-06-01T08:00:00Z","end":"2026-06-01T09:00:00Z","points":0,"values":{"temp_c":{"count":0,"sum":0,"mean":null,"min":null,"max":null,"first":null,"last":null}}} <nil>
 }
 

@@ -3,7 +3,6 @@ package window
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"time"
 
@@ -23,13 +22,21 @@ import (
 // [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at
 // most Options.MaxFilled of them.
 func Fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options) iter.Seq2[Bucket, error] {
-	return fill(buckets, frame, opts, false)
+	return fill(buckets, frame, opts, nil)
 }
 
-// fill is Fill. If trusted is set, the buckets are known to be buckets of the grid.
-func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, trusted bool) iter.Seq2[Bucket, error] {
+// joining says how to join the buckets of a frame. Buckets to join are known to be buckets of the grid, and the values
+// of each belong to the sequence.
+type joining struct {
+	rules []rule
+	// ends returns the nearest number of each measure before or after the frame's interval.
+	ends func(before bool) ([]anchor, error)
+}
+
+// fill is Fill. If j is not nil, it joins the buckets, too.
+func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, j *joining) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
-		f := filler{Frame: frame, opts: opts, trusted: trusted, yield: yield}
+		f := filler{Frame: frame, opts: opts, joining: j, yield: yield}
 		err := frame.check()
 		if err == nil {
 			err = opts.check()
@@ -50,7 +57,7 @@ func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, trusted b
 type filler struct {
 	Frame
 	opts     Options
-	trusted  bool
+	joining  *joining
 	yield    func(Bucket, error) bool
 	stopped  bool      // the caller left the loop
 	edge     time.Time // how far the buckets are complete, in the frame's order
@@ -83,14 +90,60 @@ func (f *filler) run(buckets iter.Seq2[Bucket, error]) error {
 			return err
 		}
 	}
+	beyond, err := f.neighbours(f.Order != tsdb.OldestFirst)
+	if err != nil {
+		return err
+	}
+	for i, n := range beyond {
+		if n.found {
+			n.number = f.row.first + len(f.row.held)
+			f.row.reach(i, n)
+		}
+	}
 	f.release(f.row.rest())
 	return nil
+}
+
+// neighbours returns the nearest number of each measure before or after the interval, if anything needs them.
+func (f *filler) neighbours(before bool) ([]anchor, error) {
+	if f.joining == nil || f.joining.ends == nil || !f.needs(before) {
+		return nil, nil
+	}
+	return f.joining.ends(before)
+}
+
+// needs reports whether numbers before or after the interval change its buckets.
+func (f *filler) needs(before bool) bool {
+	from, hasFrom := f.Interval.Start()
+	to, hasTo := f.Interval.End()
+	if hasFrom && hasTo && !from.Before(to) || before && !hasFrom || !before && !hasTo {
+		return false
+	}
+	if f.opts.Gaps == Linear || before && f.opts.Gaps == Previous {
+		return true
+	}
+	for _, r := range f.joining.rules {
+		if r.Aggregates.any(Integral) || before && r.Aggregates.any(joined) {
+			return true
+		}
+	}
+	return false
 }
 
 // begin sets the edge to the near end of the interval, in whole buckets, and returns its far end, or zero if it has
 // none.
 func (f *filler) begin() (far time.Time, err error) {
-	f.row = newRow(f.opts.Gaps, f.Order == tsdb.OldestFirst, len(f.Measures))
+	f.row = row{gaps: f.opts.Gaps, maxGap: f.opts.MaxGap, oldestFirst: f.Order == tsdb.OldestFirst, anchors: make([]anchor, len(f.Measures))}
+	f.row.from, _ = f.Interval.Start()
+	f.row.to, _ = f.Interval.End()
+	if f.joining != nil {
+		f.row.rules = f.joining.rules
+		seeds, err := f.neighbours(f.Order == tsdb.OldestFirst)
+		if err != nil {
+			return far, err
+		}
+		copy(f.row.anchors, seeds)
+	}
 	if f.opts.Gaps == LeaveOut {
 		return far, nil
 	}
@@ -115,7 +168,7 @@ func (f *filler) take(b Bucket) error {
 	if len(b.Values) != len(f.Measures) {
 		return invalid.New(ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one a measure")
 	}
-	if !f.trusted {
+	if f.joining == nil {
 		if start, next := f.Grid.Bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
 			return invalid.New(ErrInvalid, "bucket", stamp(b.Start)+" to "+stamp(b.End), "a bucket of the grid "+f.Grid.String())
 		}
@@ -152,13 +205,22 @@ func (f *filler) insert(t time.Time) error {
 			f.edge = b.Start
 		}
 		for i, name := range f.Measures {
-			b.Values[i] = empty(name)
+			b.Values[i] = f.empty(i, name)
 		}
 		if err := f.put(b); err != nil || f.stopped {
 			return err
 		}
 	}
 	return nil
+}
+
+// empty returns the summary of no numbers of a measure.
+func (f *filler) empty(measure int, name string) Summary {
+	var r rule
+	if f.joining != nil {
+		r = f.joining.rules[measure]
+	}
+	return r.empty(name)
 }
 
 // put appends a bucket to the row, and yields the buckets that are complete.
@@ -181,101 +243,4 @@ func (f *filler) release(ready []Bucket) {
 
 func (f *filler) tooMany() error {
 	return fmt.Errorf("%w: more than %d of %s", ErrTooManyFilled, f.opts.maxFilled(), f.Grid)
-}
-
-// row is the queue of buckets that wait for their gaps to be filled. Numbers of buckets count from the start of the
-// run.
-type row struct {
-	gaps        Gaps
-	oldestFirst bool
-	held, ready []Bucket
-	first       int      // number of held[0]
-	anchors     []anchor // one per measure
-}
-
-// anchor is the last bucket that has a measure.
-type anchor struct {
-	found   bool
-	start   time.Time
-	summary Summary
-	open    int // number of the first later bucket whose gap may still be filled
-}
-
-func newRow(gaps Gaps, oldestFirst bool, measures int) row {
-	return row{gaps: gaps, oldestFirst: oldestFirst, anchors: make([]anchor, measures)}
-}
-
-// push adds a bucket and returns the buckets that are complete, valid until the next call.
-func (r *row) push(b Bucket) []Bucket {
-	number := r.first + len(r.held)
-	if r.gaps > Null && slices.ContainsFunc(b.Values, isGap) {
-		b.Values = slices.Clone(b.Values) // do not write to the caller's slice
-	}
-	r.held = append(r.held, b)
-	decided := number + 1
-	for i := range r.anchors {
-		a := &r.anchors[i]
-		if s := b.Values[i]; !isGap(s) {
-			r.reach(i, a, b)
-			*a = anchor{found: true, start: b.Start, summary: s, open: number + 1}
-		} else if !r.waits(a) {
-			if r.gaps == Previous && a.found {
-				b.Values[i] = carry(s, a.summary)
-			}
-			a.open = number + 1
-		}
-		decided = min(decided, a.open)
-	}
-	return r.take(decided - r.first)
-}
-
-// waits reports whether a later bucket may fill the gap after an anchor.
-func (r *row) waits(a *anchor) bool {
-	return r.gaps == Previous && !r.oldestFirst || r.gaps == Linear && a.found
-}
-
-// reach fills the gaps of a measure between its anchor and the next bucket that has it.
-func (r *row) reach(measure int, a *anchor, b Bucket) {
-	for n := a.open - r.first; n < len(r.held)-1; n++ {
-		gap := &r.held[n]
-		s := &gap.Values[measure]
-		if r.gaps == Previous {
-			*s = carry(*s, b.Values[measure])
-			continue
-		}
-		at := float64(gap.Start.Sub(a.start)) / float64(b.Start.Sub(a.start))
-		*s = between(*s, a.summary, b.Values[measure], at)
-	}
-}
-
-// rest returns the remaining buckets; their gaps stay.
-func (r *row) rest() []Bucket { return r.take(len(r.held)) }
-
-func (r *row) take(n int) []Bucket {
-	r.ready = append(r.ready[:0], r.held[:n]...)
-	r.held = slices.Delete(r.held, 0, n)
-	r.first += n
-	return r.ready
-}
-
-func isGap(s Summary) bool { return s.Count == 0 }
-
-// carry fills a gap with the aggregates of another bucket.
-func carry(gap, from Summary) Summary {
-	return between(gap, from, from, 0)
-}
-
-// between fills a gap by linear interpolation between a (at 0) and b (at 1).
-func between(gap, a, b Summary, at float64) Summary {
-	mix := func(a, b float64) float64 {
-		if a == b {
-			return a
-		}
-		return a*(1-at) + b*at // b-a may be infinite
-	}
-	gap.Mean = mix(a.Mean, b.Mean)
-	gap.Min, gap.Max = mix(a.Min, b.Min), mix(a.Max, b.Max)
-	gap.First, gap.Last = mix(a.First, b.First), mix(a.Last, b.Last)
-	gap.Filled = true
-	return gap
 }

@@ -2,6 +2,7 @@ package window
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -14,9 +15,14 @@ type Options struct {
 	// Gaps says how to represent empty buckets. The zero value is [LeaveOut].
 	Gaps Gaps
 
+	// MaxGap is the longest gap that is filled. [Linear] fills none of the buckets between two numbers that are further
+	// apart, and [Previous] no bucket that starts later than MaxGap after the number that it would carry. Zero fills
+	// all gaps. The other Gaps ignore it.
+	MaxGap time.Duration
+
 	// MaxFilled bounds the empty buckets that one run of a sequence inserts, and the buckets that it holds back at a
 	// time (see [Fill]). It protects against a narrow grid over a long gap. One bucket more ends the sequence with
-	// [ErrTooManyFilled]. Zero means [DefaultMaxFilled]. [LeaveOut] ignores it.
+	// [ErrTooManyFilled]. Zero means [DefaultMaxFilled].
 	MaxFilled int
 }
 
@@ -30,6 +36,9 @@ func (o Options) maxFilled() int {
 func (o Options) check() error {
 	if int(o.Gaps) >= len(gapNames) {
 		return o.Gaps.invalid()
+	}
+	if o.MaxGap < 0 {
+		return invalid.New(ErrInvalid, "MaxGap", o.MaxGap.String(), "0 for none, or more")
 	}
 	if o.MaxFilled < 0 {
 		return invalid.New(ErrInvalid, "MaxFilled", strconv.Itoa(o.MaxFilled), "0 or more")

@@ -3,14 +3,19 @@ package window
 import (
 	"encoding/json"
 	"math"
+	"time"
 )
 
-// Summary holds the aggregates of one measure in one bucket. Without numbers, Count and Sum are 0 and the others are
-// NaN, unless the gap was filled. Aggregates that a rollup does not keep are NaN, too. In JSON, a number that is not
-// finite is null.
+// Summary holds the aggregates of one measure in one bucket. Aggregates has those that were computed; the others are NaN,
+// 0 or the zero time. Without numbers, Count, Sum, Delta, Increase and Integral are 0 and the others NaN or zero, unless
+// the gap was filled. In JSON, only the computed aggregates are present, and a number that is not finite is null.
 type Summary struct {
 	// Name is the measure's name.
 	Name string
+	// Kind is the measure's kind.
+	Kind Kind
+	// Aggregates are those that were computed. Zero stands for Basic|Ends.
+	Aggregates Aggregates
 	// Count is how many points of the bucket have a number for the measure.
 	Count int64
 	// Sum is correct to about the last bit, even for many numbers (compensated summation). Beyond the range of
@@ -20,109 +25,156 @@ type Summary struct {
 	Mean float64
 	// Min and Max are the smallest and the largest number.
 	Min, Max float64
-	// First and Last are the oldest and the newest number.
-	First, Last float64
+	// First and Last are the oldest and the newest number, and FirstTime and LastTime the times of their points. The
+	// times are zero in a gap.
+	First, Last         float64
+	FirstTime, LastTime time.Time
+	// StdDev is the sample standard deviation: it divides by Count-1. It is NaN for fewer than two numbers.
+	StdDev float64
+	// Since is the time from which Delta and Increase count: that of the last number before the bucket. So the step
+	// from that number belongs to the bucket, and the buckets of a day add up to the day. If there is no earlier number,
+	// Since is FirstTime.
+	Since time.Time
+	// Delta is how much a gauge changed from Since to LastTime.
+	Delta float64
+	// Increase is how much a counter counted from Since to LastTime, and Resets how often it was reset in that time.
+	// After a reset the counter has counted from zero: what it counted between the last number and the reset is lost.
+	Increase float64
+	Resets   int64
+	// Rate is Increase per second from Since to LastTime. It is NaN if no time passed.
+	Rate float64
+	// Integral is the sum of each number times the seconds for which it was valid, within the bucket: the integral of a
+	// load in kW, divided by 3600, is the energy in kWh. A number is valid until the next one, or changes linearly
+	// until it (Measure.Linear). Nothing is known before the first number, after the last one, and in between if that
+	// takes longer than Measure.MaxGap. The numbers before and after the bucket count as well.
+	Integral float64
+	// Covered is how much of the bucket the Integral covers.
+	Covered time.Duration
+	// TimeMean is the time-weighted mean: Integral divided by the seconds of Covered.
+	TimeMean float64
+	// Exact holds the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int, and
+	// each measure of a rollup). Else it is nil.
+	Exact *Exact
 	// Filled says that Mean, Min, Max, First and Last fill a gap: nothing was measured.
 	Filled bool
 	// Overflow says that the sum of so many numbers may have exceeded 64 bits, so Sum and Mean may be wrong. Only
 	// package rollup sets it.
 	Overflow bool
-	// NoEnds says that First and Last are never known: they are NaN, and absent in JSON. Only package rollup sets it.
-	NoEnds bool
+}
+
+// Exact holds aggregates of whole or fixed-decimal numbers. Those that were not computed are 0.
+type Exact struct {
+	Sum, Min, Max, First, Last, Delta, Increase Decimal
 }
 
 // empty returns the summary of no numbers.
-func empty(name string) Summary {
+func (r *rule) empty(name string) Summary {
 	nan := math.NaN()
-	return Summary{Name: name, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan}
-}
-
-// ends are the numbers of a summary that a rollup does not know.
-type ends struct {
-	First *float64 `json:"first"`
-	Last  *float64 `json:"last"`
+	s := Summary{
+		Name: name, Kind: r.Kind, Aggregates: r.Aggregates,
+		Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan, Delta: nan, Increase: nan, Rate: nan, Integral: nan, TimeMean: nan,
+	}
+	if r.Aggregates.any(Delta) {
+		s.Delta = 0
+	}
+	if r.Aggregates.any(Increase) {
+		s.Increase = 0
+	}
+	if r.Aggregates.any(Integral) {
+		s.Integral = 0
+	}
+	if r.Aggregates != 0 && !r.Aggregates.any(Sum) {
+		s.Sum = nan
+	}
+	return s
 }
 
 // MarshalJSON implements json.Marshaler. The JSON has no name: the enclosing object has it as a key.
 func (s Summary) MarshalJSON() ([]byte, error) {
-	var known *ends // nil: absent in JSON
-	if !s.NoEnds {
-		known = &ends{finite(s.First), finite(s.Last)}
+	kept := s.Aggregates
+	if kept == 0 {
+		kept = Basic | Ends
 	}
-	return json.Marshal(struct {
-		Count int64    `json:"count"`
-		Sum   *float64 `json:"sum"`
-		Mean  *float64 `json:"mean"`
-		Min   *float64 `json:"min"`
-		Max   *float64 `json:"max"`
-		*ends
-		Filled   bool `json:"filled,omitempty"`
-		Overflow bool `json:"overflow,omitempty"`
-	}{s.Count, finite(s.Sum), finite(s.Mean), finite(s.Min), finite(s.Max), known, s.Filled, s.Overflow})
+	float := func(a Aggregates, x float64) *number {
+		if !kept.any(a) {
+			return nil
+		}
+		return &number{x: x}
+	}
+	var none Exact
+	exact := s.Exact
+	if exact == nil {
+		exact = &none
+	}
+	decimal := func(a Aggregates, x float64, d Decimal) *number {
+		n := float(a, x)
+		if n != nil && s.Exact != nil && isFinite(x) {
+			n.exact = &d
+		}
+		return n
+	}
+	stamp := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	out := struct {
+		Count     int64      `json:"count"`
+		Sum       *number    `json:"sum,omitempty"`
+		Mean      *number    `json:"mean,omitempty"`
+		Min       *number    `json:"min,omitempty"`
+		Max       *number    `json:"max,omitempty"`
+		First     *number    `json:"first,omitempty"`
+		FirstTime *time.Time `json:"first_time,omitempty"`
+		Last      *number    `json:"last,omitempty"`
+		LastTime  *time.Time `json:"last_time,omitempty"`
+		StdDev    *number    `json:"stddev,omitempty"`
+		Delta     *number    `json:"delta,omitempty"`
+		Increase  *number    `json:"increase,omitempty"`
+		Rate      *number    `json:"rate,omitempty"`
+		Resets    *int64     `json:"resets,omitempty"`
+		Since     *time.Time `json:"since,omitempty"`
+		Integral  *number    `json:"integral,omitempty"`
+		TimeMean  *number    `json:"time_mean,omitempty"`
+		Covered   *number    `json:"covered_s,omitempty"`
+		Filled    bool       `json:"filled,omitempty"`
+		Overflow  bool       `json:"overflow,omitempty"`
+	}{
+		Count: s.Count, Sum: decimal(Sum, s.Sum, exact.Sum), Mean: float(Sum, s.Mean),
+		Min: decimal(Min, s.Min, exact.Min), Max: decimal(Max, s.Max, exact.Max),
+		First: decimal(Ends, s.First, exact.First), Last: decimal(Ends, s.Last, exact.Last),
+		StdDev: float(StdDev, s.StdDev), Delta: decimal(Delta, s.Delta, exact.Delta),
+		Increase: decimal(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: stamp(s.Since),
+		Integral: float(Integral, s.Integral), TimeMean: float(Integral, s.TimeMean), Covered: float(Integral, s.Covered.Seconds()),
+		Filled: s.Filled, Overflow: s.Overflow,
+	}
+	if s.Overflow {
+		out.Sum = float(Sum, s.Sum)
+	}
+	if kept.any(Ends) {
+		out.FirstTime, out.LastTime = stamp(s.FirstTime), stamp(s.LastTime)
+	}
+	if kept.any(Increase) {
+		out.Resets = &s.Resets
+	}
+	return json.Marshal(out)
 }
 
-// finite returns nil for a number that JSON cannot represent.
-func finite(x float64) *float64 {
-	if !isFinite(x) {
-		return nil
+// number is a number in JSON: exact, or a float64 that is null if it is not finite.
+type number struct {
+	x     float64
+	exact *Decimal
+}
+
+func (n *number) MarshalJSON() ([]byte, error) {
+	switch {
+	case n.exact != nil:
+		return n.exact.MarshalJSON()
+	case !isFinite(n.x):
+		return []byte("null"), nil
 	}
-	return &x
+	return json.Marshal(n.x)
 }
 
 func isFinite(x float64) bool { return x-x == 0 }
-
-// accumulator aggregates numbers in the order of the sequence.
-type accumulator struct {
-	count      int64
-	sum, lost  float64
-	min, max   float64
-	head, tail float64 // the first and the last number of the sequence
-}
-
-// add adds a finite number. It is Neumaier's sum: it keeps the rounding error of each addition separately.
-func (a *accumulator) add(x float64) {
-	if a.count == 0 {
-		*a = accumulator{count: 1, sum: x, min: x, max: x, head: x, tail: x}
-		return
-	}
-	a.count++
-	a.tail = x
-	if x < a.min {
-		a.min = x
-	}
-	if x > a.max {
-		a.max = x
-	}
-	sum := a.sum + x
-	if math.Abs(a.sum) >= math.Abs(x) {
-		a.lost += (a.sum - sum) + x
-	} else {
-		a.lost += (x - sum) + a.sum
-	}
-	a.sum = sum
-}
-
-// total returns the sum.
-func (a *accumulator) total() float64 {
-	if !isFinite(a.sum) {
-		return a.sum // the rounding error is NaN then
-	}
-	return a.sum + a.lost
-}
-
-// summary returns the aggregates, and resets the accumulator.
-func (a *accumulator) summary(name string, oldestFirst bool) Summary {
-	defer func() { *a = accumulator{} }()
-	if a.count == 0 {
-		return empty(name)
-	}
-	s := Summary{Name: name, Count: a.count, Sum: a.total(), Min: a.min, Max: a.max, First: a.head, Last: a.tail}
-	s.Mean = s.Sum / float64(s.Count)
-	if isFinite(s.Mean) {
-		s.Mean = min(max(s.Mean, s.Min), s.Max) // rounding must not take it past them
-	}
-	if !oldestFirst {
-		s.First, s.Last = s.Last, s.First
-	}
-	return s
-}

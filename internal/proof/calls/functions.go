@@ -130,6 +130,7 @@ var Functions = []any{
 	window.Fill,
 	window.Months,
 	window.New[int],
+	window.NewDecimal,
 	window.Parse,
 	window.Weeks,
 }

@@ -1,0 +1,145 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+// rule is how a measure is aggregated.
+type rule struct {
+	Kind       Kind
+	Aggregates Aggregates
+	Linear     bool
+	MaxGap     time.Duration
+}
+
+// reading is a number at a time. If the measure is exact, units is the number in its unit.
+type reading struct {
+	t     time.Time
+	x     float64
+	units int64
+}
+
+// compensated is Neumaier's sum: it keeps the rounding error of each addition separately.
+type compensated struct{ sum, lost float64 }
+
+func (c *compensated) add(x float64) {
+	sum := c.sum + x
+	if math.Abs(c.sum) >= math.Abs(x) {
+		c.lost += (c.sum - sum) + x
+	} else {
+		c.lost += (x - sum) + c.sum
+	}
+	c.sum = sum
+}
+
+func (c *compensated) total() float64 {
+	if !isFinite(c.sum) {
+		return c.sum // the rounding error is NaN then
+	}
+	return c.sum + c.lost
+}
+
+// accumulator aggregates numbers in the order of the sequence.
+type accumulator struct {
+	count      int64
+	sum        compensated
+	min, max   reading
+	head, tail reading // the first and the last number of the sequence
+	mean, m2   float64 // of Welford's variance
+	increase   compensated
+	resets     int64
+	area       compensated
+	covered    time.Duration
+	exactSum   Decimal // of units
+	exactInc   Decimal
+}
+
+// add adds a finite number.
+func (a *accumulator) add(p reading, r *rule, exact, oldestFirst bool) {
+	if a.count == 0 {
+		a.min, a.max, a.head = p, p, p
+	} else {
+		if p.x < a.min.x || exact && p.units < a.min.units {
+			a.min = p
+		}
+		if p.x > a.max.x || exact && p.units > a.max.units {
+			a.max = p
+		}
+		if r.Aggregates.any(Increase | Integral) {
+			older, newer := a.tail, p
+			if !oldestFirst {
+				older, newer = p, a.tail
+			}
+			a.step(older, newer, r)
+		}
+	}
+	a.count++
+	a.tail = p
+	a.sum.add(p.x)
+	if exact {
+		a.exactSum = a.exactSum.plus(p.units)
+	}
+	if r.Aggregates.any(StdDev) {
+		d := p.x - a.mean
+		a.mean += d / float64(a.count)
+		a.m2 += d * (p.x - a.mean)
+	}
+}
+
+// step adds what is between two adjacent numbers of a bucket.
+func (a *accumulator) step(older, newer reading, r *rule) {
+	if r.Aggregates.any(Increase) {
+		by, units, reset := counted(older, newer)
+		a.increase.add(by)
+		a.exactInc = a.exactInc.add(units)
+		if reset {
+			a.resets++
+		}
+	}
+	if r.Aggregates.any(Integral) && r.connected(older, newer) {
+		a.area.add(r.area(older, newer, older.t, newer.t))
+		a.covered += newer.t.Sub(older.t)
+	}
+}
+
+// summary returns the aggregates, and resets the accumulator. Decimals below 0 means that the measure is not exact.
+func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bool) Summary {
+	defer func() { *a = accumulator{} }()
+	s := r.empty(name)
+	if a.count == 0 {
+		return s
+	}
+	first, last := a.head, a.tail
+	if !oldestFirst {
+		first, last = last, first
+	}
+	s.Count, s.FirstTime, s.LastTime = a.count, first.t, last.t
+	s.First, s.Last = first.x, last.x
+	s.Sum, s.Min, s.Max = a.sum.total(), a.min.x, a.max.x
+	if decimals >= 0 {
+		dec := uint8(decimals)
+		at := func(p reading) Decimal { return NewDecimal(p.units, decimals) }
+		s.Exact = &Exact{Sum: a.exactSum, Min: at(a.min), Max: at(a.max), First: at(first), Last: at(last), Increase: a.exactInc}
+		s.Exact.Sum.decimals, s.Exact.Increase.decimals = dec, dec
+		s.Sum = s.Exact.Sum.Float64()
+	}
+	s.Mean = s.Sum / float64(s.Count)
+	if isFinite(s.Mean) {
+		s.Mean = min(max(s.Mean, s.Min), s.Max) // rounding must not take it past them
+	}
+	if r.Aggregates.any(StdDev) && a.count > 1 {
+		s.StdDev = math.Sqrt(a.m2 / float64(a.count-1))
+	}
+	if r.Aggregates.any(Increase) {
+		s.Increase, s.Resets = a.increase.total(), a.resets
+	}
+	if r.Aggregates.any(Integral) {
+		s.Integral, s.Covered = a.area.total(), a.covered
+	}
+	s.Since = s.FirstTime
+	s.setDelta(first)
+	s.setRates()
+	s.drop()
+	return s
+}

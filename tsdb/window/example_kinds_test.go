@@ -1,0 +1,124 @@
+package window_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// MeterReading is what a smart meter sends: the energy since it was installed, the voltage and the load.
+type MeterReading struct {
+	WattHours int64   `json:"wh"`
+	Volts     float64 `json:"v"`
+	LoadKW    float64 `json:"kw"`
+}
+
+var meters = tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[MeterReading](), tsdb.SchemaOptions{})
+
+// A smart meter counts energy. On March 3 it is replaced by a new one, which counts from zero.
+func Example_smartMeter() {
+	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, meters); err != nil {
+		log.Fatal(err)
+	}
+	repo := meters.For(store, tenant.MustParse("acme"))
+	meter := tsdb.NewEntity("main-street", "m-17")
+	start := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	replaced := time.Date(2025, 3, 3, 12, 0, 0, 0, time.UTC)
+	var points []tsdb.Point[MeterReading]
+	energy := int64(5_000_000)
+	for t := start; t.Before(start.AddDate(0, 0, 400)); t = t.Add(6 * time.Hour) {
+		if energy += 1500; t.Equal(replaced) {
+			energy = 500
+		}
+		points = append(points, tsdb.Point[MeterReading]{Entity: meter, Time: t, Value: MeterReading{energy, 230 + float64(t.Hour()%4), 0.25}})
+	}
+	if _, err := repo.PutMany(ctx, points); err != nil {
+		log.Fatal(err)
+	}
+
+	monthly, err := window.New(window.Months(1), []window.Measure[MeterReading]{
+		{Name: "kwh", Kind: window.Counter, Int: func(r MeterReading) (int64, bool) { return r.WattHours, true }, Decimals: 3},
+		{Name: "volts", Of: func(r MeterReading) (float64, bool) { return r.Volts, true }, Aggregates: window.Mean | window.StdDev},
+		{Name: "kw", Of: func(r MeterReading) (float64, bool) { return r.LoadKW, true }, Aggregates: window.Integral},
+	}, window.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	year := tsdb.Between(start, start.AddDate(1, 0, 0))
+	for month, err := range monthly.Read(ctx, repo, meter, year, tsdb.OldestFirst) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if month.Start.Month() > time.March {
+			break
+		}
+		kwh, volts, kw := month.Values[0], month.Values[1], month.Values[2]
+		fmt.Printf("%s  %v kWh, resets: %d, %.0f W on average\n", month.Start.Format("Jan"), kwh.Exact.Increase, kwh.Resets, kwh.Rate*3600*1000)
+		fmt.Printf("     %.1f V, standard deviation %.2f; %.1f kWh by the load\n", volts.Mean, volts.StdDev, kw.Integral/3600)
+	}
+	// Output:
+	// Jan  184.5 kWh, resets: 0, 250 W on average
+	//      231.0 V, standard deviation 1.00; 186.0 kWh by the load
+	// Feb  168 kWh, resets: 0, 250 W on average
+	//      231.0 V, standard deviation 1.00; 168.0 kWh by the load
+	// Mar  185 kWh, resets: 1, 249 W on average
+	//      231.0 V, standard deviation 1.00; 186.0 kWh by the load
+}
+
+// The kind of a measure decides what can be asked. What makes no sense is refused when it is defined.
+func ExampleKind() {
+	volts := func(r MeterReading) (float64, bool) { return r.Volts, true }
+	_, err := window.New(window.Days(1), []window.Measure[MeterReading]{{Name: "volts", Of: volts, Aggregates: window.Increase}}, window.Options{})
+	fmt.Println(err)
+	_, err = window.New(window.Days(1), []window.Measure[MeterReading]{{Name: "kwh", Kind: window.Counter, Of: volts, Aggregates: window.Sum}}, window.Options{})
+	fmt.Println(err)
+	// Output:
+	// window: invalid input: Aggregates of measure 0 is increase of a gauge; want some of count+sum+min+max+ends+stddev+delta+integral; a gauge falls without a reset, so it has no increase: declare Kind: Counter, or use Delta
+	// window: invalid input: Aggregates of measure 0 is sum of a counter; want some of count+min+max+ends+increase; the readings of a counter are totals since a reset, so only their Increase can be added up or averaged
+}
+
+func ExampleAggregates() {
+	fmt.Println(window.Mean, window.Mean|window.StdDev, window.Basic)
+	// Output: count+sum count+sum+stddev count+sum+min+max
+}
+
+// Whole numbers are added without rounding, also where a float64 has no more digits.
+func ExampleDecimal() {
+	cents, err := window.New(window.Days(1), []window.Measure[int64]{
+		{Name: "paid", Int: func(v int64) (int64, bool) { return v, true }, Decimals: 2},
+	}, window.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	paid := func(yield func(tsdb.Point[int64], error) bool) {
+		for i, v := range []int64{1 << 62, 1 << 62, 1 << 62, 1} {
+			if !yield(tsdb.Point[int64]{Time: noon.Add(time.Duration(i) * time.Minute), Value: v}, nil) {
+				return
+			}
+		}
+	}
+	for b, err := range cents.Over(paid, tsdb.AllTime(), tsdb.OldestFirst) {
+		fmt.Println(b.Values[0].Exact.Sum, err)
+	}
+	// Output: 138350580552821637.13 <nil>
+}
+
+func ExampleNewDecimal() {
+	price := window.NewDecimal(1999, 2)
+	fmt.Println(price, price.Float64(), price.Rat())
+	// Output: 19.99 19.99 1999/100
+}

@@ -1,0 +1,142 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+// counted returns how much a counter counted from one number to the next, also in units, and whether it was reset.
+func counted(older, newer reading) (by float64, units Decimal, reset bool) {
+	if newer.x < older.x || newer.units < older.units {
+		return newer.x, NewDecimal(newer.units, 0), true
+	}
+	return newer.x - older.x, NewDecimal(newer.units, 0).sub(NewDecimal(older.units, 0)), false
+}
+
+// connected reports whether the time between two adjacent numbers is short enough for the Integral.
+func (r *rule) connected(older, newer reading) bool {
+	return r.MaxGap == 0 || newer.t.Sub(older.t) <= r.MaxGap
+}
+
+// area returns the integral between two adjacent numbers, from one time to another, both of them between the numbers.
+func (r *rule) area(older, newer reading, from, to time.Time) float64 {
+	mean := older.x
+	if r.Linear {
+		width := newer.t.Sub(older.t).Seconds()
+		if width == 0 {
+			return 0
+		}
+		at := (from.Sub(older.t).Seconds() + to.Sub(older.t).Seconds()) / 2 / width // the middle
+		mean = older.x*(1-at) + newer.x*at
+	}
+	return mean * to.Sub(from).Seconds()
+}
+
+// first and last return the ends of a summary with numbers.
+func (s *Summary) first() reading {
+	p := reading{t: s.FirstTime, x: s.First}
+	if s.Exact != nil {
+		p.units = int64(s.Exact.First.lo)
+	}
+	return p
+}
+
+func (s *Summary) last() reading {
+	p := reading{t: s.LastTime, x: s.Last}
+	if s.Exact != nil {
+		p.units = int64(s.Exact.Last.lo)
+	}
+	return p
+}
+
+// setDelta sets what follows from the number from which the summary counts.
+func (s *Summary) setDelta(since reading) {
+	if !s.Aggregates.any(Delta) {
+		return
+	}
+	s.Delta = s.Last - since.x
+	if s.Exact != nil {
+		s.Exact.Delta = s.Exact.Last.sub(NewDecimal(since.units, 0))
+		s.Delta = s.Exact.Delta.Float64()
+	}
+}
+
+// setRates sets what follows from the increase and from the integral.
+func (s *Summary) setRates() {
+	if s.Aggregates.any(Increase) {
+		if s.Exact != nil {
+			s.Increase = s.Exact.Increase.Float64()
+		}
+		s.Rate = math.NaN()
+		if s.LastTime.After(s.Since) {
+			s.Rate = s.Increase / s.LastTime.Sub(s.Since).Seconds()
+		}
+	}
+	if s.Aggregates.any(Integral) && s.Covered > 0 {
+		s.TimeMean = s.Integral / s.Covered.Seconds()
+	}
+}
+
+// follow adds the step from the last number before a bucket to its summary.
+func (s *Summary) follow(older reading) {
+	if !s.Aggregates.any(Delta | Increase) {
+		return
+	}
+	s.Since = older.t
+	s.setDelta(older)
+	if s.Aggregates.any(Increase) {
+		by, units, reset := counted(older, s.first())
+		s.Increase += by
+		if s.Exact != nil {
+			s.Exact.Increase = s.Exact.Increase.add(units)
+		}
+		if reset {
+			s.Resets++
+		}
+	}
+	s.setRates()
+}
+
+// cover adds to a summary the integral between two adjacent numbers in a span of time.
+func (s *Summary) cover(r *rule, older, newer reading, from, to time.Time) {
+	if from.Before(older.t) {
+		from = older.t
+	}
+	if to.After(newer.t) {
+		to = newer.t
+	}
+	if !from.Before(to) {
+		return
+	}
+	s.Integral += r.area(older, newer, from, to)
+	s.Covered += to.Sub(from)
+	s.setRates()
+}
+
+// drop removes the aggregates that were not asked for.
+func (s *Summary) drop() {
+	nan := math.NaN()
+	a := s.Aggregates
+	var unknown Exact
+	exact := s.Exact
+	if exact == nil {
+		exact = &unknown
+	}
+	var none Decimal
+	if !a.any(Sum) {
+		s.Sum, s.Mean, exact.Sum = nan, nan, none
+	}
+	if !a.any(Min) {
+		s.Min, exact.Min = nan, none
+	}
+	if !a.any(Max) {
+		s.Max, exact.Max = nan, none
+	}
+	if !a.any(Ends) {
+		s.First, s.Last, exact.First, exact.Last = nan, nan, none, none
+		s.FirstTime, s.LastTime = time.Time{}, time.Time{}
+	}
+	if !a.any(Delta | Increase) {
+		s.Since = time.Time{}
+	}
+}

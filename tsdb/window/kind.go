@@ -1,0 +1,172 @@
+package window
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Kind says what the numbers of a measure mean, and so which aggregates of them make sense. A Kind marshals as text:
+// "gauge", "counter", "state".
+type Kind uint8
+
+const (
+	// Gauge is the default: a number that rises and falls, such as a temperature, a voltage or a load in kW.
+	Gauge Kind = iota
+	// Counter is a number that only grows, such as the kWh of a meter. A number that is less than the one before it
+	// means that the counter was reset: it has counted from zero since. A negative number counts as none.
+	Counter
+	// State is a number that names a state, such as 0 for off and 1 for on. It cannot be added or averaged.
+	State
+)
+
+var kindNames = [...]string{Gauge: "gauge", Counter: "counter", State: "state"}
+
+// String returns the name of k.
+func (k Kind) String() string {
+	if int(k) >= len(kindNames) {
+		return "Kind(" + strconv.Itoa(int(k)) + ")"
+	}
+	return kindNames[k]
+}
+
+// MarshalText implements encoding.TextMarshaler. It fails with [ErrInvalid] for a value that is not one of the
+// constants.
+func (k Kind) MarshalText() ([]byte, error) {
+	if int(k) >= len(kindNames) {
+		return nil, k.invalid()
+	}
+	return []byte(kindNames[k]), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler. The error matches [ErrInvalid].
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i, name := range kindNames {
+		if name == string(text) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return invalid.New(ErrInvalid, "kind", invalid.Quote(string(text)), "gauge, counter or state")
+}
+
+func (k Kind) invalid() error {
+	return invalid.New(ErrInvalid, "Kind", k.String(), "Gauge, Counter or State")
+}
+
+// Aggregates says which aggregates of a measure to compute, or, in a rollup, to keep: one of the constants, or several
+// joined by |. Each is a few fields of [Summary]. The kind of the measure decides which are allowed, and which ones zero
+// means:
+//
+//	Gauge    Count, Sum, Min, Max, Ends, StdDev, Delta, Integral; zero is Basic|Ends, in a rollup Basic
+//	Counter  Count, Min, Max, Ends, Increase; zero is Count|Ends|Increase
+//	State    Count, Ends; zero is Count|Ends
+type Aggregates uint16
+
+const (
+	// Count is how many points have a number.
+	Count Aggregates = 1 << iota
+	// Sum is the sum. With Count, it gives the mean.
+	Sum
+	// Min is the smallest number.
+	Min
+	// Max is the largest number.
+	Max
+	// Ends are the oldest and the newest number with their times: First, FirstTime, Last, LastTime.
+	Ends
+	// StdDev is the standard deviation.
+	StdDev
+	// Delta is how much a gauge changed: Delta and Since.
+	Delta
+	// Increase is how much a counter counted: Increase, Rate, Resets and Since.
+	Increase
+	// Integral weighs the numbers of a gauge by how long each was valid: Integral, TimeMean and Covered.
+	Integral
+
+	// Mean is what the mean needs.
+	Mean = Count | Sum
+	// Basic is Count, Sum, Min and Max.
+	Basic = Count | Sum | Min | Max
+)
+
+var aggregateNames = [...]string{"count", "sum", "min", "max", "ends", "stddev", "delta", "increase", "integral"}
+
+const everyAggregate = Aggregates(1<<len(aggregateNames)) - 1
+
+// Names returns the names of the aggregates in the order of the constants, as rollups are stored with them: "count",
+// "sum".
+func (a Aggregates) Names() (names []string) {
+	for i, name := range aggregateNames {
+		if a&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// String returns the names of the aggregates: count+sum.
+func (a Aggregates) String() string { return strings.Join(a.Names(), "+") }
+
+// any reports whether a has one of the aggregates of b.
+func (a Aggregates) any(b Aggregates) bool { return a&b != 0 }
+
+// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase or Integral need it. The
+// error matches [ErrInvalid] and says why the kind does not allow one of them.
+func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
+	const field = "Aggregates"
+	var allowed Aggregates
+	why := ""
+	switch k {
+	case Gauge:
+		if a == 0 {
+			return Basic | Ends, nil
+		}
+		allowed = everyAggregate &^ Increase
+		why = "a gauge falls without a reset, so it has no increase: declare Kind: Counter, or use Delta"
+	case Counter:
+		if a == 0 {
+			return Count | Ends | Increase, nil
+		}
+		allowed = Count | Min | Max | Ends | Increase
+		why = "the readings of a counter are totals since a reset, so only their Increase can be added up or averaged"
+	case State:
+		if a == 0 {
+			return Count | Ends, nil
+		}
+		allowed = Count | Ends
+		why = "the number of a state is a name and not an amount"
+	default:
+		return 0, k.invalid()
+	}
+	if bad := a &^ everyAggregate; bad != 0 {
+		return 0, invalid.New(ErrInvalid, field, strconv.Itoa(int(a)), "constants of package window, joined by |")
+	}
+	if bad := a &^ allowed; bad != 0 {
+		return 0, invalid.New(ErrInvalid, field, bad.String()+" of a "+k.String(), fmt.Sprintf("some of %s; %s", allowed, why))
+	}
+	if a.any(joined) {
+		a |= Ends
+	}
+	return a, nil
+}
+
+// joined are the aggregates of a bucket that need numbers outside of it. They need Ends.
+const joined = Delta | Increase | Integral
+
+// checkLine refuses options of a measure that only Integral uses.
+func checkLine(a Aggregates, linear bool, maxGap time.Duration) error {
+	switch {
+	case maxGap < 0:
+		return invalid.New(ErrInvalid, "MaxGap", maxGap.String(), "0 for none, or more")
+	case a.any(Integral):
+		return nil
+	case linear:
+		return invalid.New(ErrInvalid, "Linear", "true", "false without Integral among the Aggregates: nothing else uses it")
+	case maxGap != 0:
+		return invalid.New(ErrInvalid, "MaxGap", maxGap.String(), "0 without Integral among the Aggregates: nothing else uses it")
+	}
+	return nil
+}
