@@ -28,7 +28,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// examples makes each operation, so that it succeeds.
+// examples has a successful call of each operation.
 var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.Put: func(ctx context.Context, w *world) error { return w.repo.Put(ctx, roof, w.base, 1) },
 	telemetry.PutIfAbsent: func(ctx context.Context, w *world) error {
@@ -87,7 +87,7 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		return err
 	},
 	telemetry.Upkeep: func(ctx context.Context, w *world) error {
-		_, _ = tsdbtest.Open(w, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: w.watch}}, schema) // looks for erasure marks
+		_, _ = tsdbtest.Open(w, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: w.watch}}, schema) // reads erasure marks in the background
 		return nil
 	},
 	telemetry.RollupAdd: func(ctx context.Context, w *world) error {
@@ -174,18 +174,18 @@ func last[T any](seq func(func(T, error) bool)) (err error) {
 	return nil
 }
 
-// absent says of which operations the calls above find nothing: that is an answer.
+// absent are the operations above that find nothing, which is not an error.
 var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 
-// rows is what the reads above return.
+// rows is how many rows the reads above return.
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
 	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.TransferExport: 10,
 }
 
-// TestEveryCallIsObserved: each public call that reads or writes data reports an operation that is exercised here, and each operation
-// is that of a public call, or of what a store does in the background.
+// TestEveryCallIsObserved checks that each public call that reads or writes data reports an operation with an example
+// here, and that each operation belongs to a public call or to the store's background work.
 func TestEveryCallIsObserved(t *testing.T) {
 	of := map[string]bool{telemetry.Upkeep.String(): true}
 	for _, c := range calls.List {
@@ -193,22 +193,22 @@ func TestEveryCallIsObserved(t *testing.T) {
 	}
 	for name := range telemetry.Operations {
 		if !of[name.String()] {
-			t.Errorf("the operation %s is that of no call in internal/proof/calls", name)
+			t.Errorf("no call in internal/proof/calls has the operation %s", name)
 		}
 		delete(of, name.String())
 	}
 	delete(of, "")
 	for name := range of {
-		t.Errorf("a call in internal/proof/calls reports the operation %s, which telemetry does not have", name)
+		t.Errorf("a call in internal/proof/calls has the unknown operation %s", name)
 	}
 	for _, c := range calls.List {
 		if c.Operation == "" && c.Free == "" && !slices.Contains(unobserved, c.Name()) {
-			t.Errorf("%s reads or writes data and nobody observes it: name its operation in internal/proof/calls", c.Name())
+			t.Errorf("%s reads or writes data and has no operation: name it in internal/proof/calls", c.Name())
 		}
 	}
 }
 
-// unobserved are calls that report what they are made of, and nothing of their own.
+// unobserved are calls that report only the operations that they consist of.
 var unobserved = []string{"inspect.Open", "inspect.View.Points", "inspect.View.Latest", "inspect.View.Put", "window.Aggregator.Read"}
 
 // TestEachOperationInSuccess checks the span and the metrics of each operation against the conventions.
@@ -217,7 +217,7 @@ func TestEachOperationInSuccess(t *testing.T) {
 		t.Run(name.String(), func(t *testing.T) {
 			t.Parallel()
 			if examples[name] == nil {
-				t.Fatal("it is not exercised: make it here")
+				t.Fatal("the operation has no example: add one to examples")
 			}
 			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 			err := examples[name](t.Context(), w)
@@ -226,7 +226,7 @@ func TestEachOperationInSuccess(t *testing.T) {
 			}
 			s := w.span(name.String() + " tidemark")
 			if s.SpanKind != trace.SpanKindClient || s.Status.Code != codes.Unset || s.Status.Description != "" || len(s.Events) > 0 || s.Parent.IsValid() {
-				t.Errorf("%+v", s)
+				t.Errorf("got span %+v, want a client span without errors", s)
 			}
 			base := map[string]string{
 				string(semconv.DBSystemNameKey): "gcp.bigtable", string(semconv.DBNamespaceKey): "project|instance",
@@ -242,7 +242,7 @@ func TestEachOperationInSuccess(t *testing.T) {
 			if name.Reads() {
 				want := fmt.Sprint(rows[name])
 				if got := ended[string(semconv.DBResponseReturnedRowsKey)]; got != want {
-					t.Errorf("returned %s rows, not %s", got, want)
+					t.Errorf("got %s returned rows, want %s", got, want)
 				}
 				delete(ended, string(semconv.DBResponseReturnedRowsKey))
 			}
@@ -250,32 +250,32 @@ func TestEachOperationInSuccess(t *testing.T) {
 
 			durations := w.points(dbconv.ClientOperationDuration{}.Name(), "db.operation.name="+name.String())
 			if len(durations) != 1 || durations[0].count != 1 {
-				t.Fatalf("%+v", durations)
+				t.Fatalf("got durations %+v, want one", durations)
 			}
 			same(t, "duration", durations[0].attrs, base)
 			if took := s.EndTime.Sub(s.StartTime).Seconds(); took != durations[0].sum {
-				t.Errorf("the span took %v, its metric says %v", took, durations[0].sum)
+				t.Errorf("got a span of %v and a duration of %v, want them equal", took, durations[0].sum)
 			}
 			returned := w.points(dbconv.ClientResponseReturnedRows{}.Name(), "db.operation.name="+name.String())
 			if name.Reads() != (len(returned) == 1) || name.Reads() && returned[0].sum != rows[name] {
-				t.Errorf("rows: %+v", returned)
+				t.Errorf("got row metrics %+v", returned)
 			}
 			attempts := w.points("tidemark.attempt.duration", "db.operation.name="+name.String())
 			n := uint64(0)
 			for _, p := range attempts {
 				n += p.count
 				if m := p.attrs["rpc.method"]; !strings.HasPrefix(m, "google.bigtable.v2.Bigtable/") || p.attrs["error.type"] != "" {
-					t.Errorf("attempt %v", p.attrs)
+					t.Errorf("got attempt attributes %v", p.attrs)
 				}
 			}
 			if fmt.Sprint(n) != requests {
-				t.Errorf("%d attempts, the span says %s", n, requests)
+				t.Errorf("got %d attempts in the metric and %s in the span, want them equal", n, requests)
 			}
 		})
 	}
 }
 
-// ofDataset reports whether an operation is of one dataset.
+// ofDataset reports whether an operation belongs to one dataset.
 func ofDataset(name telemetry.Name) bool {
 	return name < telemetry.Ping || name >= telemetry.RollupAdd && name <= telemetry.RollupRebuild
 }
@@ -283,50 +283,50 @@ func ofDataset(name telemetry.Name) bool {
 func same(t *testing.T, what string, got, want map[string]string) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
+		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
-// TestEachOperationInFailure refuses all that an operation asks of the service.
+// TestEachOperationInFailure checks the span and the metrics of each operation if the service refuses all its requests.
 func TestEachOperationInFailure(t *testing.T) {
 	for name := range telemetry.Operations {
 		t.Run(name.String(), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 			if name == telemetry.Upkeep {
-				return // of another store; see TestUpkeepFails
+				return // see TestUpkeepFails
 			}
 			switch name {
 			case telemetry.RollupBuckets, telemetry.RollupLatest, telemetry.RollupMany, telemetry.RollupTotal, telemetry.RollupRebuild:
-				_ = examples[name](t.Context(), w) // the store has read the catalogue before
+				_ = examples[name](t.Context(), w) // so that the store has read the catalogue
 				w.forget()
 			}
 			w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied))
 			err := examples[name](t.Context(), w)
-			if name == telemetry.EnsureView { // asks the admin API alone
+			if name == telemetry.EnsureView { // calls only the admin API
 				if err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
 			if err == nil {
-				t.Fatal("it succeeded")
+				t.Fatal("got nil, want an error")
 			}
 			s := w.span(name.String() + " tidemark")
 			attrs := plain(s.Attributes)
 			if s.Status.Code != codes.Error || s.Status.Description != "" || attrs["error.type"] != "PERMISSION_DENIED" || attrs["db.response.status_code"] != "PERMISSION_DENIED" {
-				t.Errorf("%v %+v", attrs, s.Status)
+				t.Errorf("got attributes %v and status %+v, want PERMISSION_DENIED", attrs, s.Status)
 			}
 			if len(s.Events) == 0 || s.Events[0].Name != "tidemark.attempt.failed" || plain(s.Events[0].Attributes)["error.type"] != "PERMISSION_DENIED" {
-				t.Errorf("%+v", s.Events)
+				t.Errorf("got events %+v, want a failed attempt", s.Events)
 			}
 			for _, metric := range []string{"db.client.operation.duration", "tidemark.attempt.duration"} {
 				if n := w.counted(metric, "db.operation.name="+name.String(), "error.type=PERMISSION_DENIED", "db.response.status_code=PERMISSION_DENIED"); n == 0 {
-					t.Errorf("%s: %+v", metric, w.points(metric, "db.operation.name="+name.String()))
+					t.Errorf("%s: got %+v", metric, w.points(metric, "db.operation.name="+name.String()))
 				}
 			}
 			if n := w.counted("db.client.operation.duration", "db.operation.name="+name.String()); n != 1 {
-				t.Errorf("%d operations", n)
+				t.Errorf("got %d operations, want 1", n)
 			}
 		})
 	}
@@ -342,21 +342,21 @@ func TestInstruments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer writer.Close(t.Context()) //nolint:errcheck // it has nothing left
+	defer writer.Close(t.Context()) //nolint:errcheck // the writer is empty
 	if err := errors.Join(w.repo.Via(writer).Enqueue(t.Context(), roof, w.base, 2), writer.Flush(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if d := (dbconv.ClientOperationDuration{}); d.Name() != "db.client.operation.duration" || d.Unit() != "s" {
-		t.Errorf("%s in %s", d.Name(), d.Unit())
+		t.Errorf("%s: got unit %s", d.Name(), d.Unit())
 	}
 	if d := (dbconv.ClientResponseReturnedRows{}); d.Name() != "db.client.response.returned_rows" || d.Unit() != "{row}" {
-		t.Errorf("%s in %s", d.Name(), d.Unit())
+		t.Errorf("%s: got unit %s", d.Name(), d.Unit())
 	}
 	have := w.instruments()
 	for name, m := range have {
 		got := kindOf(m.Data)
 		if e, ok := instruments[name]; !ok || m.Unit != e.unit || got != e.kind || m.Description == "" || !slices.Equal(boundsOf(m.Data), e.bounds) {
-			t.Errorf("%s in %s, a %s with buckets %v, %q; want %+v", name, m.Unit, got, boundsOf(m.Data), m.Description, e)
+			t.Errorf("%s: got unit %s, kind %s, buckets %v, description %q; want %+v", name, m.Unit, got, boundsOf(m.Data), m.Description, e)
 		}
 	}
 	for name := range instruments {

@@ -11,7 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// TestDocument: docs/telemetry.md names each operation, each metric with its kind and unit, and no other.
+// TestDocument checks that docs/telemetry.md names each operation, and each metric with its kind and unit, and no
+// others.
 func TestDocument(t *testing.T) {
 	testkit.Plain(t)
 	text, err := os.ReadFile("../../docs/telemetry.md")
@@ -23,17 +24,17 @@ func TestDocument(t *testing.T) {
 			t.Errorf("operation %s is missing", name)
 		}
 	}
-	var told []string
+	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `((?:tidemark|db\\.client)\\.[a-z_.]+)` \\| (histogram|counter|up-down counter|gauge), ([^ ]+) \\|").FindAllStringSubmatch(string(text), -1) {
-		told = append(told, row[1])
+		documented = append(documented, row[1])
 		e, ok := instruments[row[1]]
 		kinds := map[string]string{"counter": "counter", "level": "up-down counter", "Gauge[float64]": "gauge", "Histogram[float64]": "histogram", "Histogram[int64]": "histogram"}
 		if !ok || kinds[e.kind] != row[2] || e.unit != row[3] {
-			t.Errorf("%v, which is %+v", row[0], e)
+			t.Errorf("the document has %v, want %+v", row[0], e)
 		}
 	}
 	for name := range instruments {
-		if !slices.Contains(told, name) {
+		if !slices.Contains(documented, name) {
 			t.Errorf("metric %s is missing", name)
 		}
 	}

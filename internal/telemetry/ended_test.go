@@ -19,7 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestSaltsThatAreLeftEarly: what is read side by side and is not needed any more did not fail.
+// TestSaltsThatAreLeftEarly checks that parallel requests that end because they are no longer needed do not count as
+// failed.
 func TestSaltsThatAreLeftEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		salted := tsdb.MustDefine("salted", tsdb.Key("site", "device"), codec.JSON[float64](), tsdb.SchemaOptions{Salts: 4})
@@ -45,16 +46,16 @@ func TestSaltsThatAreLeftEarly(t *testing.T) {
 		}
 		s := w.span("LatestUnder tidemark")
 		if len(s.Events) > 0 || s.Status.Code != codes.Unset {
-			t.Errorf("%v %v", s.Status, s.Events)
+			t.Errorf("got status %v and events %v, want none", s.Status, s.Events)
 		}
 		all, bad := w.counted("tidemark.attempt.duration", "db.operation.name=LatestUnder"), w.counted("tidemark.attempt.duration", "db.operation.name=LatestUnder", "error.type=CANCELLED")
 		if all < 5 || bad != 0 {
-			t.Errorf("%d requests, %d failed", all, bad)
+			t.Errorf("got %d requests, %d failed; want at least 5, none failed", all, bad)
 		}
 	})
 }
 
-// TestLoopThatPanics: the request ends with the loop.
+// TestLoopThatPanics checks that a request ends if the loop over its rows panics.
 func TestLoopThatPanics(t *testing.T) {
 	ended := 0
 	w := newWorld(t, tsdb.Telemetry{Hooks: tsdb.Hooks{Attempt: func(_ context.Context, a tsdb.Attempt) {
@@ -69,12 +70,13 @@ func TestLoopThatPanics(t *testing.T) {
 		}
 	}()
 	if s := w.span("Range tidemark"); plain(s.Attributes)["tidemark.requests"] != "1" || ended != 1 {
-		t.Errorf("%v, and %d requests ended", plain(s.Attributes), ended)
+		t.Errorf("got attributes %v and %d ended requests, want 1", plain(s.Attributes), ended)
 	}
 }
 
-// TestWorkerThatIsToldToEnd: a context that ends with a cause, as that of signal.NotifyContext does, is given up by the caller.
-func TestWorkerThatIsToldToEnd(t *testing.T) {
+// TestCancelledWorker checks that a pass whose context ends with a cause, as that of signal.NotifyContext does, counts
+// as cancelled by its caller.
+func TestCancelledWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out := logger(slog.LevelDebug)
 		w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}}})
@@ -89,14 +91,14 @@ func TestWorkerThatIsToldToEnd(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("terminated signal received")) })
 		if _, err := worker.Pass(ctx); err == nil {
-			t.Fatal("it succeeded")
+			t.Fatal("got nil, want an error")
 		}
 		if s := plain(w.span("rollup.Pass tidemark").Attributes); s["error.type"] != "CANCELLED" || s["db.response.status_code"] != "" {
 			t.Error(s)
 		}
 		for _, l := range out.read(t) {
 			if l.Operation == "rollup.Pass" && l.Level != "DEBUG" {
-				t.Errorf("%+v", l)
+				t.Errorf("got log line %+v, want level DEBUG", l)
 			}
 		}
 	})

@@ -1,6 +1,6 @@
 package telemetry
 
-// Operations is how many operations there are.
+// Operations is the number of operations.
 const Operations = names
 
 // Reads reports whether an operation returns rows.

@@ -64,7 +64,8 @@ func logger(level slog.Level) (*slog.Logger, *lines) {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level})), l
 }
 
-// TestRepeatedFaultsAreSummedUp: an hour in which all calls fail makes few lines, and they add up to all of them.
+// TestRepeatedFaultsAreSummedUp checks that an hour in which all calls fail makes few log lines, whose counts add up to
+// all calls.
 func TestRepeatedFaultsAreSummedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out := logger(slog.LevelInfo)
@@ -78,16 +79,16 @@ func TestRepeatedFaultsAreSummedUp(t *testing.T) {
 				op.End(status.Error(grpccodes.DeadlineExceeded, "secret"))
 			}
 			_, op = p.Begin(t.Context(), telemetry.Put, telemetry.Subject{})
-			op.End(errors.New("refused by the SDK")) // for debugging only
+			op.End(errors.New("refused by the SDK")) // logged at level DEBUG only
 			time.Sleep(200 * time.Millisecond)
 		}
 		p.Close()
-		synctest.Wait() // for the line of a timer that went off just now
+		synctest.Wait() // waits for the line of a timer that has just fired
 		puts, reads := 0, 0
 		all := out.read(t)
 		for _, l := range all {
 			if l.Level != "WARN" || l.Msg != "operation failed" || l.Table != "t" || l.Error != "" {
-				t.Fatalf("%+v", l)
+				t.Fatalf("got log line %+v", l)
 			}
 			n := max(1, l.Repeated)
 			if l.Operation == "Put" && l.ErrorType == "UNAVAILABLE" {
@@ -97,16 +98,16 @@ func TestRepeatedFaultsAreSummedUp(t *testing.T) {
 			}
 		}
 		if puts != calls || reads != calls/10 || len(all) > 2*(1+120+1) {
-			t.Errorf("%d and %d calls in %d lines", puts, reads, len(all))
+			t.Errorf("got %d and %d calls in %d lines", puts, reads, len(all))
 		}
 		first, second := all[0], all[1]
 		if first.Repeated != 0 || first.Dataset != "readings" || second.Operation == first.Operation {
-			t.Errorf("%+v, %+v", first, second)
+			t.Errorf("got first lines %+v and %+v", first, second)
 		}
 	})
 }
 
-// TestFaultsOfManyKinds: however many kinds there are, what is remembered of them is bounded.
+// TestFaultsOfManyKinds checks that the remembered faults are bounded, however many kinds there are.
 func TestFaultsOfManyKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out := logger(slog.LevelDebug)
@@ -117,14 +118,14 @@ func TestFaultsOfManyKinds(t *testing.T) {
 			op.End(errors.New("x"))
 		}
 		if l := out.read(t); len(l) > 110 {
-			t.Errorf("%d lines", len(l))
+			t.Errorf("got %d lines, want at most 110", len(l))
 		}
-		time.Sleep(2 * time.Minute) // after which all is forgotten
+		time.Sleep(2 * time.Minute) // then all faults are forgotten
 		before := len(out.read(t))
 		_, op := p.Begin(t.Context(), telemetry.Put, telemetry.Subject{})
 		op.End(errors.New("x"))
 		if l := out.read(t); len(l) != before+1 {
-			t.Errorf("%d lines more", len(l)-before)
+			t.Errorf("got %d more lines, want 1", len(l)-before)
 		}
 		p.Close()
 		p.Close()
@@ -133,10 +134,10 @@ func TestFaultsOfManyKinds(t *testing.T) {
 	})
 }
 
-// TestOutageIsLoggedOnce: that the service is away, and that it is back.
+// TestOutageIsLoggedOnce checks that the log says once that the service is down, and once that it is back.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("a bubble has no network")
+		t.Skip("synctest bubbles have no network")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		log, out := logger(slog.LevelInfo)
@@ -155,13 +156,13 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		}
 		w.forget()
 		if p := w.points("tidemark.writer.down"); len(p) != 1 || p[0].sum != 1 {
-			t.Errorf("%+v", p)
+			t.Errorf("during the outage: got down %+v, want 1", p)
 		}
 		if p := w.points("tidemark.writer.oldest.age"); len(p) != 1 || p[0].sum < 590 || p[0].sum > 610 {
-			t.Errorf("the oldest point: %+v", p)
+			t.Errorf("during the outage: got oldest age %+v, want about 600 s", p)
 		}
 		if p := w.points("tidemark.writer.buffer.points"); len(p) != 1 || p[0].sum != 100 {
-			t.Errorf("%+v", p)
+			t.Errorf("during the outage: got buffered points %+v, want 100", p)
 		}
 		end()
 		if err := writer.Flush(t.Context()); err != nil {
@@ -169,25 +170,25 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		}
 		w.forget()
 		if p := w.points("tidemark.writer.down"); len(p) != 1 || p[0].sum != 0 {
-			t.Errorf("%+v", p)
+			t.Errorf("after the outage: got down %+v, want 0", p)
 		}
 		away, back, others := 0, 0, 0
 		for _, l := range out.read(t) {
 			switch l.Msg {
 			case "the service takes no points; the writer keeps them and asks one request at a time":
 				if away++; l.Level != "WARN" || l.ErrorType != "UNAVAILABLE" {
-					t.Errorf("%+v", l)
+					t.Errorf("got log line %+v, want WARN and UNAVAILABLE", l)
 				}
 			case "the service takes points again":
 				if back++; l.Level != "INFO" || l.After < 9*time.Minute {
-					t.Errorf("%+v", l)
+					t.Errorf("got log line %+v, want INFO after at least 9 minutes", l)
 				}
 			default:
 				others++
 			}
 		}
 		if away != 1 || back != 1 || others > 50 {
-			t.Errorf("%d times away, %d times back, %d other lines", away, back, others)
+			t.Errorf("got %d lines for the outage, %d for its end and %d others; want 1, 1 and at most 50", away, back, others)
 		}
 		if err := writer.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -198,7 +199,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestPointsThatAreLostAreLogged, by their number and kind.
+// TestPointsThatAreLostAreLogged checks that the log has the number of lost points and the type of their error.
 func TestPointsThatAreLostAreLogged(t *testing.T) {
 	log, out := logger(slog.LevelInfo)
 	w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{})
@@ -213,7 +214,7 @@ func TestPointsThatAreLostAreLogged(t *testing.T) {
 		}
 	}
 	if err := writer.Close(t.Context()); err == nil {
-		t.Fatal("all are stored")
+		t.Fatal("got nil from a writer with refused points, want an error")
 	}
 	if err := w.store.Close(); err != nil {
 		t.Fatal(err)
@@ -222,11 +223,11 @@ func TestPointsThatAreLostAreLogged(t *testing.T) {
 	for _, l := range out.read(t) {
 		if l.Msg == "point not stored" {
 			if lost += max(1, l.Repeated); l.Level != "ERROR" || l.ErrorType != "FAILED_PRECONDITION" || l.Error != "" || l.Tenant != "" {
-				t.Errorf("%+v", l)
+				t.Errorf("got log line %+v", l)
 			}
 		}
 	}
 	if lost != 50 {
-		t.Errorf("%d points lost, by the log", lost)
+		t.Errorf("got %d lost points in the log, want 50", lost)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHooks are told what spans and metrics are, without either.
+// TestHooks checks that hooks get the data of spans and metrics, without either of them.
 func TestHooks(t *testing.T) {
 	var mu sync.Mutex
 	var operations []tsdb.Operation
@@ -64,37 +64,37 @@ func TestHooks(t *testing.T) {
 		{Name: "Put", Batch: 2, Attempts: 1},
 	}
 	if len(operations) != len(want) {
-		t.Fatalf("%+v", operations)
+		t.Fatalf("got operations %+v", operations)
 	}
 	for i, o := range operations {
 		e := want[i]
 		if o.Name != e.Name || o.Rows != e.Rows || o.Attempts != e.Attempts || o.Batch != e.Batch || o.ErrorType != e.ErrorType || (o.Err == nil) != (e.Err == nil) ||
 			o.Tenant != "acme" || o.Dataset != "readings" || o.Start.IsZero() || o.Duration <= 0 {
-			t.Errorf("%+v, want %+v", o, e)
+			t.Errorf("got operation %+v, want %+v", o, e)
 		}
 	}
 	if len(attempts) != 4 || attempts[0].Err == nil || attempts[1].Err != nil || attempts[1].Method != "google.bigtable.v2.Bigtable/ReadRows" || attempts[1].Operation != "LatestN" {
-		t.Errorf("%+v", attempts)
+		t.Errorf("got attempts %+v", attempts)
 	}
 }
 
-// TestNobodyWatches: without a provider, a hook or a logger an operation is none, and costs no memory.
-func TestNobodyWatches(t *testing.T) {
+// TestWithoutTelemetry checks that, without a provider, a hook or a logger, an operation is nil and allocates nothing.
+func TestWithoutTelemetry(t *testing.T) {
 	for name, c := range map[string]telemetry.Config{
 		"global providers that are not set": {Table: "t"},
 		"providers that do nothing":         {Table: "t", TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider()},
 		"metrics without a reader":          {Table: "t", TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metric.NewMeterProvider()},
-		"tenants that nobody sees":          {Table: "t", Tenants: 10},
+		"tenants without any telemetry":     {Table: "t", Tenants: 10},
 	} {
 		if setLater && c.TracerProvider == nil {
-			continue // an earlier round has set them
+			continue // an earlier run has set them
 		}
 		p := telemetry.Open(c)
 		ctx := t.Context()
 		allocs := testing.AllocsPerRun(100, func() {
 			within, op := p.Begin(ctx, telemetry.Latest, telemetry.Subject{Tenant: "acme", Dataset: "readings"})
 			if within != ctx || op != nil {
-				t.Fatalf("%s: %v", name, op)
+				t.Fatalf("%s: got operation %v, want nil", name, op)
 			}
 			telemetry.From(within).Attempt("/google.bigtable.v2.Bigtable/ReadRows").End(nil)
 			op.Returned(1)
@@ -102,19 +102,20 @@ func TestNobodyWatches(t *testing.T) {
 			op.End(nil)
 		})
 		if allocs > 0 {
-			t.Errorf("%s: %v allocations", name, allocs)
+			t.Errorf("%s: got %v allocations, want 0", name, allocs)
 		}
 		p.Close()
 	}
 }
 
-// setLater says that the global providers are set, which can be done once.
+// setLater is true once the global providers are set, which is possible once per process.
 var setLater bool
 
-// TestProvidersThatAreSetLater: a store that was opened before the program sets OpenTelemetry up tells it all the same.
+// TestProvidersThatAreSetLater checks that a store reports to global providers that the program sets after it has
+// opened the store.
 func TestProvidersThatAreSetLater(t *testing.T) {
 	if setLater {
-		t.Skip("they are set")
+		t.Skip("the global providers are set already")
 	}
 	setLater = true
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
@@ -126,12 +127,12 @@ func TestProvidersThatAreSetLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	if attrs := plain(w.span("Ping tidemark").Attributes); attrs["db.namespace"] != "" || attrs["db.system.name"] != "gcp.bigtable" {
-		t.Errorf("%v", attrs)
+		t.Errorf("got attributes %v", attrs)
 	}
 	if n := w.counted("db.client.operation.duration", "db.operation.name=Ping"); n != 1 {
-		t.Errorf("%d", n)
+		t.Errorf("got %d operations, want 1", n)
 	}
-	after, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema) // as most programs do it
+	after, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema) // as most programs do
 	spans.Reset()
 	if err := after.Ping(t.Context()); err != nil {
 		t.Fatal(err)

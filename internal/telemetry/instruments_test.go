@@ -1,6 +1,6 @@
 package telemetry_test
 
-// The boundaries that https://opentelemetry.io/docs/specs/semconv/db/database-metrics/ gives.
+// Bucket boundaries from https://opentelemetry.io/docs/specs/semconv/db/database-metrics/.
 var (
 	seconds    = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
 	rowsBounds = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}

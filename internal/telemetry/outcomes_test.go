@@ -22,7 +22,7 @@ import (
 
 var nobody = tsdb.NewEntity("berlin", "nobody")
 
-// TestNothingFoundIsNoError: what is asked for and not there is an answer.
+// TestNothingFoundIsNoError checks that an operation that finds nothing does not count as failed.
 func TestNothingFoundIsNoError(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *world) error{
 		"Get":    func(ctx context.Context, w *world) error { return second(w.repo.Get(ctx, nobody, w.base)) },
@@ -41,11 +41,11 @@ func TestNothingFoundIsNoError(t *testing.T) {
 			s := w.span(name + " tidemark")
 			attrs := plain(s.Attributes)
 			if s.Status.Code != codes.Unset || attrs["error.type"] != "" || attrs["db.response.returned_rows"] != "0" || len(s.Events) > 0 {
-				t.Errorf("%v %v", s.Status, attrs)
+				t.Errorf("got status %v and attributes %v, want no error and 0 rows", s.Status, attrs)
 			}
 			d := w.points("db.client.operation.duration", "db.operation.name="+name)
 			if len(d) != 1 || d[0].attrs["error.type"] != "" || d[0].attrs["db.response.status_code"] != "" {
-				t.Errorf("%+v", d)
+				t.Errorf("got durations %+v, want one without an error", d)
 			}
 		})
 	}
@@ -54,11 +54,12 @@ func TestNothingFoundIsNoError(t *testing.T) {
 		t.Fatal(stored, err)
 	}
 	if s := w.span("PutIfAbsent tidemark"); s.Status.Code != codes.Unset {
-		t.Errorf("%+v", s)
+		t.Errorf("PutIfAbsent of an existing point: got span %+v, want no error", s)
 	}
 }
 
-// TestRetriesAreInTheSpan: one span covers all attempts, and tells of those that failed; each is in the metric of attempts.
+// TestRetriesAreInTheSpan checks that one span covers all attempts and has an event for each failed one, and that the
+// attempts metric counts each attempt.
 func TestRetriesAreInTheSpan(t *testing.T) {
 	for name, method := range map[string]tsdbtest.Method{
 		"Put": tsdbtest.MutateRows, "PutIfAbsent": tsdbtest.CheckAndMutateRow, "Latest": tsdbtest.ReadRows, "BATCH Put": tsdbtest.MutateRows,
@@ -82,12 +83,12 @@ func TestRetriesAreInTheSpan(t *testing.T) {
 			}
 			s := w.span(name + " tidemark")
 			if s.Status.Code != codes.Unset || len(s.Events) != 2 {
-				t.Fatalf("%v %v", s.Status, s.Events)
+				t.Fatalf("got status %v and events %v, want two events", s.Status, s.Events)
 			}
 			rpc := "google.bigtable.v2.Bigtable/" + string(method)
 			first := 1
 			if name == "PutIfAbsent" {
-				first = 3 // it marks and reads first
+				first = 3 // the operation writes a mark and reads first
 			}
 			for i, e := range s.Events {
 				want := map[string]string{"error.type": "UNAVAILABLE", "db.response.status_code": "UNAVAILABLE", "rpc.method": rpc, "tidemark.attempt": fmt.Sprint(first + i)}
@@ -95,19 +96,19 @@ func TestRetriesAreInTheSpan(t *testing.T) {
 			}
 			of := []string{"db.operation.name=" + name, "rpc.method=" + rpc}
 			if n := w.counted("tidemark.attempt.duration", append(of, "error.type=UNAVAILABLE")...); n != 2 {
-				t.Errorf("%d attempts failed", n)
+				t.Errorf("got %d failed attempts, want 2", n)
 			}
 			if n := w.counted("tidemark.attempt.duration", of...); n < 3 {
-				t.Errorf("%d attempts", n)
+				t.Errorf("got %d attempts, want at least 3", n)
 			}
 			if n := w.counted("db.client.operation.duration", of[0]); n != 1 {
-				t.Errorf("%d operations", n)
+				t.Errorf("got %d operations, want 1", n)
 			}
 		})
 	}
 }
 
-// TestManyFailedAttempts: what a span tells of them is bounded; how many there were it says.
+// TestManyFailedAttempts checks that a span has at most 10 events for failed attempts, and the number of all requests.
 func TestManyFailedAttempts(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Scan: 10 * time.Second}}})
 	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.ReadRows))
@@ -116,15 +117,16 @@ func TestManyFailedAttempts(t *testing.T) {
 		entities[i] = tsdb.NewEntity("berlin", fmt.Sprint(i))
 	}
 	if _, err := w.repo.LatestMany(t.Context(), entities); err == nil {
-		t.Fatal("it succeeded")
+		t.Fatal("got nil, want an error")
 	}
 	s := w.span("LatestMany tidemark")
 	if len(s.Events) != 10 || plain(s.Attributes)["tidemark.requests"] != "100" {
-		t.Errorf("%d events, %v", len(s.Events), plain(s.Attributes))
+		t.Errorf("got %d events and attributes %v, want 10 events of 100 requests", len(s.Events), plain(s.Attributes))
 	}
 }
 
-// TestPartialFailure: a batch of which one write is refused failed, and its span says how many did.
+// TestPartialFailure checks that a batch with one refused write fails, and that its span has the number of failed
+// writes.
 func TestPartialFailure(t *testing.T) {
 	points := func(w *world) []tsdb.Point[float64] {
 		return []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}, {Entity: tsdb.NewEntity("oslo", "a"), Time: w.base}}
@@ -133,7 +135,7 @@ func TestPartialFailure(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *world) error{
 		"BATCH Put": func(ctx context.Context, w *world) error { return second(w.repo.PutMany(ctx, points(w))) },
 		"BATCH Deliver": func(ctx context.Context, w *world) error {
-			writer, err := w.store.NewWriter(tsdb.WriterOptions{Linger: time.Hour}) // so that Close sends all of them together
+			writer, err := w.store.NewWriter(tsdb.WriterOptions{Linger: time.Hour}) // Close sends all points together
 			if err != nil {
 				return err
 			}
@@ -149,22 +151,22 @@ func TestPartialFailure(t *testing.T) {
 			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 			w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, bad))
 			if err := call(t.Context(), w); err == nil {
-				t.Fatal("it succeeded")
+				t.Fatal("got nil, want an error")
 			}
 			s := w.span(name + " tidemark")
 			attrs := plain(s.Attributes)
 			if s.Status.Code != codes.Error || attrs["db.operation.batch.size"] != "3" || attrs["tidemark.batch.failed"] != "1" ||
 				attrs["error.type"] != "FAILED_PRECONDITION" || attrs["db.response.status_code"] != "FAILED_PRECONDITION" {
-				t.Errorf("%v %v", s.Status, attrs)
+				t.Errorf("got status %v and attributes %v", s.Status, attrs)
 			}
 			if at := w.atCreation(name + " tidemark"); at["db.operation.batch.size"] != "3" {
-				t.Errorf("at creation: %v", at)
+				t.Errorf("at creation: got attributes %v", at)
 			}
 			if n := w.counted("db.client.operation.duration", "db.operation.name="+name, "error.type=FAILED_PRECONDITION"); n != 1 {
-				t.Errorf("%d operations", n)
+				t.Errorf("got %d failed operations, want 1", n)
 			}
 			if n := w.counted("tidemark.attempt.duration", "db.operation.name="+name, "error.type=FAILED_PRECONDITION"); n != 0 {
-				t.Errorf("%d attempts failed: the request was answered", n)
+				t.Errorf("got %d failed attempts, want 0: the request was answered", n)
 			}
 		})
 	}
@@ -172,10 +174,10 @@ func TestPartialFailure(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 		w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(key string) bool { return strings.Contains(key, "nobody") }))
 		if _, err := rollup.NewOnceAdder(once, w.repo).AddMany(t.Context(), points(w)); err == nil {
-			t.Fatal("it succeeded")
+			t.Fatal("got nil, want an error")
 		}
 		if attrs := plain(w.span("BATCH rollup.Add tidemark").Attributes); attrs["tidemark.batch.failed"] != "1" || attrs["db.operation.batch.size"] != "3" {
-			t.Errorf("%v", attrs)
+			t.Errorf("got attributes %v", attrs)
 		}
 	})
 	t.Run("LatestMany", func(t *testing.T) {
@@ -188,30 +190,31 @@ func TestPartialFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		if attrs := plain(w.span("LatestMany tidemark").Attributes); attrs["error.type"] != "PERMISSION_DENIED" || attrs["db.operation.batch.size"] != "" {
-			t.Errorf("%v", attrs)
+			t.Errorf("got attributes %v", attrs)
 		}
 	})
 }
 
-// TestBatchOfOne is no batch by the conventions, and neither is one of none.
+// TestBatchOfOne checks that a batch of one write, or of none, does not count as a batch, as the conventions require.
 func TestBatchOfOne(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	if _, err := w.repo.PutMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}}); err != nil {
 		t.Fatal(err)
 	}
 	if attrs := plain(w.span("Put tidemark").Attributes); attrs["db.operation.batch.size"] != "" || attrs["db.operation.name"] != "Put" {
-		t.Errorf("%v", attrs)
+		t.Errorf("one point: got attributes %v", attrs)
 	}
 	w.spans.Reset()
 	if _, err := w.repo.PutMany(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if attrs := plain(w.span("Put tidemark").Attributes); attrs["db.operation.batch.size"] != "" {
-		t.Errorf("%v", attrs)
+		t.Errorf("no points: got attributes %v", attrs)
 	}
 }
 
-// TestRefusedBeforeItIsSent: what the SDK refuses by itself has the type of its error, and no status of the service.
+// TestRefusedBeforeItIsSent checks that an operation that the SDK refuses has the type of the SDK's error, and no
+// status of the service.
 func TestRefusedBeforeItIsSent(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	gone, cancel := context.WithCancel(t.Context())
@@ -227,17 +230,18 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 		}
 		found := w.points("db.client.operation.duration", "error.type="+want)
 		if len(found) != 1 || found[0].count != 1 {
-			t.Fatalf("%s: %+v, of %v", want, found, err)
+			t.Fatalf("%s: got %+v for the error %v", want, found, err)
 		}
 		if code := found[0].attrs["db.response.status_code"]; (code == "") != strings.HasPrefix(want, "tsdb.") {
-			t.Errorf("%s: status %q", want, code)
+			t.Errorf("%s: got status %q, want none", want, code)
 		}
 	}
 }
 
-// TestTenantsAreCapped: so many have an attribute of their own, and the others share one.
+// TestTenantsAreCapped checks that a limited number of tenants have an attribute value of their own, and the others
+// share one.
 func TestTenantsAreCapped(t *testing.T) {
-	w := newWorld(t, tsdb.Telemetry{Tenants: 3}, tsdbtest.Options{}) // of which acme is the first
+	w := newWorld(t, tsdb.Telemetry{Tenants: 3}, tsdbtest.Options{}) // acme is the first of the three
 	writer, err := w.store.NewWriter(tsdb.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -254,30 +258,31 @@ func TestTenantsAreCapped(t *testing.T) {
 	want := map[string]uint64{"tenant-00": 1, "tenant-01": 1, "_OTHER": 18}
 	for _, p := range w.points("db.client.operation.duration", "db.operation.name=Put") {
 		if name := p.attrs["tidemark.tenant"]; want[name] != p.count {
-			t.Errorf("%d of %s", p.count, name)
+			t.Errorf("got %d operations of tenant %s", p.count, name)
 		}
 	}
 	total := 0.0
 	for _, p := range w.points("tidemark.writer.tenant.points") {
 		if name := p.attrs["tidemark.tenant"]; name != "acme" && float64(want[name]) != p.sum {
-			t.Errorf("%v points of %s", p.sum, name)
+			t.Errorf("got %v points of tenant %s", p.sum, name)
 		}
 		total += p.sum
 	}
 	if total != 20 {
-		t.Errorf("%v points", total)
+		t.Errorf("got %v points, want 20", total)
 	}
 	for _, bytes := range w.points("tidemark.writer.tenant.bytes", "tidemark.tenant=tenant-00") {
 		if bytes.sum < 50 || bytes.sum > 200 {
-			t.Errorf("%v bytes of a point", bytes.sum)
+			t.Errorf("got %v bytes for a point, want 50 to 200", bytes.sum)
 		}
 	}
 	if _, err := tsdb.New(nil, "t", tsdb.Options{}); err == nil {
-		t.Error("no client")
+		t.Error("got no tenant attribute")
 	}
 }
 
-// TestNothingOfKeysOrPayloads: no attribute, event, status or log holds an entity, a tenant or a value, unless it is asked for.
+// TestNothingOfKeysOrPayloads checks that no attribute, event, status or log line has an entity, a tenant or a value,
+// unless the options ask for it.
 func TestNothingOfKeysOrPayloads(t *testing.T) {
 	secret := tsdb.NewEntity("secretsite", "secretdevice")
 	for _, details := range []bool{false, true} {
@@ -296,29 +301,30 @@ func TestNothingOfKeysOrPayloads(t *testing.T) {
 		_, _ = repo.PutMany(t.Context(), []tsdb.Point[float64]{{Entity: secret, Time: w.base}, {Entity: secret, Time: w.base.Add(1)}})
 		_ = repo.Via(writer).Enqueue(t.Context(), secret, w.base, 424242)
 		_ = writer.Close(t.Context())
-		told := log.String() + fmt.Sprintf("%+v", w.spans.GetSpans()) + fmt.Sprintf("%+v", w.instruments())
-		if !strings.Contains(told, "PERMISSION_DENIED") || log.Len() == 0 {
-			t.Fatalf("nothing is told: %s", told)
+		output := log.String() + fmt.Sprintf("%+v", w.spans.GetSpans()) + fmt.Sprintf("%+v", w.instruments())
+		if !strings.Contains(output, "PERMISSION_DENIED") || log.Len() == 0 {
+			t.Fatalf("got no error in the output: %s", output)
 		}
 		for _, word := range []string{"secretsite", "secretdevice", "secrettenant", "424242"} {
-			if strings.Contains(told, word) && !details {
-				t.Errorf("%s shows in %s", word, told)
+			if strings.Contains(output, word) && !details {
+				t.Errorf("got %s in the output: %s", word, output)
 			}
 		}
 		if details && !strings.Contains(log.String(), "tenant=secrettenant") {
-			t.Errorf("the log has no tenant: %s", log.String())
+			t.Errorf("got a log without the tenant: %s", log.String())
 		}
 	}
 }
 
-// TestSpansHaveTheirPlace: a call's span is below the caller's, and the sampler decides.
+// TestSpansHaveTheirPlace checks that a call's span is a child of the caller's, and that the sampler decides whether
+// there is one.
 func TestSpansHaveTheirPlace(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	ctx, parent := w.watch.TracerProvider.Tracer("program").Start(t.Context(), "request")
 	if _, err := w.repo.Latest(ctx, roof); err != nil {
 		t.Fatal(err)
 	}
-	for p, err := range w.repo.Range(ctx, roof, tsdb.AllTime()) { // left in the middle, with a call inside
+	for p, err := range w.repo.Range(ctx, roof, tsdb.AllTime()) { // the loop ends early, with a call inside
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,20 +337,20 @@ func TestSpansHaveTheirPlace(t *testing.T) {
 	for _, name := range []string{"Latest tidemark", "Range tidemark", "Put tidemark"} {
 		s := w.span(name)
 		if s.Parent.SpanID() != parent.SpanContext().SpanID() || s.Status.Code != codes.Unset || len(s.Events) > 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("got span %+v, want a child of the caller's without errors", s)
 		}
 	}
 	if n := w.counted("tidemark.attempt.duration", "error.type=CANCELLED"); n != 0 {
-		t.Error("leaving a loop counts as a failed request")
+		t.Error("a loop that ends early counts as a failed request")
 	}
 
 	never := trace.NewTracerProvider(trace.WithSampler(trace.NeverSample()), trace.WithSyncer(w.spans))
 	w.spans.Reset()
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: tsdb.Telemetry{TracerProvider: never}}}, schema)
 	if err := store.Ping(t.Context()); err != nil || len(w.spans.GetSpans()) > 0 {
-		t.Errorf("%v, %v", err, spanNames(w.spans.GetSpans()))
+		t.Errorf("with a sampler that drops all: got %v and spans %v, want none", err, spanNames(w.spans.GetSpans()))
 	}
 	if api.SpanFromContext(t.Context()).IsRecording() {
-		t.Error("a span is left behind")
+		t.Error("got a span that did not end")
 	}
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestFirstFailureNamesTheBatch: of several different failures it is the first that counts, also where a later one is an
-// answer of the service, or has a name that comes first elsewhere.
+// TestFirstFailureNamesTheBatch checks that a batch with several failures has the error type of the first, even if a
+// later one came from the service or sorts before it.
 func TestFirstFailureNamesTheBatch(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(string) bool { return true }))
@@ -40,24 +40,25 @@ func TestFirstFailureNamesTheBatch(t *testing.T) {
 	} {
 		w.spans.Reset()
 		if _, err := w.repo.PutMany(t.Context(), batch); err == nil {
-			t.Fatal("it succeeded")
+			t.Fatal("got nil, want an error")
 		}
 		attrs := plain(w.span("BATCH Put tidemark").Attributes)
 		if attrs["error.type"] != want || (attrs["db.response.status_code"] == "") != (want != "FAILED_PRECONDITION") || attrs["tidemark.batch.failed"] != "3" {
-			t.Errorf("%s first: %v", want, attrs)
+			t.Errorf("%s first: got attributes %v", want, attrs)
 		}
 	}
 	w.spans.Reset()
 	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.ReadRows))
 	if _, err := w.repo.LatestMany(t.Context(), []tsdb.Entity{tsdb.NewEntity("one"), roof}); err == nil {
-		t.Fatal("it succeeded")
+		t.Fatal("got nil, want an error")
 	}
 	if attrs := plain(w.span("LatestMany tidemark").Attributes); attrs["error.type"] != "tsdb.ErrInvalid" {
-		t.Errorf("%v", attrs)
+		t.Errorf("got attributes %v, want tsdb.ErrInvalid", attrs)
 	}
 }
 
-// TestLogLevels: what is stored and cannot be read is no refusal, and a caller who goes away is no fault of the service.
+// TestLogLevels checks the log levels of failures: unreadable stored data is an error, not a refusal, and a cancelled
+// call is no fault of the service.
 func TestLogLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out := logger(slog.LevelDebug)
@@ -91,18 +92,19 @@ func TestLogLevels(t *testing.T) {
 				if l.Operation == want.Operation {
 					found = true
 					if l.Level != want.Level || l.Msg != want.Msg || l.ErrorType != want.ErrorType {
-						t.Errorf("%+v, want %+v", l, want)
+						t.Errorf("got log line %+v, want %+v", l, want)
 					}
 				}
 			}
 			if !found {
-				t.Errorf("%s is not told", want.Operation)
+				t.Errorf("got no log line for %s", want.Operation)
 			}
 		}
 	})
 }
 
-// TestHedgeThatIsNotNeeded: the request that is broken off, as the other has answered, did not fail.
+// TestHedgeThatIsNotNeeded checks that a hedged request that is cancelled because another one answered does not count
+// as failed.
 func TestHedgeThatIsNotNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Hour, Scan: time.Hour}}})
@@ -112,15 +114,15 @@ func TestHedgeThatIsNotNeeded(t *testing.T) {
 		}
 		s := w.span("Latest tidemark")
 		if len(s.Events) > 0 || s.Status.Code != codes.Unset || plain(s.Attributes)["tidemark.requests"] != "2" {
-			t.Errorf("%v %v", s.Events, plain(s.Attributes))
+			t.Errorf("got events %v and attributes %v, want no events and 2 requests", s.Events, plain(s.Attributes))
 		}
 		if all, bad := w.counted("tidemark.attempt.duration", "db.operation.name=Latest"), w.counted("tidemark.attempt.duration", "db.operation.name=Latest", "error.type=CANCELLED"); all != 2 || bad != 0 {
-			t.Errorf("%d requests, %d failed", all, bad)
+			t.Errorf("got %d requests, %d failed; want 2, none failed", all, bad)
 		}
 	})
 }
 
-// TestGapsThatAreTooMany: what the caller gets in the end is how the operation ends.
+// TestGapsThatAreTooMany checks that an error that the caller gets at the end of a read makes the operation fail.
 func TestGapsThatAreTooMany(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	r := rollup.For(hour, w.repo)
@@ -129,30 +131,31 @@ func TestGapsThatAreTooMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := w.span("rollup.Buckets tidemark"); s.Status.Code != codes.Error || plain(s.Attributes)["db.response.returned_rows"] != "3" {
-		t.Errorf("%v %v", s.Status, plain(s.Attributes))
+		t.Errorf("got status %v and attributes %v, want an error after 3 rows", s.Status, plain(s.Attributes))
 	}
 	w.spans.Reset()
 	err = last(r.WithGaps(window.Options{Gaps: window.Null, MaxFilled: -1}).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst))
 	if err == nil {
-		t.Fatal("it succeeded")
+		t.Fatal("got nil, want an error")
 	}
 	if s := w.span("rollup.Buckets tidemark"); s.Status.Code != codes.Error {
-		t.Errorf("%v %v", s.Status, plain(s.Attributes))
+		t.Errorf("got status %v and attributes %v, want an error", s.Status, plain(s.Attributes))
 	}
 }
 
-// TestScope says which version of the conventions holds.
+// TestScope checks the version of the conventions in the instrumentation scope.
 func TestScope(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	if err := w.store.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if s := w.span("Ping tidemark").InstrumentationScope; s.SchemaURL != semconv.SchemaURL {
-		t.Errorf("%+v", s)
+		t.Errorf("got scope %+v", s)
 	}
 }
 
-// TestHookThatUsesAnotherStore: what another store does is its own operation, also in a context of the first one's.
+// TestHookThatUsesAnotherStore checks that a call on another store is an operation of its own, even in a context of the
+// first store's operation.
 func TestHookThatUsesAnotherStore(t *testing.T) {
 	other := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	w := newWorld(t, tsdb.Telemetry{Hooks: tsdb.Hooks{Operation: func(ctx context.Context, o tsdb.Operation) {
@@ -164,22 +167,23 @@ func TestHookThatUsesAnotherStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if attrs := plain(other.span("Put tidemark").Attributes); attrs["tidemark.requests"] == "0" {
-		t.Errorf("%v", attrs)
+		t.Errorf("got attributes %v, want a request", attrs)
 	}
 }
 
-// TestWriterThatIsClosedInAHurry: the points that it gives up then are counted, though Close does not wait for them.
+// TestWriterThatIsClosedInAHurry checks that the metrics count the points that Close gives up, although Close does not
+// wait for them.
 func TestWriterThatIsClosedInAHurry(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	writer, err := w.store.NewWriter(tsdb.WriterOptions{Linger: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []error
+	var logged []error
 	done := make(chan struct{})
 	for i := range 100 {
 		if err := w.repo.Via(writer).EnqueueFunc(t.Context(), roof, w.base.Add(time.Duration(i)*time.Second), 1, func(o tsdb.Outcome) {
-			if told = append(told, o.Err); len(told) == 100 {
+			if logged = append(logged, o.Err); len(logged) == 100 {
 				close(done)
 			}
 		}); err != nil {
@@ -195,14 +199,15 @@ func TestWriterThatIsClosedInAHurry(t *testing.T) {
 		sum += p.sum
 	}
 	if sum != 100 {
-		t.Errorf("%v points have ended, by the metric", sum)
+		t.Errorf("got %v ended points in the metric, want 100", sum)
 	}
 	if got := w.level("tidemark.writer.buffer.capacity.points"); got != 0 {
-		t.Errorf("room for %v points in a writer that is closed", got)
+		t.Errorf("got a capacity of %v points from a closed writer, want none", got)
 	}
 }
 
-// TestLoggerThatAsksTheWriter: a logger may ask for the writer's figures, also when it is told that the journal failed.
+// TestLoggerThatAsksTheWriter checks that a logger may call the writer's Stats, also while it logs that the journal
+// failed.
 func TestLoggerThatAsksTheWriter(t *testing.T) {
 	log, out := logger(slog.LevelInfo)
 	var stats atomic.Pointer[func()]
@@ -227,19 +232,19 @@ func TestLoggerThatAsksTheWriter(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := writer.Flush(ctx); !errors.Is(err, tsdb.ErrJournalDamaged) {
-		t.Errorf("Flush = %v", err)
+		t.Errorf("Flush: got %v", err)
 	}
 	_ = writer.Close(ctx)
-	told := false
+	logged := false
 	for _, l := range out.read(t) {
-		told = told || l.Msg == "the journal does nothing any more"
+		logged = logged || l.Msg == "the journal does nothing any more"
 	}
-	if !told {
-		t.Error("it is not told")
+	if !logged {
+		t.Error("got no log line about the failed journal")
 	}
 }
 
-// asking is a logger's handler that asks for figures, as one that adds them to each line does.
+// asking is a log handler that calls Stats, as one does that adds the figures to each line.
 type asking struct {
 	slog.Handler
 	stats *atomic.Pointer[func()]
@@ -256,7 +261,8 @@ func (a asking) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return asking{a.Handler.WithAttrs(attrs), a.stats}
 }
 
-// TestLoopThatIsLeftLate: who leaves a loop when its time is over got no error, and neither did the operation.
+// TestLoopThatIsLeftLate checks that a loop that ends after its context has ended, before it got an error, is not a
+// failed operation.
 func TestLoopThatIsLeftLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Second}}})
@@ -275,29 +281,30 @@ func TestLoopThatIsLeftLate(t *testing.T) {
 		for _, name := range []string{"Range", "LatestUnder", "Entities", "rollup.Buckets", "tenants.List"} {
 			s := w.span(name + " tidemark")
 			if s.Status.Code != codes.Unset || plain(s.Attributes)["db.response.returned_rows"] != "1" || s.EndTime.Sub(s.StartTime) != time.Minute {
-				t.Errorf("%s: %v %v", name, s.Status, plain(s.Attributes))
+				t.Errorf("%s: got status %v and attributes %v", name, s.Status, plain(s.Attributes))
 			}
 		}
 	})
 }
 
-// TestNothingAfterClose: what is collected then asks nothing of a store that is closed.
+// TestNothingAfterClose checks that a collection of metrics does not call a closed store.
 func TestNothingAfterClose(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10}}})
 	w.forgetNothing()
 	if p := w.points("tidemark.cache.entries"); len(p) != 1 {
-		t.Fatalf("%+v", p)
+		t.Fatalf("before Close: got cache metrics %+v, want one", p)
 	}
 	if err := w.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	w.forgetNothing()
 	if p := w.points("tidemark.cache.entries"); len(p) > 0 {
-		t.Errorf("%+v", p)
+		t.Errorf("after Close: got cache metrics %+v, want none", p)
 	}
 }
 
-// TestDeliveryOfSeveral: what a writer sends is of a tenant only where it is of one; a point that it refuses it did not take.
+// TestDeliveryOfSeveral checks that a delivery names its tenant only if all its points belong to one, and that refused
+// points are not counted as accepted.
 func TestDeliveryOfSeveral(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{})
 	writer, err := w.store.NewWriter(tsdb.WriterOptions{Linger: time.Hour})
@@ -309,20 +316,20 @@ func TestDeliveryOfSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	if attrs := plain(w.span("BATCH Deliver tidemark").Attributes); attrs["tidemark.tenant"] != "" || attrs["tidemark.dataset"] != "" {
-		t.Errorf("%v", attrs)
+		t.Errorf("got attributes %v, want no tenant and no dataset", attrs)
 	}
 	if _, err := w.repo.Via(writer).EnqueueMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}}); err == nil {
-		t.Fatal("a closed writer took a point")
+		t.Fatal("EnqueueMany after Close: got nil, want an error")
 	}
 	if got := w.level("tidemark.writer.tenant.points", "tidemark.tenant=acme"); got != 1 {
-		t.Errorf("%v points were taken", got)
+		t.Errorf("got %v accepted points, want 1", got)
 	}
 	if got := w.level("tidemark.writer.requests.inflight"); got != 0 {
-		t.Errorf("%v requests under way", got)
+		t.Errorf("got %v requests in flight, want 0", got)
 	}
 }
 
-// TestDeliveryOfSeveralDatasets names the tenant, and neither dataset.
+// TestDeliveryOfSeveralDatasets checks that a delivery of two datasets names the tenant and neither dataset.
 func TestDeliveryOfSeveralDatasets(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{Tenants: 10}, tsdbtest.Options{})
 	other := tsdb.MustDefine("other", tsdb.Key("site", "device"), codec.JSON[float64](), tsdb.SchemaOptions{})
@@ -337,6 +344,6 @@ func TestDeliveryOfSeveralDatasets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if attrs := plain(w.span("BATCH Deliver tidemark").Attributes); attrs["tidemark.tenant"] != "acme" || attrs["tidemark.dataset"] != "" {
-		t.Errorf("%v", attrs)
+		t.Errorf("got attributes %v, want the tenant and no dataset", attrs)
 	}
 }

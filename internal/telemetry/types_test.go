@@ -20,14 +20,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// budget is an error of the program's own.
+// budget is an error of the program itself.
 type budget struct{ kind string }
 
 func (budget) Error() string       { return "over the budget of acme" }
 func (b budget) ErrorType() string { return b.kind }
 
-// TestErrorsHaveTheirTypes: the errors of every package are told apart, and those of the program that say what they are; what
-// the service answered goes before.
+// TestErrorsHaveTheirTypes checks that errors of every package have types of their own, and errors of the program the
+// type that they name. The service's status takes precedence.
 func TestErrorsHaveTheirTypes(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	for want, err := range map[string]error{
@@ -56,12 +56,12 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"DEADLINE_EXCEEDED":         fmt.Errorf("%w: %w", context.DeadlineExceeded, errors.New("the cause")),
 		"transfer.File":             errtype.Foreign("transfer.File", status.Error(grpccodes.PermissionDenied, "another service's")),
 		"disk.ErrQuota":             errtype.Foreign("transfer.File", budget{"disk.ErrQuota"}),
-		telemetry.Other:             errors.New("who knows"),
+		telemetry.Other:             errors.New("unknown"),
 	} {
 		_, op := inside.Watch(w.store).Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})
 		op.End(fmt.Errorf("in one call: %w", err))
 		if n := w.counted("db.client.operation.duration", "error.type="+want); n != 1 {
-			t.Errorf("%s: %d, of %v", want, n, err)
+			t.Errorf("%s: got %d operations for the error %v", want, n, err)
 		}
 		w.forget()
 	}
@@ -69,11 +69,11 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := w.counted("db.client.operation.duration", "db.operation.name=BATCH rollup.Add", "error.type=rollup.ErrMode"); n != 1 {
-		t.Errorf("a call of another mode counts %d", n)
+		t.Errorf("got %d operations of another mode", n)
 	}
 }
 
-// full is a file on another service, which has no room.
+// full is a file on another service that has no space left.
 type full struct{}
 
 func (full) Write([]byte) (int, error) {
@@ -82,7 +82,8 @@ func (full) Write([]byte) (int, error) {
 
 func (full) Read([]byte) (int, error) { return 0, status.Error(grpccodes.Unavailable, "no bucket") }
 
-// TestFilesAreNotBigtable: what another service answers of a transfer's file is no answer of Bigtable's.
+// TestFilesAreNotBigtable checks that an error of a transfer's file, from another service, does not count as a status
+// of Bigtable.
 func TestFilesAreNotBigtable(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	if _, err := transfer.Export(t.Context(), w.store, acme, full{}, transfer.ExportOptions{}); status.Code(err) != grpccodes.ResourceExhausted {
@@ -94,7 +95,7 @@ func TestFilesAreNotBigtable(t *testing.T) {
 	for _, name := range []string{"transfer.Export", "transfer.Import"} {
 		found := w.points("db.client.operation.duration", "db.operation.name="+name, "error.type=transfer.File")
 		if len(found) != 1 || found[0].attrs["db.response.status_code"] != "" {
-			t.Errorf("%s: %+v", name, found)
+			t.Errorf("%s: got %+v", name, found)
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestEachHistogramStandsAlone: a program that drops the others by views still gets the one that it has kept.
+// TestEachHistogramStandsAlone checks that a program that drops all other histograms by views still gets the remaining
+// one.
 func TestEachHistogramStandsAlone(t *testing.T) {
 	all := []string{"db.client.operation.duration", "db.client.response.returned_rows", "tidemark.attempt.duration"}
 	for _, kept := range all {
@@ -30,11 +31,11 @@ func TestEachHistogramStandsAlone(t *testing.T) {
 		}
 		for _, name := range all {
 			if n := w.counted(name, "db.operation.name=Range"); n != map[bool]uint64{true: 1}[name == kept] {
-				t.Errorf("with %s alone %s has %d", kept, name, n)
+				t.Errorf("with %s only: got %[3]d points in %[2]s", kept, name, n)
 			}
 		}
 		if got := w.points(all[1], "db.operation.name=Range"); kept == all[1] && (len(got) != 1 || got[0].sum != 10) {
-			t.Errorf("rows: %+v", got)
+			t.Errorf("got row metrics %+v", got)
 		}
 	}
 }

@@ -41,7 +41,7 @@ var (
 	})
 )
 
-// world is a store that is watched.
+// world is a store with telemetry.
 type world struct {
 	testing.TB
 	store *tsdb.Store
@@ -53,10 +53,10 @@ type world struct {
 	spans   *tracetest.InMemoryExporter
 	created *starts
 	reader  *metric.ManualReader
-	metrics map[string]metricdata.Metrics // that were collected since forget; nil for not yet
+	metrics map[string]metricdata.Metrics // collected since forget; nil if nothing was collected
 }
 
-// starts is what spans have at their creation, when a sampler decides.
+// starts holds the attributes of spans at their creation, when a sampler decides.
 type starts struct {
 	mu    sync.Mutex
 	spans []trace.ReadWriteSpan
@@ -102,7 +102,7 @@ func newWorld(t testing.TB, watch tsdb.Telemetry, opts tsdbtest.Options) *world 
 	return w
 }
 
-// forget forgets what was told so far.
+// forget drops the spans and metrics so far.
 func (w *world) forget() {
 	w.metrics = nil
 	_ = w.instruments()
@@ -113,7 +113,7 @@ func (w *world) forget() {
 	w.created.mu.Unlock()
 }
 
-// span returns the only span that has ended by that name.
+// span returns the only ended span with a name.
 func (w *world) span(name string) tracetest.SpanStub {
 	w.Helper()
 	var found []tracetest.SpanStub
@@ -123,12 +123,12 @@ func (w *world) span(name string) tracetest.SpanStub {
 		}
 	}
 	if len(found) != 1 {
-		w.Fatalf("%d spans %q among %v", len(found), name, spanNames(w.spans.GetSpans()))
+		w.Fatalf("got %d spans %q among %v, want 1", len(found), name, spanNames(w.spans.GetSpans()))
 	}
 	return found[0]
 }
 
-// atCreation returns the attributes that a span had when it was made.
+// atCreation returns the attributes that a span had at its creation.
 func (w *world) atCreation(name string) map[string]string {
 	w.created.mu.Lock()
 	defer w.created.mu.Unlock()
@@ -156,7 +156,7 @@ func plain(attrs []attribute.KeyValue) map[string]string {
 	return m
 }
 
-// instruments returns all metrics by name, as they are when it is first called.
+// instruments returns all metrics by name, as of its first call since forget.
 func (w *world) instruments() map[string]metricdata.Metrics {
 	w.Helper()
 	if w.metrics != nil {
@@ -179,7 +179,7 @@ func (w *world) instruments() map[string]metricdata.Metrics {
 	return m
 }
 
-// point is a point of any kind of metric.
+// point is a data point of any kind of metric.
 type point struct {
 	attrs  map[string]string
 	count  uint64 // of a histogram
@@ -187,7 +187,7 @@ type point struct {
 	bounds []float64
 }
 
-// points returns those of a metric that have all of the attributes, given as "key=value".
+// points returns a metric's data points that have all of the attributes, given as "key=value".
 func (w *world) points(name string, with ...string) (found []point) {
 	w.Helper()
 	var all []point
@@ -214,7 +214,7 @@ func (w *world) points(name string, with ...string) (found []point) {
 			all = append(all, point{attrs: plain(p.Attributes.ToSlice()), sum: p.Value})
 		}
 	default:
-		w.Fatalf("%s is a %T", name, data)
+		w.Fatalf("%s has the unknown type %T", name, data)
 	}
 	for _, p := range all {
 		if !slices.ContainsFunc(with, func(kv string) bool {
@@ -228,7 +228,7 @@ func (w *world) points(name string, with ...string) (found []point) {
 	return found
 }
 
-// counted is the count of a histogram's points with the attributes together.
+// counted returns the total count of a histogram's data points with the attributes.
 func (w *world) counted(name string, with ...string) (n uint64) {
 	w.Helper()
 	for _, p := range w.points(name, with...) {
@@ -266,5 +266,5 @@ func boundsOf(data metricdata.Aggregation) []float64 {
 	return nil
 }
 
-// forgetNothing has metrics collected anew; sums of before are in what was collected then.
+// forgetNothing makes the next call collect metrics again, with sums since the start.
 func (w *world) forgetNothing() { w.metrics = nil }

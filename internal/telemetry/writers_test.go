@@ -23,12 +23,13 @@ func (w *world) level(name string, with ...string) float64 {
 	w.Helper()
 	p := w.points(name, with...)
 	if len(p) != 1 {
-		w.Fatalf("%s %v: %+v", name, with, p)
+		w.Fatalf("%s %v: got %+v, want one value", name, with, p)
 	}
 	return p[0].sum
 }
 
-// TestWriterIsMeasured: what it holds, what became of the points, why batches went, and what closed writers have done stays.
+// TestWriterIsMeasured checks a writer's metrics: its contents, the outcomes of points, the reasons of batches, and
+// that the sums of closed writers remain.
 func TestWriterIsMeasured(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	opts := tsdb.WriterOptions{BatchPoints: 10, Linger: time.Hour, BufferPoints: 1000, BufferBytes: 32 << 20}
@@ -46,13 +47,13 @@ func TestWriterIsMeasured(t *testing.T) {
 	}
 	put(first, 0, 7)
 	if points, bytes := w.level("tidemark.writer.buffer.points"), w.level("tidemark.writer.buffer.bytes"); points != 7 || bytes < 7*400 {
-		t.Errorf("%v points, %v bytes", points, bytes)
+		t.Errorf("got %v buffered points of %v bytes", points, bytes)
 	}
 	if points, bytes := w.level("tidemark.writer.buffer.capacity.points"), w.level("tidemark.writer.buffer.capacity.bytes"); points != 1000 || bytes != 32<<20 {
-		t.Errorf("room for %v points, %v bytes", points, bytes)
+		t.Errorf("got a capacity of %v points, %v bytes", points, bytes)
 	}
 	if now, most := w.level("tidemark.writer.requests.inflight"), w.level("tidemark.writer.requests.limit"); now != 0 || most != 4 {
-		t.Errorf("%v of %v requests under way", now, most)
+		t.Errorf("got %v of %v requests in flight", now, most)
 	}
 	if err := first.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -73,30 +74,31 @@ func TestWriterIsMeasured(t *testing.T) {
 	w.forgetNothing()
 	for reason, want := range map[string]float64{"flush": 7, "full": 10, "close": 3, "retry": 3} {
 		if got := w.level("tidemark.writer.batch.size", "tidemark.flush.reason="+reason); got != want {
-			t.Errorf("%s: %v points", reason, got)
+			t.Errorf("%s: got %v points", reason, got)
 		}
 		if n := w.counted("tidemark.writer.queue.wait", "tidemark.flush.reason="+reason); n != 1 {
-			t.Errorf("%s: %d batches", reason, n)
+			t.Errorf("%s: got %d batches", reason, n)
 		}
 	}
 	if got := w.level("tidemark.writer.points", "tidemark.outcome=stored"); got != 20 {
-		t.Errorf("%v points stored", got)
+		t.Errorf("got %v stored points, want 20", got)
 	}
-	if got := w.level("tidemark.writer.accepted"); got != 10+3 { // since figures were looked at first
-		t.Errorf("%v points taken", got)
+	if got := w.level("tidemark.writer.accepted"); got != 10+3 { // the counter begins at the first collection
+		t.Errorf("got %v accepted points, want 13", got)
 	}
 	if requests, retries := w.level("tidemark.writer.requests"), w.level("tidemark.writer.retries"); requests != 4 || retries != 1 {
-		t.Errorf("%v requests, %v retries", requests, retries)
+		t.Errorf("got %v requests and %v retries, want 4 and 1", requests, retries)
 	}
 	if got := w.level("tidemark.writer.buffer.points"); got != 0 {
-		t.Errorf("%v points in writers that are closed", got)
+		t.Errorf("got %v points in closed writers, want 0", got)
 	}
 	if p := w.points("tidemark.journal.points"); len(p) > 0 {
-		t.Errorf("there is no journal: %+v", p)
+		t.Errorf("without a journal: got %+v, want no metrics", p)
 	}
 }
 
-// TestJournalIsMeasured: what it holds while the service is away, how old that is after a restart, and its dead letters.
+// TestJournalIsMeasured checks a journal's metrics: its contents during an outage, the age of its oldest point after a
+// restart, and its dead letters.
 func TestJournalIsMeasured(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 	opts := tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: t.TempDir(), MaxBytes: 16 << 20}}
@@ -112,26 +114,26 @@ func TestJournalIsMeasured(t *testing.T) {
 	}
 	w.forgetNothing()
 	if points, bytes, room := w.level("tidemark.journal.points"), w.level("tidemark.journal.bytes"), w.level("tidemark.journal.capacity"); points != 25 || bytes <= 0 || room != 16<<20 {
-		t.Errorf("%v points, %v of %v bytes", points, bytes, room)
+		t.Errorf("got %v points, %v of %v bytes", points, bytes, room)
 	}
 	if age := w.level("tidemark.writer.oldest.age"); age <= 0 {
-		t.Errorf("the oldest is %v s old", age)
+		t.Errorf("got an oldest age of %v s", age)
 	}
-	w.conn.Inject(tsdbtest.FailEntries(grpccodes.InvalidArgument, func(string) bool { return true })) // before a point can go
+	w.conn.Inject(tsdbtest.FailEntries(grpccodes.InvalidArgument, func(string) bool { return true })) // before a point can be sent
 	end()
 	if err := writer.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.forgetNothing()
 	if letters, points := w.level("tidemark.journal.dead_letters"), w.level("tidemark.journal.points"); letters != 25 || points != 0 {
-		t.Errorf("%v dead letters, %v points", letters, points)
+		t.Errorf("got %v dead letters and %v points, want 25 and 0", letters, points)
 	}
 	if err := writer.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestCacheIsMeasured: hits, misses, and what it holds.
+// TestCacheIsMeasured checks the cache's metrics: hits, misses and contents.
 func TestCacheIsMeasured(t *testing.T) {
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100}}})
 	for range 3 {
@@ -140,26 +142,27 @@ func TestCacheIsMeasured(t *testing.T) {
 		}
 	}
 	if hits, misses := w.level("tidemark.cache.requests", "tidemark.cache.result=hit"), w.level("tidemark.cache.requests", "tidemark.cache.result=miss"); hits != 2 || misses != 1 {
-		t.Errorf("%v hits, %v misses", hits, misses)
+		t.Errorf("got %v hits and %v misses, want 2 and 1", hits, misses)
 	}
 	if entries, bytes := w.level("tidemark.cache.entries"), w.level("tidemark.cache.bytes"); entries != 1 || bytes <= 0 {
-		t.Errorf("%v entries, %v bytes", entries, bytes)
+		t.Errorf("got %v entries of %v bytes", entries, bytes)
 	}
 	if n := w.counted("db.client.operation.duration", "db.operation.name=Latest"); n != 3 {
-		t.Errorf("%d calls", n)
+		t.Errorf("got %d calls, want 3", n)
 	}
 	if n := w.counted("tidemark.attempt.duration", "db.operation.name=Latest"); n != 1 {
-		t.Errorf("%d requests", n)
+		t.Errorf("got %d requests, want 1", n)
 	}
 }
 
-// TestRollupLag: how long the first closed bucket waits that no worker has computed; nothing where nobody works.
+// TestRollupLag checks the lag of a rollup: how long the first closed bucket has waited for a worker. Without a worker
+// there is none.
 func TestRollupLag(t *testing.T) {
-	var now atomic.Int64 // the store reads it of its own accord, too
+	var now atomic.Int64 // background work of the store reads it too
 	now.Store(time.Now().UnixNano())
 	w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return time.Unix(0, now.Load()) }}})
 	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
-		t.Errorf("without a worker: %+v", p)
+		t.Errorf("without a worker: got %+v, want none", p)
 	}
 	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(schema))
 	if err != nil {
@@ -170,28 +173,28 @@ func TestRollupLag(t *testing.T) {
 		w.forgetNothing()
 		got := time.Duration(w.level("tidemark.rollup.lag", "tidemark.dataset=readings", "tidemark.rollup=hour", "db.collection.name=tidemark") * float64(time.Second))
 		if got < least || got > most {
-			t.Errorf("%v, not %v to %v", got, least, most)
+			t.Errorf("got a lag of %v, want %v to %v", got, least, most)
 		}
 	}
 	pass := func() error { _, err := worker.Pass(t.Context()); return err }
-	// The points are two days old, and were written just now: too young to be computed.
+	// The points are two days old but were just written, so it is too early to compute them.
 	now.Add(int64(5 * time.Second))
 	if err := pass(); err != nil {
 		t.Fatal(err)
 	}
-	lag(0, 10*time.Second) // the mark counts from the end of its minute
+	lag(0, 10*time.Second) // the mark becomes due after the end of its minute
 	now.Add(int64(10 * time.Minute))
 	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.MutateRow))
 	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.MutateRows))
 	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.CheckAndMutateRow))
 	if err := pass(); err == nil {
-		t.Fatal("it succeeded")
+		t.Fatal("got nil, want an error")
 	}
 	lag(9*time.Minute, 11*time.Minute)
 	w.conn.Clear()
 	some := func(context.Context) iter.Seq2[tenant.ID, error] {
 		return func(yield func(tenant.ID, error) bool) {
-			_ = yield(tenant.MustParse("beta"), nil) && yield(tenant.ID{}, errors.New("the others are not known"))
+			_ = yield(tenant.MustParse("beta"), nil) && yield(tenant.ID{}, errors.New("the list of tenants broke off"))
 		}
 	}
 	blind, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: some}, rollup.NewJob(schema))
@@ -199,19 +202,19 @@ func TestRollupLag(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := blind.Pass(t.Context()); err == nil {
-		t.Fatal("it knows all tenants")
+		t.Fatal("got nil from a pass without all tenants, want an error")
 	}
-	lag(9*time.Minute, 11*time.Minute) // of a tenant that it has not looked at
+	lag(9*time.Minute, 11*time.Minute) // of a tenant that the worker has not read
 	if err := pass(); err != nil {
 		t.Fatal(err)
 	}
 	lag(0, 5*time.Second)
-	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied)) // nothing can be looked at: it grows
+	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied)) // no read succeeds, so the lag grows
 	now.Add(int64(time.Hour))
 	if err := pass(); err == nil {
-		t.Fatal("it succeeded")
+		t.Fatal("got nil, want an error")
 	}
-	lag(0, 5*time.Second) // by the machine's clock, which has not gone on
+	lag(0, 5*time.Second) // by the machine's clock, which has not advanced
 	w.conn.Clear()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -220,14 +223,14 @@ func TestRollupLag(t *testing.T) {
 	}
 	w.forgetNothing()
 	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
-		t.Errorf("nobody works any more: %+v", p)
+		t.Errorf("without a worker again: got %+v, want none", p)
 	}
 }
 
-// TestBlockedCallersAreMeasured: how long they wait for room.
+// TestBlockedCallersAreMeasured checks the metric for how long callers wait for room.
 func TestBlockedCallersAreMeasured(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("a bubble has no network")
+		t.Skip("synctest bubbles have no network")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
@@ -247,14 +250,14 @@ func TestBlockedCallersAreMeasured(t *testing.T) {
 		}
 		w.forgetNothing()
 		if got := w.level("tidemark.writer.blocked.time"); got < 19 || got > 40 {
-			t.Errorf("blocked for %v s, of an outage of 20", got)
+			t.Errorf("got %v s of blocked time in an outage of 20 s", got)
 		}
 		waited := 0.0
 		for _, p := range w.points("tidemark.writer.queue.wait", "tidemark.flush.reason=retry") {
 			waited = max(waited, p.sum)
 		}
 		if waited < 19 {
-			t.Errorf("a point was sent again after %v s at most", waited)
+			t.Errorf("got a longest wait of %v s", waited)
 		}
 		if err := w.store.Close(); err != nil {
 			t.Fatal(err)
@@ -262,10 +265,11 @@ func TestBlockedCallersAreMeasured(t *testing.T) {
 	})
 }
 
-// TestAgeOfWhatWaitsOnDisk: a point that comes from the journal into memory later is as old as when it was put.
-func TestAgeOfWhatWaitsOnDisk(t *testing.T) {
+// TestAgeOfJournaledPoints checks that the age of a point that moves from the journal to memory counts from when it was
+// enqueued.
+func TestAgeOfJournaledPoints(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("a bubble has no network")
+		t.Skip("synctest bubbles have no network")
 	}
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -283,9 +287,9 @@ func TestAgeOfWhatWaitsOnDisk(t *testing.T) {
 		time.Sleep(100 * time.Second)
 		w.conn.Inject(tsdbtest.Fail(grpccodes.Unavailable).On(tsdbtest.MutateRows).Skip(2))
 		end()
-		time.Sleep(10 * time.Second) // some are delivered, and others have taken their place in memory
+		time.Sleep(10 * time.Second) // some points are delivered, and others have moved to memory
 		if s := writer.Stats(); s.Stored == 0 || s.Journal.Points == 0 || s.OldestAge < 110*time.Second {
-			t.Errorf("%d stored, %d in the journal, the oldest is %v old", s.Stored, s.Journal.Points, s.OldestAge)
+			t.Errorf("got %d points stored, %d in the journal, an oldest age of %v; want an age of at least 110 s", s.Stored, s.Journal.Points, s.OldestAge)
 		}
 		w.conn.Clear()
 		if err := errors.Join(writer.Flush(t.Context()), writer.Close(t.Context()), w.store.Close()); err != nil {
