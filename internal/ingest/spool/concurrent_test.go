@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// Goroutines append while others read, mark, bury, revive and read statistics, and the file is rewritten at the same
-// time. Each record is delivered once, and the records of one appender in their order.
+// TestAllAtOnce appends records while other goroutines read, mark, bury and revive records and read statistics, and
+// while the file is rewritten. Each record is delivered once, and the records of one appender in their order.
 func TestAllAtOnce(t *testing.T) {
 	const appenders, each = 4, 3000
 	s := open(t, t.TempDir(), spool.Shrinking(spool.Options{NoSync: true, MaxBytes: 4 << 20}, 256<<10))
@@ -92,7 +92,7 @@ func TestAllAtOnce(t *testing.T) {
 				t.Errorf("record %d of appender %d was delivered twice", n, a)
 			}
 			if !revived[k] && n < last[a] {
-				t.Errorf("record %d of appender %d came after %d", n, a, last[a])
+				t.Errorf("got record %d of appender %d after record %d", n, a, last[a])
 			}
 			once[k], last[a] = true, max(last[a], n)
 			s.Done(rec.Seq)
@@ -101,7 +101,7 @@ func TestAllAtOnce(t *testing.T) {
 	appending.Wait()
 	looking.Wait()
 	if st := s.Stats(); st.Records != 0 || st.Bytes != 0 || st.Next != appenders*each+uint64(len(revived)) {
-		t.Errorf("after all were delivered and %d revived: %+v", len(revived), st)
+		t.Errorf("after all were delivered and %d revived: got %+v", len(revived), st)
 	}
 }
 
@@ -124,15 +124,15 @@ func TestStuckDisk(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-served; !errors.Is(err, spool.ErrUnsure) || !errors.Is(err, context.Canceled) {
-			t.Errorf("a call whose commit was running: %v", err)
+			t.Errorf("call whose commit was running: got %v, want ErrUnsure", err)
 		}
 		if err := <-waiting; !errors.Is(err, context.Canceled) || errors.Is(err, spool.ErrUnsure) {
-			t.Errorf("a queued call: %v", err)
+			t.Errorf("queued call: got %v, want the context's error", err)
 		}
 		want(t, "records meanwhile", all(t, s), []string{"0:a"})
 		close(release)
 		if first := appendAll(t, s, "c"); first != 1 {
-			t.Errorf("sequence number %d, want 1: a call that gave up in time was appended", first)
+			t.Errorf("got sequence number %d, want 1: a call that gave up in time was appended", first)
 		}
 		want(t, "records", all(t, s), []string{"1:c"})
 	})
@@ -184,13 +184,13 @@ func doneDuringACommit(t *testing.T, size int) {
 	release <- struct{}{}
 	<-stuck
 	if got := left(s); !slices.Equal(got, []uint64{2, 3, 4}) {
-		t.Errorf("during the commit %d records are left", got)
+		t.Errorf("during the commit: got %d records", got)
 	}
 	s.Done(3)
 	release <- struct{}{}
 	wg.Wait()
 	if got := left(s); !slices.Equal(got, []uint64{4, 5, 6}) {
-		t.Errorf("after the commit %d records are left", got)
+		t.Errorf("after the commit: got %d records", got)
 	}
 	time.Sleep(time.Second)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -198,6 +198,6 @@ func doneDuringACommit(t *testing.T, size int) {
 		t.Fatal(err)
 	}
 	if got := left(open(t, copied, spool.Options{NoSync: true})); !slices.Equal(got, []uint64{4, 5, 6}) {
-		t.Errorf("after a crash of the process %d records are left", got)
+		t.Errorf("after a crash of the process: got %d records", got)
 	}
 }

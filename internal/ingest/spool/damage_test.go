@@ -17,7 +17,7 @@ import (
 
 var damages = flag.Int("crash.damage", 80, "how many files are damaged")
 
-// sound makes a valid journal that uses every table, and returns its file.
+// sound creates a valid journal that uses every table. It returns its file and its contents.
 func sound(t *testing.T, o spool.Options) (file []byte, holds string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(*seed, 5))
@@ -85,7 +85,7 @@ func look(t *testing.T, file []byte, o spool.Options, holds ...string) (reported
 		return err, nil
 	}
 	if s, err = spool.Open(dir, o); err != nil {
-		return nil, fmt.Errorf("it opens once, then fails: %w", err)
+		return nil, fmt.Errorf("the first Open succeeds, the second fails: %w", err)
 	}
 	if got := all(t, s); !slices.Equal(got, list) || len(list) < 6 {
 		wrong = errors.New("the contents are wrong after some appends")
@@ -163,13 +163,13 @@ func TestPagesInACircle(t *testing.T) {
 		binary.NativeEndian.PutUint64(bad[at+16+8:], uint64(at/page)) // the first child
 		switch reported, wrong := look(t, bad, o, holds); {
 		case wrong != nil:
-			t.Errorf("page %d refers to itself: %v", at/page, wrong)
+			t.Errorf("page %d refers to itself: got %v", at/page, wrong)
 		case errors.Is(reported, spool.ErrDamaged):
 			circles++
 		}
 	}
 	if circles == 0 {
-		t.Error("no page with children was found in use")
+		t.Error("found no used page with children, so the test shows nothing")
 	}
 }
 
@@ -252,13 +252,13 @@ func TestLostEntries(t *testing.T) {
 		binary.NativeEndian.PutUint16(bad[at+10:], n-1)
 		switch reported, wrong := look(t, bad, o, holds); {
 		case wrong != nil:
-			t.Errorf("page %d without its last entry: %v", at/page, wrong)
+			t.Errorf("page %d without its last entry: got %v", at/page, wrong)
 		case errors.Is(reported, spool.ErrDamaged):
 			reports++
 		}
 	}
 	if reports < 10 {
-		t.Errorf("only %d pages with entries were found", reports)
+		t.Errorf("found only %d pages with entries", reports)
 	}
 }
 

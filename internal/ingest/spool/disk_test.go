@@ -61,7 +61,7 @@ func TestFileShrinks(t *testing.T) {
 				s = reopen(t, s, dir, small)
 			}
 			if size := fileSize(t, dir); full < 20<<20 || size > 6<<20 {
-				t.Errorf("restart %v: the file had %d bytes; almost empty, it still has %d", restart, full, size)
+				t.Errorf("restart %v: got a file of %[3]d bytes after delivery, %[2]d before", restart, full, size)
 			}
 			m.check(t, s)
 			appendAll(t, s, "after")
@@ -90,7 +90,7 @@ func TestHalfACopyIsThrownAway(t *testing.T) {
 	}
 	want(t, "records", all(t, open(t, dir, spool.Options{})), []string{"0:a"})
 	if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the copy is still there: %v", err)
+		t.Errorf("the incomplete copy still exists: %v", err)
 	}
 }
 
@@ -108,6 +108,6 @@ func TestAnotherFoldersFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := spool.Open(dirs[1], spool.Options{}); !errors.Is(err, spool.ErrDamaged) {
-		t.Errorf("a file of another folder: %v", err)
+		t.Errorf("file of another folder: got %v", err)
 	}
 }

@@ -53,7 +53,7 @@ func exercise(t *testing.T, s *spool.Spool, raise func()) {
 		}
 	}
 	if err == nil || errors.Is(err, spool.ErrUnsure) || errors.Is(err, spool.ErrFailed) || errors.Is(err, spool.ErrDamaged) {
-		t.Fatalf("an append to a full disk: %v", err)
+		t.Fatalf("append to a full disk: got %v", err)
 	}
 	t.Logf("full after %d records: %v", n, err)
 	// Smaller commits may still fit into pages that the one before left free.
@@ -67,10 +67,10 @@ func exercise(t *testing.T, s *spool.Spool, raise func()) {
 		}
 	}
 	if st := s.Stats(); st.Next != n || st.Records != int(n) {
-		t.Errorf("%d appends were acknowledged; stats: %+v", n, st)
+		t.Errorf("after %d acknowledged appends: got stats %+v", n, st)
 	}
 	if got := len(all(t, s)); got != int(n) {
-		t.Errorf("%d records can be read, want %d", got, n)
+		t.Errorf("got %d readable records, want %d", got, n)
 	}
 	for seq := range n / 2 {
 		s.Done(seq)
@@ -78,7 +78,7 @@ func exercise(t *testing.T, s *spool.Spool, raise func()) {
 	raise()
 	first, err := s.Append(t.Context(), records)
 	if err != nil || first != n {
-		t.Fatalf("an append after space became free: %d, %v; want %d", first, err, n)
+		t.Fatalf("append after space became free: got %d, %v; want %d", first, err, n)
 	}
 	for range 20 {
 		if _, err := s.Append(t.Context(), records); err != nil {
@@ -151,7 +151,7 @@ func TestReserve(t *testing.T) {
 		}
 	}
 	if err == nil {
-		t.Fatal("an append to a full disk succeeded")
+		t.Fatal("append to a full disk: got nil, want an error")
 	}
 	for seq := uint64(13); seq < 100; seq += 13 {
 		s.Done(seq)
@@ -173,9 +173,9 @@ func TestReadOnlyDisk(t *testing.T) {
 		}
 	}()
 	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, syscall.EROFS) || errors.Is(err, spool.ErrDamaged) {
-		t.Errorf("a folder on a read-only disk: %v", err)
+		t.Errorf("folder on a read-only disk: got %v", err)
 	}
 	if _, err := spool.Open(dir+"/below", spool.Options{}); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("a folder that cannot be created: %v", err)
+		t.Errorf("folder that cannot be created: got %v", err)
 	}
 }

@@ -180,7 +180,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 	t.Helper()
 	s, err := spool.Open(dir, childOptions())
 	if err != nil {
-		t.Fatalf("the journal cannot be opened after a crash: %v", err)
+		t.Fatalf("opening the journal after a crash: %v", err)
 	}
 	defer s.Close()
 	type place struct {
@@ -214,7 +214,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 		}
 		for _, r := range list {
 			if int64(r.Seq) <= last {
-				t.Errorf("sequence number %d after %d", r.Seq, last)
+				t.Errorf("got sequence number %d after %d", r.Seq, last)
 			}
 			last, from = int64(r.Seq), r.Seq+1
 			enter(r.Seq, r.Data, false)
@@ -238,7 +238,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 			case ok && p != place{b, i}:
 				t.Errorf("sequence %d holds %v, but was acknowledged for %v", seq, p, place{b, i})
 			case !ok && !dead[seq] && !l.done[seq] && !l.revive[seq]:
-				t.Errorf("sequence %d was acknowledged, never done, and is gone", seq)
+				t.Errorf("sequence %d was acknowledged, was never done, and is missing", seq)
 			case ok && l.buried[seq]:
 				t.Errorf("sequence %d was acknowledged as buried and is back", seq)
 			}
@@ -301,7 +301,7 @@ func TestKill(t *testing.T) {
 		testkit.KillAfter(t, after, l.enter, childDir+"="+dir, fmt.Sprintf("%s=%d", childRun, n))
 		l.check(t, dir)
 		if t.Failed() {
-			t.Fatalf("round %d of -spool.seed=%d", n, *seed)
+			t.Fatalf("failed in round %d of -spool.seed=%d", n, *seed)
 		}
 	}
 	t.Logf("%d rounds: %d appends of %d records, %d done, %d buried, %d revived", *rounds, len(l.appended), l.records, len(l.done), len(l.buried), len(l.revive))

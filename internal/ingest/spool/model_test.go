@@ -154,7 +154,7 @@ func TestAgainstModel(t *testing.T) {
 				m.check(t, s)
 			}
 			if t.Failed() {
-				t.Fatalf("step %d of -spool.seed=%d", step, *seed)
+				t.Fatalf("failed in step %d of -spool.seed=%d", step, *seed)
 			}
 		}
 		m.check(t, s)
@@ -167,11 +167,11 @@ func (m *model) bury(t *testing.T, s *spool.Spool, buried []spool.Dead) {
 	t.Helper()
 	found := letters(t, s)
 	if len(found) != len(m.dead)+len(buried) {
-		t.Fatalf("%d dead letters, want %d", len(found), len(m.dead)+len(buried))
+		t.Fatalf("got %d dead letters, want %d", len(found), len(m.dead)+len(buried))
 	}
 	for i, d := range found[len(m.dead):] {
 		if d.Seq != buried[i].Seq || string(d.Data) != m.records[d.Seq] || d.Reason != buried[i].Reason {
-			t.Fatalf("dead letter %+v, want %+v", d, buried[i])
+			t.Fatalf("got dead letter %+v, want %+v", d, buried[i])
 		}
 		m.dead[d.ID] = string(d.Data)
 		delete(m.records, d.Seq)
@@ -181,15 +181,15 @@ func (m *model) bury(t *testing.T, s *spool.Spool, buried []spool.Dead) {
 func (m *model) check(t *testing.T, s *spool.Spool) {
 	t.Helper()
 	if got, want := all(t, s), m.all(); !slices.Equal(got, want) {
-		t.Errorf("%d records, want %d", len(got), len(want))
+		t.Errorf("got %d records, want %d", len(got), len(want))
 	}
 	m.checkRest(t, s)
 	st := s.Stats()
 	if st.Records != len(m.records) || st.Next != m.next || st.Dead != len(m.dead) {
-		t.Errorf("stats %+v with %d records, %d dead letters, next %d", st, len(m.records), len(m.dead), m.next)
+		t.Errorf("got stats %+v, want %d records, %d dead letters, next %d", st, len(m.records), len(m.dead), m.next)
 	}
 	if len(m.records) > 0 && st.First != slices.Min(slices.Collect(maps.Keys(m.records))) {
-		t.Errorf("stats %+v: First is wrong", st)
+		t.Errorf("got stats %+v with a wrong First", st)
 	}
 }
 
@@ -200,14 +200,14 @@ func (m *model) checkRest(t *testing.T, s *spool.Spool) {
 		dead[d.ID] = string(d.Data)
 	}
 	if !maps.Equal(dead, m.dead) {
-		t.Errorf("%d dead letters, want %d", len(dead), len(m.dead))
+		t.Errorf("got %d dead letters, want %d", len(dead), len(m.dead))
 	}
 	metas := map[string]string{}
 	for name, value := range s.Metas() {
 		metas[name] = string(value)
 	}
 	if !maps.Equal(metas, m.metas) {
-		t.Errorf("metas %.100q, want %.100q", metas, m.metas)
+		t.Errorf("got metas %.100q, want %.100q", metas, m.metas)
 	}
 }
 
@@ -240,7 +240,8 @@ func (m *model) checkCopy(t *testing.T, dir string, o spool.Options) {
 	}
 }
 
-// A few records that cannot be delivered do not keep the space of their blocks, or much memory.
+// TestStragglersDoNotKeepTheRoom checks that a few records that cannot be delivered neither keep the space of their
+// blocks nor use much memory.
 func TestStragglersDoNotKeepTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, o := t.TempDir(), spool.Options{NoSync: true}
@@ -269,7 +270,7 @@ func TestStragglersDoNotKeepTheRoom(t *testing.T) {
 		time.Sleep(time.Second)
 		st := s.Stats()
 		if need := int64(len(m.records)) * 220; st.Bytes > need+8<<10 {
-			t.Errorf("%d stragglers of %d records take %d of %d bytes, want about %d", len(m.records), m.next, st.Bytes, full, need)
+			t.Errorf("%d undelivered records of %d: got %d of %d bytes, want about %d", len(m.records), m.next, st.Bytes, full, need)
 		}
 		m.check(t, s)
 		m.check(t, reopen(t, s, dir, o))

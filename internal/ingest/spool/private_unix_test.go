@@ -40,7 +40,7 @@ func TestFolderIsPrivate(t *testing.T) {
 	checkModes(t, dir)
 }
 
-// TestJournalBehindALink: the spool does not write to a link's target.
+// TestJournalBehindALink checks that the spool does not write to a link's target.
 func TestJournalBehindALink(t *testing.T) {
 	for _, name := range []string{"lock", "journal.db", "journal.tmp", "reserve"} {
 		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
@@ -51,11 +51,11 @@ func TestJournalBehindALink(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, err := spool.Open(dir, spool.Options{}); err == nil {
-			t.Errorf("%s: Open succeeded", name)
+			t.Errorf("%s: got nil, want an error", name)
 			_ = s.Close()
 		}
 		if text, err := os.ReadFile(victim); err != nil || string(text) != "mine" {
-			t.Errorf("%s: the file behind the link holds %.20q (%v)", name, text, err)
+			t.Errorf("%s: the link's target holds %.20q (%v), want it unchanged", name, text, err)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func checkModes(t *testing.T, dir string) {
 			return err
 		}
 		if info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %v", name, info.Mode())
+			t.Errorf("%s has mode %v, want no access for others", name, info.Mode())
 		}
 		return nil
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// inFolder returns the names of the files of a folder whose bytes hold text.
+// inFolder returns the names of the files in a folder that contain text.
 func inFolder(t *testing.T, dir, text string) (names []string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -65,14 +65,14 @@ func deliverHalf(t *testing.T, s *spool.Spool) (left []string) {
 func checkScrubbed(t *testing.T, s *spool.Spool, dir string, left []string) {
 	t.Helper()
 	if names := inFolder(t, dir, "secret"); names != nil {
-		t.Errorf("delivered records are still in %v", names)
+		t.Errorf("got delivered records in %v, want none", names)
 	}
 	if got := all(t, s); strings.Join(got, "\n") != strings.Join(left, "\n") {
 		t.Errorf("%d records are left, want %d", len(got), len(left))
 	}
 }
 
-// TestScrub: after Scrub the file holds no delivered or dropped record, and all others.
+// TestScrub checks that after Scrub the file has no delivered or dropped record, and all others.
 func TestScrub(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{NoSync: true})
@@ -85,7 +85,7 @@ func TestScrub(t *testing.T) {
 	}
 	checkScrubbed(t, s, dir, left)
 	if seq := appendAll(t, s, "more"); seq != 400 {
-		t.Errorf("the next record has the sequence number %d", seq)
+		t.Errorf("next record: got sequence number %d", seq)
 	}
 	before, err := os.Stat(filepath.Join(dir, "journal.db"))
 	if err != nil {
@@ -95,13 +95,14 @@ func TestScrub(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(filepath.Join(dir, "journal.db")); err != nil || !os.SameFile(before, after) {
-		t.Errorf("Scrub rewrote a journal in which nothing was done (%v)", err)
+		t.Errorf("Scrub rewrote a journal without delivered records (%v)", err)
 	}
 	s = reopen(t, s, dir, spool.Options{NoSync: true})
 	checkScrubbed(t, s, dir, append(left, "400:more"))
 }
 
-// TestScrubWhenIdle: the spool scrubs by itself when nothing is written for a while, on Close, and after a crash.
+// TestScrubWhenIdle checks that the spool scrubs in the background when nothing is written for a while, on Close, and
+// after a crash.
 func TestScrubWhenIdle(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +122,8 @@ func TestScrubWhenIdle(t *testing.T) {
 	checkScrubbed(t, s, dir, left)
 }
 
-// TestScrubWithoutItsCopy: if the copy cannot be written, the file stays unchanged and the journal goes on.
+// TestScrubWithoutItsCopy checks that, if the copy cannot be written, the file stays unchanged and the journal
+// continues.
 func TestScrubWithoutItsCopy(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{NoSync: true})
@@ -147,14 +149,14 @@ func TestScrubWithoutItsCopy(t *testing.T) {
 	checkScrubbed(t, s, dir, left)
 }
 
-// TestScrubAfterAShrink: a file that shrank by itself still holds delivered records of blocks that have other records
-// left. Scrub removes them.
+// TestScrubAfterAShrink checks that Scrub also removes delivered records that remain after the file shrank in the
+// background, in blocks with other records.
 func TestScrubAfterAShrink(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir, spool.Shrinking(spool.Options{NoSync: true}, 8<<20))
 		left := deliverHalf(t, s)
-		time.Sleep(time.Second) // the marks are in the file by then
+		time.Sleep(time.Second) // by then the marks are in the file
 		var large []uint64
 		for range 40 {
 			large = append(large, appendAll(t, s, strings.Repeat("x", 1<<20)))
@@ -173,8 +175,8 @@ func TestScrubAfterAShrink(t *testing.T) {
 	})
 }
 
-// TestNoScrubWithoutNeed: a journal that was scrubbed and closed is not written anew when it is opened and closed again, however often,
-// and is as soon as a record of it is done.
+// TestNoScrubWithoutNeed checks that a scrubbed journal is not rewritten however often it is opened and closed, and
+// that it is rewritten as soon as one of its records is done.
 func TestNoScrubWithoutNeed(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{NoSync: true})
@@ -192,15 +194,15 @@ func TestNoScrubWithoutNeed(t *testing.T) {
 	for range 3 {
 		s = reopen(t, s, dir, spool.Options{NoSync: true})
 		if !os.SameFile(before, file()) {
-			t.Fatal("a journal of which nothing was done was written anew when it was closed")
+			t.Fatal("Close rewrote a journal without delivered records")
 		}
 	}
 	s.Done(appendAll(t, s, "secret"))
 	s = reopen(t, s, dir, spool.Options{NoSync: true})
 	checkScrubbed(t, s, dir, left)
-	// After a crash it is not known what the file holds.
+	// After a crash the file's contents are unknown, so it counts as not scrubbed.
 	s.Done(appendAll(t, s, "secret"))
-	appendAll(t, s, "more") // with it the mark
+	appendAll(t, s, "more") // also writes the mark
 	crashed := t.TempDir()
 	for _, name := range []string{"journal.db", "lock"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -213,14 +215,14 @@ func TestNoScrubWithoutNeed(t *testing.T) {
 	}
 	again := reopen(t, open(t, crashed, spool.Options{NoSync: true}), crashed, spool.Options{NoSync: true})
 	if names := inFolder(t, crashed, "secret"); names != nil {
-		t.Errorf("after a crash, what was delivered is still in %v", names)
+		t.Errorf("after a crash: got delivered records in %v, want none", names)
 	}
 	if got := all(t, again); len(got) != len(left)+1 {
 		t.Errorf("%d records are left, want %d", len(got), len(left)+1)
 	}
 }
 
-// TestScrubIsTriedAgain: a scrub by itself that failed is tried again, also if nothing is written meanwhile.
+// TestScrubIsTriedAgain checks that a failed background scrub is tried again, even if nothing is written meanwhile.
 func TestScrubIsTriedAgain(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -233,7 +235,7 @@ func TestScrubIsTriedAgain(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
 		if data, err := os.ReadFile(filepath.Join(dir, "journal.db")); err != nil || !bytes.Contains(data, []byte("secret")) {
-			t.Fatal("the scrub did not fail")
+			t.Fatal("got a successful scrub, want it to fail first")
 		}
 		if err := os.RemoveAll(taken); err != nil {
 			t.Fatal(err)
@@ -247,11 +249,11 @@ func TestScrubIsTriedAgain(t *testing.T) {
 	})
 }
 
-// TestFolderSyncFails: if it is not known whether a machine that fails would come up with the new file or the old one, no record is
-// acknowledged any more: it could be in the file that is lost.
+// TestFolderSyncFails checks that no more records are acknowledged if it is unknown whether the new file or the old one
+// would remain after a crash: a record could be in the file that is lost.
 func TestFolderSyncFails(t *testing.T) {
 	dir := t.TempDir()
-	broken := errors.New("the disk is gone")
+	broken := errors.New("the disk failed")
 	var fail atomic.Bool
 	o := spool.FailingFolderSync(spool.Options{NoSync: true}, func() error {
 		if fail.Load() {
@@ -263,13 +265,13 @@ func TestFolderSyncFails(t *testing.T) {
 	left := deliverHalf(t, s)
 	fail.Store(true)
 	if err := s.Scrub(t.Context()); !errors.Is(err, broken) || !errors.Is(err, spool.ErrFailed) {
-		t.Errorf("the scrub: %v, want ErrFailed and the cause", err)
+		t.Errorf("Scrub: got %v, want ErrFailed and the cause", err)
 	}
 	if _, err := s.Append(t.Context(), [][]byte{[]byte("more")}); !errors.Is(err, spool.ErrFailed) {
-		t.Errorf("a record that may be lost is acknowledged: %v", err)
+		t.Errorf("append of a record that may be lost: got %v, want an error", err)
 	}
 	if err := s.Close(); !errors.Is(err, broken) {
-		t.Errorf("close: %v", err)
+		t.Errorf("Close: got %v", err)
 	}
 	fail.Store(false)
 	s = open(t, dir, spool.Options{NoSync: true})

@@ -94,10 +94,10 @@ func TestRecordsStayInOrderUntilTheyAreDone(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, spool.Options{})
 	if first := appendAll(t, s, "a", "", "c"); first != 0 {
-		t.Errorf("the first record has sequence number %d, want 0", first)
+		t.Errorf("first record: got sequence number %d, want 0", first)
 	}
 	if first := appendAll(t, s, "d"); first != 3 {
-		t.Errorf("the fourth record has sequence number %d, want 3", first)
+		t.Errorf("fourth record: got sequence number %d, want 3", first)
 	}
 	want(t, "records", all(t, s), []string{"0:a", "1:", "2:c", "3:d"})
 	s.Done(1, 3, 3, 99)
@@ -106,7 +106,7 @@ func TestRecordsStayInOrderUntilTheyAreDone(t *testing.T) {
 	s = reopen(t, s, dir, spool.Options{})
 	want(t, "records after a restart", all(t, s), []string{"0:a", "2:c"})
 	if len(stream) != 32 || s.Stream() != stream {
-		t.Errorf("stream is %q after a restart, was %q: sequence numbers no longer identify records", s.Stream(), stream)
+		t.Errorf("after a restart: got stream %q, want %q, so that sequence numbers identify records", s.Stream(), stream)
 	}
 	if got := s.Stats(); got.Records != 2 || got.First != 0 || got.Next != 4 {
 		t.Errorf("stats: %+v", got)
@@ -114,7 +114,7 @@ func TestRecordsStayInOrderUntilTheyAreDone(t *testing.T) {
 	s.Done(0, 2)
 	s = reopen(t, s, dir, spool.Options{})
 	if first := appendAll(t, s, "e"); first != 4 {
-		t.Errorf("an empty journal assigns sequence number %d, want 4", first)
+		t.Errorf("empty journal: got sequence number %d, want 4", first)
 	}
 	want(t, "records", all(t, s), []string{"4:e"})
 	if got := s.Stats(); got.Records != 1 || got.First != 4 || got.Next != 5 {
@@ -192,12 +192,13 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("stats: %+v", st)
 	}
 	if err := s.Bury(t.Context(), spool.Dead{Seq: 6}); !errors.Is(err, spool.ErrInvalid) {
-		t.Errorf("burying a record that was never appended: %v", err)
+		t.Errorf("Bury of a record that was never appended: got %v, want ErrInvalid", err)
 	}
 }
 
-// Bury ignores a record that was delivered long ago and is no longer in the file.
-func TestBuryingWhatIsGone(t *testing.T) {
+// TestBuryingDeliveredRecords checks that Bury ignores a record that was delivered long ago and is no longer in the
+// file.
+func TestBuryingDeliveredRecords(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{NoSync: true})
 	for range 3 {
 		appendAll(t, s, strings.Repeat("x", 10<<10))
@@ -234,16 +235,16 @@ func TestMetas(t *testing.T) {
 		t.Errorf("meta b: %q, %v", v, ok)
 	}
 	if v, ok := s.Meta("c"); ok {
-		t.Errorf("meta c is back: %q", v)
+		t.Errorf("meta c: got %q, want it removed", v)
 	}
 	if err := s.SetMeta(t.Context(), "", nil); !errors.Is(err, spool.ErrInvalid) {
-		t.Errorf("an empty name: %v", err)
+		t.Errorf("empty name: got %v", err)
 	}
 }
 
 func TestInvalidInput(t *testing.T) {
 	if _, err := spool.Open(t.TempDir(), spool.Options{MaxBytes: -1}); !errors.Is(err, spool.ErrInvalid) {
-		t.Errorf("negative MaxBytes: %v", err)
+		t.Errorf("negative MaxBytes: got %v", err)
 	}
 	s := open(t, t.TempDir(), spool.Options{MaxBytes: 1 << 20, NoSync: true})
 	for name, records := range map[string][][]byte{
@@ -254,10 +255,10 @@ func TestInvalidInput(t *testing.T) {
 		}
 	}
 	if _, err := s.Read(t.Context(), 0, 0, 1); !errors.Is(err, spool.ErrInvalid) {
-		t.Errorf("Read of no records: %v", err)
+		t.Errorf("Read of no records: got %v", err)
 	}
 	if err := s.Bury(t.Context(), spool.Dead{Seq: 0}); !errors.Is(err, spool.ErrInvalid) {
-		t.Errorf("burying a record that does not exist: %v", err)
+		t.Errorf("Bury of a record that does not exist: got %v", err)
 	}
 }
 
@@ -275,15 +276,15 @@ func TestFull(t *testing.T) {
 			}
 		}
 		if st := s.Stats(); st.Bytes > st.Limit || st.Bytes < st.Limit*9/10 || n < 240 {
-			t.Errorf("full with %d records and %d of %d bytes", n, st.Bytes, st.Limit)
+			t.Errorf("got a full journal with %d records and %d of %d bytes", n, st.Bytes, st.Limit)
 		}
 		if err := s.Bury(t.Context(), spool.Dead{Seq: 5}); err != nil {
-			t.Errorf("Bury on a full journal: %v", err)
+			t.Errorf("Bury on a full journal: got %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.Room(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Room on a full journal: %v", err)
+			t.Errorf("Room on a full journal: got %v", err)
 		}
 		waited := make(chan error)
 		go func() { waited <- s.Room(t.Context(), record) }()
@@ -293,16 +294,16 @@ func TestFull(t *testing.T) {
 			s.Done(seq)
 		}
 		if err := <-waited; err != nil || !time.Now().Equal(start) {
-			t.Errorf("Room: %v, after %v: it waited for the disk", err, time.Since(start))
+			t.Errorf("Room: got %v after %v, want no wait for the disk", err, time.Since(start))
 		}
 		if _, err := s.Append(t.Context(), record); err != nil {
-			t.Errorf("an append after Room: %v", err)
+			t.Errorf("append after Room: got %v", err)
 		}
 	})
 }
 
-// Done marks reach the disk soon even if nothing else is written.
-func TestMarksAreWrittenByThemselves(t *testing.T) {
+// TestMarksAreWrittenInTheBackground checks that done marks reach the disk soon even if nothing else is written.
+func TestMarksAreWrittenInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, dir, spool.Options{NoSync: true})
@@ -324,7 +325,7 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
-		t.Errorf("a second Close: %v", err)
+		t.Errorf("second Close: got %v", err)
 	}
 	s.Done(0)
 	for name, err := range map[string]error{
@@ -333,12 +334,12 @@ func TestClosed(t *testing.T) {
 		"SetMeta": s.SetMeta(t.Context(), "a", nil), "Room": s.Room(t.Context(), [][]byte{{1}}),
 	} {
 		if !errors.Is(err, spool.ErrClosed) {
-			t.Errorf("%s after Close: %v", name, err)
+			t.Errorf("%s after Close: got %v, want ErrClosed", name, err)
 		}
 	}
 	for _, err := range s.Dead(t.Context()) {
 		if !errors.Is(err, spool.ErrClosed) {
-			t.Errorf("Dead after Close: %v", err)
+			t.Errorf("Dead after Close: got %v, want ErrClosed", err)
 		}
 	}
 }
@@ -349,11 +350,11 @@ func TestOpening(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "folder")
 	s := open(t, dir, spool.Options{})
 	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, spool.ErrLocked) {
-		t.Errorf("the folder was opened twice: %v", err)
+		t.Errorf("second Open of the folder: got %v, want ErrLocked", err)
 	}
 	for name, mode := range map[string]os.FileMode{".": 0o700, "journal.db": 0o600, "lock": 0o600} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v: others can read the payloads", name, info.Mode(), err)
+			t.Errorf("%s: got mode %v, %v, want no access for others", name, info.Mode(), err)
 		}
 	}
 	if err := s.Close(); err != nil {
@@ -362,20 +363,20 @@ func TestOpening(t *testing.T) {
 	file := filepath.Join(dir, "journal.db")
 	for _, d := range []string{file, filepath.Join(file, "below")} {
 		if _, err := spool.Open(d, spool.Options{}); err == nil || errors.Is(err, spool.ErrDamaged) {
-			t.Errorf("a file instead of a folder: %v", err)
+			t.Errorf("file instead of a folder: got %v", err)
 		}
 	}
 	if err := os.Truncate(file, 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, spool.ErrDamaged) || !strings.Contains(err.Error(), "journal.db") {
-		t.Errorf("an empty file: %v", err)
+		t.Errorf("empty file: got %v", err)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := spool.Open(dir, spool.Options{}); !errors.Is(err, spool.ErrDamaged) || !strings.Contains(err.Error(), "missing") {
-		t.Errorf("a lost file: %v", err)
+		t.Errorf("missing file: got %v", err)
 	}
 	// A crash during the creation of a journal.
 	if err := os.Truncate(filepath.Join(dir, "lock"), 0); err != nil {
@@ -387,13 +388,13 @@ func TestOpening(t *testing.T) {
 	appendAll(t, open(t, dir, spool.Options{}), "a")
 }
 
-// A call that gave up before its commit began changed nothing.
+// TestGivingUp checks that a call that gave up before its commit began changed nothing.
 func TestGivingUp(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Append(ctx, [][]byte{{1}}); !errors.Is(err, context.Canceled) || errors.Is(err, spool.ErrUnsure) {
-		t.Errorf("an append with an ended context: %v", err)
+		t.Errorf("append with an ended context: got %v", err)
 	}
 	if st := s.Stats(); st.Next != 0 {
 		t.Errorf("stats: %+v", st)

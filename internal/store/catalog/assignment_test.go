@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParseAssignment: no bytes in a profile column cause a panic, and an assignment is read as it was written.
+// FuzzParseAssignment checks that no bytes in a profile column cause a panic, and that a stored assignment is read back
+// unchanged.
 func FuzzParseAssignment(f *testing.F) {
 	f.Add([]byte(`{"retention":"d30"}`))
 	f.Add([]byte(`{"classes":{"readings":"d7"}}`))
@@ -25,17 +26,17 @@ func FuzzParseAssignment(f *testing.F) {
 		again := parseAssignment(map[string]*Assignment{}, assignedText(*a))
 		if again == nil {
 			if a.Retention != "" || len(a.Classes) > 0 {
-				t.Errorf("%+v is not read again", a)
+				t.Errorf("%+v: the stored assignment does not parse", a)
 			}
 			return
 		}
 		if again.Retention != a.Retention || !maps.Equal(again.Classes, a.Classes) {
-			t.Errorf("%+v, was %+v", again, a)
+			t.Errorf("got %+v, want %+v", again, a)
 		}
 	})
 }
 
-// TestAssignmentOf: a profile's class for one dataset takes precedence over its class for all.
+// TestAssignmentOf checks that a profile's class for one dataset takes precedence over its class for all datasets.
 func TestAssignmentOf(t *testing.T) {
 	a := Assignment{Retention: "d30", Classes: map[string]string{"r": "d7"}}
 	if a.Of("r") != "d7" || a.Of("r2") != "d30" || (&Assignment{}).Of("r") != "" {

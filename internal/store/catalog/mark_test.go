@@ -7,8 +7,8 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// FuzzParseMark: whatever bytes are in a mark row, only its tenant is affected and nothing panics. A mark that does not
-// name single entities covers the whole tenant.
+// FuzzParseMark checks that no bytes in a mark row cause a panic or affect another tenant. A mark that names no single
+// entities covers the whole tenant.
 func FuzzParseMark(f *testing.F) {
 	f.Add("acme", "", "")
 	f.Add("acme", "1700000000", "")
@@ -23,23 +23,23 @@ func FuzzParseMark(f *testing.F) {
 		}}
 		m := parseMark(row)
 		if len(m.Entities) > 0 && (m.Name == "" || 16*len(m.Entities) != len(hashes)) {
-			t.Errorf("%+v", m)
+			t.Errorf("got mark %+v", m)
 		}
 		if until == "" && m.Over(time.Now().AddDate(1000, 0, 0)) {
-			t.Errorf("%+v ends", m)
+			t.Errorf("got a mark with an end: %+v", m)
 		}
 	})
 }
 
-// TestMarkRoundTrip: stores read the mark that was set, and a mark never ends early.
+// TestMarkRoundTrip checks that stores read back the mark that was set, and that a mark never ends early.
 func TestMarkRoundTrip(t *testing.T) {
 	if HashEntity("a", "b") == HashEntity("a", "c") || HashEntity("a", "b") == HashEntity("b", "b") {
-		t.Error("entities share a hash")
+		t.Error("got the same hash for two entities")
 	}
 	until := time.Unix(1700000000, 1)
 	row := bigtable.Row{Family: []bigtable.ReadItem{{Row: "!erased#acme", Column: Family + ":" + columnMark, Value: []byte("1700000001")}}}
 	m := parseMark(row)
 	if m.Tenant != "acme" || m.Until.Before(until) || m.Over(until) || !m.Over(until.Add(time.Second)) {
-		t.Errorf("%+v", m)
+		t.Errorf("got mark %+v", m)
 	}
 }

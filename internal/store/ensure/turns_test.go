@@ -8,7 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// TestTurns: calls for one tenant come one after another, no tenant waits for another, and a call stops waiting with its context.
+// TestTurns checks that calls for one tenant run one after another, that tenants do not wait for each other, and that a
+// call stops waiting when its context ends.
 func TestTurns(t *testing.T) {
 	var turns Turns
 	a, b := tenant.MustParse("a"), tenant.MustParse("b")
@@ -18,13 +19,13 @@ func TestTurns(t *testing.T) {
 	}
 	endOther, err := turns.Take(t.Context(), b)
 	if err != nil {
-		t.Fatalf("another tenant waits: %v", err)
+		t.Fatalf("call of another tenant: got %v, want its turn at once", err)
 	}
 	endOther()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := turns.Take(over, a); !errors.Is(err, context.Canceled) {
-		t.Errorf("a call whose context is over has its turn: %v", err)
+		t.Errorf("call with an ended context: got %v, want the context's error", err)
 	}
 	got := make(chan struct{})
 	go func() {
@@ -37,6 +38,6 @@ func TestTurns(t *testing.T) {
 	end()
 	<-got
 	if len(turns.of) != 0 {
-		t.Errorf("%d tenants without a call are remembered", len(turns.of))
+		t.Errorf("got %d remembered tenants without a call, want 0", len(turns.of))
 	}
 }

@@ -47,8 +47,8 @@ func point(units int64, size int) func(context.Context) (*lastvalue.Newest, erro
 	}
 }
 
-// TestWhatIsHeldIsBounded: by entries where they are small, by bytes where they are not, and by age.
-func TestWhatIsHeldIsBounded(t *testing.T) {
+// TestCacheIsBounded checks the bounds of the cache: entries if they are small, bytes if they are large, and age.
+func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
 			name          string
@@ -69,19 +69,19 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 			}
 			s := c.Stats()
 			if s.Entries > tt.most || s.Bytes > uint64(tt.bytes) || tt.most > 0 && s.Entries < tt.most/2 || s.Misses != 3000 {
-				t.Errorf("%s: %+v, want up to %d entries and %d bytes", tt.name, s, tt.most, tt.bytes)
+				t.Errorf("%s: got %+v, want at most %d entries and %d bytes", tt.name, s, tt.most, tt.bytes)
 			}
 			time.Sleep(2 * time.Minute)
 			if s := c.Stats(); s.Entries != 0 || s.Bytes != 0 {
-				t.Errorf("%s: %+v after its age, want nothing", tt.name, s)
+				t.Errorf("%s: got %+v after the maximum age, want no entries", tt.name, s)
 			}
 			c.Close()
 		}
 	})
 }
 
-// TestALargePointPutsOutTheSmallOneBefore: what is too large to keep leaves nothing older behind.
-func TestALargePointPutsOutTheSmallOneBefore(t *testing.T) {
+// TestLargePointRemovesOlderOne checks that a point that is too large for the cache leaves no older point behind.
+func TestLargePointRemovesOlderOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(lastvalue.Options{Entries: 10, Bytes: 1 << 20, MaxAge: time.Minute})
 		defer c.Close()
@@ -97,17 +97,17 @@ func TestALargePointPutsOutTheSmallOneBefore(t *testing.T) {
 		c.Begin(m, id)
 		c.Stored(m, id, lastvalue.Written{Layout: "l", Units: 2, Payload: make([]byte, lastvalue.MaxPayload+1)})
 		if got := load(point(2, 10), time.Minute); got != 2 {
-			t.Errorf("after a large write: %d", got)
+			t.Errorf("after a large write: got time %d", got)
 		}
 		time.Sleep(time.Second)
 		load(point(3, lastvalue.MaxPayload+1), 0)
 		if got := load(point(4, 10), time.Minute); got != 4 {
-			t.Errorf("after a large read: %d", got)
+			t.Errorf("after a large read: got time %d", got)
 		}
 	})
 }
 
-// TestWritesOfOneEntity: what is known after writes that came one after the other, or at once.
+// TestWritesOfOneEntity checks the cached point after writes of one entity, one after another and concurrent.
 func TestWritesOfOneEntity(t *testing.T) {
 	type call = func(c *lastvalue.Cache, id rowkey.ID)
 	a, b := new(lastvalue.Mark), new(lastvalue.Mark)
@@ -121,7 +121,7 @@ func TestWritesOfOneEntity(t *testing.T) {
 	const none = -1
 	for name, tt := range map[string]struct {
 		calls []call
-		want  int64 // what is known; 10 is what was read
+		want  int64 // time of the cached point; the read found 10
 	}{
 		"newer":                      {[]call{begin(a), stored(a, 20)}, 20},
 		"same time":                  {[]call{begin(a), stored(a, 10)}, 10},
@@ -135,11 +135,11 @@ func TestWritesOfOneEntity(t *testing.T) {
 		"unknown":                    {[]call{begin(a), changed(20)}, none},
 		"unknown at the same time":   {[]call{begin(a), changed(10)}, none},
 		"unknown and late":           {[]call{begin(a), changed(5)}, 10},
-		"deleted within":             {[]call{begin(a), changed(20), stored(a, 20)}, none},
-		"deleted behind":             {[]call{begin(a), stored(a, 20), changed(20)}, none},
+		"changed during the write":   {[]call{begin(a), changed(20), stored(a, 20)}, none},
+		"changed after the write":    {[]call{begin(a), stored(a, 20), changed(20)}, none},
 		"all dropped":                {[]call{func(c *lastvalue.Cache, id rowkey.ID) { c.Drop(id) }}, none},
 		"never begun":                {[]call{stored(a, 20)}, none},
-		"read again within the write": {[]call{begin(a), func(c *lastvalue.Cache, id rowkey.ID) {
+		"read again during the write": {[]call{begin(a), func(c *lastvalue.Cache, id rowkey.ID) {
 			c.Drop(id)
 			_, _ = c.Load(context.Background(), id, "l", c.Since(time.Minute), good, point(12, 1))
 		}, stored(a, 20)}, none},
@@ -162,21 +162,21 @@ func TestWritesOfOneEntity(t *testing.T) {
 			if n := c.Find(id, "l", c.Since(time.Minute)); n != nil {
 				got = n.Units
 				if byWrite := string(n.Payload) == "w"; byWrite != (tt.want != 10 || name == "same time") {
-					t.Errorf("%s: the payload is %q", name, n.Payload)
+					t.Errorf("%s: got payload %q", name, n.Payload)
 				}
 			}
 			if got != tt.want {
-				t.Errorf("%s: %d is known, want %d", name, got, tt.want)
+				t.Errorf("%s: got time %d, want %d", name, got, tt.want)
 			}
 			if n := c.Find(id, "l", c.Since(9*time.Second)); n != nil && name != "read again within the write" {
-				t.Errorf("%s: known as of a time after the read, though others may have written since", name)
+				t.Errorf("%s: got a point as of a time after the read, although others may have written since", name)
 			}
 		})
 	}
 }
 
-// TestReadsUnderWay: who joins one, and what it leaves behind.
-func TestReadsUnderWay(t *testing.T) {
+// TestRunningReads checks which callers join a running read, and what is cached afterwards.
+func TestRunningReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(lastvalue.Options{Entries: 10, Bytes: 1 << 20, MaxAge: time.Minute})
 		defer c.Close()
@@ -200,7 +200,7 @@ func TestReadsUnderWay(t *testing.T) {
 			wg.Go(func() {
 				n, err := c.Load(ctx, id, "l", c.Since(stale), good, read)
 				if !errors.Is(err, wantErr) || err == nil && n.Units != want {
-					t.Errorf("asked for an answer of %v: %v, %v; want that of read %d, %v", stale, n, err, want, wantErr)
+					t.Errorf("staleness %v: got %v, %v; want the point of read %d, %v", stale, n, err, want, wantErr)
 				}
 			})
 			synctest.Wait()
@@ -208,27 +208,27 @@ func TestReadsUnderWay(t *testing.T) {
 		ask(t.Context(), time.Minute, 1, nil)
 		time.Sleep(500 * time.Millisecond)
 		ask(t.Context(), time.Minute, 1, nil)          // joins
-		ask(t.Context(), 500*time.Millisecond, 1, nil) // started just so long ago
-		ask(t.Context(), 499*time.Millisecond, 2, nil) // would be too old: reads for itself
-		ask(t.Context(), time.Minute, 2, nil)          // joins the later one
+		ask(t.Context(), 500*time.Millisecond, 1, nil) // the read started exactly this long ago: joins
+		ask(t.Context(), 499*time.Millisecond, 2, nil) // the running read is too old: starts another
+		ask(t.Context(), time.Minute, 2, nil)          // joins the later read
 		c.Changed(id, "l", 7)                          // a write ends
-		ask(t.Context(), time.Minute, 3, nil)          // asked after it
-		gone, leave := context.WithCancel(t.Context()) //
-		ask(gone, time.Minute, 0, context.Canceled)    // joins, and leaves without harm to the others
+		ask(t.Context(), time.Minute, 3, nil)          // starts after the write: reads again
+		leaving, leave := context.WithCancel(t.Context())
+		ask(leaving, time.Minute, 0, context.Canceled) // joins and leaves; the others still get an answer
 		leave()
 		wg.Wait()
 		if n := c.Find(id, "l", c.Since(time.Minute)); n == nil || n.Units != 3 {
-			t.Errorf("%v is known, want what was read after the write", n)
+			t.Errorf("got %v, want the point that was read after the write", n)
 		}
 		c.Drop(id)
-		gone, leave = context.WithCancel(t.Context())
-		ask(gone, time.Minute, 0, context.Canceled)
+		leaving, leave = context.WithCancel(t.Context())
+		ask(leaving, time.Minute, 0, context.Canceled)
 		leave()
 		synctest.Wait()
-		ask(t.Context(), time.Minute, 5, nil) // read 4 was broken off, as nobody waited for it
+		ask(t.Context(), time.Minute, 5, nil) // read 4 was cancelled because nobody waited for it
 		wg.Wait()
 		if s := c.Stats(); s.Misses != 5 || s.Shared != 4 {
-			t.Errorf("%+v", s)
+			t.Errorf("got stats %+v, want 5 misses and 4 shared", s)
 		}
 		c.Drop(id)
 		ask(t.Context(), time.Minute, 0, errClosed)
@@ -237,12 +237,13 @@ func TestReadsUnderWay(t *testing.T) {
 		ask(t.Context(), time.Minute, 0, errClosed)
 		wg.Wait()
 		if reads != 6 {
-			t.Errorf("%d reads", reads)
+			t.Errorf("got %d reads, want 6", reads)
 		}
 	})
 }
 
-// TestDropBelow: what lies below a prefix of a tenant, and nothing else; reads under way too.
+// TestDropBelow checks that DropBelow drops the entities below a tenant's prefix and no others, and that it covers
+// running reads.
 func TestDropBelow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(lastvalue.Options{Entries: 1000, Bytes: 1 << 20, MaxAge: time.Minute})
@@ -279,16 +280,16 @@ func TestDropBelow(t *testing.T) {
 		for name, ids := range ids {
 			for _, id := range ids {
 				if got, want := c.Find(id, "l", c.Since(time.Minute)) != nil, name != "acme berlin"; got != want {
-					t.Errorf("%s: known: %v", name, got)
+					t.Errorf("%s: got cached=%v", name, got)
 				}
 			}
 		}
 		if c.Find(late, "l", c.Since(time.Minute)) != nil {
-			t.Error("a read that was under way was kept")
+			t.Error("the result of a running read was cached")
 		}
 		c.DropBelow(spaces[0], "")
 		if s := c.Stats(); s.Entries != 80 {
-			t.Errorf("%d left, want those of the two other tenants", s.Entries)
+			t.Errorf("got %d entries, want those of the two other tenants", s.Entries)
 		}
 	})
 }

@@ -23,14 +23,15 @@ func known(from []int64) (n int) {
 	return n
 }
 
-// TestRecentIsBounded: whatever tenants read, a store remembers a bounded number of entities, and of each tenant a part.
+// TestRecentIsBounded checks that a store remembers a bounded number of entities, and a part of it for each tenant,
+// whatever tenants read.
 func TestRecentIsBounded(t *testing.T) {
 	var r Recent
 	paths, all := found(3*mostEntities, 1)
 	acme := r.of(tenant.MustParse("acme"), "readings")
 	acme.learn(paths, all, 2)
 	if n := acme.entities.len(); n > mostEntities || n < mostEntities/2 {
-		t.Errorf("%d entities of one tenant, want %d to %d", n, mostEntities/2, mostEntities)
+		t.Errorf("got %d entities of one tenant, want %d to %d", n, mostEntities/2, mostEntities)
 	}
 	few, seenFew := found(40, 7)
 	small := tenant.MustParse("small")
@@ -42,20 +43,21 @@ func TestRecentIsBounded(t *testing.T) {
 		total += c.entities.len()
 	}
 	if total > 3*recentEntities {
-		t.Errorf("%d entities of 200 tenants", total)
+		t.Errorf("got %d entities of 200 tenants", total)
 	}
 	if n := known(r.of(small, "readings").plan(few, 8)); n != len(few) {
-		t.Errorf("%d of %d entities of a small tenant are known after others read many", n, len(few))
+		t.Errorf("got %d of %d entities of a small tenant after others read many", n, len(few))
 	}
 	for i := range 3 * recentDatasets {
 		r.of(tenant.MustParse(fmt.Sprint("t", i)), "readings")
 	}
 	if n := r.datasets.len(); n > recentDatasets {
-		t.Errorf("%d datasets", n)
+		t.Errorf("got %d datasets", n)
 	}
 }
 
-// TestRecentOfOthers: a tenant's reads, and those in another dataset, say nothing of another's entities of the same name.
+// TestRecentOfOthers checks that a tenant's reads, and reads in another dataset, have no effect on entities of the same
+// name elsewhere.
 func TestRecentOfOthers(t *testing.T) {
 	var r Recent
 	paths, all := found(10, 1)
@@ -63,12 +65,12 @@ func TestRecentOfOthers(t *testing.T) {
 	r.of(acme, "readings").learn(paths, all, 2)
 	for _, c := range []*recency{r.of(tenant.MustParse("acme2"), "readings"), r.of(acme, "readings2")} {
 		if n := known(c.plan(paths, 3)); n != 0 {
-			t.Errorf("%d entities are known that were never read", n)
+			t.Errorf("got %d entities that were never read, want 0", n)
 		}
 	}
 }
 
-// TestSightings: where the next range of an entity begins, -1 where it is read alone.
+// TestSightings checks where an entity's next range begins; -1 means that the entity is read alone.
 func TestSightings(t *testing.T) {
 	times := func(n int, f seen) []seen {
 		out := make([]seen, n)
@@ -82,31 +84,31 @@ func TestSightings(t *testing.T) {
 	missed := seen{read: true, newest: 500, missed: true}
 	for name, tt := range map[string]struct {
 		calls []seen
-		want  int64 // at 1200; each call was at 1100
+		want  int64 // at time 1200; each call was at 1100
 	}{
-		"not known":                        {nil, -1},
-		"not read":                         {[]seen{{}}, -1},
-		"known":                            {[]seen{at}, 1000},
-		"without points":                   {[]seen{{read: true}}, 0},
-		"crowded":                          {[]seen{at, crowded}, 1200 - 100 - 30},
-		"crowded at one time":              {[]seen{at, {read: true, newest: 1000, crowd: true}}, 1200 - 100 - 3},
-		"behind a crowd":                   {[]seen{at, {read: true, newest: 900, full: true, step: 10}}, 1200 - 200 - 30},
-		"behind a full request":            {[]seen{at, {read: true, newest: 900, full: true}}, -1},
-		"a while after a full request":     {append([]seen{at, {read: true, newest: 900, full: true}}, times(aloneOnce, at)...), 1000},
-		"crowded, then not within reach":   {[]seen{crowded, missed}, 500},
-		"often so":                         {[]seen{crowded, missed, crowded, missed, crowded, missed}, -1},
-		"a while after that":               {append([]seen{crowded, missed, crowded, missed, crowded, missed}, times(aloneFor, at)...), 1000},
-		"crowded by other programs":        {[]seen{at, {read: true, newest: 900, missed: true, crowd: true}}, -1},
-		"the newest point is gone":         {[]seen{at, missed}, 500},
-		"the newest point is often gone":   {append([]seen{at}, times(10, missed)...), 500},
-		"a newest point that is yet to be": {[]seen{{read: true, newest: 5000}}, 5000},
+		"not known":                                 {nil, -1},
+		"not read":                                  {[]seen{{}}, -1},
+		"known":                                     {[]seen{at}, 1000},
+		"without points":                            {[]seen{{read: true}}, 0},
+		"crowded":                                   {[]seen{at, crowded}, 1200 - 100 - 30},
+		"crowded at one time":                       {[]seen{at, {read: true, newest: 1000, crowd: true}}, 1200 - 100 - 3},
+		"not reached because of a crowd":            {[]seen{at, {read: true, newest: 900, full: true, step: 10}}, 1200 - 200 - 30},
+		"not reached by a full request":             {[]seen{at, {read: true, newest: 900, full: true}}, -1},
+		"16 calls after a full request":             {append([]seen{at, {read: true, newest: 900, full: true}}, times(aloneOnce, at)...), 1000},
+		"crowded, then no point in the range":       {[]seen{crowded, missed}, 500},
+		"often crowded, then no point in the range": {[]seen{crowded, missed, crowded, missed, crowded, missed}, -1},
+		"1000 calls after that":                     {append([]seen{crowded, missed, crowded, missed, crowded, missed}, times(aloneFor, at)...), 1000},
+		"crowded by other programs":                 {[]seen{at, {read: true, newest: 900, missed: true, crowd: true}}, -1},
+		"the newest point was deleted":              {[]seen{at, missed}, 500},
+		"the newest point was often deleted":        {append([]seen{at}, times(10, missed)...), 500},
+		"the newest point is in the future":         {[]seen{{read: true, newest: 5000}}, 5000},
 	} {
 		c := recency{bound: 100}
 		for _, f := range tt.calls {
 			c.learn([]string{"d"}, []seen{f}, 1100)
 		}
 		if got := c.plan([]string{"d"}, 1200)[0]; got != tt.want {
-			t.Errorf("%s: %d, want %d", name, got, tt.want)
+			t.Errorf("%s: got %d, want %d", name, got, tt.want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func TestEachGivesTheParts(t *testing.T) {
 		var got []string
 		for i, part := range rowkey.Each(path) {
 			if i != len(got) {
-				t.Errorf("part %q has number %d, want %d", part, i, len(got))
+				t.Errorf("part %q: got number %d, want %d", part, i, len(got))
 			}
 			got = append(got, part)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// TestFieldKindsWriteTheseParts: parts are stored, so what a value becomes never changes.
+// TestFieldKindsWriteTheseParts checks the parts that values become. They are stored, so they must never change.
 func TestFieldKindsWriteTheseParts(t *testing.T) {
 	type named string
 	id := [16]byte{0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b, 0x12, 0xd3, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0}
@@ -49,19 +49,20 @@ func TestFieldKindsWriteTheseParts(t *testing.T) {
 		}
 		s := space(t, "acme", "r", 1, 0).WithKinds([]rowkey.FieldKind{tt.kind})
 		if err := s.CheckPath(rowkey.Path(got)); err != nil {
-			t.Errorf("a part that %v has written is refused: %v", tt.kind, err)
+			t.Errorf("checking a part that %v wrote: got %v, want nil", tt.kind, err)
 		}
 		var text string
 		if err := tt.kind.Scan("f", got, &text); err != nil {
 			t.Errorf("Scan(%q) of %v: %v", got, tt.kind, err)
 		}
 		if again, err := tt.kind.Part("f", text); again != got || err != nil {
-			t.Errorf("the text %q of a value is not taken for it: %q, %v", text, again, err)
+			t.Errorf("part of the text %q: got %q, %v, want the same part", text, again, err)
 		}
 	}
 }
 
-// TestFieldKindsRefuseOtherValues: a value or a part that does not fit is refused with the field, the value and what is allowed.
+// TestFieldKindsRefuseOtherValues checks that an invalid value or part is refused with the field, the value and what is
+// allowed.
 func TestFieldKindsRefuseOtherValues(t *testing.T) {
 	for _, tt := range []struct {
 		kind  rowkey.FieldKind
@@ -124,7 +125,7 @@ func TestFieldKindsRefuseOtherValues(t *testing.T) {
 		s := space(t, "acme", "r", 2, 0).WithKinds([]rowkey.FieldKind{tt.kind, tt.kind})
 		for what, err := range map[string]error{"entity": s.CheckPath(tt.part + "#" + tt.part), "prefix": s.CheckPrefix(tt.part)} {
 			if !errors.Is(err, rowkey.ErrInvalid) || !strings.Contains(err.Error(), "key field k1 is ") {
-				t.Errorf("%s with the part %q of %v: %v, want ErrInvalid for key field k1", what, tt.part, tt.kind, err)
+				t.Errorf("%s with the part %q of %v: got %v, want ErrInvalid for key field k1", what, tt.part, tt.kind, err)
 			}
 		}
 		var text string
@@ -222,7 +223,7 @@ func TestCheckKindsAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzFieldKinds: keys stand in the order of values, and values come back from keys.
+// FuzzFieldKinds checks that keys sort in the order of their values, and that values are read back from keys.
 func FuzzFieldKinds(f *testing.F) {
 	f.Add(int64(-7), int64(7), uint8(3))
 	f.Add(int64(math.MinInt64), int64(math.MaxInt64), uint8(19))
@@ -240,7 +241,7 @@ func FuzzFieldKinds(f *testing.F) {
 				t.Fatalf("%v of %v: %v", kind, x, err)
 			}
 			if back, err := scan(p); back != x || err != nil {
-				t.Fatalf("%v of %v comes back from %q as %v, %v", kind, x, p, back, err)
+				t.Fatalf("%v of %v: got %[4]v, %[5]v back from %[3]q", kind, x, p, back, err)
 			}
 			q, err := kind.Part("f", y)
 			if err != nil {
@@ -248,7 +249,7 @@ func FuzzFieldKinds(f *testing.F) {
 			}
 			key := func(part string) []byte { return s.AppendPoint(nil, rowkey.Path(part), 0) }
 			if got := bytes.Compare(key(p), key(q)); got != order {
-				t.Fatalf("%v orders %v and %v as %d, want %d", kind, x, y, got, order)
+				t.Fatalf("%v of %v and %v: got order %d, want %d", kind, x, y, got, order)
 			}
 		}
 		check(signed, a, b, cmp.Compare(a, b), func(part string) (any, error) {
@@ -273,7 +274,7 @@ func FuzzFieldKinds(f *testing.F) {
 	})
 }
 
-// FuzzFieldParts: a part that a kind takes is the only one of its value.
+// FuzzFieldParts checks that each value has only one valid part.
 func FuzzFieldParts(f *testing.F) {
 	for _, part := range []string{"000042", "n992", "p9223372036854775807", "24010000000000000000", "com.example.maps", "123e4567-e89b-12d3-a456-426614174000"} {
 		f.Add(part)
@@ -290,10 +291,10 @@ func FuzzFieldParts(f *testing.F) {
 			}
 			var value any
 			if err := kind.Scan("f", part, &value); err != nil {
-				t.Fatalf("%s takes %q, and does not read it: %v", name, part, err)
+				t.Fatalf("%s accepts %q, but Scan fails: %v", name, part, err)
 			}
 			if again, err := kind.Part("f", value); again != part || err != nil {
-				t.Fatalf("%s reads %q as %v, and writes %q, %v", name, part, value, again, err)
+				t.Fatalf("%s reads %q as %v, but writes it as %q, %v", name, part, value, again, err)
 			}
 		}
 	})

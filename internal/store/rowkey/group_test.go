@@ -26,7 +26,7 @@ func TestGroupOf(t *testing.T) {
 	}
 }
 
-// FuzzGroupOf: a key of a group lies in the group's range, and the range in its tenant's.
+// FuzzGroupOf checks that a key is in its group's range, and the range in the tenant's.
 func FuzzGroupOf(f *testing.F) {
 	f.Add("acme#readings!rollup.h#x#1")
 	f.Add("acme#readings#berlin#1")
@@ -37,7 +37,7 @@ func FuzzGroupOf(f *testing.F) {
 		}
 		whole, err := rowkey.TenantRange(g.Tenant)
 		if err != nil || !in(all, key) || all.Start < whole.Start || all.Limit > whole.Limit {
-			t.Errorf("%q of %+v is in %q of %q, %v", key, g, all, whole, err)
+			t.Errorf("%q of %+v: got group %q of %q, %v", key, g, all, whole, err)
 		}
 	})
 }
@@ -46,11 +46,11 @@ func TestCuts(t *testing.T) {
 	parts := rowkey.Cuts([]string{"b", "!dataset#x", "acme#", "b", "", "~"})
 	all := rowkey.Cuts(nil)
 	if len(all) != 1 || len(parts) != 3 || parts[0].Start != all[0].Start || parts[2].Limit != all[0].Limit {
-		t.Fatalf("%q of %q", parts, all)
+		t.Fatalf("got parts %q of %q", parts, all)
 	}
 	for i, p := range parts {
 		if p.Empty() || i > 0 && p.Start != parts[i-1].Limit {
-			t.Errorf("part %d of %q does not follow on the one before it", i, parts)
+			t.Errorf("part %d of %q does not begin where the previous one ends", i, parts)
 		}
 	}
 }
@@ -91,13 +91,13 @@ func FuzzBetween(f *testing.F) {
 	})
 }
 
-// TestEntityOf: the rows of an entity are found by the key of any of its points, with an id or without.
+// TestEntityOf checks that any key of an entity's points, with or without an ID, leads to the range of its rows.
 func TestEntityOf(t *testing.T) {
 	s := space(t, "acme", "events", 2, 3)
 	path := rowkey.Path("a", "b")
 	plain, ofPlain := string(s.AppendPoint(nil, path, 7)), 0.0
 	event := string(s.WithIdentity(true).AppendEvent(nil, path, 7, "e:1"))
-	digits := string(s.WithIdentity(true).AppendEvent(nil, path, 7, "1234567890123456789")) // as long as a time
+	digits := string(s.WithIdentity(true).AppendEvent(nil, path, 7, "1234567890123456789")) // an ID as long as a time
 	want := s.Whole(path)
 	for _, key := range []string{plain, event, digits} {
 		got, reverse, ok := rowkey.EntityOf(key, key != plain)
@@ -109,13 +109,14 @@ func TestEntityOf(t *testing.T) {
 	for _, key := range []string{"acme#events#a", "acme#events#a#", "acme!x"} {
 		for _, identity := range []bool{false, true} {
 			if got, _, ok := rowkey.EntityOf(key, identity); ok {
-				t.Errorf("EntityOf(%q, %v) = %v", key, identity, got)
+				t.Errorf("EntityOf(%q, %v) = %v, want none", key, identity, got)
 			}
 		}
 	}
 }
 
-// FuzzSplitEvent: what is taken for a point with an id is made of exactly those bytes, and no key is one with an id and without.
+// FuzzSplitEvent checks that a key that splits into a point with an ID is encoded to the same bytes again, and that no
+// key is valid both with and without an ID.
 func FuzzSplitEvent(f *testing.F) {
 	f.Add("acme#readings#berlin#roof-7#7456146436854775807#e-1")
 	f.Add("acme#readings#12#berlin#roof-7#7456146436854775807#9223372036854775807")
@@ -129,17 +130,17 @@ func FuzzSplitEvent(f *testing.F) {
 				continue
 			}
 			if again := string(s.AppendEvent(nil, path, units, id)); again != key || s.CheckID(id) != nil {
-				t.Fatalf("SplitEvent(%q) is a point whose key is %q", key, again)
+				t.Fatalf("SplitEvent(%q): got a point with the key %q", key, again)
 			}
 			if _, _, ok := plain.Split(key); ok {
-				t.Fatalf("%q is a point with an id and without", key)
+				t.Fatalf("%q is valid both with and without an ID", key)
 			}
 			prefix := s.EntityPrefix(key, path)
 			if at, same, ok := s.PointTime(key, prefix); !ok || at != units || same != id {
 				t.Fatalf("PointTime(%q, %q) = %d, %q, %v", key, prefix, at, same, ok)
 			}
 			if rng := s.Entity(path, units, units); key < rng.Start || key >= rng.Limit {
-				t.Fatalf("%q is not in the range of its instant", key)
+				t.Fatalf("%q is outside the range of its time", key)
 			}
 		}
 	})

@@ -26,13 +26,14 @@ func TestHeadKeyIsTheDocumentedOne(t *testing.T) {
 			t.Errorf("SplitEntity(%q) = %q, %v", got, p, ok)
 		}
 		if !strings.HasPrefix(got, heads.TenantPrefix()) {
-			t.Errorf("the head row %q is outside of its tenant %q", got, heads.TenantPrefix())
+			t.Errorf("got head row %q, outside its tenant's rows %q", got, heads.TenantPrefix())
 		}
 	}
 }
 
-// TestHeadsLieBesideThePoints: no key of one space is taken for one of the other, or lies in a range of it.
-func TestHeadsLieBesideThePoints(t *testing.T) {
+// TestHeadsAndPointsAreSeparate checks that no key of points is valid as a head or the reverse, and that no range of
+// one space contains keys of the other.
+func TestHeadsAndPointsAreSeparate(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		points := space(t, "acme", "readings", 2, salts)
 		heads := points.Heads()
@@ -44,10 +45,10 @@ func TestHeadsLieBesideThePoints(t *testing.T) {
 					t.Fatalf("SplitEntity(%q) = %q, %v", head, got, ok)
 				}
 				if _, ok := heads.SplitEntity(point); ok {
-					t.Fatalf("the point %q is taken for a head", point)
+					t.Fatalf("the point's key %q is valid as a head's", point)
 				}
 				if _, _, ok := points.Split(head); ok {
-					t.Fatalf("the head %q is taken for a point", head)
+					t.Fatalf("the head's key %q is valid as a point's", head)
 				}
 				inHeads, inPoints := 0, 0
 				for i, r := range heads.Under(rowkey.Path(a)) {
@@ -60,7 +61,7 @@ func TestHeadsLieBesideThePoints(t *testing.T) {
 					}
 				}
 				if inHeads != 1 || inPoints != 0 {
-					t.Fatalf("the head %q is in %d ranges of its prefix, and %d mix it with points", head, inHeads, inPoints)
+					t.Fatalf("head %q: got %d ranges of its prefix, and %d of points, want 1 and 0", head, inHeads, inPoints)
 				}
 			}
 		}
@@ -84,7 +85,7 @@ func TestSplitEntityRefusesOtherKeys(t *testing.T) {
 		}
 	}
 	if _, ok := (rowkey.Space{}).Heads().SplitEntity("acme#readings!head#berlin#roof-7#"); ok {
-		t.Error("the zero space holds a head row")
+		t.Error("the zero space accepts a head row")
 	}
 }
 
@@ -96,13 +97,13 @@ func FuzzSplitEntity(f *testing.F) {
 			s := space(t, "acme", "readings", 2, salts).Heads()
 			path, ok := s.SplitEntity(key)
 			if ok && string(s.AppendEntity(nil, path)) != key {
-				t.Errorf("%q splits into %q, which has another key", key, path)
+				t.Errorf("%q: got the entity %q, which has another key", key, path)
 			}
 		}
 	})
 }
 
-// TestHeadsAreCutBetweenEntities: the parts of a range of heads hold each head once.
+// TestHeadsAreCutBetweenEntities checks that the parts of a range of heads contain each head once.
 func TestHeadsAreCutBetweenEntities(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		heads := space(t, "acme", "readings", 2, salts).Heads()
@@ -123,11 +124,11 @@ func TestHeadsAreCutBetweenEntities(t *testing.T) {
 			}
 			parts := heads.Cut(r, last, alphabet, 8)
 			if len(parts) < 2 || parts[0].Start != r.Start || parts[len(parts)-1].Limit != r.Limit {
-				t.Fatalf("%v is cut into %v", r, parts)
+				t.Fatalf("%v: got parts %v", r, parts)
 			}
 			for i, p := range parts[1:] {
 				if p.Start != parts[i].Limit {
-					t.Errorf("%v and %v do not meet", parts[i], p)
+					t.Errorf("%v and %v are not adjacent", parts[i], p)
 				}
 			}
 			for _, path := range paths {
@@ -139,7 +140,7 @@ func TestHeadsAreCutBetweenEntities(t *testing.T) {
 					}
 				}
 				if want := key >= r.Start && key < r.Limit; in > 1 || (in == 1) != want {
-					t.Errorf("%q is in %d parts of %v", key, in, r)
+					t.Errorf("%q: got it in %d parts of %v, want 1", key, in, r)
 				}
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// TestIDsAreOfOneEntity: an entity has the ID of no other, of whichever tenant or dataset.
-func TestIDsAreOfOneEntity(t *testing.T) {
+// TestIDsAreUnique checks that no two entities share an ID, whatever their tenants and datasets.
+func TestIDsAreUnique(t *testing.T) {
 	seen := map[rowkey.ID]string{}
 	for _, tenant := range []string{"a", "ab", "acme", "acme2", "acme.readings"} {
 		for _, dataset := range []string{"r", "readings", "readings2"} {
@@ -23,15 +23,15 @@ func TestIDsAreOfOneEntity(t *testing.T) {
 						id := s.ID(path)
 						name := strings.Join([]string{tenant, dataset, string(rune('0' + salts)), path}, "|")
 						if other, ok := seen[id]; ok && other != name {
-							t.Fatalf("%q and %q have the same ID", name, other)
+							t.Fatalf("got the same ID for %q and %q", name, other)
 						}
 						seen[id] = name
 						if id.Path() != path || id.Clone() != id || id.Len() != len(tenant)+len(dataset)+2+len(path) {
-							t.Fatalf("the ID of %q is %v", name, id)
+							t.Fatalf("%q: got ID %v", name, id)
 						}
 						first := rowkey.Path(a)
 						if !id.Below(s, "") || !id.Below(s, first) || id.Below(s, rowkey.Path(a+"x")) || len(first) > 1 && id.Below(s, first[:len(first)-1]) {
-							t.Fatalf("%q is not below its own prefixes, or is below another", name)
+							t.Fatalf("%q: got Below=false for one of its prefixes, or true for another", name)
 						}
 					}
 				}
@@ -41,7 +41,7 @@ func TestIDsAreOfOneEntity(t *testing.T) {
 	id := space(t, "acme", "readings", 2, 0).ID("b#r")
 	for _, other := range []rowkey.Space{space(t, "acme2", "readings", 2, 0), space(t, "acm", "readings", 2, 0), space(t, "acme", "readings2", 2, 0), space(t, "acme", "readings", 2, 3)} {
 		if id.Below(other, "") || id.Below(other, "b") {
-			t.Errorf("%v is below another space", id)
+			t.Errorf("%v: got Below=true in another space", id)
 		}
 	}
 }

@@ -27,13 +27,13 @@ func TestRollupKeyIsTheDocumentedOne(t *testing.T) {
 		}
 		beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 7)), tt.kind, tt.ms, false)
 		if !ok || string(beside) != tt.want {
-			t.Errorf("the key beside a point's is %q, %v, want %q", beside, ok, tt.want)
+			t.Errorf("got sibling key %q, %v, want %q", beside, ok, tt.want)
 		}
 	}
 }
 
-// TestKindsLieBesideThePoints: no key of one kind is taken for one of another, or lies in a range of it.
-func TestKindsLieBesideThePoints(t *testing.T) {
+// TestKindsAreSeparate checks that no key of one kind is valid as a key of another, or in a range of it.
+func TestKindsAreSeparate(t *testing.T) {
 	kinds := []string{"", "head", "rollup.h", "rollup.hour", "mark.h", "mark.hour"}
 	for _, salts := range []int{0, 3} {
 		points := space(t, "acme", "readings", 2, salts)
@@ -52,16 +52,16 @@ func TestKindsLieBesideThePoints(t *testing.T) {
 						beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 99)), kind, 5, false)
 						event := string(points.WithIdentity(true).AppendEvent(nil, path, 99, "e:1"))
 						if same, ok := rowkey.AppendBeside(nil, event, kind, 5, true); !ok || string(same) != key {
-							t.Fatalf("the %s row beside the event %q is %q, %v, want %q", kind, event, same, ok, key)
+							t.Fatalf("%s row of the event %q: got %q, %v, want %q", kind, event, same, ok, key)
 						}
 						if !ok || string(beside) != key {
-							t.Fatalf("the %s row beside %q is %q, %v, want %q", kind, path, beside, ok, key)
+							t.Fatalf("%s row of %q: got %q, %v, want %q", kind, path, beside, ok, key)
 						}
 					}
 					for _, other := range kinds {
 						got, units, ok := of(other).Split(key)
 						if ok != (kind == other) || ok && (got != path || units != 5) {
-							t.Fatalf("in the space of %q, %q of %q splits into %q, %d, %v", other, key, kind, got, units, ok)
+							t.Fatalf("in the space of %q, key %q of %q: got %q, %d, %v", other, key, kind, got, units, ok)
 						}
 						in := 0
 						for _, r := range of(other).Under("") {
@@ -70,11 +70,11 @@ func TestKindsLieBesideThePoints(t *testing.T) {
 							}
 						}
 						if (in == 1) != (kind == other) || in > 1 {
-							t.Fatalf("%q of %q is in %d ranges of %q", key, kind, in, other)
+							t.Fatalf("%q of %q: got it in %d ranges of %q", key, kind, in, other)
 						}
 					}
 					if !strings.HasPrefix(key, points.TenantPrefix()) || of(kind).TenantPrefix() != points.TenantPrefix() {
-						t.Fatalf("%q leaves the tenant", key)
+						t.Fatalf("got %q, outside the tenant's rows", key)
 					}
 				}
 			}
@@ -88,16 +88,16 @@ func TestKeysBesideAreBounded(t *testing.T) {
 	const limit = rowkey.MaxKey - len("acme#readings##") - rowkey.ReverseLen
 	longest := strings.Repeat("x", limit-len("!rollup.hour"))
 	if err := points.Beside(kind).CheckPath(longest); err != nil {
-		t.Errorf("the longest entity is refused: %v", err)
+		t.Errorf("longest entity: got %v, want nil", err)
 	}
 	if n := len(points.Kind(kind).AppendPoint(nil, longest, 0)); n != rowkey.MaxKey {
-		t.Errorf("its key in the rollup has %d bytes", n)
+		t.Errorf("got a key of %d bytes in the rollup", n)
 	}
 	if err := points.Beside(kind).CheckPath(longest + "x"); !errors.Is(err, rowkey.ErrInvalid) {
-		t.Errorf("an entity whose rows in the rollup have too long a key: %v", err)
+		t.Errorf("entity with a key in the rollup that is too long: got %v, want an error", err)
 	}
 	if err := points.CheckPath(longest + "x"); err != nil {
-		t.Errorf("without a rollup: %v", err)
+		t.Errorf("the same entity without a rollup: got %v, want nil", err)
 	}
 }
 
@@ -108,7 +108,7 @@ func FuzzAppendBeside(f *testing.F) {
 		units = max(0, units)
 		got, ok := rowkey.AppendBeside([]byte("x"), key, "mark.m", units, false)
 		if !ok && string(got) != "x" {
-			t.Errorf("%q is refused and leaves %q", key, got)
+			t.Errorf("refused key %q: got %q appended, want nothing", key, got)
 		}
 		points := space(t, "acme", "readings", 2, 0)
 		path, _, split := points.Split(key)
@@ -116,7 +116,7 @@ func FuzzAppendBeside(f *testing.F) {
 			return
 		}
 		if want := "x" + string(points.Kind("mark.m").AppendPoint(nil, path, units)); !ok || string(got) != want {
-			t.Errorf("beside %q lies %q, %v, want %q", key, got, ok, want)
+			t.Errorf("%q: got sibling key %q, %v, want %q", key, got, ok, want)
 		}
 	})
 }

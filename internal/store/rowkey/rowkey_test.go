@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// hostile are parts that a careless key grammar confuses with one another or with its own delimiters.
+// hostile are parts that a careless encoding would confuse with each other or with its delimiters.
 var hostile = []string{
 	"a", "ab", "a#", "#a", "#", "##", "%", "%23", "%2", "a%23b", "a#b", " ", "!", "$", "\x00", "\x01", "\x1f", "&",
 	"0042", "42", "9223372036854775807", "9223372036854775808", "0000000000000000000", "berlin", "berlin#0042", "berlin%230042",
@@ -55,7 +55,7 @@ func TestPointKeyIsTheDocumentedOne(t *testing.T) {
 	}
 }
 
-// TestHostileParts compares all pairs of entities made of hostile parts: their order, and that no two share a key.
+// TestHostileParts compares all pairs of entities of hostile parts: their order, and that no two share a key.
 func TestHostileParts(t *testing.T) {
 	s := space(t, "acme", "readings", 2, 0)
 	var entities [][]string
@@ -73,7 +73,7 @@ func TestHostileParts(t *testing.T) {
 		}
 		newer, older := string(s.AppendPoint(nil, path, 1e18+1)), string(s.AppendPoint(nil, path, 1e18))
 		if !(last < newer && newer < older) {
-			t.Fatalf("keys of %q are out of order: %q, %q, %q", parts, last, newer, older)
+			t.Fatalf("%q: got keys out of order: %q, %q, %q", parts, last, newer, older)
 		}
 		last = older
 		gotPath, units, ok := s.Split(newer)
@@ -88,7 +88,7 @@ func TestSplitRefusesForeignKeys(t *testing.T) {
 	salted := space(t, "acme", "readings", 2, 4)
 	good := string(s.AppendPoint(nil, "berlin#roof-7", 5))
 	if _, _, ok := s.Split(good); !ok {
-		t.Fatalf("Split(%q) refuses a point's own key", good)
+		t.Fatalf("Split(%q) refuses a point's key", good)
 	}
 	for _, key := range []string{
 		"", "acme", "acme#readings", "acme#readings#", "acme2#readings#berlin#roof-7#9223372036854775807",
@@ -102,11 +102,11 @@ func TestSplitRefusesForeignKeys(t *testing.T) {
 		"acme#readings#berlin#roof-7#9223372036854775807#",
 	} {
 		if path, units, ok := s.Split(key); ok {
-			t.Errorf("Split(%q) = %q, %d: a row that is not the dataset's is taken for a point", key, path, units)
+			t.Errorf("Split(%q) = %q, %d, want it refused: the row is not of the dataset", key, path, units)
 		}
 	}
 	if path, _, ok := salted.Split(good); ok {
-		t.Errorf("a salted space takes the unsalted key %q for %q", good, path)
+		t.Errorf("a salted space accepts the unsalted key %q as %q", good, path)
 	}
 	key := string(salted.AppendPoint(nil, "berlin#roof-7", 5))
 	wrong := strings.Replace(key, key[14:16], "00", 1)
@@ -132,10 +132,10 @@ func TestRangesHoldTheirEntityAndNothingElse(t *testing.T) {
 					for _, at := range times {
 						key := string(s.AppendPoint(nil, other, at))
 						if in(whole, key) != (oa == a) {
-							t.Fatalf("range of %q holds %q: %v", path, key, in(whole, key))
+							t.Fatalf("range of %q: got it to contain %q: %v", path, key, in(whole, key))
 						}
 						if in(part, key) != (oa == a && at >= 1 && at <= 1e18) {
-							t.Fatalf("range [1, 1e18] of %q holds %q: %v", path, key, in(part, key))
+							t.Fatalf("range [1, 1e18] of %q: got it to contain %q: %v", path, key, in(part, key))
 						}
 					}
 				}
@@ -146,7 +146,7 @@ func TestRangesHoldTheirEntityAndNothingElse(t *testing.T) {
 			for _, oa := range hostile {
 				key := string(s.AppendPoint(nil, rowkey.Path(oa, "x"), 7))
 				if got := slices.ContainsFunc(under, func(r rowkey.Range) bool { return in(r, key) }); got != (oa == a) {
-					t.Fatalf("prefix %q holds %q: %v", a, key, got)
+					t.Fatalf("prefix %q: got it to contain %q: %v", a, key, got)
 				}
 			}
 		}
@@ -159,11 +159,11 @@ func TestAllOfOneTenant(t *testing.T) {
 	acme, acme2 := space(t, "acme", "r", 1, 0), space(t, "acme2", "r", 1, 0)
 	all := acme.Under("")
 	if len(all) != 1 || !in(all[0], string(acme.AppendPoint(nil, "x", 0))) || in(all[0], string(acme2.AppendPoint(nil, "x", 0))) {
-		t.Errorf("all of acme is %q", all)
+		t.Errorf("got %q for all of acme", all)
 	}
 	for _, key := range []string{rowkey.FormatRow, rowkey.DatasetRows + "r", "acme#r!head#x#", "acme#r2#x#9223372036854775807"} {
 		if in(all[0], key) {
-			t.Errorf("all points of acme's r hold %q", key)
+			t.Errorf("the range of all points of acme's r contains %q", key)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestChecksNameFieldValueAndLimit(t *testing.T) {
 		t.Errorf("CheckPrefix(a) = %v", err)
 	}
 	if _, err := rowkey.NewSpace(tenant.ID{}, "readings", fields(1), 0); !errors.Is(err, tenant.ErrInvalid) {
-		t.Errorf("NewSpace without a tenant = %v, want tenant.ErrInvalid: its ranges would hold all tenants", err)
+		t.Errorf("NewSpace without a tenant = %v, want tenant.ErrInvalid: its ranges would contain all tenants", err)
 	}
 	for _, name := range []string{"", ".", "..", "a#b", "a!b", "a b", strings.Repeat("d", 33), "é"} {
 		if err := rowkey.CheckDataset(name); !errors.Is(err, rowkey.ErrInvalid) {
@@ -224,7 +224,7 @@ func TestEncodeAllocatesNothingBeyondTheKey(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip: whatever names and parts are accepted come back from the key, and only from their own tenant's space.
+// FuzzRoundTrip checks that accepted names and parts are read back from their key, in their own tenant's space only.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("acme", "readings", "berlin", "roof-7", int64(1e18), uint8(0))
 	f.Add("a", "r", "#", "%23", int64(0), uint8(3))
@@ -259,12 +259,12 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		other, _ := rowkey.NewSpace(tenant.MustParse("other-"+id[:min(len(id), 50)]), dataset, fields(2), int(salts))
 		if _, _, ok := other.Split(key); ok {
-			t.Fatalf("another tenant's space takes %q", key)
+			t.Fatalf("another tenant's space accepts %q", key)
 		}
 	})
 }
 
-// FuzzOrder: keys order as tuples of parts, newest first, and different tuples give different keys.
+// FuzzOrder checks that keys sort like tuples of parts, newest first, and that different tuples have different keys.
 func FuzzOrder(f *testing.F) {
 	f.Add("berlin", "roof-7", int64(2), "berlin#roof-7", "x", int64(1))
 	f.Add("a", "b", int64(2), "a", "b", int64(1))
@@ -278,15 +278,15 @@ func FuzzOrder(f *testing.F) {
 		want := cmp.Or(slices.Compare([]string{a1, b1}, []string{a2, b2}), cmp.Compare(t2, t1))
 		got := strings.Compare(string(s.AppendPoint(nil, p1, t1)), string(s.AppendPoint(nil, p2, t2)))
 		if got != want {
-			t.Fatalf("order of (%q, %q, %d) and (%q, %q, %d) is %d, want %d", a1, b1, t1, a2, b2, t2, got, want)
+			t.Fatalf("(%q, %q, %d) and (%q, %q, %d): got order %d, want %d", a1, b1, t1, a2, b2, t2, got, want)
 		}
 		if e := s.Entity(p1, 0, 1<<63-1); in(e, string(s.AppendPoint(nil, p2, t2))) != (p1 == p2) {
-			t.Fatalf("range of %q and %q", p1, p2)
+			t.Fatalf("the range of one of %q and %q contains a key of the other", p1, p2)
 		}
 	})
 }
 
-// FuzzSplit: no bytes panic, and what is taken for a point is made of exactly those bytes.
+// FuzzSplit checks that no bytes cause a panic, and that a key that splits is encoded to the same bytes again.
 func FuzzSplit(f *testing.F) {
 	f.Add("acme#readings#12#berlin#roof-7#7456146436854775807")
 	f.Add("acme#readings#berlin#roof-7#7456146436854775807")
@@ -299,7 +299,7 @@ func FuzzSplit(f *testing.F) {
 				continue
 			}
 			if again := string(s.AppendPoint(nil, rowkey.Path(rowkey.Parts(path)...), units)); again != key {
-				t.Fatalf("Split(%q) is a point whose key is %q", key, again)
+				t.Fatalf("Split(%q): got a point with the key %q", key, again)
 			}
 		}
 	})
@@ -363,19 +363,19 @@ func FuzzPrecision(f *testing.F) {
 		before, someBefore := p.AtOrBefore(at)
 		if err != nil {
 			if someAfter && someBefore {
-				t.Fatalf("%v is refused but lies between %d and %d", at, before, after)
+				t.Fatalf("%v is refused, but is between %d and %d", at, before, after)
 			}
 			return
 		}
 		back := p.Time(units)
 		if back.After(at) || at.Sub(back) >= time.Millisecond || p.Max() < units {
-			t.Fatalf("%v.Units(%v) = %d, which is %v", p, at, units, back)
+			t.Fatalf("%v.Units(%v) = %d, which means %v", p, at, units, back)
 		}
 		if !someBefore || before != units || someAfter && p.Time(after).Before(at) || someAfter && after-units > 1 {
-			t.Fatalf("around %v: %d, %d", at, before, after)
+			t.Fatalf("around %v: got %d, %d", at, before, after)
 		}
 		if cell := time.UnixMicro(p.CellMicros(units)); cell.After(back) || back.Sub(cell) >= time.Millisecond || cell.Nanosecond()%1e6 != 0 {
-			t.Fatalf("cell of %v is at %v", back, cell)
+			t.Fatalf("cell of %v: got time %v", back, cell)
 		}
 	})
 }

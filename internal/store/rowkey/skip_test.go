@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// TestPastSkipsOneEntity: all of its keys, and none of any other's.
+// TestPastSkipsOneEntity checks that Past skips all keys of one entity, and none of any other.
 func TestPastSkipsOneEntity(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		s := space(t, "acme", "readings", 2, salts)
@@ -25,19 +25,19 @@ func TestPastSkipsOneEntity(t *testing.T) {
 					for _, units := range []int64{0, 1<<63 - 1} {
 						key := string(s.AppendPoint(nil, other, units))
 						if want := in(r, key) && other > path; in(rest, key) != want {
-							t.Fatalf("past %q: the key of %q is in the rest: %v, want %v", path, other, in(rest, key), want)
+							t.Fatalf("past %q: got the key of %q in the rest: %v, want %v", path, other, in(rest, key), want)
 						}
 					}
 				}
 				if again := s.Past(rest, path); again != rest {
-					t.Errorf("past %q twice: %v, then %v", path, rest, again)
+					t.Errorf("past %q twice: got %v, then %v", path, rest, again)
 				}
 			}
 		}
 	}
 }
 
-// checkCut fails where the ranges are not r in pieces, or one of them starts within an entity.
+// checkCut fails if the ranges are not consecutive parts of r, or if one of them starts within an entity.
 func checkCut(t *testing.T, s rowkey.Space, r rowkey.Range, cut []rowkey.Range, paths []string) {
 	t.Helper()
 	at := r.Start
@@ -54,13 +54,13 @@ func checkCut(t *testing.T, s rowkey.Space, r rowkey.Range, cut []rowkey.Range, 
 		first, last := string(s.AppendPoint(nil, path, 1<<63-1)), string(s.AppendPoint(nil, path, 0))
 		for _, c := range cut[1:] {
 			if first < c.Start && c.Start <= last {
-				t.Fatalf("cut of %q: %q cuts through %q", r, cut, path)
+				t.Fatalf("cut of %q: got %q, which splits the entity %q", r, cut, path)
 			}
 		}
 	}
 }
 
-// TestCutsAreEven: entities that are named by numbers, by random ids or by two fields are spread over the cuts.
+// TestCutsAreEven checks that entities named by numbers, by random IDs or by two fields are spread over the cuts.
 func TestCutsAreEven(t *testing.T) {
 	hex := func(i int) string { return fmt.Sprintf("%08x", uint32(i)*2654435761) }
 	for name, tt := range map[string]struct {
@@ -99,14 +99,14 @@ func TestCutsAreEven(t *testing.T) {
 					most = max(most, n)
 				}
 				if most > tt.most*len(mine)/1000 {
-					t.Errorf("%s, %d salts: %d of %d entities in one of %d ranges: %q", name, salts, most, len(mine), len(cut), cut)
+					t.Errorf("%s, %d salts: got %d of %d entities in one of %d ranges: %q", name, salts, most, len(mine), len(cut), cut)
 				}
 			}
 		}
 	}
 }
 
-// FuzzCut: whatever the texts, the cuts are the range in pieces, inside of it, with each entity whole.
+// FuzzCut checks that the cuts are consecutive parts of the range with whole entities, whatever the texts.
 func FuzzCut(f *testing.F) {
 	f.Add("berlin", "roof-7", "berlin", "roof-9", "x", uint8(8), false)
 	f.Add("a#", "#", "a#", "%", "\xff", uint8(3), true)
@@ -133,18 +133,18 @@ func FuzzCut(f *testing.F) {
 			checkCut(t, s, r, cut, paths)
 			for _, c := range cut {
 				if !strings.HasPrefix(c.Start, "acme#readings#") {
-					t.Fatalf("%q leaves the tenant", c)
+					t.Fatalf("got %q, outside the tenant's rows", c)
 				}
 			}
 			if len(cut) > max(1, int(n)) {
-				t.Fatalf("%d ranges, want at most %d", len(cut), n)
+				t.Fatalf("got %d ranges, want at most %d", len(cut), n)
 			}
 		}
 	})
 }
 
-// TestCutsKeepEntitiesWhole: where names are so short that a cut would fall among the times of one entity, it falls before
-// all of them.
+// TestCutsKeepEntitiesWhole checks that, if names are so short that a cut falls among the times of one entity, it moves
+// before all of them.
 func TestCutsKeepEntitiesWhole(t *testing.T) {
 	s := space(t, "acme", "readings", 2, 0)
 	r := s.Past(s.Under("x")[0], "x#a")
@@ -153,6 +153,6 @@ func TestCutsKeepEntitiesWhole(t *testing.T) {
 	cut := s.Cut(r, string(s.AppendPoint(nil, "x#f", 1e18)), alphabet, 50)
 	checkCut(t, s, r, cut, []string{"x#a", "x#b", "x#c", "x#d", "x#e", "x#f"})
 	if len(cut) < 6 {
-		t.Errorf("cut into %q", cut)
+		t.Errorf("got cuts %q", cut)
 	}
 }
