@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestExpiredOnArrival: a point that nobody could read is refused on every way of writing, by name, with nothing sent; one a
-// millisecond younger is stored.
+// TestExpiredOnArrival: a point that is already expired is rejected with ErrExpired by every way of writing, before anything is
+// sent. A point one millisecond younger is stored.
 func TestExpiredOnArrival(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	for name, opts := range map[string]tsdb.SchemaOptions{
@@ -26,7 +26,7 @@ func TestExpiredOnArrival(t *testing.T) {
 		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}},
 		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2, Only: true}},
 	} {
-		opts.Retention, opts.FormerClasses = h1, []gc.Class{d90} // the class that is written counts, not one that keeps longer
+		opts.Retention, opts.FormerClasses = h1, []gc.Class{d90} // the class of the write decides, not one that keeps longer
 		s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Records(), opts)
 		c := testkit.NewClock(start)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
@@ -53,7 +53,7 @@ func TestExpiredOnArrival(t *testing.T) {
 			"PutMany": func(at time.Time) error {
 				outcomes, err := repo.PutMany(t.Context(), []tsdb.Point[codec.Record]{{Entity: roof, Time: at, Value: value}})
 				if (err == nil) != (outcomes[0].State == tsdb.Stored) {
-					t.Errorf("PutMany: %v, %+v", err, outcomes)
+					t.Errorf("PutMany = %v, outcomes %+v", err, outcomes)
 				}
 				return outcomes[0].Err
 			},
@@ -73,7 +73,7 @@ func TestExpiredOnArrival(t *testing.T) {
 				t.Errorf("%s: %s of an expired point sends %v", name, way, calls)
 			}
 			if err := put(start.Add(-time.Hour)); err != nil {
-				t.Errorf("%s: %s of a point that expires next: %v", name, way, err)
+				t.Errorf("%s: %s of a point that has not expired yet: %v, want nil", name, way, err)
 			}
 		}
 		if err := plain.Close(context.Background()); err != nil {
@@ -82,8 +82,8 @@ func TestExpiredOnArrival(t *testing.T) {
 	}
 }
 
-// TestExpiredWhileItWaited: a point that was taken in time and could not be delivered before it expired is told to be
-// rejected, or becomes a dead letter that says why; it is not stored in silence where nobody sees it.
+// TestExpiredWhileItWaited: a point that was accepted in time but expires before its delivery is reported as rejected, or becomes
+// a dead letter with the reason. It is not stored silently where no read shows it.
 func TestExpiredWhileItWaited(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	for _, withJournal := range []bool{false, true} {
@@ -126,7 +126,7 @@ func TestExpiredWhileItWaited(t *testing.T) {
 					letters = append(letters, l)
 				}
 				if len(letters) != 1 || !letters[0].Time.Equal(old) || !strings.Contains(letters[0].Reason, "retention") {
-					t.Errorf("the dead letters are %+v", letters)
+					t.Errorf("dead letters: %+v", letters)
 				}
 			} else {
 				rejected := 0
@@ -136,11 +136,11 @@ func TestExpiredWhileItWaited(t *testing.T) {
 					}
 				}
 				if len(outs) != 2 || rejected != 1 {
-					t.Errorf("with a point that expired while it waited: %+v", outs)
+					t.Errorf("outcomes after a point expired in the buffer: %+v", outs)
 				}
 			}
 			if n := len(rows(t, table)); n != 1 {
-				t.Errorf("%d rows are stored, want the one that can be read", n)
+				t.Errorf("%d rows are stored, want 1, the visible one", n)
 			}
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAPredicateOnAHeadGoesByEachClass: where heads are all there is, a point that has expired in the class that it was written
-// in is not in the way of one in a class that keeps longer.
+// TestAPredicateOnAHeadGoesByEachClass: in a dataset with heads only, a point that has expired in its own class does not block
+// PutIfAbsent into a class that keeps longer.
 func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 	schema := func(now gc.Class, older ...gc.Class) *tsdb.Schema[string] {
 		return tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
@@ -34,19 +34,19 @@ func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 	repo := after.For(store, acme)
 	c.Set(start.Add(7 * day))
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, "long"); err != nil || stored {
-		t.Errorf("PutIfAbsent of a point that is there: %v, %v", stored, err)
+		t.Errorf("PutIfAbsent of a stored point = %v, %v; want false", stored, err)
 	}
 	c.Add(time.Millisecond)
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, "long"); err != nil || !stored {
-		t.Errorf("PutIfAbsent of a point that has expired: %v, %v", stored, err)
+		t.Errorf("PutIfAbsent of an expired point = %v, %v; want true", stored, err)
 	}
 	if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value != "long" {
 		t.Errorf("Latest = %v, %v", p, err)
 	}
 }
 
-// TestTheFirstWriteInAnotherClass: who writes a first-wins point again after the tenant has changed class finds its own, from
-// every class to choose from to every other. What is there in an older class is another's.
+// TestTheFirstWriteInAnotherClass: a first-wins point that is written again after its tenant changed class is recognised as its
+// own, between all classes that the schema offers. A point in a former class belongs to another write.
 func TestTheFirstWriteInAnotherClass(t *testing.T) {
 	year := gc.Class{Name: "d365", Policy: gc.MaxAge(365 * day)}
 	longBubble(t, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestTheFirstWriteInAnotherClass(t *testing.T) {
 		}
 		repo := s.For(store, acme)
 		if err := repo.Put(t.Context(), roof, at, "x"); !errors.Is(err, tsdb.ErrExists) {
-			t.Errorf("a point that is there in an older class: %v, want ErrExists", err)
+			t.Errorf("a point stored in a former class: %v, want ErrExists", err)
 		}
 		for i, from := range []string{"d7", "d30"} {
 			at := at.Add(time.Duration(i+1) * time.Second)
@@ -79,8 +79,8 @@ func TestTheFirstWriteInAnotherClass(t *testing.T) {
 	})
 }
 
-// TestAWriterRefusesByTheClassThatIsKnown: a point that has expired in the class of its tenant is refused when it is handed over,
-// once the store knows the classes.
+// TestAWriterRefusesByTheClassThatIsKnown: Enqueue rejects a point that has expired in its tenant's class, once the store knows
+// the classes.
 func TestAWriterRefusesByTheClassThatIsKnown(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -91,12 +91,12 @@ func TestAWriterRefusesByTheClassThatIsKnown(t *testing.T) {
 		}
 		w := writer(t, store, tsdb.WriterOptions{})
 		if err := repo.Via(w).Enqueue(t.Context(), roof, time.Now().Add(-10*day), "x"); !errors.Is(err, tsdb.ErrExpired) {
-			t.Errorf("Put of what has expired in the week: %v", err)
+			t.Errorf("Put of a point that expired in the 7 day class: %v", err)
 		}
 	})
 }
 
-// TestHeadsThatShowTooFew: a head of two shows the newest point, and has lost the one that is second since another has expired.
+// TestHeadsThatShowTooFew: a head of two points shows the newest one. It lost the second newest before another point expired.
 func TestHeadsThatShowTooFew(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})
@@ -123,17 +123,17 @@ func TestHeadsThatShowTooFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p := histories[0].Points; len(p) != 2 || !p[0].Time.Equal(newest) || !p[1].Time.Equal(lost) {
-			t.Errorf("LatestManyN = %v, want those of %v and %v", p, newest, lost)
+			t.Errorf("LatestManyN = %v, want the points of %v and %v", p, newest, lost)
 		}
 	})
 }
 
-// TestHeadsWhilePointsExpire: a point that expires between the start of a call and the read of its head does not let an older point
-// take the place of one that the head has lost.
+// TestHeadsWhilePointsExpire: if a point expires between the start of a call and the read of its head, no older point takes the
+// place of one that the head has lost.
 func TestHeadsWhilePointsExpire(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})
-		var left atomic.Int64 // looks at the clock until it moves
+		var left atomic.Int64 // reads of the clock until it moves
 		var before, after atomic.Pointer[time.Time]
 		at := func(now, then time.Time) { before.Store(&now); after.Store(&then) }
 		at(start, start)
@@ -170,7 +170,7 @@ func TestHeadsWhilePointsExpire(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p := histories[0].Points; len(p) != 2 || !p[0].Time.Equal(newest) || !p[1].Time.Equal(lost) && !p[1].Time.Equal(moved) {
-				t.Errorf("the clock moves after %d looks: %v, want the points of %v and of %v, or %v as long as it is visible", looks, p, newest, lost, moved)
+				t.Errorf("the clock moves after %d reads of it: %v, want the points of %v and of %v, or %v as long as it is visible", looks, p, newest, lost, moved)
 			}
 		}
 	})

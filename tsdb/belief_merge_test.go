@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestMergesBelieveThePolicy: records are merged into what is visible, and into nothing that has expired, under random policies
-// and in random classes, before and after what has expired is collected.
+// TestMergesBelieveThePolicy: records are merged into visible points and never into expired ones, under random policies and in
+// random classes, before and after garbage collection.
 func TestMergesBelieveThePolicy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"points":      {},

@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 )
 
-// meaning is a policy on points as its words say: whether it removes what is that old. It knows nothing of package gc.
+// meaning is a policy on points, evaluated without package gc.
 type meaning struct {
 	join  string // any, all, age or never
 	age   time.Duration
@@ -67,7 +67,7 @@ func (m meaning) String() string {
 	return fmt.Sprintf("%s(%s)", m.join, strings.Join(words, ","))
 }
 
-// ages are those that the policy names, at which things may change.
+// ages returns the ages in the policy. What it removes changes at these ages.
 func (m meaning) ages() (out []time.Duration) {
 	if m.join == "age" {
 		return []time.Duration{m.age}
@@ -78,7 +78,7 @@ func (m meaning) ages() (out []time.Duration) {
 	return out
 }
 
-// randomMeaning returns a policy of at most that many levels.
+// randomMeaning returns a policy of at most this many levels.
 func randomMeaning(rnd *rand.Rand, levels int) meaning {
 	if n := rnd.IntN(10); levels == 0 || n < 4 {
 		if n == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// reads asks all that can be asked: as things are, while expired points are collected, or after that.
+// reads runs all reads: without garbage collection, during it, or after it.
 func (b *belief) reads() {
 	b.Helper()
 	switch b.rnd.IntN(4) {
@@ -41,7 +41,7 @@ func (b *belief) ask() {
 	}
 }
 
-// one makes what a read of one point gave comparable.
+// one converts the result of a read of one point for comparison.
 func (b *belief) one(what string, p tsdb.Point[string], err error, want []tsdb.Point[string]) {
 	b.Helper()
 	if len(want) == 0 && errors.Is(err, tsdb.ErrNotFound) {

@@ -28,9 +28,9 @@ var (
 	beliefSteps = flag.Int("belief.steps", 50, "steps of a life")
 )
 
-// TestReadsBelieveThePolicy: random nested policies, classes that change, random writes and deletions, and a clock that jumps
-// by milliseconds or by weeks, often to the very moment at which a point expires. Whatever garbage collection has got round
-// to, and while it is at work, each read and each predicate says what the policies' words say.
+// TestReadsBelieveThePolicy uses random nested policies, changes of class, random writes and deletions, and a clock that jumps by
+// milliseconds or weeks, often to the exact time at which a point expires. Before, during and after garbage collection, each read
+// and each predicate must agree with the policies.
 func TestReadsBelieveThePolicy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain":      {},
@@ -39,7 +39,7 @@ func TestReadsBelieveThePolicy(t *testing.T) {
 		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}},
 		"first head": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}, FirstWins: true},
 		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed, Only: true}},
-		// Of those that follow the tenant moves from class to class.
+		// In these schemas the tenant moves between classes.
 		"moves":            {Classes: []gc.Class{{}}},
 		"moves first":      {Classes: []gc.Class{{}}, FirstWins: true},
 		"moves heads":      {Classes: []gc.Class{{}}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}},
@@ -58,10 +58,10 @@ func TestReadsBelieveThePolicy(t *testing.T) {
 	}
 }
 
-// believed is how many points the heads of these tests keep.
+// believed is the number of points in the heads of these tests.
 const believed = 3
 
-// belief is the life of a store, and what it must show.
+// belief is a store under test and the model of what it must show.
 type belief struct {
 	*testing.T
 	rnd     *rand.Rand
@@ -73,12 +73,12 @@ type belief struct {
 	admin   *bigtable.AdminClient
 	repo    *tsdb.Repository[string]
 	writer  *tsdb.Writer
-	moves   bool     // between all classes, which the schema offers; else it writes in one after the other
-	class   gc.Class // that is written
+	moves   bool     // the tenant moves between all classes of the schema; otherwise the schema changes the class that it writes
+	class   gc.Class // the class of new points
 	points  map[tsdb.Entity]map[time.Time]believedPoint
 	all     []tsdb.Entity
 	steps   int
-	ahead   atomic.Int64 // of the bubble's time, by nanoseconds
+	ahead   atomic.Int64 // nanoseconds ahead of the synctest clock
 }
 
 type believedPoint struct {
@@ -94,7 +94,7 @@ func (b *belief) fail(format string, args ...any) {
 // live writes, deletes, waits and reads.
 func (b *belief) live() {
 	b.invent()
-	if b.opts.Head.Only { // what is behind the newest points of another class shows or not, as collection goes
+	if b.opts.Head.Only { // garbage collection decides whether points behind the newest ones of another class are visible
 		b.classes = b.classes[:1]
 	}
 	schema := define(b, b.schema(0), codec.String())
@@ -122,7 +122,7 @@ func (b *belief) live() {
 	}
 }
 
-// invent draws the classes, and makes the first the one that is written.
+// invent chooses the classes. The first one is written first.
 func (b *belief) invent() {
 	b.words, b.points = map[string]meaning{}, map[tsdb.Entity]map[time.Time]believedPoint{}
 	b.moves = len(b.opts.Classes) > 0
@@ -140,7 +140,7 @@ func (b *belief) invent() {
 	b.all = []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}
 }
 
-// schema is what writes in the class at an index, and has written in those before it.
+// schema returns a schema that writes in class i and has written in the classes before it.
 func (b *belief) schema(i int) tsdb.SchemaOptions {
 	opts := b.opts
 	if b.moves {
@@ -159,7 +159,7 @@ func define[T any](b *belief, opts tsdb.SchemaOptions, c codec.Codec[T]) *tsdb.S
 	return s
 }
 
-// move puts the tenant in another class, or the same.
+// move assigns the tenant to another class, or to the same one.
 func (b *belief) move(store *tsdb.Store) {
 	to := b.classes[b.rnd.IntN(len(b.classes))]
 	var p tenants.Profile
@@ -177,7 +177,7 @@ func (b *belief) move(store *tsdb.Store) {
 	b.class = to
 }
 
-// cell is the timestamp that garbage collection goes by.
+// cell returns the cell timestamp, which garbage collection uses.
 func cell(at time.Time) time.Time { return at.Truncate(time.Millisecond) }
 
 // now is the time of the store and of its table.
@@ -185,7 +185,7 @@ func (b *belief) now() time.Time { return time.Now().Round(0).Add(time.Duration(
 
 func (b *belief) since(t time.Time) time.Duration { return b.now().Sub(t) }
 
-// pass lets time go by; in one jump where it is long, as every ticker would tick through it.
+// pass moves the clock. A long time passes in one jump, because every ticker would tick through it.
 func (b *belief) pass(d time.Duration) {
 	if d < time.Second {
 		time.Sleep(d)
@@ -198,8 +198,8 @@ func (b *belief) visible(at time.Time, p believedPoint) bool {
 	return !b.words[p.class].removes(b.since(cell(at)))
 }
 
-// when is a time to write at: about as far back as the class reaches, at its very end, or ahead. Few enough come up to meet
-// again.
+// when returns a time to write at: within the retention of the class, at its very end, or in the future. It draws from few times,
+// so that points are often written again.
 func (b *belief) when() time.Time {
 	unit := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}[b.rnd.IntN(4)]
 	at := b.now().Add(-time.Duration(b.rnd.IntN(30)-3) * unit).Truncate(unit)
@@ -225,7 +225,7 @@ func (b *belief) when() time.Time {
 	return at.UTC()
 }
 
-// wait lets time pass: to the moment at which a point may expire or around it, or some other time.
+// wait lets time pass, often until or around the time at which a point expires.
 func (b *belief) wait() {
 	e := b.all[b.rnd.IntN(len(b.all))]
 	for _, at := range slices.SortedFunc(maps.Keys(b.points[e]), time.Time.Compare) {
@@ -240,7 +240,7 @@ func (b *belief) wait() {
 	b.pass(time.Duration(1+b.rnd.IntN(5)) * []time.Duration{1, time.Millisecond, time.Second, time.Minute, time.Hour, 5 * 24 * time.Hour}[b.rnd.IntN(6)])
 }
 
-// step does one thing.
+// step does one random operation.
 func (b *belief) step() {
 	ctx, e, at, value := b.Context(), b.all[b.rnd.IntN(len(b.all))], b.when(), fmt.Sprint("v", b.steps)
 	switch b.rnd.IntN(13) {
@@ -266,7 +266,7 @@ func (b *belief) step() {
 			b.wrote(p.Entity, p.Time, p.Value, ended(outcomes[i]))
 		}
 	case 6:
-		if b.opts.Head.Only { // which may find what is behind the newest points
+		if b.opts.Head.Only { // it may find points behind the newest ones
 			return
 		}
 		old, there := b.points[e][at]
@@ -304,8 +304,7 @@ func (b *belief) step() {
 	}
 }
 
-// drift changes the policies of the table's families behind the store, to ones that keep longer or for ever, or puts them
-// right.
+// drift changes the policies of the table's families behind the store's back, to longer ones or to none, or restores them.
 func (b *belief) drift(away bool) {
 	for i := range b.classes {
 		c := &b.classes[i]
@@ -334,7 +333,7 @@ func (b *belief) drift(away bool) {
 	}
 }
 
-// ended is how an outcome would be told by Put.
+// ended converts an outcome to the error that Put would return.
 func ended(o tsdb.Outcome) error {
 	switch o.State {
 	case tsdb.Stored:
@@ -353,7 +352,7 @@ func (b *belief) deleted(e tsdb.Entity, in tsdb.Interval) {
 	maps.DeleteFunc(b.points[e], func(at time.Time, _ believedPoint) bool { return in.Contains(at) })
 }
 
-// wrote takes in a write that ended with an error or none, which must be as it is.
+// wrote records a write that returned err, and checks err.
 func (b *belief) wrote(e tsdb.Entity, at time.Time, value string, err error) {
 	b.Helper()
 	old, there := b.points[e][at]
@@ -379,7 +378,7 @@ func (b *belief) wrote(e tsdb.Entity, at time.Time, value string, err error) {
 	b.points[e][at] = believedPoint{value, b.class.Name}
 }
 
-// shown returns the points of an entity that are visible, newest first.
+// shown returns the visible points of an entity, newest first.
 func (b *belief) shown(e tsdb.Entity) (out []tsdb.Point[string]) {
 	for at, p := range b.points[e] {
 		if b.visible(at, p) {

@@ -11,8 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestCacheWithHeads: where points stand in heads too, or in heads only, what is kept is what is stored, through writes and
-// deletions of each kind.
+// TestCacheWithHeads: with heads, or heads only, the cache returns what the table holds, after writes and deletions of each kind.
 func TestCacheWithHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		t.Run(fmt.Sprintf("only=%v", only), func(t *testing.T) {
@@ -42,7 +41,7 @@ func TestCacheWithHeads(t *testing.T) {
 					}
 				})
 				if n != 0 {
-					t.Errorf("%s: %d reads for what is known", step, n)
+					t.Errorf("%s: %d reads for a cached point, want 0", step, n)
 				}
 			}
 			do := func(step string, err error) {

@@ -20,13 +20,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// slow makes the answers of calls come late: the engine has done its work long before the store hears of it.
+// slow delays responses: the engine has finished before the store receives them.
 type slow struct {
 	mu   sync.Mutex
 	wait map[string]time.Duration // by method
 }
 
-// next sets how late the answer to the next call of a method comes.
+// next sets the delay of the response to the next call of a method.
 func (s *slow) next(m tsdbtest.Method, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *slowStream) RecvMsg(m any) error {
 	return err
 }
 
-// slowStore is a store with a cache whose answers can be made to come late.
+// slowStore returns a store with a cache and with responses that can be delayed.
 func slowStore(t *testing.T) (*tsdb.Repository[reading], *tsdbtest.Conn, *slow) {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{})
@@ -81,7 +81,8 @@ func slowStore(t *testing.T) (*tsdb.Repository[reading], *tsdbtest.Conn, *slow) 
 	return s.For(store, acme), conn, late
 }
 
-// TestAReadUnderWayDoesNotUndoAWrite: what it found before the write does not come back after it, by any way of writing.
+// TestAReadUnderWayDoesNotUndoAWrite: a read that started before a write does not put the old point back into the cache,
+// whichever way was written.
 func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 	for name, tt := range map[string]struct {
 		write func(ctx context.Context, repo *tsdb.Repository[reading]) error
@@ -137,7 +138,7 @@ func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 				p, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Minute))
 				want, wantErr := repo.Latest(t.Context(), roof)
 				if !errors.Is(err, wantErr) || p != want || err == nil && p.Value.TempC != tt.want {
-					t.Errorf("%s: a caller after the write, %s: %v, %v, want %v, %v", name, when, p, err, want, wantErr)
+					t.Errorf("%s: a caller after the write, %s: got %v, %v; want %v, %v", name, when, p, err, want, wantErr)
 				}
 				wg.Wait()
 			}
@@ -148,7 +149,8 @@ func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 	}
 }
 
-// TestWritesOfOnePointAtOnce: of two that overlap, the one that the table holds is served, whichever answer came first.
+// TestWritesOfOnePointAtOnce: after two overlapping writes of one point, the cache serves the one that the table holds, whichever
+// response came first.
 func TestWritesOfOnePointAtOnce(t *testing.T) {
 	for _, first := range []time.Duration{time.Second, 3 * time.Second} {
 		for _, known := range []bool{true, false} {
@@ -172,14 +174,15 @@ func TestWritesOfOnePointAtOnce(t *testing.T) {
 				wg.Wait()
 				want, _ := repo.Latest(ctx, roof)
 				if p, err := repo.Latest(ctx, roof, tsdb.MaxStale(time.Hour)); err != nil || p != want || want.Value.TempC != 11 {
-					t.Errorf("the first answer after %v, known before: %v: %v, %v, want %v", first, known, p, err, want)
+					t.Errorf("first response after %v, cached before: %v: got %v, %v; want %v", first, known, p, err, want)
 				}
 			})
 		}
 	}
 }
 
-// TestAThousandCallersShareOneRead: and those who leave early, or ask for less age, do no harm to the others.
+// TestAThousandCallersShareOneRead: a thousand callers share one read. A caller that leaves early, or allows less staleness, does
+// not affect the others.
 func TestAThousandCallersShareOneRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, late := slowStore(t)
@@ -189,13 +192,13 @@ func TestAThousandCallersShareOneRead(t *testing.T) {
 		ask := func(ctx context.Context, want error, opt tsdb.MaxStale) {
 			wg.Go(func() {
 				if p, err := repo.Latest(ctx, roof, opt); !errors.Is(err, want) || want == nil && p.Value.TempC != 1 {
-					t.Errorf("%v, %v, want %v", p, err, want)
+					t.Errorf("got %v, %v; want %v", p, err, want)
 				}
 			})
 		}
 		late.next(tsdbtest.ReadRows, time.Second)
 		leaver, leave := context.WithCancel(t.Context())
-		ask(leaver, context.Canceled, tsdb.MaxStale(time.Minute)) // the first one, who started the read
+		ask(leaver, context.Canceled, tsdb.MaxStale(time.Minute)) // the first caller, who started the read
 		synctest.Wait()
 		for range 500 {
 			ask(t.Context(), nil, tsdb.MaxStale(time.Minute))
@@ -210,9 +213,9 @@ func TestAThousandCallersShareOneRead(t *testing.T) {
 		ask(ended, context.DeadlineExceeded, tsdb.MaxStale(time.Minute))
 		wg.Wait()
 		if s := repo.Store().CacheStats(); conn.Counts().Calls[tsdbtest.ReadRows] != 1 || s.Misses != 1 || s.Shared != 999 || s.Hits != 0 {
-			t.Errorf("%d reads, %+v", conn.Counts().Calls[tsdbtest.ReadRows], s)
+			t.Errorf("%d reads, want 1; stats %+v", conn.Counts().Calls[tsdbtest.ReadRows], s)
 		}
-		wg.Go(func() { // LatestMany shares with Latest, and the stricter one reads for itself
+		wg.Go(func() { // LatestMany shares with Latest; the stricter call reads the table
 			late.next(tsdbtest.ReadRows, time.Second)
 			_, _ = repo.LatestMany(t.Context(), []tsdb.Entity{roof}, tsdb.MaxStale(1))
 		})
@@ -225,7 +228,8 @@ func TestAThousandCallersShareOneRead(t *testing.T) {
 	})
 }
 
-// TestAReadThatFails: each who waits for it gets the error, nobody after them, and no caller's time bounds it but the store's.
+// TestAReadThatFails: all callers that wait for a failed read get its error, and later callers do not. The store's timeout bounds
+// the read, not a caller's.
 func TestAReadThatFails(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, _ := slowStore(t)
@@ -238,7 +242,7 @@ func TestAReadThatFails(t *testing.T) {
 				wg.Go(func() {
 					_, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Minute))
 					if err == nil || errors.Is(err, tsdb.ErrNotFound) || want != nil && !errors.Is(err, want) {
-						t.Errorf("%v, want %v %v", err, want, code)
+						t.Errorf("error %v, want %v %v", err, want, code)
 					}
 				})
 			}
@@ -248,7 +252,7 @@ func TestAReadThatFails(t *testing.T) {
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows))
 		all(100, nil, codes.PermissionDenied)
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 1 {
-			t.Errorf("%d reads that were refused, want 1", n)
+			t.Errorf("%d refused reads, want 1", n)
 		}
 		conn.Clear()
 		latest(t, conn, repo, roof, 1, 1, tsdb.MaxStale(time.Minute))
@@ -260,18 +264,18 @@ func TestAReadThatFails(t *testing.T) {
 		defer cancel()
 		wg.Go(func() { // starts the read
 			if _, err := repo.Latest(short, roof, tsdb.MaxStale(time.Minute)); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
-				t.Errorf("%v after %v", err, time.Since(begin))
+				t.Errorf("error %v after %v", err, time.Since(begin))
 			}
 		})
 		synctest.Wait()
 		all(10, context.DeadlineExceeded, codes.OK)
 		if took := time.Since(begin); took != 10*time.Second {
-			t.Errorf("it took %v, want the store's timeout of reads", took)
+			t.Errorf("the read took %v, want the store's read timeout", took)
 		}
 	})
 }
 
-// TestCloseEndsWhatIsUnderWay: who waits is told, and nothing is left running (the bubble would not end).
+// TestCloseEndsWhatIsUnderWay: Close ends waiting callers with ErrClosed and leaves no goroutine (the bubble would not end).
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, _ := slowStore(t)
@@ -283,7 +287,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		for range 3 {
 			wg.Go(func() {
 				if _, err := repo.Latest(t.Context(), device("berlin", 1), tsdb.MaxStale(time.Minute)); !errors.Is(err, tsdb.ErrClosed) {
-					t.Errorf("%v, want ErrClosed", err)
+					t.Errorf("waiting caller got %v, want ErrClosed", err)
 				}
 			})
 		}
@@ -293,15 +297,15 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		}
 		wg.Wait()
 		if _, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Minute)); !errors.Is(err, tsdb.ErrClosed) || time.Since(begin) != 0 {
-			t.Errorf("after Close: %v after %v", err, time.Since(begin))
+			t.Errorf("after Close: error %v after %v, want ErrClosed at once", err, time.Since(begin))
 		}
 		if s := repo.Store().CacheStats(); s.Entries != 0 {
-			t.Errorf("after Close: %+v", s)
+			t.Errorf("after Close: stats %+v", s)
 		}
 	})
 }
 
-// history is what became of one entity: its points after each write, by time, and who made the write.
+// history is an entity's points after each write, by time, and which program wrote.
 type history []struct {
 	at     time.Time
 	points map[int]string
@@ -318,8 +322,8 @@ func (h history) add(own bool, write func(map[int]string)) history {
 	return append(h, history{{time.Now(), points, write, own}}...)
 }
 
-// answers returns all that may be answered now: the newest point of the entity as it was at some moment that is not too
-// long ago, with what this store has written since.
+// answers returns all values that a read may return now: the newest point as of any time within the staleness, with all writes of
+// this store.
 func (h history) answers(stale time.Duration) map[string]bool {
 	out := map[string]bool{}
 	for i := len(h) - 1; i >= 0; i-- {
@@ -333,7 +337,7 @@ func (h history) answers(stale time.Duration) map[string]bool {
 		for at := range points {
 			newest = max(newest, at)
 		}
-		out[points[newest]] = true // "" for none
+		out[points[newest]] = true // "" means no point
 		if h[i].at.Before(time.Now().Add(-stale)) {
 			break
 		}
@@ -341,8 +345,7 @@ func (h history) answers(stale time.Duration) map[string]bool {
 	return out
 }
 
-// TestCacheEqualsAModel: two tenants and two datasets with the same names for everything, this store and another program
-// that writes behind it, and a clock that moves.
+// TestCacheEqualsAModel: two tenants and two datasets share all names; this store and another program write; the clock moves.
 func TestCacheEqualsAModel(t *testing.T) {
 	for _, seed := range some(0, []uint64{0, 1, 2, 3}) {
 		longBubble(t, func(t *testing.T) {

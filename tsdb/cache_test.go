@@ -20,17 +20,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// cached are options of a store with a cache.
+// cached returns options of a store with a cache.
 var cached = tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 1000, MaxAge: time.Hour}}}
 
-// reads runs a call and returns how many reads of the table it made.
+// reads runs a call and returns the number of table reads that it made.
 func reads(conn *tsdbtest.Conn, call func()) int {
 	before := conn.Counts().Calls[tsdbtest.ReadRows]
 	call()
 	return conn.Counts().Calls[tsdbtest.ReadRows] - before
 }
 
-// latest checks what Latest gives for an entity, and how many reads that takes.
+// latest checks the result of Latest and the number of table reads.
 func latest(t *testing.T, conn *tsdbtest.Conn, repo *tsdb.Repository[reading], e tsdb.Entity, want float64, wantReads int, opts ...tsdb.ReadOption) {
 	t.Helper()
 	var p tsdb.Point[reading]
@@ -41,29 +41,29 @@ func latest(t *testing.T, conn *tsdbtest.Conn, repo *tsdb.Repository[reading], e
 	}
 }
 
-// markedAfresh has the store read the erasure marks that are due, by a call that the cache has no part in.
+// markedAfresh makes the store read its erasure marks again, with a call that does not use the cache.
 func markedAfresh(t *testing.T, repo *tsdb.Repository[reading]) {
 	t.Helper()
 	if _, err := repo.Get(t.Context(), tsdb.NewEntity("no", "where"), start); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Fatal(err)
 	}
-	synctest.Wait() // they are read beside
+	synctest.Wait() // they are read in the background
 }
 
-// TestMaxStaleIsWhatACallerAsksFor: an answer from memory is never older than that, and never given unasked.
+// TestMaxStaleIsWhatACallerAsksFor: an answer from memory is never older than MaxStale, and never given without MaxStale.
 func TestMaxStaleIsWhatACallerAsksFor(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn, table := tsdbtest.OpenTable(t, cached, s)
 		repo := s.For(store, acme)
-		behind := func(temp string) { // as another program writes
+		behind := func(temp string) { // writes as another program
 			m := bigtable.NewMutation()
 			m.Set("keep", "p:json", bigtable.Time(start), []byte(`{"temp_c":`+temp+`}`))
 			apply(t, table, key(roof, start), m)
 		}
 		behind("1")
 		latest(t, conn, repo, roof, 1, 1)
-		latest(t, conn, repo, roof, 1, 1, tsdb.MaxStale(time.Minute)) // a plain read is not kept
+		latest(t, conn, repo, roof, 1, 1, tsdb.MaxStale(time.Minute)) // a plain read is not cached
 		behind("2")
 		time.Sleep(10 * time.Second)
 		markedAfresh(t, repo)
@@ -71,7 +71,7 @@ func TestMaxStaleIsWhatACallerAsksFor(t *testing.T) {
 		latest(t, conn, repo, roof, 1, 0, tsdb.MaxStale(10*time.Second), tsdb.Concurrency(3), tsdb.Hedge{After: 1, MaxRatio: 1})
 		latest(t, conn, repo, roof, 2, 1)
 		latest(t, conn, repo, roof, 2, 1, tsdb.MaxStale(0))
-		latest(t, conn, repo, roof, 1, 0, tsdb.MaxStale(time.Minute)) // those did not go by the cache
+		latest(t, conn, repo, roof, 1, 0, tsdb.MaxStale(time.Minute)) // those reads did not use the cache
 		latest(t, conn, repo, roof, 2, 1, tsdb.MaxStale(10*time.Second-1))
 		latest(t, conn, repo, roof, 2, 0, tsdb.MaxStale(1))
 		time.Sleep(time.Hour - 1)
@@ -79,9 +79,9 @@ func TestMaxStaleIsWhatACallerAsksFor(t *testing.T) {
 		behind("3")
 		latest(t, conn, repo, roof, 2, 0, tsdb.MaxStale(1000*time.Hour))
 		time.Sleep(time.Nanosecond)
-		latest(t, conn, repo, roof, 3, 1, tsdb.MaxStale(1000*time.Hour)) // past MaxAge
+		latest(t, conn, repo, roof, 3, 1, tsdb.MaxStale(1000*time.Hour)) // older than MaxAge
 		if got, want := store.CacheStats(), (tsdb.CacheStats{Hits: 5, Misses: 3, Entries: 1, Bytes: 1024}); got != want {
-			t.Errorf("%+v, want %+v", got, want)
+			t.Errorf("cache stats %+v, want %+v", got, want)
 		}
 		store, conn = tsdbtest.Open(t, tsdbtest.Options{}, s) // without a cache
 		repo = s.For(store, acme)
@@ -91,12 +91,12 @@ func TestMaxStaleIsWhatACallerAsksFor(t *testing.T) {
 		latest(t, conn, repo, roof, 7, 1, tsdb.MaxStale(time.Hour))
 		latest(t, conn, repo, roof, 7, 1, tsdb.MaxStale(time.Hour))
 		if got := store.CacheStats(); got != (tsdb.CacheStats{}) {
-			t.Errorf("without a cache: %+v", got)
+			t.Errorf("stats without a cache: %+v, want zero", got)
 		}
 	})
 }
 
-// TestCachedLatestMany: each entity from where it is known, in order, missing and corrupt ones too.
+// TestCachedLatestMany: LatestMany takes each entity from the cache or the table, in order, including missing and corrupt points.
 func TestCachedLatestMany(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -123,7 +123,7 @@ func TestCachedLatestMany(t *testing.T) {
 				answers, err = repo.LatestMany(t.Context(), asked, tsdb.MaxStale(time.Minute), tsdb.Concurrency(3))
 			})
 			if got != wantReads || !errors.Is(err, codec.ErrCorrupt) {
-				t.Errorf("%d reads, want %d: %v", got, wantReads, err)
+				t.Errorf("%d reads, want %d (error %v)", got, wantReads, err)
 			}
 			histories, err1 = repo.LatestManyN(t.Context(), asked, 1, tsdb.MaxStale(time.Minute))
 			plain, err2 := repo.LatestMany(t.Context(), asked)
@@ -141,14 +141,14 @@ func TestCachedLatestMany(t *testing.T) {
 		}
 		check(slices.Concat(devices[:9], devices[:3]), 9)
 		check(append(devices[:20:20], tsdb.NewEntity("berlin")), 11)
-		check(devices[:20], 1) // a payload that no reader is known for is read again
+		check(devices[:20], 1) // payloads that do not decode are read again
 		if n := reads(conn, func() { _, _ = repo.LatestManyN(t.Context(), devices[:3], 2, tsdb.MaxStale(time.Minute)) }); n != 3 {
 			t.Errorf("two points of each of 3 known entities took %d reads", n)
 		}
 	})
 }
 
-// TestOwnWritesAreSeen: by the next cached read after each has returned, without a read where the store can know.
+// TestOwnWritesAreSeen: the next cached read after a write shows it, without a table read where the store knows the result.
 func TestOwnWritesAreSeen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -226,7 +226,7 @@ func TestOwnWritesAreSeen(t *testing.T) {
 	})
 }
 
-// TestWritesThatFail: what is certainly not stored changes nothing, and after what may be stored the table is asked.
+// TestWritesThatFail: a rejected write does not change the cache. After a write with unknown outcome the table is read.
 func TestWritesThatFail(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -283,7 +283,7 @@ func TestWritesThatFail(t *testing.T) {
 				n := reads(conn, func() { got, gotErr = repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Minute)) })
 				wantReads := tt.reads
 				if tt.state == nil && (name == "writer" || name == "Delete") {
-					wantReads = 1 // the writer tries again by itself; a deletion leaves nothing to know
+					wantReads = 1 // the writer retries; a deletion leaves nothing to cache
 				}
 				if got != want || !errors.Is(gotErr, wantErr) || n != wantReads {
 					t.Errorf("after %s of %s: %v, %v with %d reads; want %v, %v with %d", name, tt.name, got, gotErr, n, want, wantErr, wantReads)
@@ -293,7 +293,7 @@ func TestWritesThatFail(t *testing.T) {
 	})
 }
 
-// TestExpiredIsNotServed: not from memory either, from the moment on at which it expires by the store's clock.
+// TestExpiredIsNotServed: the cache does not serve a point from the moment at which it expires on the store's clock.
 func TestExpiredIsNotServed(t *testing.T) {
 	h1, h3 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
 	written, before := readings(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{h3}}), readings(t, tsdb.SchemaOptions{Retention: h3, FormerClasses: []gc.Class{h1}})
@@ -310,21 +310,21 @@ func TestExpiredIsNotServed(t *testing.T) {
 	latest(t, conn, repo, roof, 2, 0, old)
 	latest(t, conn, repo, roof, 2, 1)
 	c.Set(start.Add(time.Hour + 1))
-	latest(t, conn, repo, roof, 1, 1) // an older one was written to live longer
+	latest(t, conn, repo, roof, 1, 1) // an older point was written in a class that keeps longer
 	latest(t, conn, repo, roof, 1, 1, old)
 	latest(t, conn, repo, roof, 1, 0, old)
 	c.Set(start.Add(3*time.Hour - time.Minute + 1))
 	for _, opts := range [][]tsdb.ReadOption{{old}, nil, {old}} {
 		if p, err := repo.Latest(t.Context(), roof, opts...); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("Latest(%v) past the retention: %v, %v", opts, p, err)
+			t.Errorf("Latest(%v) after expiry = %v, %v; want ErrNotFound", opts, p, err)
 		}
 	}
 	if answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}, old); err != nil || !errors.Is(answers[0].Err, tsdb.ErrNotFound) {
-		t.Errorf("LatestMany: %v, %v", answers, err)
+		t.Errorf("LatestMany after expiry = %v, %v; want a missing point", answers, err)
 	}
 }
 
-// TestValuesAreTheCallersOwn: whatever a caller does to its value, the next one does not see it.
+// TestValuesAreTheCallersOwn: a caller may change its value; other callers do not see the change.
 func TestValuesAreTheCallersOwn(t *testing.T) {
 	type inner struct{ N []int }
 	for _, tt := range []struct {
@@ -377,21 +377,22 @@ func ofItsOwn[T any](t *testing.T, store *tsdb.Store, name string, v T, change f
 	for range 3 {
 		p := must[tsdb.Point[T]](t)(repo.Latest(ctx, roof, tsdb.MaxStale(time.Hour)))
 		if got := fmt.Sprintf("%+v", p.Value); got != want {
-			t.Errorf("%s, want %s: another caller's change is seen", got, want)
+			t.Errorf("got %s, want %s: another caller's change is visible", got, want)
 		}
 		change(&p.Value)
 	}
 	written := fmt.Sprintf("%+v", v)
-	if err := repo.Put(ctx, roof, start.Add(time.Second), v); err != nil { // what was put is not kept either
+	if err := repo.Put(ctx, roof, start.Add(time.Second), v); err != nil { // a value that was put is not shared either
 		t.Fatal(err)
 	}
 	change(&v)
 	if p := must[tsdb.Point[T]](t)(repo.Latest(ctx, roof, tsdb.MaxStale(time.Hour))); written != fmt.Sprintf("%+v", p.Value) && name != "pointers" {
-		t.Errorf("%+v, want what was put, %s", p.Value, written)
+		t.Errorf("got %+v, want the stored value %s", p.Value, written)
 	}
 }
 
-// TestSchemasOfOneDatasetAgree: two programs' types over the same points, or the same points in another order of classes.
+// TestSchemasOfOneDatasetAgree: schemas with different types, or with classes in another order, share cached points of one
+// dataset.
 func TestSchemasOfOneDatasetAgree(t *testing.T) {
 	one := readings(t, tsdb.SchemaOptions{})
 	two, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[map[string]float64](), tsdb.SchemaOptions{})
@@ -415,17 +416,17 @@ func TestSchemasOfOneDatasetAgree(t *testing.T) {
 		}
 		latest(t, conn, one.For(store, acme), roof, v, 0, old)
 		if p, err := two.For(store, acme).Latest(t.Context(), roof, old); err != nil || p.Value["temp_c"] != v {
-			t.Errorf("as a map: %v, %v", p, err)
+			t.Errorf("read as a map: %v, %v", p, err)
 		}
 	}
-	latest(t, conn, three.For(store, acme), roof, 4, 1, old) // sees more than the others do
+	latest(t, conn, three.For(store, acme), roof, 4, 1, old) // reads more classes than the others
 	if err := one.For(store, acme).Put(t.Context(), roof, start.Add(time.Hour), reading{9}); err != nil {
 		t.Fatal(err)
 	}
 	latest(t, conn, three.For(store, acme), roof, 9, 1, old)
 }
 
-// TestAnotherTenantIsRefusedBeforeTheCache: also where the answer is known.
+// TestAnotherTenantIsRefusedBeforeTheCache: a call with another tenant's context is refused even if the point is cached.
 func TestAnotherTenantIsRefusedBeforeTheCache(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, cached, s)
@@ -435,19 +436,20 @@ func TestAnotherTenantIsRefusedBeforeTheCache(t *testing.T) {
 	latest(t, conn, repo, roof, 1, 1, old)
 	foreign := tenant.NewContext(t.Context(), tenant.MustParse("acme2"))
 	if p, err := repo.Latest(foreign, roof, old); !errors.Is(err, tsdb.ErrTenantMismatch) || p.Value != (reading{}) {
-		t.Errorf("Latest: %v, %v", p, err)
+		t.Errorf("Latest = %v, %v; want ErrTenantMismatch", p, err)
 	}
 	if a, err := repo.LatestMany(foreign, []tsdb.Entity{roof}, old); !errors.Is(err, tsdb.ErrTenantMismatch) || a != nil {
-		t.Errorf("LatestMany: %v, %v", a, err)
+		t.Errorf("LatestMany = %v, %v; want ErrTenantMismatch", a, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := repo.Latest(ended, roof, old); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that has ended: %v", err)
+		t.Errorf("with an ended context: %v, want context.Canceled", err)
 	}
 }
 
-// TestCachedAnswersStayInTheirTenant: with names that are prefixes of one another, each is answered from memory with its own.
+// TestCachedAnswersStayInTheirTenant: entities, datasets and tenants whose names are prefixes of one another get their own cached
+// points.
 func TestCachedAnswersStayInTheirTenant(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		var schemas []*tsdb.Schema[string]
@@ -487,14 +489,14 @@ func TestCacheOptionsAreChecked(t *testing.T) {
 		_, err := tsdb.Open(t.Context(), tsdb.Config{StoreOptions: tsdb.StoreOptions{Cache: o}, Project: "p", Instance: "i", Table: "t"})
 		var invalid *tsdb.InvalidError
 		if !errors.Is(err, tsdb.ErrInvalid) || !errors.As(err, &invalid) || invalid.Field != field {
-			t.Errorf("%+v: %v", o, err)
+			t.Errorf("options %+v: error %v, want ErrInvalid", o, err)
 		}
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{MaxAge: time.Second}}}, s) // none
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{MaxAge: time.Second}}}, s) // a cache without entries
 	if _, err := s.For(store, acme).Latest(t.Context(), roof, tsdb.MaxStale(-1)); !errors.Is(err, tsdb.ErrInvalid) || len(conn.Counts().Calls) > 0 {
-		t.Errorf("MaxStale(-1): %v", err)
+		t.Errorf("MaxStale(-1): %v, want ErrInvalid", err)
 	}
 	if _, err := s.For(store, acme).Latest(t.Context(), roof, nil); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("a nil option: %v", err)
+		t.Errorf("a nil option: %v, want ErrInvalid", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestContextsThatEndForAReason: what signal.NotifyContext and others like it say is in the error of each call that they
-// break off, and so is that the context was cancelled.
+// TestContextsThatEndForAReason: an error of a call that its context ended wraps the context's cause, as from
+// signal.NotifyContext, and context.Canceled.
 func TestContextsThatEndForAReason(t *testing.T) {
 	terminated := errors.New("terminated signal received")
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
@@ -135,7 +135,7 @@ func TestContextsThatEndForAReason(t *testing.T) {
 	}
 }
 
-// TestJournalsClosedForAReason: the points that stay behind are told of, and why.
+// TestJournalsClosedForAReason: Close reports the points that stay in the journal, and the cause.
 func TestJournalsClosedForAReason(t *testing.T) {
 	terminated := errors.New("terminated signal received")
 	longBubble(t, func(t *testing.T) {
@@ -152,10 +152,10 @@ func TestJournalsClosedForAReason(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(terminated) })
 		if err := w.Flush(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, terminated) {
-			t.Errorf("Flush: %v", err)
+			t.Errorf("Flush: %v, want the cause", err)
 		}
 		if err := w.Close(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, terminated) || !errors.Is(err, tsdb.ErrUndelivered) {
-			t.Errorf("Close: %v", err)
+			t.Errorf("Close: %v, want ErrUndelivered and the cause", err)
 		}
 	})
 }

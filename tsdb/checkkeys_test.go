@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// Whatever way a point takes into the store, its keys are checked, and what is refused shows neither in the table nor in
-// the error.
+// TestCheckKeysRefusesWrites: CheckKeys applies to every way of writing. A rejected key appears neither in the table nor in the
+// error.
 func TestCheckKeysRefusesWrites(t *testing.T) {
 	ctx := context.Background()
 	s := readings(t, tsdb.SchemaOptions{CheckKeys: privacy.Check})
@@ -41,13 +41,13 @@ func TestCheckKeysRefusesWrites(t *testing.T) {
 			continue
 		}
 		if text := fmt.Sprintf("%v %+v", err, err); !strings.Contains(text, "key field device") || strings.Contains(text, "anna") || strings.Contains(text, "berlin") {
-			t.Errorf("%s: the error has to name the field, and show nothing of the key: %v", name, err)
+			t.Errorf("%s: error %v; want the field's name and no part of the key", name, err)
 		}
 	}
 	if calls := conn.Counts().Calls; len(calls) != 0 {
 		t.Errorf("refused points were sent: %v", calls)
 	}
-	// Points that were written before the check was turned on have to be found and removed.
+	// Points that were written before the check was added must stay readable and deletable.
 	if _, err := repo.Latest(ctx, bad); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Errorf("Latest: %v, want ErrNotFound", err)
 	}
@@ -80,6 +80,6 @@ func TestCheckKeysSeesPartsAsTheyWereGiven(t *testing.T) {
 		t.Errorf("seen %q, want %q", got, want)
 	}
 	if err := repo.Put(ctx, tsdb.NewEntity("bad"), start, reading{}); !errors.Is(err, tsdb.ErrInvalid) || errors.Is(err, refused) {
-		t.Errorf("an entity without all its parts: %v; want it refused before it is checked", err)
+		t.Errorf("an entity with a part missing: %v; want it rejected before CheckKeys runs", err)
 	}
 }

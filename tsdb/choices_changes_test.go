@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAProfileThatChangesIsOneToRead: a store that knows the classes of hundreds of tenants reads the one that has changed, and
-// nothing where none has. A profile that another program has changed, without the log, it finds within the hour.
+// TestAProfileThatChangesIsOneToRead: a store that knows the classes of hundreds of tenants reads only the changed profile, and
+// nothing if none has changed. A change that another program makes without the log of changes takes effect within the hour.
 func TestAProfileThatChangesIsOneToRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -38,7 +38,7 @@ func TestAProfileThatChangesIsOneToRead(t *testing.T) {
 		conn.Reset()
 		wait(20 * time.Minute)
 		if n := conn.Counts().UpkeepRows; n != 0 {
-			t.Errorf("%d rows read where no profile has changed", n)
+			t.Errorf("%d rows read without a changed profile, want 0", n)
 		}
 		is(t, "at first", inClasses(t, table, acme), map[string]int{"d7": puts})
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
@@ -46,23 +46,23 @@ func TestAProfileThatChangesIsOneToRead(t *testing.T) {
 		conn.Reset()
 		before := inClasses(t, table, acme)["d30"]
 		wait(20 * time.Minute)
-		if n := conn.Counts().UpkeepRows; n > 30 { // the epoch, each minute
-			t.Errorf("%d rows read", n)
+		if n := conn.Counts().UpkeepRows; n > 30 { // the epoch, once a minute
+			t.Errorf("%d rows read, want at most 30", n)
 		}
 		if got := inClasses(t, table, acme)["d30"] - before; got != 60 {
-			t.Errorf("%d of 60 points in the class", got)
+			t.Errorf("%d of 60 points are in the new class", got)
 		}
 		apply(t, table, "!tenant#acme", newMutation("_sys", "c", `{"retention":"d7"}`))
 		wait(time.Hour + time.Minute)
 		before = inClasses(t, table, acme)["d30"]
 		wait(time.Minute)
 		if got := inClasses(t, table, acme)["d30"] - before; got != 0 {
-			t.Errorf("%d points in the class that another program has changed an hour ago", got)
+			t.Errorf("%d points are in the class that another program set an hour ago", got)
 		}
 	})
 }
 
-// TestAnOnboardingThatIsCutOff: at whatever request it ends, other stores apply what it has stored, in time.
+// TestAnOnboardingThatIsCutOff: if onboarding fails at any of its requests, other stores apply in time what was stored.
 func TestAnOnboardingThatIsCutOff(t *testing.T) {
 	for cut, total := 1, 1; cut <= total; cut++ {
 		longBubble(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAnOnboardingThatIsCutOff(t *testing.T) {
 			conn.Clear()
 			total = max(total, int(calls.Load())+1)
 			time.Sleep(time.Second)
-			put() // a store that looks while the change is open
+			put() // a store that reads while the change is open
 			time.Sleep(tsdb.ClassesWithin + time.Second)
 			want := map[string]int{"d7": 2}
 			if p, err := tenants.Load(t.Context(), store, acme); err == nil && p.Retention == "d30" {
@@ -102,7 +102,7 @@ func TestAnOnboardingThatIsCutOff(t *testing.T) {
 				want["d7"]++
 			}
 			is(t, fmt.Sprintf("cut at %d", cut), inClasses(t, table, acme), want)
-			// The next one of the tenant takes its trace away.
+			// The next change of the tenant closes the open one.
 			assign(t, store, acme, tenants.Profile{Retention: "d7"})
 			time.Sleep(tsdb.ClassesWithin + time.Second)
 			put()
@@ -111,7 +111,7 @@ func TestAnOnboardingThatIsCutOff(t *testing.T) {
 				time.Sleep(time.Minute + time.Second)
 				put()
 			}
-			if n := conn.Counts().UpkeepRows; n > 21 { // an epoch of each log
+			if n := conn.Counts().UpkeepRows; n > 21 { // one epoch for each log
 				t.Errorf("cut at %d: %d rows read, so the change is still open", cut, n)
 			}
 		})

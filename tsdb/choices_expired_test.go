@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestWhatHasExpiredInTheOldClass is not there for conditional writes either, though the tenant's new class would still keep it:
-// nothing of it comes back with what is written in its place, in the row or in the head.
+// TestWhatHasExpiredInTheOldClass: conditional writes ignore a point that has expired in the tenant's old class, although its new
+// class would keep it. No part of it reappears with the new point, in the row or in the head.
 func TestWhatHasExpiredInTheOldClass(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"merge":       {Merge: true},
@@ -37,7 +37,7 @@ func TestWhatHasExpiredInTheOldClass(t *testing.T) {
 				time.Sleep(time.Hour + time.Millisecond)
 				assign(t, store, acme, tenants.Profile{Retention: "d30"})
 				if stored, err := r.PutIfAbsent(t.Context(), roof, at, rec("new", 2)); err != nil || !stored {
-					t.Fatalf("%v, %v", stored, err)
+					t.Fatalf("PutIfAbsent = %v, %v; want true", stored, err)
 				}
 				if opts.Merge || opts.FirstWins {
 					if err := r.Put(t.Context(), roof, at, rec("new", 2)); err != nil {
@@ -56,7 +56,7 @@ func TestWhatHasExpiredInTheOldClass(t *testing.T) {
 				}
 				for family := range inClasses(t, table, acme) {
 					if family != "d30" && family != "d30.h2" {
-						t.Errorf("there is something left in %s: %v", family, inClasses(t, table, acme))
+						t.Errorf("family %s still has cells: %v", family, inClasses(t, table, acme))
 					}
 				}
 				if n, err := r.DeletePrefix(t.Context(), tsdb.AllEntities()); err != nil || n != 1 || len(inClasses(t, table, acme)) != 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestClassesAreReadAtMostOnceInAWhile: by one request a minute, however many write, none where nobody does, and none ever for
-// a schema without classes to choose from.
+// TestClassesAreReadAtMostOnceInAWhile: a store reads the classes with one request a minute, however many calls write, with none
+// while no call writes, and never for a schema without Classes.
 func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s, plain := choosing(t, tsdb.SchemaOptions{}), tsdb.MustDefine("p", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{})
@@ -36,19 +36,19 @@ func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 			conn.Reset()
 			return n
 		}
-		marks := reads(plain.For(store, acme))                                    // the marks of erasures are read for both
+		marks := reads(plain.For(store, acme))                                    // both schemas read the erasure marks
 		if both := reads(s.For(store, acme)); both-marks < 9 || both-marks > 12 { // the first time there are two
-			t.Errorf("%d reads in ten minutes, %d of them of marks", both, marks)
+			t.Errorf("%d reads in ten minutes, %d of them of marks; want about ten others", both, marks)
 		}
 		time.Sleep(time.Hour)
 		if n := conn.Counts().Upkeep; n != 0 {
-			t.Errorf("%d reads by nobody", n)
+			t.Errorf("%d reads without a call, want 0", n)
 		}
 	})
 }
 
-// TestClassesThatCannotBeRead: a store that knows nothing of them rejects the point, and says why; one that does goes by what it
-// knows, and soon by what is new. No write waits for long.
+// TestClassesThatCannotBeRead: a store that knows no classes yet rejects points, with the reason. A store that knows them uses
+// what it knows, and soon the new state. No write waits long.
 func TestClassesThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s, plain := choosing(t, tsdb.SchemaOptions{}), tsdb.MustDefine("p", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{})
@@ -64,11 +64,11 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 				continue
 			}
 			if err := put(t, r, roof, time.Now()); !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), "retention classes of tenants") {
-				t.Errorf("%s of a store that knows nothing: %v", way, err)
+				t.Errorf("%s in a store that knows no classes: %v, want ErrRejected", way, err)
 			}
 		}
 		if err := plain.For(store, acme).Put(t.Context(), roof, time.Now(), "x"); err != nil {
-			t.Errorf("a schema without classes to choose from: %v", err)
+			t.Errorf("a schema without Classes: %v", err)
 		}
 		conn.Clear()
 		if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil {
@@ -85,10 +85,10 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 			time.Sleep(time.Minute)
 			began := time.Now()
 			if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil {
-				t.Errorf("Put with the last knowledge: %v", err)
+				t.Errorf("Put with the last known classes: %v", err)
 			}
 			if took := time.Since(began); took > 11*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("Put took %v", took)
 			}
 		}
 		is(t, "in the outage", inClasses(t, table, acme), map[string]int{"d30": 11, "keep": 1})
@@ -100,15 +100,14 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 		is(t, "after it", inClasses(t, table, acme), map[string]int{"d30": 11, "d7": 1, "keep": 1})
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
 		time.Sleep(90 * time.Second)
-		if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil { // has them read behind it
+		if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil { // starts a read in the background
 			t.Fatal(err)
 		}
-		_ = store.Close() // while that goes on: the bubble would not end if it stayed
+		_ = store.Close() // during that read: the bubble would not end if a goroutine stayed
 	})
 }
 
-// TestAWriterWaitsForClasses: what nobody can tell the class of is sent again once it can be told, with a journal however long
-// that takes.
+// TestAWriterWaitsForClasses: points whose class is not known are sent once it is known; with a journal, however long that takes.
 func TestAWriterWaitsForClasses(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		longBubble(t, func(t *testing.T) {
@@ -122,7 +121,7 @@ func TestAWriterWaitsForClasses(t *testing.T) {
 			defer fresh.Close()
 			w := must[*tsdb.Writer](t)(fresh.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
 			conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows))
-			// It may lie as long ago as any class keeps: which one it is in is not known yet.
+			// The time is within the longest class, because the class is not known yet.
 			if err := s.For(fresh, acme).Via(w).Enqueue(t.Context(), roof, time.Now().Add(-10*day), "x"); err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +135,8 @@ func TestAWriterWaitsForClasses(t *testing.T) {
 	}
 }
 
-// TestAnAssignmentThatCannotBeUnderstood holds up nobody: its tenant's points are in the default class.
+// TestAnAssignmentThatCannotBeUnderstood: points of a tenant whose assignment does not decode go to the default class, and no
+// tenant waits.
 func TestAnAssignmentThatCannotBeUnderstood(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -157,8 +157,8 @@ func TestAnAssignmentThatCannotBeUnderstood(t *testing.T) {
 	})
 }
 
-// TestWhatASchemaMayOffer: each class once, wherever it is listed, and not more than a table has room for. The catalogue knows
-// what is offered; to offer more is no conflict.
+// TestWhatASchemaMayOffer: a schema offers each class once, wherever it is listed, and not more than a table has families for.
+// The catalogue stores the offered classes; offering more is no conflict.
 func TestWhatASchemaMayOffer(t *testing.T) {
 	define := func(opts tsdb.SchemaOptions) error {
 		_, err := tsdb.Define("r", tsdb.Key("a"), codec.String(), opts)
@@ -174,11 +174,11 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 		{tsdb.SchemaOptions{Classes: manyClasses(50), Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1}}, "at most 100"},
 	} {
 		if err := define(tt.opts); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v, want %q", err, tt.want)
+			t.Errorf("Define: %v, want %q", err, tt.want)
 		}
 	}
 	if err := define(tsdb.SchemaOptions{Classes: []gc.Class{{Name: "v", Policy: gc.MaxVersions(2)}}}); !errors.Is(err, gc.ErrVersions) {
-		t.Errorf("versions: %v", err)
+		t.Errorf("a class of versions: %v, want ErrVersions", err)
 	}
 	older, newer := readings(t, tsdb.SchemaOptions{Retention: week, FormerClasses: []gc.Class{month}}), readings(t, tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, older)
@@ -200,7 +200,7 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 	}
 }
 
-// TestCachedInTheClassThatIsWritten: what a write leaves in memory lives as long as its class, and not as the default one.
+// TestCachedInTheClassThatIsWritten: a cached point expires with the class that it was written in, not with the default class.
 func TestCachedInTheClassThatIsWritten(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -216,7 +216,7 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 			}
 		}
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
-		for range 2 { // the second write finds the first in memory
+		for range 2 { // the second write finds the first in the cache
 			if err := repo.Put(t.Context(), roof, c.Now(), "x"); err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +243,8 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 	})
 }
 
-// TestTheStoreThatOnboardsGoesByItAtOnce: others do within ClassesWithin, and not before they read again.
+// TestTheStoreThatOnboardsGoesByItAtOnce: the store that onboards a tenant applies its class at once. Other stores do within
+// ClassesWithin, and not before they read the classes again.
 func TestTheStoreThatOnboardsGoesByItAtOnce(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})

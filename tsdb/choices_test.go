@@ -35,7 +35,7 @@ func choosing(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[string] {
 	return s
 }
 
-// assign makes a tenant's profile name a class, and waits until stores go by it.
+// assign stores a profile with a class, and waits until all stores apply it.
 func assign(t testing.TB, store *tsdb.Store, id tenant.ID, p tenants.Profile) {
 	t.Helper()
 	if _, err := tenants.Onboard(t.Context(), store, id, p, tenants.OnboardOptions{Replace: true}); err != nil {
@@ -44,7 +44,7 @@ func assign(t testing.TB, store *tsdb.Store, id tenant.ID, p tenants.Profile) {
 	time.Sleep(tsdb.ClassesWithin + time.Millisecond)
 }
 
-// written are the points that a tenant has written, with how long each lives.
+// written holds the points that a tenant has written, and how long each lives.
 type written map[time.Time]time.Duration
 
 func (w written) visible(now time.Time) (out []time.Time) {
@@ -57,7 +57,7 @@ func (w written) visible(now time.Time) (out []time.Time) {
 	return out
 }
 
-// ways are the ways of writing a point.
+// ways are the ways to write a point.
 var ways = map[string]func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error{
 	"Put": func(t testing.TB, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) error {
 		return r.Put(t.Context(), e, at, "x")
@@ -94,7 +94,7 @@ var ways = map[string]func(t testing.TB, r *tsdb.Repository[string], e tsdb.Enti
 	},
 }
 
-// shows compares every kind of read with what is to be visible of an entity, which is the only one of its tenant.
+// shows compares every kind of read with the wanted points of an entity, the only one of its tenant.
 func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.Time, most int) {
 	t.Helper()
 	ctx := t.Context()
@@ -150,7 +150,7 @@ func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.
 		count += int(b.Points)
 	}
 	if count != len(want) {
-		t.Errorf("a window counts %d, want %d", count, len(want))
+		t.Errorf("a window counts %d points, want %d", count, len(want))
 	}
 	for _, at := range want {
 		p, err := r.Get(ctx, e, at)
@@ -158,8 +158,8 @@ func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.
 	}
 }
 
-// TestATenantMovesBetweenClasses from 7 days to 30 and back: by every way of writing each point lives as long as the class that
-// it was written in, on every read, and the neighbours notice nothing.
+// TestATenantMovesBetweenClasses moves a tenant from 7 days to 30 and back. With every way of writing, each point lives as long
+// as the class that it was written in, in every read; other tenants are not affected.
 func TestATenantMovesBetweenClasses(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"points": {},
@@ -234,8 +234,8 @@ func collect(seq func(func(tsdb.Point[string], error) bool)) (out []tsdb.Point[s
 	return out, nil
 }
 
-// TestHeadsThatLostWhatOutlives: points of a month that newer ones of a week have pushed out of the head come to light when
-// those expire. Heads are asked in one request, and the points of those entities alone whose heads may have lost some.
+// TestHeadsThatLostWhatOutlives: points of a 30 day class that newer points of a 7 day class pushed out of the head become the
+// newest when those expire. Heads are read in one request; only entities whose heads may lack points are read from their points.
 func TestHeadsThatLostWhatOutlives(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 1}})
@@ -287,10 +287,10 @@ func TestHeadsThatLostWhatOutlives(t *testing.T) {
 		put(one, 11, 12)
 		put(two, 11, 12)
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
-		put(two, 5) // behind the others, and in the head for all that
+		put(two, 5) // older than the others, but still in the head
 		put(three, 12)
 		newest(1, 12, 12, 12)
 		put(three, 20)
-		newest(3, 10, 10, 20) // one head shows nothing, one what is older than the newest
+		newest(3, 10, 10, 20) // one head shows nothing, one shows a point older than the newest
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// inClasses returns how many payloads the rows of a tenant hold in each family.
+// inClasses returns the number of payloads of a tenant in each family.
 func inClasses(t testing.TB, table *bigtable.Table, id tenant.ID) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -46,8 +46,8 @@ func is(t testing.TB, what string, got, want map[string]int) {
 	}
 }
 
-// TestARewriteMovesThePoint: a point that is written again after its tenant has changed class is in the new class alone, in
-// its row and in the head, whichever way it is written; the points of others stay where they are.
+// TestARewriteMovesThePoint: a point that is written again after its tenant changed class is only in the new class, in its row
+// and in the head, for every way of writing. Other points stay where they are.
 func TestARewriteMovesThePoint(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts     tsdb.SchemaOptions
@@ -56,7 +56,7 @@ func TestARewriteMovesThePoint(t *testing.T) {
 		"points": {tsdb.SchemaOptions{}, map[string]int{"d7": 1}, map[string]int{"d30": 1}},
 		"heads":  {tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}}, map[string]int{"d7": 1, "d7.h2": 1}, map[string]int{"d30": 1, "d30.h2": 1}},
 		"only":   {tsdb.SchemaOptions{Head: tsdb.Head{Points: 2, Only: true}}, map[string]int{"d7.h2": 1}, map[string]int{"d30.h2": 1}},
-		// The first write stays, in its class, and so does its head; it is no other's that is in the way.
+		// The first write stays in its class, and so does its head; it counts as the writer's own.
 		"first":  {tsdb.SchemaOptions{FirstWins: true}, map[string]int{"d7": 1}, map[string]int{"d7": 1}},
 		"firsts": {tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}, FirstWins: true}, map[string]int{"d7": 1, "d7.h2": 1}, map[string]int{"d7": 1, "d7.h2": 1}},
 	} {
@@ -91,7 +91,7 @@ func TestARewriteMovesThePoint(t *testing.T) {
 	}
 }
 
-// TestAMergeMovesThePoint with all its fields, and its head with it.
+// TestAMergeMovesThePoint: a merge moves a point to the tenant's new class with all its fields, and its head too.
 func TestAMergeMovesThePoint(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}})
@@ -113,7 +113,7 @@ func TestAMergeMovesThePoint(t *testing.T) {
 	})
 }
 
-// TestArrivalGoesByTheClassThatIsWritten: what has expired in one class has not in another, by every way of writing.
+// TestArrivalGoesByTheClassThatIsWritten: by every way of writing, the class of the write decides whether a point has expired.
 func TestArrivalGoesByTheClassThatIsWritten(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		longBubble(t, func(t *testing.T) {
@@ -126,28 +126,28 @@ func TestArrivalGoesByTheClassThatIsWritten(t *testing.T) {
 				i++
 				at := time.Now().Add(-10*day - time.Duration(i)*time.Second)
 				if err := put(t, s.For(store, a), roof, at); err != nil {
-					t.Errorf("%s of a point of the month: %v", way, err)
+					t.Errorf("%s of a point within the 30 day class: %v", way, err)
 				}
 				if err := put(t, s.For(store, a), roof, at.Add(-21*day)); !errors.Is(err, tsdb.ErrExpired) {
-					t.Errorf("%s of an older one: %v", way, err)
+					t.Errorf("%s of an older point: %v, want ErrExpired", way, err)
 				}
 				if err := put(t, s.For(store, ab), roof, at); !errors.Is(err, tsdb.ErrExpired) || !strings.Contains(err.Error(), "d7") {
-					t.Errorf("%s of the neighbour: %v", way, err)
+					t.Errorf("%s of another tenant: %v, want ErrExpired in d7", way, err)
 				}
 			}
 		})
 	}
 }
 
-// TestAWriterGoesByTheClassOfWhenItSends: a point that waited for the service, here in a journal, is written in the class that its
-// tenant has come to be in, and what has expired in that is a dead letter, not swallowed.
+// TestAWriterGoesByTheClassOfWhenItSends: a point that waited in a journal is written in the class that its tenant has when it is
+// sent. If it has expired in that class, it becomes a dead letter.
 func TestAWriterGoesByTheClassOfWhenItSends(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
 		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 		repo, at := s.For(store, acme), time.Now()
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
-		if err := repo.Put(t.Context(), roof, at, "x"); err != nil { // the store knows the class
+		if err := repo.Put(t.Context(), roof, at, "x"); err != nil { // now the store knows the class
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestAWriterGoesByTheClassOfWhenItSends(t *testing.T) {
 			letters++
 		}
 		if letters != 1 {
-			t.Errorf("%d dead letters, want that of the point of 10 days ago", letters)
+			t.Errorf("%d dead letters, want 1, of the point of 10 days ago", letters)
 		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -182,7 +182,7 @@ func TestAWriterGoesByTheClassOfWhenItSends(t *testing.T) {
 	})
 }
 
-// TestAJournalOfAnotherProgram keeps what classes there were to choose from.
+// TestAJournalOfAnotherProgram: a journal stores which classes the schema offers.
 func TestAJournalOfAnotherProgram(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -208,7 +208,8 @@ func TestAJournalOfAnotherProgram(t *testing.T) {
 	})
 }
 
-// TestAClassThatTheProgramDoesNotOffer is not heeded: its points are in the default class.
+// TestAClassThatTheProgramDoesNotOffer: an assignment to a class that the schema does not offer is ignored; the points go to the
+// default class.
 func TestAClassThatTheProgramDoesNotOffer(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		year := gc.Class{Name: "d365", Policy: gc.MaxAge(365 * day)}

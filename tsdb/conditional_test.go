@@ -14,7 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestFirstWinsIsCertainOfAnothers: where nothing is ever replaced, another's row answers for a lost answer too.
+// TestFirstWinsIsCertainOfAnothers: points are never replaced, so if the response is lost and the row holds another value, that
+// value won.
 func TestFirstWinsIsCertainOfAnothers(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{FirstWins: true})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -24,7 +25,7 @@ func TestFirstWinsIsCertainOfAnothers(t *testing.T) {
 	}
 	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 	if ok, err := r.PutIfAbsent(t.Context(), roof, start, reading{2}); ok || err != nil {
-		t.Errorf("PutIfAbsent = %v, %v, want false", ok, err)
+		t.Errorf("PutIfAbsent = %v, %v; want false", ok, err)
 	}
 	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 	if err := r.Put(t.Context(), roof, start, reading{2}); !errors.Is(err, tsdb.ErrExists) || !errors.Is(err, tsdb.ErrRejected) {
@@ -32,7 +33,7 @@ func TestFirstWinsIsCertainOfAnothers(t *testing.T) {
 	}
 }
 
-// TestEqualBytesOfAnotherClass: a point of another class lives for another time, so it is another point.
+// TestEqualBytesOfAnotherClass: equal bytes in another class are another point, because it lives for another time.
 func TestEqualBytesOfAnotherClass(t *testing.T) {
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	c := testkit.NewClock(start)
@@ -47,7 +48,7 @@ func TestEqualBytesOfAnotherClass(t *testing.T) {
 	}
 }
 
-// TestManyConditionalWrites go side by side, and end with the timeout of scans.
+// TestManyConditionalWrites: conditional writes of one call run in parallel, and end with the timeout of scans.
 func TestManyConditionalWrites(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{FirstWins: true})
@@ -55,7 +56,7 @@ func TestManyConditionalWrites(t *testing.T) {
 		conn.Inject(tsdbtest.Delay(300 * time.Millisecond).On(tsdbtest.CheckAndMutateRow))
 		begin := time.Now()
 		if _, err := s.For(store, acme).PutMany(t.Context(), points(32)); err != nil || time.Since(begin) != 600*time.Millisecond {
-			t.Error(err, time.Since(begin))
+			t.Errorf("PutMany: %v after %v", err, time.Since(begin))
 		}
 		begin = time.Now()
 		late := points(160)
@@ -64,7 +65,7 @@ func TestManyConditionalWrites(t *testing.T) {
 		}
 		out, err := s.For(store, acme).PutMany(t.Context(), late)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > time.Second || out[159].State != tsdb.Rejected || out[159].Attempts != 0 {
-			t.Error(err, time.Since(begin), out[159])
+			t.Errorf("PutMany: %v after %v, last outcome %+v", err, time.Since(begin), out[159])
 		}
 	})
 }
@@ -78,7 +79,7 @@ func points(n int) []tsdb.Point[reading] {
 	return out
 }
 
-// TestRowThatIsGoneAgain: a row that was in the way, and is deleted before it can be looked at, is in the way no more.
+// TestRowThatIsGoneAgain: a write that found its row occupied writes it, if the row is deleted before it can be read.
 func TestRowThatIsGoneAgain(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{FirstWins: true})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -117,11 +118,11 @@ func TestPredicateMovesWithTheClock(t *testing.T) {
 		return 0
 	}).On(tsdbtest.CheckAndMutateRow).Times(1))
 	if stored, err := s.For(store, acme).PutIfAbsent(t.Context(), roof, start, reading{2}); !stored || err != nil {
-		t.Errorf("PutIfAbsent = %v, %v, want true", stored, err)
+		t.Errorf("PutIfAbsent = %v, %v; want true", stored, err)
 	}
 }
 
-// TestPredicateIsExact: in a class whose age ended a millisecond ago nothing is in the way, at its very end it is.
+// TestPredicateIsExact: a point blocks PutIfAbsent until the exact end of its class's age, and not a millisecond later.
 func TestPredicateIsExact(t *testing.T) {
 	h1, keep := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "keep", Policy: gc.Never()}
 	for _, tt := range []struct {
@@ -137,13 +138,13 @@ func TestPredicateIsExact(t *testing.T) {
 		}
 		c.Set(start.Add(time.Hour + tt.late))
 		if stored, err := s.For(store, acme).PutIfAbsent(t.Context(), roof, start, reading{2}); stored != tt.stored || err != nil {
-			t.Errorf("%v after the end: %v, %v, want %v", tt.late, stored, err, tt.stored)
+			t.Errorf("%v after the end: PutIfAbsent = %v, %v; want %v", tt.late, stored, err, tt.stored)
 		}
 	}
 }
 
-// TestRowThatIsGoneWhenTimeIsOver: a row that was in the way is gone, and the time is over before the next attempt: nothing
-// is written, and nothing must say so.
+// TestRowThatIsGoneWhenTimeIsOver: a row that blocked a write is deleted, and the time ends before the next attempt. Nothing is
+// written, and the error must say so.
 func TestRowThatIsGoneWhenTimeIsOver(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{FirstWins: true})

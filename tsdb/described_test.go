@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// describedSchemas are schemas of every shape that a journal may have to deliver without them.
+// describedSchemas returns a schema of every shape that a journal may deliver without the program's schema.
 func describedSchemas(t testing.TB) []*dataset.Dataset {
 	d7, d30 := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}, gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	var out []*dataset.Dataset
@@ -31,7 +31,7 @@ func describedSchemas(t testing.TB) []*dataset.Dataset {
 	return out
 }
 
-// TestDescribed: what the catalogue and the journal say of a dataset is enough to write its points.
+// TestDescribed: the dataset's description in the catalogue and in a journal suffices to write its points.
 func TestDescribed(t *testing.T) {
 	for i, d := range describedSchemas(t) {
 		got, err := dataset.FromCatalog(d.ToCatalog())
@@ -63,12 +63,12 @@ func TestDescribedRefuses(t *testing.T) {
 		}
 		spoil(d)
 		if _, err := dataset.FromCatalog(d.ToCatalog()); err == nil {
-			t.Errorf("%s: a bad entry is taken", name)
+			t.Errorf("%s: a bad entry is accepted", name)
 		}
 	}
 	bad := good
 	bad.Precision = "s"
 	if _, err := dataset.FromCatalog(bad); err == nil {
-		t.Error("precision: a bad entry is taken")
+		t.Error("precision: a bad entry is accepted")
 	}
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// openOn returns a store on a disk, and what crashes it: everything that is left then is on the disk. With network, calls go
-// over gRPC, so that they end with their contexts even while the engine waits for the disk.
+// openOn returns a store on a simulated disk, and a function that crashes it: only synced data remains. With network, calls use
+// gRPC, so that they end with their contexts even while the engine waits for the disk.
 func openOn(t *testing.T, disk vfs.FS, network bool, datasets ...tsdb.Dataset) *tsdb.Store {
 	t.Helper()
 	server := must[*local.Server](t)(local.Open(engine.Options{FS: disk, GCInterval: -1}))
@@ -62,11 +62,11 @@ func openOn(t *testing.T, disk vfs.FS, network bool, datasets ...tsdb.Dataset) *
 	return store
 }
 
-// onDisk runs a test on a clock of its own, with a disk.
+// onDisk runs a test with a simulated clock and disk.
 func onDisk(t *testing.T, test func(t *testing.T, disk *faultdisk.Disk)) {
 	t.Helper()
 	if overTCP() {
-		t.Skip("opens its own store, with a network of its own where it needs one")
+		t.Skip("the test opens its own store and network")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		disk := faultdisk.New()
@@ -75,8 +75,7 @@ func onDisk(t *testing.T, test func(t *testing.T, disk *faultdisk.Disk)) {
 	})
 }
 
-// TestRepeatedPutWaitsForTheDisk: a Put that finds its point in the store must not say that it is stored while a crash can
-// still take the point away.
+// TestRepeatedPutWaitsForTheDisk: a Put that finds its point already stored must not return nil before that point is synced.
 func TestRepeatedPutWaitsForTheDisk(t *testing.T) {
 	first, merges := readings(t, tsdb.SchemaOptions{FirstWins: true}), merging(t, tsdb.SchemaOptions{})
 	heads := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3}})
@@ -133,11 +132,11 @@ func TestRepeatedPutWaitsForTheDisk(t *testing.T) {
 					synctest.Wait()
 				}
 				if n := answered.Load(); n > 0 {
-					t.Errorf("%d calls said that the point is stored while its sync hangs", n)
+					t.Errorf("%d calls returned nil while the sync hangs, want 0", n)
 				}
 				crashed := openOn(t, disk.Crash(), false, c.dataset)
 				if err := c.get(t.Context(), crashed); !errors.Is(err, tsdb.ErrNotFound) {
-					t.Fatalf("a crash at this time leaves the point (%v); the test shows nothing", err)
+					t.Fatalf("the point survives a crash at this time (%v), so the test proves nothing", err)
 				}
 				disk.Release()
 				for range 2 {
@@ -146,7 +145,7 @@ func TestRepeatedPutWaitsForTheDisk(t *testing.T) {
 					}
 				}
 				if err := c.put(t.Context(), store); err != nil {
-					t.Errorf("after the sync: %v", err)
+					t.Errorf("after the sync: %v, want nil", err)
 				}
 				<-errs
 			})
@@ -154,8 +153,8 @@ func TestRepeatedPutWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestFailedDiskIsReported: once the disk has failed, no Put says that its point is stored, whatever it finds in memory. Each
-// fails at once, with the disk's own error.
+// TestFailedDiskIsReported: once the disk has failed, no Put returns nil, whatever is in memory. Each fails at once with the
+// disk's own error.
 func TestFailedDiskIsReported(t *testing.T) {
 	merges, first := merging(t, tsdb.SchemaOptions{}), must[*tsdb.Schema[reading]](t)(
 		tsdb.Define("firsts", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{FirstWins: true}))
@@ -188,12 +187,12 @@ func TestFailedDiskIsReported(t *testing.T) {
 				}
 			}
 			if took := time.Since(began); took > 0 {
-				t.Errorf("network %v: the calls tried again for %v, want none", network, took)
+				t.Errorf("network %v: the calls retried for %v, want no retry", network, took)
 			}
 			if _, err := last.For(store, acme).Get(t.Context(), roof, old); err != nil {
-				t.Errorf("network %v: reading a point from before the failure: %v", network, err)
+				t.Errorf("network %v: read of a point stored before the failure: %v", network, err)
 			}
-			// What a journal holds waits there for a store that works.
+			// A journal keeps its points until the store works again.
 			for _, s := range []*tsdb.Schema[reading]{first, last} {
 				if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start.Add(time.Hour), reading{2}); err != nil {
 					t.Fatal(err)
@@ -205,13 +204,13 @@ func TestFailedDiskIsReported(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_ = w.Close(ctx) // what the journal holds stays there
+			_ = w.Close(ctx) // the points stay in the journal
 		})
 	}
 }
 
-// TestStreamWaitsForTheDisk: an attempt at an event that finds the mark of the attempt before must not take it for counted, or
-// the journal forgets an event that a crash then takes away.
+// TestStreamWaitsForTheDisk: a retry of an event that finds the unsynced mark of the first attempt must not treat the event as
+// counted: the journal would drop it, and a crash would lose it.
 func TestStreamWaitsForTheDisk(t *testing.T) {
 	counts := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[reading]{
 		{Name: "temp", Of: func(r reading) (float64, bool) { return r.TempC, true }, Max: 100},
@@ -234,13 +233,13 @@ func TestStreamWaitsForTheDisk(t *testing.T) {
 		if err := rollup.NewStreamAdder(counts, repo, w).Add(t.Context(), roof, start, reading{20}); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // the time of many attempts
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // enough for many attempts
 		defer cancel()
 		if err := w.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("while the sync hangs, Flush says %v: the journal has forgotten the event", err)
+			t.Errorf("Flush while the sync hangs: %v: the journal has dropped the event", err)
 		}
 		if n := counted(openOn(t, disk.Crash(), false, s)); n != 0 {
-			t.Fatalf("a crash at this time leaves the event counted %d times; the test shows nothing", n)
+			t.Fatalf("after a crash at this time the event counts %d times, so the test proves nothing", n)
 		}
 		disk.Release()
 		if err := w.Flush(t.Context()); err != nil {

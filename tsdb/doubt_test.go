@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAnswersForNoEntry: an answer with an index that was not asked for, or without a status, answers for nothing.
+// TestAnswersForNoEntry: an entry in a response with an unknown index, or without a status, is ignored.
 func TestAnswersForNoEntry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -36,7 +36,7 @@ func TestAnswersForNoEntry(t *testing.T) {
 	})
 }
 
-// TestTheLongestWaitCounts: entries of one request that ask for different waits.
+// TestTheLongestWaitCounts: if entries of one request ask for different waits, the longest is used.
 func TestTheLongestWaitCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -54,12 +54,12 @@ func TestTheLongestWaitCounts(t *testing.T) {
 		}))
 		begin := time.Now()
 		if _, err := s.For(store, acme).PutMany(t.Context(), points(2)); err != nil || time.Since(begin) < 2*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("error %v after %v", err, time.Since(begin))
 		}
 	})
 }
 
-// late is a context that ends without telling: Done never closes.
+// late is a context whose deadline passes while Done stays open.
 type late struct {
 	context.Context
 	over func() bool
@@ -76,7 +76,7 @@ func (l late) Deadline() (time.Time, bool) {
 	return time.Now().Add(time.Second), true
 }
 
-// TestTriedIsNotUnsent: what was tried before the time was over stays in doubt.
+// TestTriedIsNotUnsent: a write that was attempted before the time ended is unknown, not rejected.
 func TestTriedIsNotUnsent(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -86,7 +86,7 @@ func TestTriedIsNotUnsent(t *testing.T) {
 		l := late{t.Context(), func() bool { return time.Since(begin) > time.Millisecond }}
 		out, err := s.For(store, acme).PutMany(l, points(1))
 		if !errors.Is(err, tsdb.ErrUnknown) || out[0].Attempts != 1 {
-			t.Errorf("%v, %v, want it unknown after one attempt", out, err)
+			t.Errorf("outcome %v, error %v; want unknown after one attempt", out, err)
 		}
 	})
 }

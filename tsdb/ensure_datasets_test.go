@@ -23,8 +23,8 @@ func named(t testing.TB, name string) *tsdb.Schema[string] {
 	return must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{}))
 }
 
-// TestOneTenantDoesNotFillTheCatalogue: a tenant that creates datasets without end gets as many as its limit says, however many
-// calls it makes at once and whichever process serves them, and all others go on creating theirs.
+// TestOneTenantDoesNotFillTheCatalogue: a tenant that creates datasets without end gets no more than its limit, with any number
+// of parallel calls and processes. Other tenants continue to create theirs.
 func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	const most, attempts = 7, 1000
 	noisy, quiet := tenant.MustParse("noisy"), tenant.MustParse("quiet")
@@ -62,12 +62,12 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	if made.Load() != most {
 		t.Errorf("the tenant created %d datasets, its limit is %d", made.Load(), most)
 	}
-	// A second process counts the same ones: the count is that of the catalogue.
+	// A second process uses the count of the catalogue.
 	client, admin := tsdbtest.Clients(t, conn)
 	other := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Limits: limits()}, Admin: admin}))
 	t.Cleanup(func() { _ = other.Close() })
 	if err := ensure(other, noisy, "one-more"); !refused(err) {
-		t.Errorf("in a new process: %v", err)
+		t.Errorf("in a new process: %v, want ErrExceeded", err)
 	}
 	if err := ensure(other, noisy, "of-the-program"); err != nil {
 		t.Errorf("a dataset that exists: %v", err)
@@ -75,9 +75,9 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	if err := other.Ensure(t.Context(), named(t, "of-an-operator")); err != nil {
 		t.Errorf("a call without a tenant: %v", err)
 	}
-	// Deletion makes room.
+	// A deletion makes room.
 	if err := ensure(other, quiet, "more"); !errors.Is(err, limit.ErrExceeded) {
-		t.Errorf("the other tenant, at its limit: %v", err)
+		t.Errorf("the other tenant, at its limit: %v, want ErrExceeded", err)
 	}
 	must[tenants.Removal](t)(tenants.Remove(t.Context(), store, tenants.Part{Dataset: "q0"}, tenants.RemoveOptions{Settle: 1}))
 	if err := ensure(other, quiet, "more"); err != nil {
@@ -85,15 +85,15 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestTenantsDoNotWaitForEachOther: while the catalogue write of one tenant hangs, other tenants create their datasets, and so does a
-// tenant without a limit in several calls at once.
+// TestTenantsDoNotWaitForEachOther: while the catalogue write of one tenant hangs, other tenants create their datasets. A tenant
+// without a limit does so in several calls at once.
 func TestTenantsDoNotWaitForEachOther(t *testing.T) {
 	slow, quiet, free := tenant.MustParse("slow"), tenant.MustParse("quiet"), tenant.MustParse("free")
 	limits := must[*limit.Limiter](t)(limit.New(limit.Table{
 		Defaults: limit.Limits{Datasets: 3}, Overrides: map[tenant.ID]limit.Limits{free: {}},
 	}, limit.Options{}))
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits}}, named(t, "of-the-program"))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // passes only if a call waits for a tenant that hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // expires only if a call waits for a tenant that hangs
 	defer cancel()
 	ensure := func(id tenant.ID, name string) error { return store.Ensure(tenant.NewContext(ctx, id), named(t, name)) }
 	for _, hangs := range []tenant.ID{slow, free} {
@@ -108,7 +108,7 @@ func TestTenantsDoNotWaitForEachOther(t *testing.T) {
 		select {
 		case <-entered:
 		case err := <-done:
-			t.Fatalf("the call of tenant %v that was to hang: %v", hangs, err)
+			t.Fatalf("the call of tenant %v should hang, but returned: %v", hangs, err)
 		}
 		for _, id := range []tenant.ID{quiet, free} {
 			if err := ensure(id, id.String()+"-while-"+hangs.String()); err != nil {
@@ -117,19 +117,19 @@ func TestTenantsDoNotWaitForEachOther(t *testing.T) {
 		}
 		close(leave)
 		if err := <-done; err != nil {
-			t.Errorf("the call of tenant %v that hung: %v", hangs, err)
+			t.Errorf("the hanging call of tenant %v: %v", hangs, err)
 		}
 	}
 }
 
-// TestDatasetsOfProfilesAreLimited: a limit in a tenant's profile counts, too, and each of several datasets of one call.
+// TestDatasetsOfProfilesAreLimited: a limit in a tenant's profile applies too, and to each of several datasets of one call.
 func TestDatasetsOfProfilesAreLimited(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{ProfileLimits: true}}, named(t, "first"))
 	must[tenants.Profile](t)(tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: []byte(`{"datasets":2}`)}, tenants.OnboardOptions{}))
 	ctx := tenant.NewContext(t.Context(), acme)
 	for _, tt := range []struct {
 		names []string
-		used  int64 // 0 where it is let through
+		used  int64 // 0 if the call is allowed
 	}{{[]string{"a", "b", "c"}, 3}, {[]string{"a", "first"}, 0}, {[]string{"b", "a", "c"}, 3}, {[]string{"b"}, 0}, {[]string{"c"}, 3}} {
 		var all []tsdb.Dataset
 		for _, name := range tt.names {
@@ -145,12 +145,12 @@ func TestDatasetsOfProfilesAreLimited(t *testing.T) {
 		}
 	}
 	if err := store.Verify(context.WithoutCancel(ctx), named(t, "c")); !errors.Is(err, tsdb.ErrSchemaConflict) {
-		t.Errorf("a dataset that was refused: %v", err)
+		t.Errorf("a refused dataset: %v", err)
 	}
 }
 
-// TestAConflictTellsATenantNothing: the fields of a dataset that another tenant has brought about stand in the error's data, for the log,
-// and not in its text, which a program may hand on.
+// TestAConflictTellsATenantNothing: fields of a dataset that another tenant created are in the error's data, for logs, and not in
+// its text, which a program may pass on.
 func TestAConflictTellsATenantNothing(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, must[*tsdb.Schema[string]](t)(tsdb.Define("m", tsdb.Key("secret_field"), codec.String(), tsdb.SchemaOptions{})))
 	for _, call := range []func(context.Context, ...tsdb.Dataset) error{store.Ensure, store.Verify} {
@@ -158,17 +158,17 @@ func TestAConflictTellsATenantNothing(t *testing.T) {
 			err := call(ctx, named(t, "m"))
 			conflict, ok := errors.AsType[*tsdb.ConflictError](err)
 			if !ok || !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(strings.Join(conflict.Differences, " "), "secret_field") {
-				t.Errorf("the data of the error: %v", err)
+				t.Errorf("data of the error: %v", err)
 			}
 			_, outside := tenant.FromContext(ctx)
 			if strings.Contains(err.Error(), "secret_field") == outside {
-				t.Errorf("for a tenant (%v) the text is %q", outside, err)
+				t.Errorf("with a tenant in the context: %v; text %q", outside, err)
 			}
 		}
 	}
 }
 
-// TestATenantCreatesTheTable: a tenant with a limit of datasets can be the one for which the table is made.
+// TestATenantCreatesTheTable: the table may be created by a call for a tenant with a limit of datasets.
 func TestATenantCreatesTheTable(t *testing.T) {
 	l := must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{Datasets: 1}}, limit.Options{}))
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l}})

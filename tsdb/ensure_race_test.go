@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestSlowReplicasEnsureManyClasses: eight replicas start at once with twelve new classes, on calls of uneven length.
+// TestSlowReplicasEnsureManyClasses: eight replicas call Ensure at once with twelve new classes, with different delays.
 func TestSlowReplicasEnsureManyClasses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{FormerClasses: manyClasses(12)})
@@ -44,7 +44,7 @@ func TestSlowReplicasEnsureManyClasses(t *testing.T) {
 	})
 }
 
-// TestReplicasAddDifferentTags: what one replica adds between another's look and its write is not lost.
+// TestReplicasAddDifferentTags: an addition that one replica makes between another's read and write is not lost.
 func TestReplicasAddDifferentTags(t *testing.T) {
 	v := func(tags ...string) *tsdb.Schema[reading] {
 		var old []codec.Codec[reading]
@@ -65,7 +65,7 @@ func TestReplicasAddDifferentTags(t *testing.T) {
 			return 0
 		}).On(tsdbtest.CheckAndMutateRow).Times(1))
 		if err := store.Ensure(t.Context(), tt.slow); !errors.Is(err, tt.want) {
-			t.Errorf("Ensure of a replica that was overtaken: %v, want %v", err, tt.want)
+			t.Errorf("Ensure of the slower replica: %v, want %v", err, tt.want)
 		}
 		conn.Clear()
 		all := tt.fast
@@ -78,7 +78,7 @@ func TestReplicasAddDifferentTags(t *testing.T) {
 	}
 }
 
-// TestAnotherVersionInBetween: a program of a newer format makes the table its own while Ensure is under way.
+// TestAnotherVersionInBetween: a program with a newer format converts the table while Ensure runs.
 func TestAnotherVersionInBetween(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -101,7 +101,7 @@ func TestAnotherVersionInBetween(t *testing.T) {
 	}
 }
 
-// TestEnsureTriesAgain: one lost call does not fail a start.
+// TestEnsureTriesAgain: one lost response does not fail Ensure.
 func TestEnsureTriesAgain(t *testing.T) {
 	for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.Unavailable), tsdbtest.LoseResponse(codes.Unavailable)} {
 		s := readings(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "x", Policy: gc.Never()}})
@@ -118,7 +118,7 @@ func TestEnsureTriesAgain(t *testing.T) {
 	}
 }
 
-// TestWhatANewerProgramNotedIsKept: Ensure adds to the catalogue and drops nothing that it does not know.
+// TestWhatANewerProgramNotedIsKept: Ensure adds to the catalogue and keeps fields that it does not know.
 func TestWhatANewerProgramNotedIsKept(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -139,7 +139,7 @@ func TestWhatANewerProgramNotedIsKept(t *testing.T) {
 	}
 }
 
-// TestConditionalWritesTakeTheirOwnClient.
+// TestConditionalWritesTakeTheirOwnClient: conditional writes use the client of Config.ConditionalAppProfile.
 func TestConditionalWritesTakeTheirOwnClient(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	_, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -154,7 +154,7 @@ func TestConditionalWritesTakeTheirOwnClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if here, there := conn.Counts().Calls[tsdbtest.CheckAndMutateRow], other.Counts().Calls[tsdbtest.CheckAndMutateRow]; here != 0 || there != 1 {
-		t.Errorf("%d conditional writes went by the data client, %d by the other", here, there)
+		t.Errorf("%d conditional writes used the data client, want 0; %d used the other client, want 1", here, there)
 	}
 }
 
@@ -170,11 +170,11 @@ func TestLargePointsAreSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := conn.Counts().Calls[tsdbtest.MutateRows]; n != 3 {
-		t.Errorf("15 MiB went in %d requests, want 3", n)
+		t.Errorf("15 MiB took %d requests, want 3", n)
 	}
 }
 
-// TestCatalogueKeepsTheLastOrder: tools without a schema read by it.
+// TestCatalogueKeepsTheLastOrder: the catalogue stores the last declared order of tags and classes, for tools without a schema.
 func TestCatalogueKeepsTheLastOrder(t *testing.T) {
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	v2 := codec.Tagged("json.v2", codec.JSON[reading]())
@@ -207,7 +207,7 @@ func TestCatalogueKeepsTheLastOrder(t *testing.T) {
 	}
 }
 
-// TestFamilyMadeInBetween: another program makes the family first, with another policy.
+// TestFamilyMadeInBetween: another program creates the family first, with another policy.
 func TestFamilyMadeInBetween(t *testing.T) {
 	other := tsdb.MustDefine("other", tsdb.Key("a"), codec.String(), tsdb.SchemaOptions{Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(time.Hour)}})
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
@@ -229,11 +229,11 @@ func TestFamilyMadeInBetween(t *testing.T) {
 	}())
 	armed = true
 	if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
-		t.Error("Ensure that another was faster than with the family, with another policy:", err)
+		t.Error("Ensure after another program created the family with another policy:", err)
 	}
 }
 
-// TestEntryMadeInBetween: another program makes the dataset first, of another shape.
+// TestEntryMadeInBetween: another program creates the dataset first, with another shape.
 func TestEntryMadeInBetween(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	us := readings(t, tsdb.SchemaOptions{Precision: tsdb.Microseconds})
@@ -249,7 +249,7 @@ func TestEntryMadeInBetween(t *testing.T) {
 	}
 }
 
-// nothing is a dataset for tables that are to exist.
+// nothing returns a schema for tables that only have to exist.
 func nothing() *tsdb.Schema[string] {
 	return tsdb.MustDefine("nothing", tsdb.Key("a"), codec.String(), tsdb.SchemaOptions{})
 }

@@ -39,7 +39,8 @@ func everything(t *testing.T, table *bigtable.Table, admin *bigtable.AdminClient
 	return []any{all, policies}
 }
 
-// TestAnotherSchemaIsRefused: whatever a program declares that differs from what is stored is listed, and nothing changes.
+// TestAnotherSchemaIsRefused: each difference between the declared and the stored dataset is listed, and the table stays
+// unchanged.
 func TestAnotherSchemaIsRefused(t *testing.T) {
 	k := tsdb.Key("site", "device")
 	stored, err := tsdb.Define("readings", k, codec.Fallback(codec.JSON[reading](), codec.Tagged("json2", codec.JSON[reading]())),
@@ -117,7 +118,7 @@ func TestFamiliesThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// TestEnsureEvolves: new tags and classes are added; what is there already costs no write.
+// TestEnsureEvolves: Ensure adds new tags and classes. If there is nothing to add, it writes nothing.
 func TestEnsureEvolves(t *testing.T) {
 	v1 := readings(t, tsdb.SchemaOptions{Retention: d90})
 	v2, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.Fallback(codec.Tagged("json2", codec.JSON[reading]()), codec.JSON[reading]()),
@@ -130,7 +131,7 @@ func TestEnsureEvolves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 0 {
-		t.Errorf("Ensure with nothing to do writes %d times", n)
+		t.Errorf("Ensure with nothing to do made %d writes, want 0", n)
 	}
 	if err := store.Verify(t.Context(), v2); !errors.Is(err, tsdb.ErrSchemaConflict) {
 		t.Errorf("Verify before Ensure: %v, want a conflict", err)
@@ -142,14 +143,14 @@ func TestEnsureEvolves(t *testing.T) {
 		t.Errorf("Verify after Ensure: %v", err)
 	}
 	if err := store.Verify(t.Context(), v1); !errors.Is(err, tsdb.ErrSchemaConflict) {
-		t.Errorf("an older program that cannot read json2: %v, want a conflict", err)
+		t.Errorf("an older program that does not declare json2: %v, want a conflict", err)
 	}
 	missing, err := tsdb.Define("missing", tsdb.Key("x"), codec.String(), tsdb.SchemaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Verify(t.Context(), v2, missing); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "missing") {
-		t.Errorf("Verify of a dataset that nobody ensured: %v", err)
+		t.Errorf("Verify of a dataset without Ensure: %v", err)
 	}
 }
 
@@ -161,7 +162,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	apply(t, table, "!format", m)
 	for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), s), "Verify": store.Verify(t.Context(), s)} {
 		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "version 2, this program knows 1") {
-			t.Errorf("%s: %v", call, err)
+			t.Errorf("%s: %v, want a conflict about the version", call, err)
 		}
 	}
 	for _, tt := range []struct{ row, column, value string }{{"!format", "v", "x"}, {"!dataset#readings", "json", "{"}} {
@@ -172,12 +173,12 @@ func TestNewerFormatIsRefused(t *testing.T) {
 		m.Set("_sys", tt.column, 0, []byte(tt.value))
 		apply(t, table, tt.row, m)
 		if err := store.Verify(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.row) {
-			t.Errorf("a damaged row %s: %v", tt.row, err)
+			t.Errorf("damaged row %s: %v, want an error that names it", tt.row, err)
 		}
 	}
 }
 
-// TestManyReplicasEnsureAtOnce: all succeed and agree.
+// TestManyReplicasEnsureAtOnce: eight calls at once all succeed and agree.
 func TestManyReplicasEnsureAtOnce(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
 	a, b := readings(t, tsdb.SchemaOptions{Retention: d90}), tsdb.MustDefine("b", tsdb.Key("x"), codec.String(), tsdb.SchemaOptions{})
@@ -205,13 +206,13 @@ func TestEnsureRefusesContradictions(t *testing.T) {
 		}
 	}
 	if err := store.Verify(t.Context(), a); !errors.Is(err, tsdb.ErrNoTable) {
-		t.Errorf("Verify without a table: %v", err)
+		t.Errorf("Verify without a table: %v, want ErrNoTable", err)
 	}
 	if err := store.Ping(t.Context()); !errors.Is(err, tsdb.ErrNoTable) || status(err) != codes.NotFound {
-		t.Errorf("Ping without a table: %v", err)
+		t.Errorf("Ping without a table: %v, want ErrNoTable", err)
 	}
 	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 0 {
-		t.Errorf("%d writes", n)
+		t.Errorf("%d writes, want 0", n)
 	}
 	if err := store.Close(); err != nil {
 		t.Errorf("Close: %v", err)
@@ -221,7 +222,7 @@ func TestEnsureRefusesContradictions(t *testing.T) {
 		"Put": a.For(store, acme).Put(context.Background(), roof, start, reading{}),
 	} {
 		if !errors.Is(err, tsdb.ErrClosed) {
-			t.Errorf("%s on a closed store: %v", call, err)
+			t.Errorf("%s on a closed store: %v, want ErrClosed", call, err)
 		}
 	}
 	if err := store.Close(); err != nil {

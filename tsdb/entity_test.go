@@ -23,7 +23,7 @@ var (
 	_ encoding.TextUnmarshaler = (*tsdb.Prefix)(nil)
 )
 
-// A program that stores an entity as text must get the same entity back, whatever its parts are.
+// TestTextOfEntities: an entity that a program stores as text is read back unchanged, whatever its parts are.
 func TestTextOfEntities(t *testing.T) {
 	for want, e := range map[string]tsdb.Entity{
 		"":                             {},

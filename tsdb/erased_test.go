@@ -23,8 +23,8 @@ import (
 
 var erasing = tenants.EraseOptions{Settle: 1, RowsPerSecond: -1}
 
-// TestEachCallRefusesAnErasedTenant: every call of a repository and of a sink, so that a new one cannot be forgotten; and none
-// refuses a tenant whose name only looks alike.
+// TestEachCallRefusesAnErasedTenant checks every call of a repository and of a sink, so that a new one cannot be forgotten. A
+// tenant whose name only looks similar is not refused.
 func TestEachCallRefusesAnErasedTenant(t *testing.T) {
 	s, err := tsdb.Define("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{Retention: gc.Class{Name: "keep", Policy: gc.Never()}})
 	if err != nil {
@@ -44,20 +44,20 @@ func TestEachCallRefusesAnErasedTenant(t *testing.T) {
 	for _, n := range hostileTenants {
 		repo := s.For(store, tenant.MustParse(n))
 		if _, err := repo.Get(t.Context(), e, start); n == "a" != errors.Is(err, tsdb.ErrErased) || n != "a" && err != nil {
-			t.Errorf("%s: %v", n, err)
+			t.Errorf("%s of another tenant: %v", n, err)
 		}
 	}
 	repo := s.For(store, gone)
 	for name, op := range operations {
 		seen, err := op(t.Context(), repo, e, start)
 		if !errors.Is(err, tsdb.ErrErased) || len(seen) > 0 {
-			t.Errorf("%s of an erased tenant: saw %v, %v", name, seen, err)
+			t.Errorf("%s of an erased tenant: read %v, %v; want ErrErased", name, seen, err)
 		}
 	}
 	w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Linger: -1}))
 	for name, call := range sinkCalls {
 		if err := call(t.Context(), repo.Via(w), e, start); !errors.Is(err, tsdb.ErrErased) {
-			t.Errorf("Sink.%s of an erased tenant: %v", name, err)
+			t.Errorf("Sink.%s of an erased tenant: %v, want ErrErased", name, err)
 		}
 	}
 	if err := w.Close(t.Context()); err != nil {
@@ -65,8 +65,8 @@ func TestEachCallRefusesAnErasedTenant(t *testing.T) {
 	}
 }
 
-// TestMarksThatCannotBeRead: a store that has just opened does nothing before it knows the marks; one that knows them goes by
-// them in an outage, and reads them again after it.
+// TestMarksThatCannotBeRead: a new store rejects all calls until it has read the marks. A store that has read them uses what it
+// knows during an outage, and reads them again afterwards.
 func TestMarksThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -79,7 +79,7 @@ func TestMarksThatCannotBeRead(t *testing.T) {
 		}
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows))
 		if err := s.For(fresh, acme).Put(t.Context(), roof, start, reading{2}); !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), "marks") {
-			t.Errorf("Put of a store that knows nothing: %v", err)
+			t.Errorf("Put in a store that has not read the marks: %v, want ErrRejected", err)
 		}
 		conn.Clear()
 		if err := s.For(fresh, acme).Put(t.Context(), roof, start, reading{2}); err != nil {
@@ -92,10 +92,10 @@ func TestMarksThatCannotBeRead(t *testing.T) {
 		conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows))
 		begin := time.Now()
 		if err := s.For(fresh, acme).Put(t.Context(), roof, start, reading{3}); err != nil {
-			t.Errorf("Put with the last knowledge: %v", err)
+			t.Errorf("Put with the last known marks: %v", err)
 		}
 		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("it waited %v", took)
+			t.Errorf("Put waited %v", took)
 		}
 		if err := s.For(store, acme).Put(t.Context(), roof, start, reading{3}); !errors.Is(err, tsdb.ErrErased) {
 			t.Errorf("Put: %v", err)
@@ -110,13 +110,14 @@ func TestMarksThatCannotBeRead(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.For(fresh, acme).Put(ctx, roof, start, reading{3}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Put that ends while it waits: %v", err)
+			t.Errorf("Put whose context ends while it waits: %v", err)
 		}
-		_ = fresh.Close() // while a read is under way: the bubble would not end if that stayed
+		_ = fresh.Close() // while a read runs: the bubble would not end if it stayed
 	})
 }
 
-// TestMarksAreReadAtMostOnceInAWhile: by one request, however many call, and none where nobody does.
+// TestMarksAreReadAtMostOnceInAWhile: a store reads the marks with one request per interval, however many calls there are, and
+// with none without calls.
 func TestMarksAreReadAtMostOnceInAWhile(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -130,17 +131,17 @@ func TestMarksAreReadAtMostOnceInAWhile(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := conn.Counts().Upkeep; n < 100/6-1 || n > 100/5 {
-			t.Errorf("%d reads in 100 s", n)
+			t.Errorf("%d reads in 100 s, want about one for each interval", n)
 		}
 		conn.Reset()
 		time.Sleep(time.Hour)
 		if n := conn.Counts().Upkeep; n != 0 {
-			t.Errorf("%d reads by nobody", n)
+			t.Errorf("%d reads without a call, want 0", n)
 		}
 	})
 }
 
-// TestAMarkThatCannotBeUnderstood holds up its tenant and nobody else.
+// TestAMarkThatCannotBeUnderstood: a mark that does not decode blocks its own tenant and no other.
 func TestAMarkThatCannotBeUnderstood(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	_, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -167,7 +168,7 @@ func TestAMarkThatCannotBeUnderstood(t *testing.T) {
 	}
 }
 
-// BenchmarkAdmit is what each call pays for the marks.
+// BenchmarkAdmit measures what each call pays for checking the marks.
 func BenchmarkAdmit(b *testing.B) {
 	s := readings(b, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(b, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 100}}}, s)

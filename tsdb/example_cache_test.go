@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// A dashboard asks every second where its buses are, and may be ten seconds behind. What this program has stored itself it
-// sees at once.
+// A dashboard asks every second where its buses are, and accepts positions that are ten seconds old. It sees its own writes at
+// once.
 func ExampleMaxStale() {
 	ctx := context.Background()
 	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10_000}}})
@@ -47,9 +47,9 @@ func ExampleCacheOptions() {
 	ctx := context.Background()
 	store, err := embedded.New(ctx, embedded.Options{
 		StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{
-			Entries: 100_000,          // devices
+			Entries: 100_000,          // entities
 			Bytes:   64 << 20,         // of memory, whatever their number
-			MaxAge:  10 * time.Second, // the most that any caller may ask for
+			MaxAge:  10 * time.Second, // the largest MaxStale of any caller
 		}},
 	})
 	if err != nil {

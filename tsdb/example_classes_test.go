@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// A tenant that has paid for it keeps its readings for 30 days, all others theirs for 7.
+// A tenant that pays for it keeps its readings for 30 days, all others for 7.
 func ExampleSchemaOptions_classes() {
 	days := func(name string, n int) gc.Class {
 		return gc.Class{Name: name, Policy: gc.MaxAge(time.Duration(n) * 24 * time.Hour)}

@@ -43,7 +43,7 @@ func ExampleHead() {
 	// <nil> true
 }
 
-// Beside all points, keep the newest three of each device in one row, and read those of many devices at once.
+// Store all points, and also keep the newest three of each device in one row. Reads of many devices take one request.
 func ExampleHead_besidePoints() {
 	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{
 		Precision: tsdb.Milliseconds,
@@ -62,10 +62,10 @@ func ExampleHead_besidePoints() {
 			}
 		}
 	}
-	if err := repo.Delete(ctx, devices[0], noon.Add(9*time.Minute)); err != nil { // its head is told
+	if err := repo.Delete(ctx, devices[0], noon.Add(9*time.Minute)); err != nil { // this updates the head
 		fmt.Println(err)
 	}
-	histories, err := repo.LatestManyN(ctx, devices, 3) // one request for one row a device
+	histories, err := repo.LatestManyN(ctx, devices, 3) // one request, one row per device
 	for _, h := range histories {
 		for _, p := range h.Points {
 			fmt.Print(p.Time.Format("15:04 "), p.Value, "  ")

@@ -12,13 +12,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Position is where something that moves was.
+// Position is the position of a moving object.
 type Position struct {
 	Lat  float64 `json:"lat"`
 	Long float64 `json:"long"`
 }
 
-// positions are kept by company, route and bus, so that the buses of a company, and of one of its routes, lie together.
+// positions have the key company, route, bus. The buses of a company, and of one of its routes, are stored next to each other.
 var positions = tsdb.MustDefine("positions", tsdb.Key("company", "route", "bus"), codec.JSON[Position](), tsdb.SchemaOptions{
 	MaxFuture: time.Hour, // a device with a wrong clock does not stay the latest for years
 })
@@ -40,7 +40,7 @@ func drive(repo *tsdb.Repository[Position]) {
 	}
 }
 
-// Where are these buses now? One answer each, in the order asked; a bus without any position is an answer, too.
+// Where are these buses now? LatestMany returns one result per bus, in order. A bus without a position has a result too.
 func ExampleRepository_LatestMany() {
 	store := open(positions)
 	defer store.Close()
@@ -108,7 +108,7 @@ func ExampleRepository_Latest_mobileDevice() {
 	// Output: 12:02:00 {52.5 13.6} <nil>
 }
 
-// An answer is a point, no point, or why there is none to show.
+// A result is a point, a missing point, or an error.
 func ExampleLatestResult() {
 	store := open(weather)
 	defer store.Close()
@@ -130,7 +130,7 @@ func ExampleLatestResult() {
 	// true false
 }
 
-// That an entity has no points is no error.
+// An entity without points is not an error.
 func ExampleHistory() {
 	store := open(weather)
 	defer store.Close()
@@ -139,7 +139,7 @@ func ExampleHistory() {
 	// Output: 0 <nil> <nil>
 }
 
-// On the deadline, what was read is there, and the error says which entities were not.
+// On the deadline, the results that were read are returned, and the error lists the entities that were not.
 func ExampleReadError() {
 	store := open(weather)
 	defer store.Close()
@@ -155,7 +155,7 @@ func ExampleReadError() {
 	// Output: 0 berlin/roof-7 true true
 }
 
-// Options are given where a call needs them.
+// A call takes options where it needs them.
 func ExampleReadOption() {
 	store := open(weather)
 	defer store.Close()
@@ -170,7 +170,7 @@ func ExampleReadOption() {
 	// Output: 21 <nil>
 }
 
-// A program that shares its connection with others keeps its reads narrow.
+// A program that shares its connection can limit the parallel requests of a read.
 func ExampleConcurrency() {
 	store := open(weather)
 	defer store.Close()
@@ -179,7 +179,7 @@ func ExampleConcurrency() {
 	// Output: tsdb: invalid input: Concurrency is -1; want 0 for the default, or 1 to 1000
 }
 
-// A read that takes longer than nearly all is sent a second time, as long as that is at most one read in twenty.
+// A read that takes longer than nearly all others is sent a second time, for at most one read in twenty.
 func ExampleHedge() {
 	store := open(weather)
 	defer store.Close()
@@ -188,7 +188,7 @@ func ExampleHedge() {
 	// Output: <nil>
 }
 
-// All buses of one company on one route: the newest position of each, without knowing which there are.
+// The newest position of each bus of one company on one route. The program need not know the buses.
 func ExampleRepository_LatestUnder() {
 	store := open(positions)
 	defer store.Close()

@@ -16,8 +16,8 @@ import (
 // most recent location of a mobile device (Repository.Latest), and all buses of one company on one route
 // (Repository.LatestUnder).
 
-// A month of temperature readings of an IoT object. They lie together, so that this is one scan over the rows of the month,
-// whatever else the object, and all others, have sent.
+// A month of temperature readings of one device. They are stored next to each other, so this is one scan over the month's rows,
+// whatever else the device and others have sent.
 func ExampleRepository_Range_month() {
 	store := open(weather)
 	defer store.Close()
@@ -46,8 +46,8 @@ func ExampleRepository_Range_month() {
 	// Output: 124 readings, from 12.1 to 15.1
 }
 
-// All application events per day per user. The user is the key, and a day is an interval of it: in the user's own time zone,
-// which a day in the key could not be.
+// All application events per day per user. The key is the user, and a day is an interval: in the user's own time zone, which a
+// day in the key could not be.
 func ExampleRepository_Range_eventsPerDay() {
 	events := tsdb.MustDefine("events", tsdb.Key().ReversedID("user"), codec.String(), tsdb.SchemaOptions{})
 	store := open(events)
@@ -55,7 +55,7 @@ func ExampleRepository_Range_eventsPerDay() {
 	ctx := context.Background()
 	repo := events.For(store, tenant.MustParse("acme"))
 	tokyo := time.FixedZone("JST", 9*60*60)
-	user, err := events.Entity(1042) // numbered one after the other, users would fill the table at its end if they were not reversed
+	user, err := events.Entity(1042) // consecutive numbers would fill the table at its end, so the key reverses them
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func ExampleRepository_Range_eventsPerDay() {
 	//   03:00 sign in
 }
 
-// All application events of a day, user by user, where there are not yet many: which users there are is read from the table.
+// All application events of a day by user, for a small number of users. Entities reads the users from the table.
 func ExampleRepository_Entities_eventsPerUser() {
 	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.String(), tsdb.SchemaOptions{})
 	store := open(events)

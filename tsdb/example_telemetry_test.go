@@ -16,13 +16,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// A program that has OpenTelemetry set up needs nothing here: stores tell its global providers. This one has providers of its
-// own, wants to know which tenants are the busiest, and logs faults.
+// Stores use the global OpenTelemetry providers, so most programs need no options. This program has its own providers, records
+// the tenant on metrics, and logs faults.
 func ExampleTelemetry() {
 	ctx := context.Background()
-	reader := metric.NewManualReader() // a program has an exporter here
+	reader := metric.NewManualReader() // a real program has an exporter here
 	provider := metric.NewMeterProvider(metric.WithReader(reader))
-	defer provider.Shutdown(ctx) //nolint:errcheck // nothing is left to do
+	defer provider.Shutdown(ctx) //nolint:errcheck // the program ends
 
 	store, err := embedded.New(ctx, embedded.Options{
 		StoreOptions: tsdb.StoreOptions{Telemetry: tsdb.Telemetry{
@@ -34,13 +34,13 @@ func ExampleTelemetry() {
 	if err != nil {
 		panic(err)
 	}
-	defer store.Close() //nolint:errcheck // nothing is left to do
+	defer store.Close() //nolint:errcheck // the program ends
 	temperatures := tsdb.MustDefine("temperatures", tsdb.Key("device"), codec.JSON[float64](), tsdb.SchemaOptions{})
 	if err := store.Ensure(ctx, temperatures); err != nil {
 		panic(err)
 	}
 	repo := temperatures.For(store, tenant.MustParse("acme"))
-	_, err = repo.Latest(ctx, tsdb.NewEntity("roof-7")) // there is none, which is an answer and no failure
+	_, err = repo.Latest(ctx, tsdb.NewEntity("roof-7")) // there is none; a missing point is a result, not a failure
 	fmt.Println(err)
 
 	var collected metricdata.ResourceMetrics
@@ -69,7 +69,7 @@ func ExampleTelemetry() {
 // counters are a program's own metrics.
 type counters struct{ calls, failed, requests int }
 
-// A program with metrics of its own counts calls and requests.
+// A program with its own metrics counts calls and requests.
 func ExampleHooks() {
 	ctx := context.Background()
 	var c counters
@@ -94,28 +94,28 @@ func ExampleHooks() {
 	if err != nil {
 		panic(err)
 	}
-	defer store.Close() //nolint:errcheck // nothing is left to do
+	defer store.Close() //nolint:errcheck // the program ends
 	temperatures := tsdb.MustDefine("temperatures", tsdb.Key("device"), codec.JSON[float64](), tsdb.SchemaOptions{})
 	if err := store.Ensure(ctx, temperatures); err != nil {
 		panic(err)
 	}
 	repo := temperatures.For(store, tenant.MustParse("acme"))
 	_ = repo.Put(ctx, tsdb.NewEntity("roof-7"), time.Now(), 21.5)
-	_ = repo.Put(ctx, tsdb.NewEntity("roof-7", "one part too many"), time.Now(), 21.5) // no such key: nothing is sent
+	_ = repo.Put(ctx, tsdb.NewEntity("roof-7", "one part too many"), time.Now(), 21.5) // one key field too many: nothing is sent
 	fmt.Printf("%+v\n", c)
 	// Output:
 	// Put in temperatures failed: tsdb.ErrInvalid
 	// {calls:2 failed:1 requests:1}
 }
 
-// An operation is told when it has ended: what it was, what it took, and how it failed.
+// The hook Operation gets each call after it has ended: its name, its cost and its error.
 func ExampleOperation() {
 	o := tsdb.Operation{Name: "Latest", Dataset: "temperatures", Rows: 1, Attempts: 2}
 	fmt.Printf("%s of %s: %d row, %d requests\n", o.Name, o.Dataset, o.Rows, o.Attempts)
 	// Output: Latest of temperatures: 1 row, 2 requests
 }
 
-// An attempt is told for each request, those included that were made again.
+// The hook Attempt gets each request, including retries.
 func ExampleAttempt() {
 	a := tsdb.Attempt{Operation: "Latest", Method: "google.bigtable.v2.Bigtable/ReadRows"}
 	fmt.Println(a.Operation, a.Method)

@@ -41,7 +41,7 @@ func open(datasets ...tsdb.Dataset) *tsdb.Store {
 	return store
 }
 
-// Store, read the latest, and find nothing as another tenant.
+// Store points, read the latest one, and read as another tenant, who has none.
 func Example() {
 	ctx := context.Background()
 	store, err := embedded.OpenMemory(ctx) // or embedded.Open(ctx, "./data"), or tsdb.Open on Cloud Bigtable
@@ -95,7 +95,7 @@ func ExampleRepository() {
 	// true
 }
 
-// A program's own interface over a repository can be faked in its tests: points and errors are plain values.
+// A test can fake a program's own interface over a repository: points and errors are plain values.
 func ExampleRepository_fake() {
 	type latest interface {
 		Latest(ctx context.Context, e tsdb.Entity, opts ...tsdb.ReadOption) (tsdb.Point[Reading], error)
@@ -177,7 +177,7 @@ func ExampleSchema_FromContext() {
 	repo, err := weather.FromContext(ctx, store)
 	fmt.Println(repo.Tenant(), err)
 
-	// A repository refuses to work for another tenant's request.
+	// A repository rejects a context with another tenant.
 	_, err = weather.For(store, tenant.MustParse("globex")).Latest(ctx, tsdb.NewEntity("berlin", "roof-7"))
 	fmt.Println(errors.Is(err, tsdb.ErrTenantMismatch))
 	// Output:
@@ -215,7 +215,7 @@ func ExampleStore() {
 
 func ExampleDataset() {
 	humidity := tsdb.MustDefine("humidity", tsdb.Key("room"), codec.Float64(), tsdb.SchemaOptions{})
-	all := []tsdb.Dataset{weather, humidity} // of different types
+	all := []tsdb.Dataset{weather, humidity} // they may have different types
 	store := open(all...)
 	defer store.Close()
 	fmt.Println(store.Verify(context.Background(), all...), all[1].Name())
@@ -228,7 +228,7 @@ func ExampleConfig() {
 	// Output: tsdb: invalid input: table is "bad/name"; want 1 to 50 bytes of A-Z a-z 0-9 _ . -, the first one of A-Z a-z 0-9 _
 }
 
-// A program that has a client already hands it over. Dialled with DialOptions, it tells how every write ended.
+// A program can pass in its own client. With DialOptions, the outcome of every write is known.
 func ExampleOptions() {
 	ctx := context.Background()
 	conn, err := grpc.NewClient("localhost:8086", append(tsdb.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)

@@ -29,14 +29,14 @@ func ExamplePrefix() {
 }
 
 func ExampleKeyFields() {
-	// Groups first: all devices of a site can then be read and deleted together.
+	// Put groups first: all devices of a site can then be read and deleted together.
 	s := tsdb.MustDefine("doors", tsdb.Key("site", "floor", "door"), codec.Int64(), tsdb.SchemaOptions{})
 	fmt.Println(s.Name())
 	// Output: doors
 }
 
 func ExampleKeyFields_Int() {
-	// The stops of a line, by number and by level: below ground come before those above.
+	// The stops of a line by number and level. Levels below ground sort before those above.
 	s := tsdb.MustDefine("arrivals", tsdb.Key("line").Uint("stop", 5).Int("level", 2), codec.Int64(), tsdb.SchemaOptions{})
 	e, err := s.Entity("U8", 42, -1)
 	if err != nil {
@@ -125,7 +125,7 @@ func ExamplePoint() {
 	// Output: berlin/roof-7 2026-06-01T12:00:00Z 21.5
 }
 
-// badPoint is what a read gives for a payload that does not decode.
+// badPoint is the error of a read for a payload that does not decode.
 func badPoint() *tsdb.PointError {
 	_, err := codec.DecodeTag(codec.Int64(), "i64", []byte("three"))
 	return &tsdb.PointError{Entity: tsdb.NewEntity("berlin", "roof-7"), Time: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), Err: err}

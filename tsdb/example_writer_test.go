@@ -41,7 +41,7 @@ func ExampleWriter() {
 	// Output: 2000 stored
 }
 
-// A consumer of a queue acknowledges a message when it knows what became of its point.
+// A queue consumer acknowledges a message once it knows the outcome of its point.
 func ExampleSink_EnqueueFunc() {
 	ctx := context.Background()
 	store := open(weather)
@@ -151,8 +151,8 @@ func ExampleUndeliveredError() {
 	// Output: 1 true true
 }
 
-// With a journal a point is acknowledged when it is on this machine's disk. It is delivered when the service can take it,
-// by this program or by the next one that opens the journal.
+// With a journal, a point is acknowledged once it is on the local disk. This program, or the next one that opens the journal,
+// delivers it as soon as the service is available.
 func ExampleJournalOptions() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "journal")
@@ -200,7 +200,7 @@ func ExampleJournalStats() {
 	// Output: 32 0 0 1
 }
 
-// An operator looks at what the service refused, and delivers it once the cause is mended.
+// An operator inspects rejected points, and delivers them after fixing the cause.
 func ExampleDeadLetter() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "journal")

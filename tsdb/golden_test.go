@@ -18,11 +18,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// breaksRows is what it means that stored bytes differ from a golden file.
+// breaksRows explains a difference between stored bytes and a golden file.
 const breaksRows = "rows that are stored today would no longer be read as they were written (see docs/format.md)"
 
-// TestStoredBytes compares a table byte for byte with a golden file. Where it fails, rows that are stored today would no
-// longer be read as they were written: see docs/format.md before touching the file.
+// TestStoredBytes compares a table byte for byte with a golden file. If it fails, this version would not read existing rows
+// correctly: read docs/format.md before changing the file.
 func TestStoredBytes(t *testing.T) {
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 123456789, time.UTC)
 	c := testkit.NewClock(noon)
@@ -60,7 +60,7 @@ func TestStoredBytes(t *testing.T) {
 	testkit.Golden(t, "testdata/stored.golden", got, breaksRows)
 }
 
-// dump renders every cell of a table, a line each.
+// dump prints every cell of a table, one per line.
 func dump(t *testing.T, table *bigtable.Table) string {
 	t.Helper()
 	var b strings.Builder

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHeadsOfMixedClasses: a dataset has moved to a class that keeps longer. Points of the new class that lie behind newer ones
-// of the old one come to light when those expire, also where some were deleted and others collected in between.
+// TestHeadsOfMixedClasses: a dataset has moved to a class that keeps longer. Points of the new class that are older than points
+// of the old class become the newest when those expire, even if some were deleted and others collected in between.
 func TestHeadsOfMixedClasses(t *testing.T) {
 	short, long := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h9", Policy: gc.MaxAge(9 * time.Hour)}
 	opts := tsdb.SchemaOptions{Retention: short, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}}
@@ -46,7 +46,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 			for _, minutes := range []int{-5, -6, -7} {
 				put(repo, minutes, "long")
 			}
-			if err := conn.Collect(t.Context()); err != nil { // the head loses the point that is third in its class
+			if err := conn.Collect(t.Context()); err != nil { // the head loses the third newest point of its class
 				t.Fatal(err)
 			}
 			if err := remove(repo, e); err != nil {
@@ -58,7 +58,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := histories[0].Points; len(got) != 2 || !got[0].Time.Equal(at(-6)) || !got[1].Time.Equal(at(-7)) {
-				t.Errorf("once those of the old class have expired the head shows %v", got)
+				t.Errorf("after the points of the old class have expired, the head shows %v", got)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func milliKey(e tsdb.Entity, at time.Time) string {
 	return fmt.Sprintf("acme#readings#%s#%019d", inside.PathOf(e), (1<<63-1)-at.UnixMilli())
 }
 
-// inHead reports whether a head row holds a version of that time.
+// inHead reports whether a head row holds a version with this time.
 func inHead(row bigtable.Row, at time.Time) bool {
 	for _, items := range row {
 		for _, item := range items {
@@ -36,7 +36,7 @@ func inHead(row bigtable.Row, at time.Time) bool {
 	return false
 }
 
-// ofHead returns what an entity's head shows: reads of one entity go to its points, reads of many to their heads.
+// ofHead returns the points in an entity's head: reads of one entity use its points, reads of many use their heads.
 func ofHead[T any](repo *tsdb.Repository[T], e tsdb.Entity, n int) ([]tsdb.Point[T], error) {
 	got, err := repo.LatestManyN(context.Background(), []tsdb.Entity{e}, n)
 	if err != nil && (got == nil || got[0].Err == nil) {
@@ -45,7 +45,7 @@ func ofHead[T any](repo *tsdb.Repository[T], e tsdb.Entity, n int) ([]tsdb.Point
 	return got[0].Points, got[0].Err
 }
 
-// wholeHead fails the test where an entity's head shows anything but its newest points.
+// wholeHead fails the test if an entity's head shows anything but its newest points.
 func wholeHead[T any](t *testing.T, what string, repo *tsdb.Repository[T], e tsdb.Entity, n int) {
 	t.Helper()
 	var points []tsdb.Point[T]
@@ -64,7 +64,7 @@ func wholeHead[T any](t *testing.T, what string, repo *tsdb.Repository[T], e tsd
 	}
 }
 
-// outcomeFaults are the faults for every method that a call with heads makes, also when only its second request is hit.
+// outcomeFaults returns the faults for every method that a call with heads uses, also for its second request only.
 func outcomeFaults(methods ...tsdbtest.Method) map[string]func(*tsdbtest.Conn) {
 	out := map[string]func(*tsdbtest.Conn){}
 	for _, m := range methods {
@@ -102,8 +102,8 @@ func outcomeFaults(methods ...tsdbtest.Method) map[string]func(*tsdbtest.Conn) {
 	return out
 }
 
-// TestAcknowledgedIsInBothRows: whatever goes wrong, a write that is reported as stored is in its point's row and in the
-// head, one that is reported as rejected is in neither, and repeating it makes the two equal.
+// TestAcknowledgedIsInBothRows: whatever fault occurs, a write reported as stored is in its point's row and in the head. A write
+// reported as rejected is in neither. Repeating the write makes both rows equal.
 func TestAcknowledgedIsInBothRows(t *testing.T) {
 	stores := map[*tsdb.Repository[reading]]*tsdb.Store{}
 	type putMany func(context.Context, []tsdb.Point[reading]) ([]tsdb.Outcome, error)
@@ -129,7 +129,7 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 		_, err := r.PutIfAbsent(ctx, roof, at, reading{7})
 		return []tsdb.Point[reading]{{Entity: roof, Time: at}}, []tsdb.State{state(t, err)}
 	}
-	// through sends the points of many through a writer.
+	// through sends many points through a writer.
 	through := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
 		w, err := stores[r].NewWriter(tsdb.WriterOptions{DeliveryTimeout: patience() / 2})
 		if err != nil {
@@ -182,19 +182,19 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 						displaced := inBatch[p.Entity] > kept && !call.opts.FirstWins
 						if states[n] == tsdb.Stored && (!row && !(displaced && call.opts.Head.Only) || !head && inBatch[p.Entity] <= kept) ||
 							states[n] == tsdb.Rejected && (row || head) {
-							t.Errorf("%s: point %d is %v, its row is there: %v, in the head: %v", name, n, states[n], row, head)
+							t.Errorf("%s: point %d is reported as %v; in its row: %v, in the head: %v", name, n, states[n], row, head)
 						}
 						if states[n] == tsdb.Stored {
 							stored++
 						}
 					}
 					if _, again := call.put(t.Context(), repo, at); slices.ContainsFunc(again, func(s tsdb.State) bool { return s != tsdb.Stored }) {
-						t.Errorf("%s: repeated, %v", name, again)
+						t.Errorf("%s: repeated write: states %v, want all stored", name, again)
 					}
 					there = rows(t, table)
 					for _, p := range points {
 						if !inHead(there[headKey(p.Entity)], points[len(points)-1].Time) {
-							t.Errorf("%s: repeating it does not repair the head", name)
+							t.Errorf("%s: the repeated write does not repair the head", name)
 						}
 						wholeHead(t, name, repo, p.Entity, kept)
 					}
@@ -203,15 +203,15 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 					}
 				}
 				if stored == 0 {
-					t.Error("nothing was ever stored")
+					t.Error("no write was stored under any fault, so the test proves nothing")
 				}
 			})
 		})
 	}
 }
 
-// TestDeletedIsInNeitherRow: whatever goes wrong, a deletion that is reported as done leaves the point in neither row and
-// the head full, and repeating one that failed does the same.
+// TestDeletedIsInNeitherRow: whatever fault occurs, a deletion reported as done leaves the point in neither row and the head
+// complete. Repeating a failed deletion has the same result.
 func TestDeletedIsInNeitherRow(t *testing.T) {
 	offset := 0
 	for name, del := range map[string]func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) error{
@@ -248,7 +248,7 @@ func TestDeletedIsInNeitherRow(t *testing.T) {
 						}
 						putAll(t, repo, points[:3]) // as many as a head keeps, so that it holds more than it shows
 						putAll(t, repo, points[3:])
-						late := bigtable.NewMutation() // as a head looks that was collected before
+						late := bigtable.NewMutation() // a head looks like this after garbage collection
 						late.DeleteTimestampRange("keep.h3", "p:json", 0, bigtable.Time(points[2].Time))
 						apply(t, table, headKey(roof), late)
 						at := points[5].Time
@@ -261,12 +261,12 @@ func TestDeletedIsInNeitherRow(t *testing.T) {
 								state(t, err)
 							}
 							if err := del(t.Context(), repo, at); err != nil {
-								t.Errorf("%s: repeated: %v", what, err)
+								t.Errorf("%s: repeated deletion: %v, want nil", what, err)
 							}
 						}
 						there := rows(t, table)
 						if there[milliKey(roof, at)] != nil || inHead(there[headKey(roof)], at) {
-							t.Errorf("%s: what is deleted is there", what)
+							t.Errorf("%s: the deleted point still exists", what)
 						}
 						wholeHead(t, what, repo, roof, kept)
 						if !only && (name == "Delete" || name == "DeleteRange") {
@@ -279,7 +279,7 @@ func TestDeletedIsInNeitherRow(t *testing.T) {
 						}
 					}
 					if failed == 0 {
-						t.Error("no deletion ever failed")
+						t.Error("no deletion failed under any fault, so the test proves nothing")
 					}
 				})
 			})

@@ -25,7 +25,7 @@ func TestStoredBytesOfHeads(t *testing.T) {
 	ctx := t.Context()
 	weather, states := beside.For(store, acme), only.For(store, acme)
 	var many []tsdb.Point[reading]
-	for i := range 4 { // a head takes two of them
+	for i := range 4 { // a head keeps two of them
 		many = append(many, tsdb.Point[reading]{Entity: tsdb.NewEntity("a b", "#%!$&"), Time: noon.Add(time.Duration(i) * time.Second), Value: reading{float64(i)}})
 	}
 	_, err := weather.PutMany(ctx, many)

@@ -21,12 +21,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestEachCallStaysInItsTenantWithHeads is TestEachCallStaysInItsTenant in datasets with heads: each call may touch the
-// rows of its own entity and its own head, and no others.
+// TestEachCallStaysInItsTenantWithHeads is TestEachCallStaysInItsTenant for datasets with heads: a call may touch the rows of its
+// own entity and its own head, and no others.
 func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		if testkit.Raced && only {
-			continue // one kind of head stands for both
+			continue // one kind of head is enough
 		}
 		salts := 3
 		if only {
@@ -59,7 +59,7 @@ func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 						}
 						for _, v := range seen {
 							if v != label(id, s.Name(), parts) {
-								t.Fatalf("%s of %s/%s/%q returned %q: another's point", name, id, s.Name(), parts, v)
+								t.Fatalf("%s of %s/%s/%q returned %q, a point of another tenant", name, id, s.Name(), parts, v)
 							}
 						}
 						after := rows(t, table)
@@ -72,7 +72,7 @@ func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 	}
 }
 
-// putBack makes rows that a call changed what they were, to the cell.
+// putBack restores the rows that a call changed, to the cell.
 func putBack(t *testing.T, table *bigtable.Table, before, after map[string]bigtable.Row) {
 	t.Helper()
 	changed := map[string]bool{}
@@ -97,7 +97,7 @@ func putBack(t *testing.T, table *bigtable.Table, before, after map[string]bigta
 	}
 }
 
-// TestHeadsOfAnotherRangeAreRefused: a service that answers with another's head gets nothing decoded or copied by it.
+// TestHeadsOfAnotherRangeAreRefused: if the service returns another entity's head, no call decodes or copies it.
 func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		s := headed(t, only, tsdb.SchemaOptions{})
@@ -183,7 +183,7 @@ func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 			}
 			for name, call := range calls {
 				if err := call(); !errors.Is(err, tsdb.ErrForeignRow) {
-					t.Errorf("%s that is answered with the head %q: %v, want ErrForeignRow", name, key, err)
+					t.Errorf("%s whose response contains the head %q: %v, want ErrForeignRow", name, key, err)
 				}
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestJournalBringsPointsToHeads: what a writer left in its journal is delivered by the next one, which knows the dataset
-// from the journal alone, to both rows.
+// TestJournalBringsPointsToHeads: the next writer delivers the points of a journal to both rows. It knows the dataset only from
+// the journal.
 func TestJournalBringsPointsToHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestJournalBringsPointsToHeads(t *testing.T) {
 			for i := 2; i < 5; i++ {
 				at := start.Add(time.Duration(i) * time.Second)
 				if !inHead(there[headKey(roof)], at) || there[milliKey(roof, at)] == nil == !only {
-					t.Errorf("only %v: the point of %v is in the rows %v", only, at, there)
+					t.Errorf("only %v: the point of %v is stored in the rows %v", only, at, there)
 				}
 			}
 			wholeHead(t, "after the journal", s.For(store, acme), roof, kept)

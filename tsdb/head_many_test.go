@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHeadsAreOneRead counts requests, with expired and uncollected history present.
+// TestHeadsAreOneRead counts requests with expired, uncollected history.
 func TestHeadsAreOneRead(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		for _, salts := range []int{0, 4} {
@@ -30,11 +30,11 @@ func TestHeadsAreOneRead(t *testing.T) {
 			for n := range 500 {
 				devices = append(devices, tsdb.NewEntity("berlin", fmt.Sprintf("d%04d", n)))
 			}
-			for step := range 8 { // the first of them expire, and all stay in the table
+			for step := range 8 { // the first points expire, and all stay in the table
 				c.Set(start.Add(time.Duration(step) * 3 * time.Minute))
 				var batch []tsdb.Point[reading]
 				for n, e := range devices {
-					if n%10 > 0 || step == 0 { // every tenth is silent since
+					if n%10 > 0 || step == 0 { // every tenth device is silent after its first point
 						batch = append(batch, tsdb.Point[reading]{Entity: e, Time: c.Now(), Value: reading{float64(step)}})
 					}
 				}
@@ -47,7 +47,7 @@ func TestHeadsAreOneRead(t *testing.T) {
 			}
 			for n, a := range answers {
 				if silent := n%10 == 0; silent != errors.Is(a.Err, tsdb.ErrNotFound) || !silent && a.Point.Value.TempC != 7 {
-					t.Fatalf("only %v: %+v", only, a)
+					t.Fatalf("heads only %v: result %+v", only, a)
 				}
 			}
 			if n := conn.Counts(); n.Calls[tsdbtest.ReadRows] != 1 || n.RowsSeen > 500 {
@@ -68,7 +68,7 @@ func TestHeadsAreOneRead(t *testing.T) {
 	}
 }
 
-// TestManyHeads: more than one page of a scan holds.
+// TestManyHeads uses more heads than one page of a scan holds.
 func TestManyHeads(t *testing.T) {
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1, Only: true}})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -88,7 +88,7 @@ func TestManyHeads(t *testing.T) {
 	n := 0
 	for p, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
 		if err != nil || p.Entity != all[n] {
-			t.Fatalf("%v, %v, want %v", p, err, all[n])
+			t.Fatalf("point %v, error %v; want %v", p, err, all[n])
 		}
 		n++
 	}
@@ -99,11 +99,11 @@ func TestManyHeads(t *testing.T) {
 		t.Errorf("DeletePrefix = %d, %v", n, err)
 	}
 	for e, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
-		t.Fatalf("%v is left, %v", e, err)
+		t.Fatalf("%v is left after DeletePrefix (error %v)", e, err)
 	}
 }
 
-// TestHeadsOfLongNames: more row keys than one request can name.
+// TestHeadsOfLongNames uses more row keys than one request can name.
 func TestHeadsOfLongNames(t *testing.T) {
 	s := headed(t, false, tsdb.SchemaOptions{Salts: 2})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -132,8 +132,8 @@ func TestHeadsOfLongNames(t *testing.T) {
 	}
 }
 
-// TestHeadsThatCannotBeRead: what had come before a read failed stands, the rest is marked; and a head that others have
-// spoilt is one bad answer.
+// TestHeadsThatCannotBeRead: results that arrived before a read failed are returned, the others have errors. A damaged head is
+// one bad result.
 func TestHeadsThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := headed(t, false, tsdb.SchemaOptions{})
@@ -157,7 +157,7 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 			answers, err := repo.LatestMany(ctx, ask)
 			var re *tsdb.ReadError
 			if !errors.As(err, &re) || !errors.Is(answers[0].Err, tsdb.ErrInvalid) {
-				t.Fatalf("%s: %v, %+v", what, err, answers)
+				t.Fatalf("%s: error %v, results %+v", what, err, answers)
 			}
 			good := 0
 			for n, a := range answers[1:] {
@@ -166,11 +166,11 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 				case a.Err == nil && a.Point.Value.TempC == float64(n), n == 4 && errors.As(a.Err, &bad):
 					good++
 				case !errors.Is(a.Err, cause):
-					t.Errorf("%s: %+v", what, a)
+					t.Errorf("%s: result %+v", what, a)
 				}
 			}
 			if good != stands {
-				t.Errorf("%s: %d answers, want %d", what, good, stands)
+				t.Errorf("%s: %d results, want %d", what, good, stands)
 			}
 		}
 		check("nothing", nil, 9)
@@ -190,11 +190,11 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 			if errors.As(err, &pe) {
 				bad++
 			} else if err != nil || p.Time != start {
-				t.Errorf("LatestUnder: %v, %v", p, err)
+				t.Errorf("LatestUnder yields %v, %v", p, err)
 			}
 		}
 		if bad != 1 {
-			t.Errorf("%d bad points under the prefix", bad)
+			t.Errorf("%d bad points below the prefix", bad)
 		}
 	})
 }

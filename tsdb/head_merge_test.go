@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestMergedPointsInHeads: many writers add fields to the same points, side by side; the head ends with all of them.
+// TestMergedPointsInHeads: many writers add fields to the same points in parallel. The head ends with all fields.
 func TestMergedPointsInHeads(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -62,8 +62,8 @@ func TestHeadsAloneDoNotMerge(t *testing.T) {
 	}
 }
 
-// TestMergesAreInBothRows: whatever goes wrong, a merge that is reported as stored is in the head too, and one that is
-// repeated repairs it.
+// TestMergesAreInBothRows: whatever fault occurs, a merge reported as stored is also in the head. Repeating a failed merge
+// repairs the head.
 func TestMergesAreInBothRows(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
@@ -74,7 +74,7 @@ func TestMergesAreInBothRows(t *testing.T) {
 		failed := 0
 		for i, what := range slices.Sorted(maps.Keys(cases)) {
 			at := start.Add(time.Duration(i) * time.Second)
-			for _, v := range []codec.Record{rec("a", 1), rec("b", 2)} { // of a new point, and of one that is there
+			for _, v := range []codec.Record{rec("a", 1), rec("b", 2)} { // of a new point, and of an existing one
 				cases[what](conn)
 				err := repo.Put(t.Context(), roof, at, v)
 				conn.Clear()
@@ -84,14 +84,14 @@ func TestMergesAreInBothRows(t *testing.T) {
 				}
 				failed++
 				if err := repo.Put(t.Context(), roof, at, v); err != nil {
-					t.Errorf("%s: repeated: %v", what, err)
+					t.Errorf("%s: repeated merge: %v, want nil", what, err)
 				}
 				wholeHead(t, what+", repeated", repo, roof, kept)
 			}
 			wantRecord(t, what, repo, at, "{a=1i b=2i}")
 		}
 		if failed == 0 {
-			t.Error("no write ever failed")
+			t.Error("no write failed under any fault, so the test proves nothing")
 		}
 	})
 }

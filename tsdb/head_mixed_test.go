@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHeadsOfOneBatch: a writer sends points of several datasets at once, each of which goes to its head in the way of its own
-// dataset, whichever stands first.
+// TestHeadsOfOneBatch: a writer sends points of several datasets in one batch. Each point goes to its head as its own dataset
+// requires, in any order of the datasets.
 func TestHeadsOfOneBatch(t *testing.T) {
 	merged := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
 	first, err := tsdb.Define("firsts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{FirstWins: true, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
@@ -36,6 +36,6 @@ func TestHeadsOfOneBatch(t *testing.T) {
 	wholeHead(t, "two datasets", repo, roof, 1)
 	points, err := ofHead(repo, roof, 1)
 	if err != nil || len(points) != 1 || points[0].Value.Len() != 2 {
-		t.Errorf("the head holds %v, %v, want both fields", points, err)
+		t.Errorf("the head holds %v, error %v; want both fields", points, err)
 	}
 }

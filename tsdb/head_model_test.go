@@ -18,10 +18,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// kept is how many points the heads of these tests keep.
+// kept is the number of points in the heads of these tests.
 const kept = 3
 
-// oracle is what a store must show, by brute force: every point that was written and not deleted, with its class's age.
+// oracle holds what a store must show: every point that was written and not deleted, with the age of its class.
 type oracle struct {
 	opts   tsdb.SchemaOptions
 	points map[tsdb.Entity]map[pointKey]oraclePoint
@@ -44,7 +44,7 @@ func (p oraclePoint) visible(at pointKey, now time.Time) bool {
 	return !time.UnixMilli(at.ms).Before(now.Add(-p.age))
 }
 
-// put stores a point and reports whether a first-wins store would.
+// put stores a point and reports whether a first-wins store would store it.
 func (o *oracle) put(e tsdb.Entity, at pointKey, p oraclePoint, now time.Time) bool {
 	if o.points[e] == nil {
 		o.points[e] = map[pointKey]oraclePoint{}
@@ -56,7 +56,7 @@ func (o *oracle) put(e tsdb.Entity, at pointKey, p oraclePoint, now time.Time) b
 	return true
 }
 
-// settle is called with the points of one call: a head only keeps of a batch what it can hold, and forgets what is older.
+// settle is called with the points of one call: a heads-only dataset keeps as many of them as a head holds, and drops older ones.
 func (o *oracle) settle(points []tsdb.Point[string]) {
 	if !o.opts.Head.Only {
 		return
@@ -77,7 +77,7 @@ func (o *oracle) settle(points []tsdb.Point[string]) {
 	}
 }
 
-// shown returns the points of an entity that are visible, newest first.
+// shown returns the visible points of an entity, newest first.
 func (o *oracle) shown(e tsdb.Entity, now time.Time) (out []tsdb.Point[string]) {
 	for at, p := range o.points[e] {
 		if p.visible(at, now) {
@@ -96,8 +96,8 @@ var (
 	minutes20 = gc.Class{Name: "m20", Policy: gc.MaxAge(20 * time.Minute)}
 )
 
-// TestHeadsAgainstBruteForce: whatever is written, late, twice, expired, in two classes and two formats, and deleted, each
-// read shows what a plain list of points shows, with heads, without, and with heads only.
+// TestHeadsAgainstBruteForce: with heads, without, and with heads only, each read returns what a plain list of points contains.
+// Points are written, late, twice, expired, in two classes and formats, and deleted.
 func TestHeadsAgainstBruteForce(t *testing.T) {
 	for i, salts := range []int{0, 4} {
 		for j, classes := range [][2]gc.Class{{minutes10, minutes20}, {minutes20, minutes10}} {
@@ -121,7 +121,7 @@ func TestHeadsAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// headModel changes the schema's class once; with choosing, that of the tenant again and again.
+// headModel changes the schema's class once or, with choosing, the tenant's class repeatedly.
 func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2]gc.Class, choosing bool) {
 	early, late := opts, opts
 	early.Retention = classes[0]
@@ -185,13 +185,13 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 			stored, err := repo.PutIfAbsent(ctx, e, at, value)
 			check(err)
 			if stored == there {
-				t.Fatalf("PutIfAbsent = %v where a point is there: %v", stored, there)
+				t.Fatalf("PutIfAbsent = %v; a point is stored: %v", stored, there)
 			}
 			if stored {
 				o.put(e, pointKey{ms: at.UnixMilli()}, oraclePoint{value, age}, c.Now())
 			}
 		case 6:
-			if shown := o.shown(e, c.Now()); len(shown) > 0 { // one that counts
+			if shown := o.shown(e, c.Now()); len(shown) > 0 { // one that a read must count
 				at = shown[rnd.IntN(min(kept, len(shown)))].Time
 			}
 			check(repo.Delete(ctx, e, at))
@@ -234,7 +234,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 	}
 }
 
-// manyToOracle asks the reads of many entities.
+// manyToOracle compares the reads of many entities with the oracle.
 func manyToOracle(t *testing.T, repo *tsdb.Repository[string], o *oracle, entities []tsdb.Entity, now time.Time) {
 	t.Helper()
 	asked := append(slices.Clone(entities), tsdb.NewEntity("never", "seen"), entities[0])
@@ -290,7 +290,7 @@ func manyToOracle(t *testing.T, repo *tsdb.Repository[string], o *oracle, entiti
 	}
 }
 
-// compareToOracle asks each read of one entity.
+// compareToOracle compares each read of one entity with the oracle.
 func compareToOracle(t *testing.T, ctx context.Context, repo *tsdb.Repository[string], o *oracle, e tsdb.Entity, now, at time.Time) {
 	t.Helper()
 	want := o.shown(e, now)

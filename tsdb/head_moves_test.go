@@ -12,9 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHeadsWhosePointsMoveToAShorterClass: a head keeps one point. It lost the older of two, and the newer one was written
-// again in a class that keeps shorter. When that expires the older one is the newest, though the class that is written by
-// default is the longest.
+// TestHeadsWhosePointsMoveToAShorterClass: a head of one point lost the older of two points. The newer one was written again in a
+// class that keeps shorter. When it expires, the older one is the newest, although the default class is the longest.
 func TestHeadsWhosePointsMoveToAShorterClass(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
@@ -48,7 +47,7 @@ func collectHeads(t *testing.T, conn *tsdbtest.Conn) {
 	}
 }
 
-// newestByHeads compares what LatestMany and LatestUnder say of the only entity.
+// newestByHeads compares LatestMany and LatestUnder with the wanted point of the only entity.
 func newestByHeads(t *testing.T, repo *tsdb.Repository[string], want time.Time) {
 	t.Helper()
 	answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof})
@@ -61,8 +60,8 @@ func newestByHeads(t *testing.T, repo *tsdb.Repository[string], want time.Time) 
 	}
 }
 
-// TestHeadsOfARetentionThatWasShorterForAWhile: points were written in a long class, then one of them again in a shorter one,
-// and now the long one is written as before.
+// TestHeadsOfARetentionThatWasShorterForAWhile: points were written in a long class, then one of them again in a shorter class,
+// and now the long class is used again.
 func TestHeadsOfARetentionThatWasShorterForAWhile(t *testing.T) {
 	schema := func(now gc.Class, older ...gc.Class) *tsdb.Schema[string] {
 		return tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestMendingUndoesNothing: points that are deleted, changed or written again between the moment at which a deletion has
-// read them, to fill up the head, and the moment at which it writes them there; and once more while it looks again.
+// TestMendingUndoesNothing: a deletion reads points to fill up the head. Between that read and its write to the head, other calls
+// delete, change or rewrite these points; and again while the deletion re-reads them.
 func TestMendingUndoesNothing(t *testing.T) {
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
 	type step func(ctx context.Context, r *tsdb.Repository[reading]) error
@@ -84,13 +84,13 @@ func TestMendingUndoesNothing(t *testing.T) {
 				_, err = repo.DeleteRange(t.Context(), roof, tsdb.Since(at(5)))
 			}
 			if err != nil || passed == 0 {
-				t.Fatalf("%s, %s: %v, the head was filled up %d times", call, name, err, passed)
+				t.Fatalf("%s, %s: error %v, the head was filled up %d times", call, name, err, passed)
 			}
 			wholeHead(t, call+", "+name, repo, roof, kept)
-			for i := range 5 { // and nothing is left behind them
+			for i := range 5 { // no version of a deleted point is left
 				for _, it := range rows(t, table)[headKey(roof)]["keep.h3"] {
 					if row := rows(t, table)[milliKey(roof, it.Timestamp.Time())]; row == nil {
-						t.Errorf("%s, %s: the head keeps what is deleted, of %v", call, name, it.Timestamp.Time())
+						t.Errorf("%s, %s: the head still holds the deleted point of %v", call, name, it.Timestamp.Time())
 					}
 				}
 				if err := repo.Delete(t.Context(), roof, at(10+i)); err != nil {
@@ -102,7 +102,7 @@ func TestMendingUndoesNothing(t *testing.T) {
 	}
 }
 
-// fills reports whether a request fills up a head: it sets cells of one row, where a write with heads goes to two.
+// fills reports whether a request fills up a head: it sets cells of one row, while a write with heads goes to two rows.
 func fills(req any) bool {
 	m, ok := req.(*btpb.MutateRowRequest)
 	if !ok {
@@ -116,8 +116,8 @@ func fills(req any) bool {
 	return false
 }
 
-// TestHeadsConverge: writers and deleters of the same entities, side by side. A point is deleted after its write was
-// acknowledged; what is left in the heads is what is left in the rows.
+// TestHeadsConverge: writers and deleters work on the same entities in parallel. Each point is deleted after its write was
+// acknowledged. In the end the heads hold the points that the rows hold.
 func TestHeadsConverge(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Salts: 3}} {
 		s := headed(t, false, opts)
@@ -173,11 +173,11 @@ func TestHeadsConverge(t *testing.T) {
 			point, ok := strings.CutPrefix(key, "acme#readings!head#")
 			for _, item := range row["keep.h3"] {
 				if of := fmt.Sprintf("acme#readings#%s%019d", point, (1<<63-1)-item.Timestamp.Time().UnixMilli()); ok && there[of] == nil {
-					t.Errorf("%+v: the head %s holds what is deleted, %s", opts, key, of)
+					t.Errorf("%+v: the head %s holds the deleted point %s", opts, key, of)
 				}
 			}
 		}
-		for i := range 2 * kept { // what they keep behind the newest is right, too
+		for i := range 2 * kept { // the versions behind the newest points must be right too
 			for _, e := range entities {
 				wholeHead(t, fmt.Sprintf("%+v, after %d deletions", opts, i), repo, e, kept)
 				if p, err := repo.Latest(t.Context(), e); err == nil {

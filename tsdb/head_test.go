@@ -42,7 +42,7 @@ func TestHeadsThatNoSchemaCanHave(t *testing.T) {
 	} {
 		_, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tt.opts)
 		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: %v, want %q", tt.opts, err, tt.want)
+			t.Errorf("Define with %+v: %v, want %q", tt.opts, err, tt.want)
 		}
 	}
 	for _, n := range []int{0, 1, 100} {
@@ -52,14 +52,14 @@ func TestHeadsThatNoSchemaCanHave(t *testing.T) {
 	}
 }
 
-// TestPayloadsShareTheHead: a head is one row and one entry, however large its points.
+// TestPayloadsShareTheHead: a head is one row and one entry, so its points share the limit of one row.
 func TestPayloadsShareTheHead(t *testing.T) {
 	testkit.Plain(t)
 	s := tsdb.MustDefine("r", tsdb.Key("device"), codec.Bytes(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 100}})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo, e := s.For(store, acme), tsdb.NewEntity("x")
 	if err := repo.Put(t.Context(), e, start, make([]byte, 10<<20/100+1)); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "at most 104857 bytes") {
-		t.Errorf("a payload over its share: %v", err)
+		t.Errorf("a payload over its share of the head: %v", err)
 	}
 	conn.Reset()
 	var points []tsdb.Point[[]byte]
@@ -70,14 +70,15 @@ func TestPayloadsShareTheHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := conn.Counts().Calls[tsdbtest.MutateRows]; n != 5 {
-		t.Errorf("30 MiB of points and 10 MiB of a head took %d requests, want 5: 4 of 8 MiB, and one for an entry that is over that", n)
+		t.Errorf("30 MiB of points and 10 MiB of a head took %d requests, want 5: 4 of 8 MiB, and one for a larger entry", n)
 	}
 	if got, err := ofHead(repo, e, 100); err != nil || len(got) != 100 {
 		t.Errorf("%d points, %v", len(got), err)
 	}
 }
 
-// TestEnsureKeepsHeads: families are made with both ends of retention, and a schema that disagrees about heads is refused.
+// TestEnsureKeepsHeads: Ensure creates the families of heads with both limits of their retention, and refuses a schema with other
+// heads.
 func TestEnsureKeepsHeads(t *testing.T) {
 	ms := tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Retention: d90}
 	with := func(n int, only bool) *tsdb.Schema[reading] {
@@ -101,7 +102,7 @@ func TestEnsureKeepsHeads(t *testing.T) {
 	for _, s := range []*tsdb.Schema[reading]{with(0, false), with(4, false), with(5, true)} {
 		for name, err := range map[string]error{"Ensure": store.Ensure(t.Context(), s), "Verify": store.Verify(t.Context(), s)} {
 			if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "stored as of 5 points") {
-				t.Errorf("%s of other heads: %v", name, err)
+				t.Errorf("%s with other heads: %v, want a conflict", name, err)
 			}
 		}
 	}
@@ -112,17 +113,17 @@ func TestEnsureKeepsHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := store.Ensure(t.Context(), with(5, false)); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "family d90.h5") {
-		t.Errorf("a family of heads with another policy: %v", err)
+		t.Errorf("a family of heads with another policy: %v, want a conflict", err)
 	}
 	only, conn := tsdbtest.Open(t, tsdbtest.Options{}, with(5, true))
 	_, admin = tsdbtest.Clients(t, conn)
 	if info, err = admin.TableInfo(t.Context(), tsdbtest.Table); err != nil || len(info.FamilyInfos) != 2 {
-		t.Errorf("heads only need the families %v, %v", info.FamilyInfos, err)
+		t.Errorf("a schema with heads only has the families %v, %v", info.FamilyInfos, err)
 	}
 	_ = only
 }
 
-// TestLatePointDoesNotWin: heads go by the time of points, not by the time at which they come.
+// TestLatePointDoesNotWin: heads are ordered by the time of the points, not by the time of the writes.
 func TestLatePointDoesNotWin(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		s := headed(t, only, tsdb.SchemaOptions{})
@@ -135,15 +136,15 @@ func TestLatePointDoesNotWin(t *testing.T) {
 		}
 		points, err := ofHead(repo, roof, kept)
 		if err != nil || len(points) != 3 || points[0].Value.TempC != 9 || points[1].Value.TempC != 8 || points[2].Value.TempC != 7 {
-			t.Errorf("only %v: %v, %v", only, points, err)
+			t.Errorf("heads only %v: points %v, %v", only, points, err)
 		}
 		if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value.TempC != 9 {
-			t.Errorf("only %v: the latest is %v, %v", only, p, err)
+			t.Errorf("heads only %v: the latest is %v, %v", only, p, err)
 		}
 	}
 }
 
-// TestHeadsAreCollected runs the engine's collection: what is left is what was shown.
+// TestHeadsAreCollected runs the engine's garbage collection: it keeps the points that reads show.
 func TestHeadsAreCollected(t *testing.T) {
 	c := testkit.NewClock(start)
 	server, err := local.Open(engine.Options{Clock: c.Now, Steady: wallclock.Follow(c.Now), GCInterval: time.Millisecond})
@@ -176,7 +177,7 @@ func TestHeadsAreCollected(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for held := 20; held > kept; { // the collection runs by itself
+		for held := 20; held > kept; { // the engine collects in the background
 			held = 0
 			row, err := client.Open("t").ReadRow(t.Context(), "acme#"+s.Name()+"!head#berlin#roof-7#")
 			if err != nil || t.Context().Err() != nil {
@@ -188,19 +189,19 @@ func TestHeadsAreCollected(t *testing.T) {
 		}
 		got, err := ofHead(repo, roof, kept)
 		if err != nil || len(got) != kept || got[0].Value.TempC != 19 || got[2].Value.TempC != 17 {
-			t.Errorf("only %v: after the collection: %v, %v", only, got, err)
+			t.Errorf("heads only %v: after garbage collection: %v, %v", only, got, err)
 		}
 		if err := repo.Delete(t.Context(), roof, got[0].Time); err != nil {
 			t.Fatal(err)
 		}
 		if got, err = ofHead(repo, roof, kept); err != nil || got[0].Value.TempC != 18 || len(got) == kept == only {
-			t.Errorf("only %v: after the newest is deleted: %v, %v", only, got, err)
+			t.Errorf("heads only %v: after deleting the newest: %v, %v", only, got, err)
 		}
 	}
 }
 
-// TestClassesThatExpireOutOfOrder: where the newest points expire first, older ones that a head may have lost come to
-// light, so it is not asked; and what was written over in a class that lives longer does not come back.
+// TestClassesThatExpireOutOfOrder: if the newest points expire first, older points that the head may have lost become visible, so
+// the head is not used. A point that was replaced by one in a longer class does not reappear.
 func TestClassesThatExpireOutOfOrder(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		long, short := headed(t, only, tsdb.SchemaOptions{Retention: minutes20}), headed(t, only, tsdb.SchemaOptions{Retention: minutes10, FormerClasses: []gc.Class{minutes20}})
@@ -231,13 +232,13 @@ func TestClassesThatExpireOutOfOrder(t *testing.T) {
 			want = 2
 		}
 		if err != nil || len(points) != want || points[0].Value.TempC != 4 || points[1].Value.TempC != 3 {
-			t.Errorf("only %v: %v, %v", only, points, err)
+			t.Errorf("heads only %v: points %v, %v", only, points, err)
 		}
 	}
 }
 
-// TestBadCellsInHeads: as in the rows of points, a payload that does not decode is one bad point, and what others wrote
-// beside is not seen.
+// TestBadCellsInHeads: as in rows of points, a payload that does not decode is one bad point, and cells of other programs are
+// ignored.
 func TestBadCellsInHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		s := headed(t, only, tsdb.SchemaOptions{})
@@ -258,15 +259,15 @@ func TestBadCellsInHeads(t *testing.T) {
 		points, err := ofHead(repo, roof, kept)
 		var bad tsdb.PointErrors
 		if !errors.As(err, &bad) || len(bad) != 2 || !errors.Is(bad[0], codec.ErrUnknownTag) || !errors.Is(bad[1], codec.ErrCorrupt) {
-			t.Fatalf("only %v: %v, %v", only, points, err)
+			t.Fatalf("heads only %v: points %v, %v", only, points, err)
 		}
 		if len(points) != 3 || points[1].Value.TempC != 2 || !bad[1].Time.Equal(start.Add(time.Second)) {
-			t.Errorf("only %v: %v", only, points)
+			t.Errorf("heads only %v: points %v", only, points)
 		}
 	}
 }
 
-// TestConditionalWritesRepairTheHead: a point whose head was not reached is brought there when it is written again.
+// TestConditionalWritesRepairTheHead: writing a point again adds it to the head if the first write did not reach the head.
 func TestConditionalWritesRepairTheHead(t *testing.T) {
 	put := func(ctx context.Context, r *tsdb.Repository[reading]) error {
 		return r.Put(ctx, roof, start, reading{1})
@@ -296,11 +297,11 @@ func TestConditionalWritesRepairTheHead(t *testing.T) {
 		m.DeleteRow()
 		apply(t, table, headKey(roof), m)
 		if err := tt.call(t.Context(), repo); err != nil || !inHead(rows(t, table)[headKey(roof)], start) {
-			t.Errorf("%s: %v, the head is %v", name, err, rows(t, table)[headKey(roof)])
+			t.Errorf("%s: error %v, the head is %v", name, err, rows(t, table)[headKey(roof)])
 		}
 		_ = repo.Put(t.Context(), roof, start, reading{2})
 		if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{3}); stored || err != nil {
-			t.Errorf("%s: another's point: %v, %v", name, stored, err)
+			t.Errorf("%s: PutIfAbsent of another value = %v, %v; want false", name, stored, err)
 		}
 		wholeHead(t, name, repo, roof, kept)
 	}
@@ -321,10 +322,10 @@ func TestEndsOfTimeInHeads(t *testing.T) {
 		}
 		for i, at := range times {
 			if p, err := repo.Get(t.Context(), roof, at); err != nil || p.Value.TempC != float64(i) {
-				t.Errorf("only %v: at %v: %v, %v", only, at, p, err)
+				t.Errorf("heads only %v: at %v: %v, %v", only, at, p, err)
 			}
 			if got, err := ofHead(repo, roof, kept); err != nil || len(got) != len(times)-i || !got[0].Time.Equal(at) {
-				t.Errorf("only %v: %v, %v", only, got, err)
+				t.Errorf("heads only %v: points %v, %v", only, got, err)
 			}
 			if only {
 				if stored, err := repo.PutIfAbsent(t.Context(), roof, at, reading{}); stored || err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// fleet returns a repository over n devices with a point each.
+// fleet returns a repository with n devices that have one point each.
 func fleet(t *testing.T, n int, timeouts tsdb.Timeouts) (*tsdb.Repository[reading], *tsdbtest.Conn, []tsdb.Entity) {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{})
@@ -30,7 +30,7 @@ func fleet(t *testing.T, n int, timeouts tsdb.Timeouts) (*tsdb.Repository[readin
 	return s.For(store, acme), conn, devices
 }
 
-// TestHedgeTakesTheTailOff: a read that hangs is answered by its second request, and the first is cancelled, not left.
+// TestHedgeTakesTheTailOff: the second request answers a read whose first request hangs, and the first is cancelled.
 func TestHedgeTakesTheTailOff(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, devices := fleet(t, 100, tsdb.Timeouts{Read: time.Hour, Scan: time.Hour})
@@ -38,7 +38,7 @@ func TestHedgeTakesTheTailOff(t *testing.T) {
 		begin := time.Now()
 		answers, err := repo.LatestMany(t.Context(), devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
 		if err != nil || time.Since(begin) != 10*time.Millisecond {
-			t.Errorf("%v after %v, want answers after 10ms", err, time.Since(begin))
+			t.Errorf("error %v after %v, want results after 10ms", err, time.Since(begin))
 		}
 		for i, a := range answers {
 			if a.Err != nil || a.Point.Value.TempC != float64(i) {
@@ -46,13 +46,13 @@ func TestHedgeTakesTheTailOff(t *testing.T) {
 			}
 		}
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 102 {
-			t.Errorf("%d requests, want 2 more than devices", n)
+			t.Errorf("%d requests, want one for each device and 2 more", n)
 		}
-		synctest.Wait() // nothing is left: the bubble would not end
+		synctest.Wait() // no goroutine is left: the bubble would not end
 	})
 }
 
-// TestHedgesAreCapped: a service that is slow altogether gets no more than the share, over calls too.
+// TestHedgesAreCapped: if the whole service is slow, hedges stay within their share, also over several calls.
 func TestHedgesAreCapped(t *testing.T) {
 	testkit.Plain(t)
 	longBubble(t, func(t *testing.T) {
@@ -61,29 +61,29 @@ func TestHedgesAreCapped(t *testing.T) {
 		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05}
 		begin := time.Now()
 		for range 4 {
-			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request a device
+			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request per device
 				t.Fatal(err)
 			}
 		}
-		for _, d := range devices { // each on its own earns a twentieth of a request
+		for _, d := range devices { // each single read earns a twentieth of a request
 			if _, err := repo.LatestMany(t.Context(), []tsdb.Entity{d}, hedge); err != nil {
 				t.Fatal(err)
 			}
 		}
-		marks := int(time.Since(begin) / (tsdb.ErasedWithin / 2)) // are read beside
+		marks := int(time.Since(begin) / (tsdb.ErasedWithin / 2)) // read in the background
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n < 520 || n > 525+marks {
 			t.Errorf("%d requests for 500 reads, want at most a twentieth more", n)
 		}
 		conn.Clear()
-		for range 100 { // what healthy times save up is bounded
-			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request a device
+		for range 100 { // the budget saved in healthy times is bounded
+			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request per device
 				t.Fatal(err)
 			}
 		}
 		conn.Reset()
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
 		for range 10 {
-			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request a device
+			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request per device
 				t.Fatal(err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestHedgesAreCapped(t *testing.T) {
 	})
 }
 
-// TestHedgeThatFails: the answer that is right counts, whichever comes first.
+// TestHedgeThatFails: the first successful response counts, whichever request it answers.
 func TestHedgeThatFails(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, devices := fleet(t, 1, tsdb.Timeouts{})
@@ -101,25 +101,25 @@ func TestHedgeThatFails(t *testing.T) {
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows).Times(1))
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(1))
 		if answers, err := repo.LatestMany(t.Context(), devices, hedge); err != nil || answers[0].Err != nil {
-			t.Errorf("the second request is refused: %v, %v, want the first's answer", answers, err)
+			t.Errorf("the second request is refused: got %v, %v; want the first response", answers, err)
 		}
 		conn.Clear()
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows))
 		conn.Reset()
 		if _, err := repo.LatestMany(t.Context(), devices, hedge); err == nil || conn.Counts().Calls[tsdbtest.ReadRows] != 1 {
-			t.Errorf("refused at once: %v after %d requests", err, conn.Counts().Calls[tsdbtest.ReadRows])
+			t.Errorf("refused at once: error %v after %d requests, want one request", err, conn.Counts().Calls[tsdbtest.ReadRows])
 		}
 		conn.Clear()
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := repo.LatestMany(ctx, devices, hedge); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("both hang: %v", err)
+			t.Errorf("both requests hang: %v, want DeadlineExceeded", err)
 		}
 	})
 }
 
-// TestReadsOfOneEntityAreHedged: each call that makes one request takes the answer of a second one where the first hangs.
+// TestReadsOfOneEntityAreHedged: each call that makes one request uses the response of a second one if the first hangs.
 func TestReadsOfOneEntityAreHedged(t *testing.T) {
 	for name, read := range map[string]func(context.Context, *tsdb.Repository[reading], tsdb.Entity, tsdb.Hedge) error{
 		"Get": func(ctx context.Context, r *tsdb.Repository[reading], e tsdb.Entity, h tsdb.Hedge) error {
@@ -145,7 +145,7 @@ func TestReadsOfOneEntityAreHedged(t *testing.T) {
 				conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Times(1))
 				begin := time.Now()
 				if err := read(t.Context(), repo, devices[0], tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}); err != nil || time.Since(begin) != 10*time.Millisecond {
-					t.Errorf("%v after %v, want an answer after 10ms", err, time.Since(begin))
+					t.Errorf("error %v after %v, want a result after 10ms", err, time.Since(begin))
 				}
 				if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 2 {
 					t.Errorf("%d requests, want 2", n)
@@ -156,8 +156,8 @@ func TestReadsOfOneEntityAreHedged(t *testing.T) {
 	}
 }
 
-// TestReadsRefuseOptionsThatTheyCannotFollow: an Order or a Limit is never left out without a word, and the other options are
-// taken by every read.
+// TestReadsRefuseOptionsThatTheyCannotFollow: a read rejects an Order or a Limit that it cannot apply, and accepts all other
+// options.
 func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 	repo, conn, devices := fleet(t, 1, tsdb.Timeouts{})
 	e, all := devices[0], tsdb.AllEntities()
@@ -199,23 +199,23 @@ func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.read([]tsdb.ReadOption{tsdb.Concurrency(2), tsdb.Hedge{After: time.Hour, MaxRatio: 1}, tsdb.MaxStale(time.Second)}); err != nil {
-				t.Errorf("options that every read takes: %v", err)
+				t.Errorf("options that every read accepts: %v", err)
 			}
 			for opt, takes := range map[tsdb.ReadOption]bool{tsdb.OldestFirst: tt.order, tsdb.NewestFirst: tt.order, tsdb.Limit(5): tt.limit} {
 				conn.Reset()
 				err := tt.read([]tsdb.ReadOption{opt})
 				if refused := errors.Is(err, tsdb.ErrInvalid); refused == takes || takes && err != nil {
-					t.Errorf("%T(%v): %v, taken: %t", opt, opt, err, takes)
+					t.Errorf("%T(%v): %v, want it accepted: %t", opt, opt, err, takes)
 				}
 				if calls := conn.Counts().Calls; !takes && len(calls) > 0 {
-					t.Errorf("%T(%v): calls were made: %v", opt, opt, calls)
+					t.Errorf("%T(%v): requests were sent: %v", opt, opt, calls)
 				}
 			}
 		})
 	}
 }
 
-// TestHedgesTakeAMissingPointForAnAnswer: the answer that there is no point does not wait for the other request.
+// TestHedgesTakeAMissingPointForAnAnswer: a response without a point is a result; the call does not wait for the other request.
 func TestHedgesTakeAMissingPointForAnAnswer(t *testing.T) {
 	hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}
 	for name, read := range map[string]func(*testing.T, *tsdb.Repository[reading], tsdb.Entity) error{

@@ -23,14 +23,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// through opens a store whose connection passes the interceptors in opts, behind the store's own.
+// through opens a store whose connection also has the interceptors in opts, after the store's own.
 func through(t *testing.T, timeouts tsdb.Timeouts, datasets []tsdb.Dataset, opts ...grpc.DialOption) *tsdb.Store {
 	t.Helper()
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: timeouts}, DialOptions: opts}, datasets...)
 	return store
 }
 
-// onStream calls recv with each message that a stream of that method receives.
+// onStream calls recv with each message that a stream of the method receives.
 func onStream(method string, recv func(m any) error) grpc.DialOption {
 	return grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		s, err := streamer(ctx, desc, cc, name, opts...)
@@ -53,8 +53,8 @@ func (h *hooked) RecvMsg(m any) error {
 	return h.recv(m)
 }
 
-// TestRowsOfAnotherRangeAreRefused: a service, or a proxy, that answers with another's rows gets nothing decoded, compared
-// or deleted by them.
+// TestRowsOfAnotherRangeAreRefused: if a service or proxy returns other rows than requested, the store does not decode, compare
+// or delete anything.
 func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	first := tsdb.MustDefine("first", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{FirstWins: true})
@@ -145,24 +145,24 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 				continue
 			}
 			if err := call(); !errors.Is(err, tsdb.ErrForeignRow) {
-				t.Errorf("%s that is answered with the row %q: %v, want ErrForeignRow", name, key, err)
+				t.Errorf("%s whose response contains the row %q: %v, want ErrForeignRow", name, key, err)
 			}
 		}
 	}
-	other := key(roof, start.Add(time.Hour)) // of the same entity, at a time that is not asked for
+	other := key(roof, start.Add(time.Hour)) // of the same entity, at a time that was not requested
 	lie.Store(&other)
 	if p, err := repo.Get(t.Context(), roof, start); !errors.Is(err, tsdb.ErrForeignRow) {
-		t.Errorf("Get that is answered with another time: %v, %v, want ErrForeignRow", p, err)
+		t.Errorf("Get whose response has another time = %v, %v; want ErrForeignRow", p, err)
 	}
 	if n, err := repo.DeleteRange(t.Context(), roof, tsdb.Until(start.Add(1))); !errors.Is(err, tsdb.ErrForeignRow) {
-		t.Errorf("DeleteRange that is answered with another time: %d, %v, want ErrForeignRow", n, err)
+		t.Errorf("DeleteRange whose response has another time = %d, %v; want ErrForeignRow", n, err)
 	}
 	if wrote.Load() > 0 {
 		t.Error("rows of another range were deleted")
 	}
 }
 
-// TestEntryWithoutAnAnswer: the service leaves one entry of a bulk write out of its answer.
+// TestEntryWithoutAnAnswer: the service omits one entry of a bulk write from its response.
 func TestEntryWithoutAnAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -178,17 +178,18 @@ func TestEntryWithoutAnAnswer(t *testing.T) {
 		left = 1
 		outcomes, err := s.For(store, acme).PutMany(t.Context(), points)
 		if err != nil || outcomes[0].Attempts != 1 || outcomes[1].Attempts != 2 {
-			t.Errorf("left out once: %+v, %v, want it written again", outcomes, err)
+			t.Errorf("omitted once: outcomes %+v, error %v; want it written again", outcomes, err)
 		}
 		left = 1 << 30
 		outcomes, err = s.For(store, acme).PutMany(t.Context(), points)
 		if !errors.Is(err, tsdb.ErrUnknown) || outcomes[0].State != tsdb.Stored || outcomes[1].State != tsdb.Unknown {
-			t.Errorf("left out always: %+v, %v, want it unknown", outcomes, err)
+			t.Errorf("omitted always: outcomes %+v, error %v; want it unknown", outcomes, err)
 		}
 	})
 }
 
-// TestStreamThatBreaksWithARefusal: what a broken bulk stream had not answered is in doubt, whatever it broke with.
+// TestStreamThatBreaksWithARefusal: if a bulk stream breaks, entries without a response are unknown, whatever code ended the
+// stream.
 func TestStreamThatBreaksWithARefusal(t *testing.T) {
 	for _, code := range []codes.Code{codes.PermissionDenied, codes.NotFound, codes.FailedPrecondition} {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -206,8 +207,7 @@ func TestStreamThatBreaksWithARefusal(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTimeInTheMiddle: points whose request was tried before the time was over are in doubt, those whose was not
-// are rejected.
+// TestTheEndOfTimeInTheMiddle: points whose request was sent before the time ended are unknown, the others are rejected.
 func TestTheEndOfTimeInTheMiddle(t *testing.T) {
 	testkit.Plain(t)
 	longBubble(t, func(t *testing.T) {
@@ -220,13 +220,13 @@ func TestTheEndOfTimeInTheMiddle(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRows).Times(1))
-		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.MutateRows).Skip(2)) // the first is tried again, the second hangs
+		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.MutateRows).Skip(2)) // the first request is retried, the second hangs
 		outcomes, err := s.For(store, acme).PutMany(ctx, points)
 		if outcomes[0].State != tsdb.Stored || outcomes[10_000].State != tsdb.Unknown || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%+v, %+v, %v", outcomes[0], outcomes[10_000], err)
+			t.Errorf("outcomes %+v and %+v, error %v", outcomes[0], outcomes[10_000], err)
 		}
 		if o := outcomes[20_000]; o.State == tsdb.Stored || o.State == tsdb.Rejected && o.Attempts > 0 {
-			t.Errorf("the last is %+v", o)
+			t.Errorf("the last outcome is %+v; want unknown, or rejected without an attempt", o)
 		}
 		conn.Clear()
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.MutateRows))
@@ -234,12 +234,12 @@ func TestTheEndOfTimeInTheMiddle(t *testing.T) {
 		defer cancel()
 		outcomes, _ = s.For(store, acme).PutMany(short, points)
 		if outcomes[0].State != tsdb.Unknown || outcomes[20_000].State != tsdb.Rejected || outcomes[20_000].Attempts != 0 {
-			t.Errorf("%+v, %+v, want the first unknown and the last never sent", outcomes[0], outcomes[20_000])
+			t.Errorf("outcomes %+v and %+v; want the first unknown and the last never sent", outcomes[0], outcomes[20_000])
 		}
 	})
 }
 
-// TestTheContextsErrorsShow: callers look for their own cancellation.
+// TestTheContextsErrorsShow: errors wrap the context's error, so that callers recognise their own cancellation.
 func TestTheContextsErrorsShow(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -268,23 +268,23 @@ func TestTheContextsErrorsShow(t *testing.T) {
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s past its deadline: %v", name, err)
+				t.Errorf("%s past its deadline: %v, want DeadlineExceeded", name, err)
 			}
 			cancel()
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
 			if err := call(ctx); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s that is cancelled: %v", name, err)
+				t.Errorf("%s cancelled: %v, want Canceled", name, err)
 			}
 			begin := time.Now()
 			if err := call(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 6*time.Minute {
-				t.Errorf("%s without a deadline of its own: %v after %v", name, err, time.Since(begin))
+				t.Errorf("%s without a deadline of its own: %v after %v, want the store's timeout", name, err, time.Since(begin))
 			}
 		}
 	})
 }
 
-// TestServiceSaysWhen: what the service asks for is honoured by plain and by conditional writes, whatever its code.
+// TestServiceSaysWhen: plain and conditional writes wait as long as the service asks, whatever its code.
 func TestServiceSaysWhen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		st, err := grpcstatus.New(codes.FailedPrecondition, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)})
@@ -308,13 +308,13 @@ func TestServiceSaysWhen(t *testing.T) {
 			left = 1
 			begin := time.Now()
 			if err := put(); err != nil || time.Since(begin) < 3*time.Second {
-				t.Errorf("%s: %v after %v, the service asked for 3s", name, err, time.Since(begin))
+				t.Errorf("%s: error %v after %v, want success after the 3s that the service asked for", name, err, time.Since(begin))
 			}
 		}
 	})
 }
 
-// TestRefusalsAreNotRepeated: what the service refuses for good is sent once.
+// TestRefusalsAreNotRepeated: a request that the service refuses permanently is sent once.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -325,27 +325,27 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	_, _ = repo.PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: start}})
 	for m, n := range conn.Counts().Calls {
 		if n != 1 {
-			t.Errorf("%s was called %d times", m, n)
+			t.Errorf("%s was called %d times, want 1", m, n)
 		}
 	}
 }
 
-// TestTimeoutsAreTold: ranges have the timeout of scans, other reads that of reads.
+// TestTimeoutsAreTold: ranges have the timeout of scans, other reads the timeout of reads.
 func TestTimeoutsAreTold(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second, Scan: time.Minute}}}, s)
 		conn.Inject(tsdbtest.Delay(10 * time.Second).On(tsdbtest.ReadRows))
 		for _, err := range s.For(store, acme).Range(t.Context(), roof, tsdb.AllTime()) {
-			t.Errorf("Range: %v", err)
+			t.Errorf("Range: %v, want no pairs", err)
 		}
 		if _, err := s.For(store, acme).Latest(t.Context(), roof); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Latest: %v", err)
+			t.Errorf("Latest: %v, want DeadlineExceeded", err)
 		}
 	})
 }
 
-// TestLookThatFails: a first-wins write that finds a row and cannot look at it does not know whether it is its own.
+// TestLookThatFails: a first-wins write that finds a row and cannot read it does not know whether the row is its own.
 func TestLookThatFails(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{FirstWins: true})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -361,11 +361,11 @@ func TestLookThatFails(t *testing.T) {
 	}
 	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 	if _, err := repo.PutIfAbsent(t.Context(), roof, start.Add(1), reading{1}); !errors.Is(err, tsdb.ErrUnknown) {
-		t.Errorf("PutIfAbsent whose answer and look are lost: %v, want ErrUnknown", err)
+		t.Errorf("PutIfAbsent whose response and check are lost: %v, want ErrUnknown", err)
 	}
 }
 
-// TestGuardedTwice: interceptors that are on a connection twice still tell the truth.
+// TestGuardedTwice: interceptors that are on a connection twice still report correct outcomes.
 func TestGuardedTwice(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	n := 0
@@ -378,7 +378,7 @@ func TestGuardedTwice(t *testing.T) {
 		}))...)
 	n = 0
 	if err := s.For(store, acme).Put(t.Context(), roof, start, reading{}); err != nil {
-		t.Errorf("Put: %v, want it tried again", err)
+		t.Errorf("Put: %v, want a retry that succeeds", err)
 	}
 	if outcomes, err := s.For(store, acme).PutMany(t.Context(), points(3)); err != nil || outcomes[2].Attempts != 1 {
 		t.Errorf("PutMany: %v, %v", outcomes, err)
@@ -412,7 +412,7 @@ func TestRowIsNeverTwiceInARequest(t *testing.T) {
 		points = append(points, tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(i % 7)), Value: reading{float64(i)}})
 	}
 	if _, err := s.For(store, acme).PutMany(t.Context(), points); err != nil || seen != 7 {
-		t.Errorf("%d rows sent, %v; want the last of each time", seen, err)
+		t.Errorf("%d rows sent, %v; want the last point of each time", seen, err)
 	}
 }
 
@@ -426,7 +426,7 @@ func (s *spied) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// TestOnePoisonedRowDoesNotDelayTheOthers.
+// TestOnePoisonedRowDoesNotDelayTheOthers: one row that the service always rejects does not delay the others.
 func TestOnePoisonedRowDoesNotDelayTheOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -443,7 +443,7 @@ func TestOnePoisonedRowDoesNotDelayTheOthers(t *testing.T) {
 	})
 }
 
-// TestZeroValuesAreRefused: nothing panics on what was never made properly, and nothing of it reaches the table.
+// TestZeroValuesAreRefused: nothing panics on zero or nil values, and no request is sent.
 func TestZeroValuesAreRefused(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, readings(t, tsdb.SchemaOptions{}))
 	var none *tsdb.Schema[reading]
@@ -467,18 +467,18 @@ func TestZeroValuesAreRefused(t *testing.T) {
 	}
 	for name, d := range map[string]tsdb.Dataset{"zero": new(tsdb.Schema[reading]), "nil": none} {
 		if err := errors.Join(store.Ensure(t.Context(), d)); !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("Ensure of a %s schema: %v", name, err)
+			t.Errorf("Ensure of a %s schema: %v, want ErrInvalid", name, err)
 		}
 	}
 	if err := new(tsdb.Store).Ping(t.Context()); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("Ping of a zero store: %v", err)
+		t.Errorf("Ping of a zero store: %v, want ErrInvalid", err)
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
-		t.Errorf("calls were made: %v", calls)
+		t.Errorf("requests were sent: %v", calls)
 	}
 }
 
-// TestCellWithAnotherTime: a cell that carries another time than its row never hides the point.
+// TestCellWithAnotherTime: a cell with another time than its row's never hides the point.
 func TestCellWithAnotherTime(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -490,6 +490,6 @@ func TestCellWithAnotherTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err := repo.Get(t.Context(), roof, start); err != nil || p.Value.TempC != 1 {
-		t.Errorf("Get = %v, %v, want what Put has stored", p, err)
+		t.Errorf("Get = %v, %v; want the point that Put stored", p, err)
 	}
 }

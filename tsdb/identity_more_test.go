@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestEventsMerge: records of one event are merged, however they come, and never with those of another event of the same instant.
+// TestEventsMerge: records of one event are merged, in any order, and never with those of another event at the same instant.
 func TestEventsMerge(t *testing.T) {
 	s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("events", tsdb.Key("user"), codec.Records(), tsdb.SchemaOptions{Merge: true, Identity: true}))
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -38,13 +38,13 @@ func TestEventsMerge(t *testing.T) {
 	}
 }
 
-// TestEventsThroughViews: a store that reads and writes through authorized views keeps events of one instant apart, too.
+// TestEventsThroughViews: a store that uses authorized views keeps events of one instant apart too.
 func TestEventsThroughViews(t *testing.T) {
 	s := eventsOf(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Views: true}}, s)
 	repo := s.For(store, acme)
 	if err := repo.WithID("a").Put(t.Context(), ada, start, "x"); !errors.Is(err, tsdb.ErrNoView) {
-		t.Errorf("without a view: %v", err)
+		t.Errorf("Put without a view: %v, want ErrNoView", err)
 	}
 	if err := store.EnsureView(t.Context(), acme, s); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,8 @@ func TestEventsThroughViews(t *testing.T) {
 	wantEvents(t, "one deleted", shownEvents(t, repo, ada), "0 a via", "0 c absent")
 }
 
-// TestDeadLettersOfEvents name the event: with its entity and time alone an operator could not tell which of several it is.
+// TestDeadLettersOfEvents: a dead letter names the event's ID. With the entity and time alone an operator could not tell several
+// events apart.
 func TestDeadLettersOfEvents(t *testing.T) {
 	s := eventsOf(t, tsdb.SchemaOptions{FirstWins: true})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -86,7 +87,7 @@ func TestDeadLettersOfEvents(t *testing.T) {
 	}
 	dead := letters(t, w)
 	if len(dead) != 1 || dead[0].PointID != "b" || dead[0].Entity != ada || !dead[0].Time.Equal(start) || dead[0].Tenant != acme {
-		t.Errorf("the dead letters are %+v, want that of the event b", dead)
+		t.Errorf("dead letters %+v, want one of event b", dead)
 	}
 	wantEvents(t, "the events", shownEvents(t, repo, ada), "0 a other", "0 b first", "0 c other")
 }

@@ -29,7 +29,7 @@ func eventsOf(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[string] {
 
 var ada = tsdb.NewEntity("ada")
 
-// shownEvents are the points of an entity as text, newest first.
+// shownEvents returns the points of an entity as text, newest first.
 func shownEvents(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity) (out []string) {
 	t.Helper()
 	for p, err := range r.Range(t.Context(), e, tsdb.AllTime()) {
@@ -48,8 +48,8 @@ func wantEvents(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestEventsOfOneInstant: every way to write keeps events of one entity at one instant apart, every way to read shows all of
-// them, and every way to delete takes those that it names.
+// TestEventsOfOneInstant: every way of writing keeps events of one entity at one instant apart, every read shows all of them, and
+// every deletion takes exactly the named ones.
 func TestEventsOfOneInstant(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Salts: 4, Precision: tsdb.Milliseconds}} {
 		s := eventsOf(t, opts)
@@ -94,7 +94,7 @@ func TestEventsOfOneInstant(t *testing.T) {
 			}
 		}
 		wantEvents(t, "all", shownEvents(t, repo, ada), "1 a later", "0 a put", "0 b absent", "0 m1 many", "0 m2 many", "0 w1 via", "0 w2 via")
-		for range 2 { // the second time perhaps from a cache
+		for range 2 { // the second read may come from the cache
 			p, err := repo.Latest(ctx, ada, tsdb.MaxStale(time.Hour))
 			answers, errMany := repo.LatestMany(ctx, []tsdb.Entity{ada}, tsdb.MaxStale(time.Hour))
 			if err := errors.Join(err, errMany); err != nil || p.ID != "a" || p.Value != "later" || answers[0].Point != p {
@@ -107,7 +107,7 @@ func TestEventsOfOneInstant(t *testing.T) {
 			}
 		}
 		if p, err := repo.AsOf(ctx, ada, start); err != nil || p.ID != "a" || p.Value != "put" {
-			t.Errorf("AsOf = %+v, %v, want the one with the smallest ID", p, err)
+			t.Errorf("AsOf = %+v, %v; want the event with the smallest ID", p, err)
 		}
 		if p, err := repo.WithID("m2").Get(ctx, ada, start); err != nil || p.ID != "m2" {
 			t.Errorf("Get = %+v, %v", p, err)
@@ -117,13 +117,13 @@ func TestEventsOfOneInstant(t *testing.T) {
 		}
 		wantEvents(t, "one deleted", shownEvents(t, repo, ada), "1 a later", "0 a put", "0 b absent", "0 m1 many", "0 w1 via", "0 w2 via")
 		if n, err := repo.DeleteRange(ctx, ada, tsdb.Between(start, start.Add(1))); n != 5 || err != nil {
-			t.Errorf("DeleteRange of an instant: %d, %v", n, err)
+			t.Errorf("DeleteRange of an instant = %d, %v", n, err)
 		}
 		wantEvents(t, "an instant deleted", shownEvents(t, repo, ada), "1 a later")
 	}
 }
 
-// TestEventsThroughAJournal: records hold IDs, also for a writer that does not know the schema.
+// TestEventsThroughAJournal: journal records hold IDs, also for a writer that does not know the schema.
 func TestEventsThroughAJournal(t *testing.T) {
 	s := eventsOf(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -147,7 +147,7 @@ func TestEventsThroughAJournal(t *testing.T) {
 	wantEvents(t, "delivered", shownEvents(t, repo, ada), "0 a x", "0 b x")
 }
 
-// TestEventsAreCounted: a derived rollup counts each event of an instant, also when one of them is deleted.
+// TestEventsAreCounted: a derived rollup counts each event of an instant, also after one of them is deleted.
 func TestEventsAreCounted(t *testing.T) {
 	hour := rollup.MustDefine[string]("hour", window.Every(time.Hour), nil, rollup.Options{})
 	s := eventsOf(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
@@ -181,14 +181,14 @@ func TestEventsAreCounted(t *testing.T) {
 	count(2)
 }
 
-// TestEventsAreMovedAndErased: files hold IDs, and what is erased is erased whatever its IDs.
+// TestEventsAreMovedAndErased: export files hold IDs, and an erasure takes events with any ID.
 func TestEventsAreMovedAndErased(t *testing.T) {
 	s := eventsOf(t, tsdb.SchemaOptions{})
 	ctx := t.Context()
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
 	var points []tsdb.Point[string]
-	for i := range 2500 { // more than two blocks, that end within an instant
+	for i := range 2500 { // more than two blocks, which end within an instant
 		points = append(points, tsdb.Point[string]{Entity: ada, Time: start.Add(time.Duration(i/1500) * time.Second), ID: fmt.Sprintf("e%d", i), Value: "x"})
 	}
 	if _, err := repo.PutMany(ctx, points); err != nil {
@@ -199,15 +199,15 @@ func TestEventsAreMovedAndErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(file.String(), `"time":"2026-01-01T00:00:00Z","id":"e7","class":`) {
-		t.Errorf("exported %.500s", &file)
+		t.Errorf("exported file: %.500s", &file)
 	}
-	at, _, err := transfer.Recover(ctx, bytes.NewReader(file.Bytes()[:file.Len()/2]), nil) // behind a block that ends within an instant
+	at, _, err := transfer.Recover(ctx, bytes.NewReader(file.Bytes()[:file.Len()/2]), nil) // after a block that ends within an instant
 	if err != nil || at.Line == 0 {
 		t.Fatalf("%+v, %v", at, err)
 	}
 	rest := bytes.NewBuffer(slices.Clone(file.Bytes()[:at.Offset]))
 	if _, err := transfer.Export(ctx, store, acme, rest, transfer.ExportOptions{Continue: at}); err != nil || !bytes.Equal(rest.Bytes(), file.Bytes()) {
-		t.Errorf("an export that is continued is not the same file: %d and %d bytes, %v", rest.Len(), file.Len(), err)
+		t.Errorf("a continued export differs from the whole file: %d and %d bytes, %v", rest.Len(), file.Len(), err)
 	}
 	other, _, fresh := tsdbtest.OpenTable(t, tsdbtest.Options{})
 	got, err := transfer.Import(ctx, other, acme, bytes.NewReader(file.Bytes()), transfer.ImportOptions{Create: true})
@@ -215,7 +215,7 @@ func TestEventsAreMovedAndErased(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if dump(t, fresh) != dump(t, table) {
-		t.Error("the table that was imported into is another one")
+		t.Error("the imported table differs from the exported one")
 	}
 	if usage, err := tenants.Usage(ctx, store, acme, tenants.UsageOptions{}); err != nil || len(usage.Kinds) != 1 || usage.Kinds[0].Points != 2500 || usage.Kinds[0].Entities != 1 {
 		t.Errorf("Usage = %+v, %v", usage, err)
@@ -225,7 +225,7 @@ func TestEventsAreMovedAndErased(t *testing.T) {
 	}
 }
 
-// TestIdentityCannotChange: the catalogue has it, and programs that declare another shape are refused.
+// TestIdentityCannotChange: the catalogue stores Identity, and programs that declare it differently are refused.
 func TestIdentityCannotChange(t *testing.T) {
 	events := eventsOf(t, tsdb.SchemaOptions{})
 	plain := defined(t, "events", tsdb.Key("user"), tsdb.SchemaOptions{})
@@ -239,7 +239,7 @@ func TestIdentityCannotChange(t *testing.T) {
 	}
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, plain)
 	if err := plain.For(store, acme).WithID("a").Put(t.Context(), ada, start, "x"); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "the dataset has no Identity") {
-		t.Errorf("Put with an ID where there are none: %v", err)
+		t.Errorf("Put with an ID in a dataset without Identity: %v", err)
 	}
 	opts := tsdb.SchemaOptions{Identity: true, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1}}
 	if _, err := tsdb.Define("x", tsdb.Key("k"), codec.String(), opts); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "Head is with Identity") {

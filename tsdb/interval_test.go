@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// What lies from the start to the end of an interval, to the nanosecond, is what it contains.
+// TestIntervalEnds: an interval contains exactly the times from its start to its end, to the nanosecond.
 func TestIntervalEnds(t *testing.T) {
 	from, to := start, start.Add(time.Hour)
 	for name, in := range map[string]tsdb.Interval{
@@ -32,7 +32,7 @@ func TestIntervalEnds(t *testing.T) {
 	}
 }
 
-// Two times that were mixed up are an error of each call that takes them, before anything is sent, and not an empty answer.
+// TestIntervalThatEndsBeforeItStarts: swapped times are an error of each call, before anything is sent, and not an empty result.
 func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -66,7 +66,7 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 			}
 		}
 		if calls := conn.Counts().Calls; len(calls) > 0 {
-			t.Errorf("%s sends %v for an interval that it refuses", name, calls)
+			t.Errorf("%s sends %v for a refused interval, want nothing", name, calls)
 		}
 		for what, in := range map[string]tsdb.Interval{
 			"zero": {}, "empty": tsdb.Between(start, start), "empty, open": tsdb.Between(start, start).OpenStart(), "one instant": tsdb.Between(start, start).ClosedEnd(),
@@ -79,7 +79,7 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 	}
 }
 
-// The entity that LatestMany cannot read is named, also where it is empty and has no name.
+// TestLatestManyNamesAnEmptyEntity: the error names an empty entity by its index.
 func TestLatestManyNamesAnEmptyEntity(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)

@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// Names that are prefixes of one another, or look like each other's keys.
+// Names that are prefixes of one another, or that look like each other's keys.
 var (
 	hostileTenants  = []string{"a", "ab", "a.", "a-", "acme", "acme2", "acme.readings", "0"}
 	hostileDatasets = []string{"r", "r2", "r.", "readings", "acme"}
@@ -40,8 +40,8 @@ var (
 	}
 )
 
-// operations are the calls of a repository on one entity, by method. A method of Repository that is missing here fails
-// TestEachCallStaysInItsTenant: a new call must be shown to stay behind the wall.
+// operations are the calls of a repository on one entity, by method. TestEachCallStaysInItsTenant fails if a method of Repository
+// is missing here: each new call must be shown to respect the tenant's boundary.
 var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) (seen []string, err error){
 	"Put": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
 		return nil, r.Put(ctx, e, at, "new")
@@ -70,7 +70,7 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 	},
 	"Latest": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
 		var seen []string
-		for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(1)}, {tsdb.MaxStale(time.Hour)}} { // the last one from memory
+		for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(1)}, {tsdb.MaxStale(time.Hour)}} { // the last read is from memory
 			v, err := value(r.Latest(ctx, e, opts...))
 			if err != nil {
 				return seen, err
@@ -228,7 +228,7 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 	},
 }
 
-// sinkCalls are the calls of a sink, by method, under the same rule.
+// sinkCalls are the calls of a sink, by method, with the same rule.
 var sinkCalls = map[string]func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error{
 	"Enqueue": func(ctx context.Context, in *tsdb.Sink[string], e tsdb.Entity, at time.Time) error {
 		return in.Enqueue(ctx, e, at, "new")
@@ -262,13 +262,13 @@ func values(points []tsdb.Point[string]) (out []string) {
 	return out
 }
 
-// TestEachCallStaysInItsTenant runs each call of a repository for one tenant, dataset and entity in a table full of others
-// whose names are prefixes of them, and compares every other row of the table, byte for byte.
+// TestEachCallStaysInItsTenant runs each call for one tenant, dataset and entity in a table full of others whose names are
+// prefixes of theirs. It compares every other row of the table byte for byte.
 func TestEachCallStaysInItsTenant(t *testing.T) {
 	for _, c := range calls.Of("Repository.", "Sink.") {
 		typ, name, _ := strings.Cut(c.Name(), ".")
 		if c.Tenants != calls.None && (typ == "Repository" && operations[name] == nil || typ == "Sink" && sinkCalls[name] == nil) {
-			t.Errorf("%s is not exercised: show here that it stays in its tenant", c.Name())
+			t.Errorf("%s is not tested: add it to operations", c.Name())
 		}
 	}
 	for _, tc := range []struct {
@@ -276,7 +276,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 		views []tenant.ID
 	}{{salts: 0}, {salts: 3}, {salts: 3, views: hostileViews()}} {
 		if testkit.Raced && tc.views == nil {
-			continue // one table stands for all
+			continue // one table is enough
 		}
 		salts := tc.salts
 		var schemas []*tsdb.Schema[string]
@@ -304,7 +304,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 						}
 						for _, v := range seen {
 							if v != label(id, s.Name(), parts) {
-								t.Fatalf("%s of %s/%s/%q returned %q: another's point", name, id, s.Name(), parts, v)
+								t.Fatalf("%s of %s/%s/%q returned %q, a point of another entity", name, id, s.Name(), parts, v)
 							}
 						}
 						after := rows(t, table)
@@ -340,7 +340,7 @@ func fill(t *testing.T, store *tsdb.Store, schemas []*tsdb.Schema[string]) {
 	}
 }
 
-// own returns whether a row key may be changed by a call on that entity.
+// own returns a function that reports whether a call on this entity may change a row.
 func own(id, dataset string, parts []string, group bool, salts int) func(key string) bool {
 	prefix := id + "#" + dataset + "#"
 	return func(key string) bool {
@@ -359,12 +359,12 @@ func compareOthers(t *testing.T, call string, before, after map[string]bigtable.
 	t.Helper()
 	for key, row := range before {
 		if !own(key) && !sameRow(row, after[key]) {
-			t.Fatalf("%s changed the row %q of another", call, key)
+			t.Fatalf("%s changed the foreign row %q", call, key)
 		}
 	}
 	for key := range after {
 		if _, ok := before[key]; !ok && !own(key) {
-			t.Fatalf("%s made the row %q of another", call, key)
+			t.Fatalf("%s created the foreign row %q", call, key)
 		}
 	}
 }
@@ -378,7 +378,7 @@ func sameRow(a, b bigtable.Row) bool {
 	})
 }
 
-// restore puts back what a call changed.
+// restore undoes the changes of a call.
 func restore(t *testing.T, table *bigtable.Table, before, after map[string]bigtable.Row) {
 	t.Helper()
 	var keys []string
@@ -437,13 +437,13 @@ func TestAnotherTenantInTheContextIsRefused(t *testing.T) {
 		}
 	}
 	if calls := conn.Counts().Calls; len(calls) != 0 {
-		t.Errorf("refused calls were sent: %v", calls)
+		t.Errorf("refused calls sent requests: %v", calls)
 	}
 	if _, err := s.FromContext(context.Background(), store); !errors.Is(err, tsdb.ErrNoTenant) {
-		t.Errorf("FromContext without a tenant: %v", err)
+		t.Errorf("FromContext without a tenant: %v, want ErrNoTenant", err)
 	}
 	if _, err := s.FromContext(tenant.NewContext(context.Background(), tenant.ID{}), store); !errors.Is(err, tenant.ErrInvalid) {
-		t.Errorf("FromContext with the zero tenant: %v", err)
+		t.Errorf("FromContext with the zero tenant: %v, want tenant.ErrInvalid", err)
 	}
 	repo, err := s.FromContext(foreign, store)
 	if err != nil || repo.Tenant().String() != "acme2" {

@@ -28,28 +28,27 @@ import (
 
 var crashRounds = flag.Int("journal.crashes", 6, "how often a process with a journal is killed")
 
-// journalChild names the folder of a process that writes through a journal until it is killed.
+// journalChild is the environment variable with the folder of a child process, which writes through a journal until it is killed.
 const (
 	journalChild = "TIDEMARK_TEST_JOURNAL"
 	journalRound = "TIDEMARK_TEST_JOURNAL_ROUND"
 )
 
-// writersOfChild is how many goroutines of the process put points.
+// writersOfChild is the number of writing goroutines of the child process.
 const writersOfChild = 4
 
-// TestJournalSurvivesCrashes kills a process at random moments while it writes through a journal over a connection that
-// loses every fifth answer. Each point that it acknowledged is stored in the end, and of several writes of one point the
-// last one.
+// TestJournalSurvivesCrashes kills a process at random moments while it writes through a journal, over a connection that loses
+// every fifth response. In the end each acknowledged point is stored; of several writes of one point, the last one.
 func TestJournalSurvivesCrashes(t *testing.T) {
 	if overTCP() {
-		t.Skip("the process opens a store of its own; it runs in process")
+		t.Skip("the child process opens its own store in process")
 	}
 	if dir := os.Getenv(journalChild); dir != "" {
 		journalProcess(t, dir)
 		return
 	}
 	dir := t.TempDir()
-	var acked [][writersOfChild]int // by round and goroutine, the last point that was acknowledged; all before it were too
+	var acked [][writersOfChild]int // by round and goroutine: the last acknowledged point; all before it were acknowledged too
 	for round := range *crashRounds {
 		acked = append(acked, crash(t, dir, round))
 		if round == *crashRounds-1 || rand.IntN(5) == 0 {
@@ -65,7 +64,7 @@ func TestJournalSurvivesCrashes(t *testing.T) {
 	t.Logf("%d crashes, %d points acknowledged", len(acked), total)
 }
 
-// crash runs the process and kills it some time after its first acknowledgement.
+// crash runs the child process and kills it some time after its first acknowledgement.
 func crash(t *testing.T, dir string, round int) (acked [writersOfChild]int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestJournalSurvivesCrashes$", "-test.timeout=60s")
@@ -87,7 +86,7 @@ func crash(t *testing.T, dir string, round int) (acked [writersOfChild]int) {
 		var g, last int
 		var end string
 		if _, err := fmt.Sscanf(lines.Text(), "acked %d %d %s", &g, &last, &end); err != nil || end != "." {
-			continue // half a line, as the process was killed
+			continue // half a line: the process was killed
 		}
 		if n++; n == 1 {
 			timer.Reset(time.Duration(rand.IntN(400)) * time.Millisecond)
@@ -96,7 +95,7 @@ func crash(t *testing.T, dir string, round int) (acked [writersOfChild]int) {
 	}
 	_ = cmd.Wait()
 	if n == 0 {
-		t.Fatalf("the process acknowledged nothing:\n%s", stderr.String())
+		t.Fatalf("the child process acknowledged nothing:\n%s", stderr.String())
 	}
 	return acked
 }
@@ -119,7 +118,7 @@ func crashStore(t *testing.T, dir string, opts ...grpc.DialOption) (*tsdb.Store,
 	return store, s
 }
 
-// unreliable loses every fifth answer to a bulk write, and lets each tenth fail before it does anything.
+// unreliable loses every fifth response to a bulk write, and lets each tenth fail before it has any effect.
 func unreliable(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if !strings.HasSuffix(name, "/MutateRows") {
 		return streamer(ctx, desc, cc, name, opts...)
@@ -162,7 +161,7 @@ func journalProcess(t *testing.T, dir string) {
 	goroutines.Wait()
 }
 
-// crashPoint is point n of a goroutine in a round, and lastPoint one that each n overwrites.
+// crashPoint is point n of a goroutine in a round; lastPoint is a point that each n overwrites.
 func crashPoint(round, g, n int) tsdb.Point[reading] {
 	return tsdb.Point[reading]{Entity: tsdb.NewEntity(fmt.Sprintf("r%d", round), fmt.Sprintf("g%d", g)), Time: start.Add(time.Duration(n) * time.Millisecond), Value: reading{float64(n)}}
 }
@@ -171,7 +170,7 @@ func lastPoint(round, g, n int) tsdb.Point[reading] {
 	return tsdb.Point[reading]{Entity: tsdb.NewEntity("last", fmt.Sprintf("g%d", g)), Time: start, Value: reading{float64(round)*1e9 + float64(n)}}
 }
 
-// checkAcked delivers what is left in the journal, and looks for every point that was acknowledged.
+// checkAcked delivers the rest of the journal, and checks that every acknowledged point is stored.
 func checkAcked(t *testing.T, dir string, acked [][writersOfChild]int) {
 	t.Helper()
 	store, s := crashStore(t, dir)
@@ -192,17 +191,17 @@ func checkAcked(t *testing.T, dir string, acked [][writersOfChild]int) {
 					t.Fatal(err)
 				}
 				if seen++; seen <= n && p.Value.TempC != float64(seen) {
-					t.Fatalf("round %d, goroutine %d: point %d is missing, though %d were acknowledged", round, g, seen, n)
+					t.Fatalf("round %d, goroutine %d: point %d is missing; %d were acknowledged", round, g, seen, n)
 				}
 			}
 			if seen < n {
-				t.Fatalf("round %d, goroutine %d: %d points are there, %d were acknowledged", round, g, seen, n)
+				t.Fatalf("round %d, goroutine %d: %d points are stored; %d were acknowledged", round, g, seen, n)
 			}
 		}
 	}
 	for g := range writersOfChild {
 		round := len(acked) - 1
-		for round >= 0 && acked[round][g] == 0 { // the process was killed before this goroutine was told of a write
+		for round >= 0 && acked[round][g] == 0 { // the process was killed before this goroutine's first acknowledgement
 			round--
 		}
 		if round < 0 {
@@ -211,7 +210,7 @@ func checkAcked(t *testing.T, dir string, acked [][writersOfChild]int) {
 		last := lastPoint(round, g, acked[round][g])
 		p, err := repo.Get(t.Context(), last.Entity, start)
 		if err != nil || p.Value.TempC < last.Value.TempC {
-			t.Errorf("goroutine %d: the point that was overwritten is %v (%v), write %d of round %d was acknowledged", g, p.Value, err, acked[round][g], round)
+			t.Errorf("goroutine %d: the overwritten point is %v (%v); write %d of round %d was acknowledged", g, p.Value, err, acked[round][g], round)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestOneTenantCannotFillTheJournal: a tenant whose points wait for an operator, or are all rejected, uses up its share of the
-// journal. Another's points are taken all the same, and its p99 from Put until the point can be read stays within twice what
-// it is alone. Each request takes 20 ms.
+// TestOneTenantCannotFillTheJournal: a tenant whose points wait for an operator, or are all rejected, fills its share of the
+// journal. Another tenant's points are still accepted, and their p99 until they can be read is at most twice what it is alone.
+// Each request takes 20 ms.
 func TestOneTenantCannotFillTheJournal(t *testing.T) {
 	for name, code := range map[string]codes.Code{"stuck": codes.NotFound, "rejected": codes.InvalidArgument} {
 		for _, views := range []bool{false, true} {
@@ -66,7 +66,7 @@ func besideTrouble(t *testing.T, code codes.Code, views, trouble bool) time.Dura
 		}
 	}
 	if trouble && (taken < 48 || taken > 58) {
-		t.Errorf("%d of 64 points of a tenant in trouble are in the journal, want about 7/8", taken)
+		t.Errorf("%d of 64 points of the tenant in trouble are in the journal, want about 7/8", taken)
 	}
 	var took []time.Duration
 	in, out := s.For(store, quiet).Via(w), s.For(store, quiet)
@@ -76,7 +76,7 @@ func besideTrouble(t *testing.T, code codes.Code, views, trouble bool) time.Dura
 		err := in.Enqueue(ctx, tsdb.NewEntity("x"), at, make([]byte, 1<<10))
 		cancel()
 		if err != nil {
-			t.Fatalf("point %d of a tenant without trouble: %v", i, err)
+			t.Fatalf("point %d of the other tenant: %v", i, err)
 		}
 		for p, err := out.Latest(t.Context(), tsdb.NewEntity("x")); err != nil || !p.Time.Equal(at); p, err = out.Latest(t.Context(), tsdb.NewEntity("x")) {
 			if time.Since(begin) > time.Minute {
@@ -97,7 +97,7 @@ func besideTrouble(t *testing.T, code codes.Code, views, trouble bool) time.Dura
 	return took[len(took)*99/100]
 }
 
-// readmitted: what leaves the journal, delivered or dropped, gives the tenant its share back.
+// readmitted checks that delivered or dropped points free the tenant's share.
 func readmitted(t *testing.T, w *tsdb.Writer, conn *tsdbtest.Conn, put func() error) {
 	t.Helper()
 	conn.Clear()
@@ -122,7 +122,7 @@ func readmitted(t *testing.T, w *tsdb.Writer, conn *tsdbtest.Conn, put func() er
 	}
 }
 
-// TestSharesOfAJournalThatIsOpenedAgain: what a tenant has in a journal from before counts towards its share.
+// TestSharesOfAJournalThatIsOpenedAgain: points that a tenant already has in a reopened journal count towards its share.
 func TestSharesOfAJournalThatIsOpenedAgain(t *testing.T) {
 	for name, code := range map[string]codes.Code{"stuck": codes.NotFound, "rejected": codes.InvalidArgument} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestSharesOfAJournalThatIsOpenedAgain(t *testing.T) {
 						time.Sleep(time.Second)
 					}
 					if taken < 48 || taken > 58 {
-						t.Errorf("%d of 64 points are taken, want about 7/8", taken)
+						t.Errorf("%d of 64 points are accepted, want about 7/8", taken)
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					if err := w.Close(ctx); (code == codes.NotFound) != errors.Is(err, tsdb.ErrUndelivered) {

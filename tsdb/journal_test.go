@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// journaled returns options of a writer with a journal in a folder of its own.
+// journaled returns options of a writer with a journal in a temporary folder.
 func journaled(t *testing.T) tsdb.WriterOptions {
 	t.Helper()
 	return tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: filepath.Join(t.TempDir(), "journal")}}
@@ -37,8 +37,8 @@ func letters(t *testing.T, w *tsdb.Writer) (out []tsdb.DeadLetter) {
 	return out
 }
 
-// TestJournalUnderEveryFault: what is acknowledged is stored in the end, whatever went wrong for a while, or a dead letter
-// where the service refused it; never both, never neither.
+// TestJournalUnderEveryFault: after temporary faults, each acknowledged point is either stored or, if the service rejected it, a
+// dead letter; never both, never neither.
 func TestJournalUnderEveryFault(t *testing.T) {
 	aside(t)
 	for _, first := range []bool{false, true} {
@@ -74,9 +74,10 @@ func TestJournalUnderEveryFault(t *testing.T) {
 						buried := slices.ContainsFunc(letters(t, w), func(l tsdb.DeadLetter) bool {
 							return l.Entity == pts[n].Entity && l.Time.Equal(at) && l.Tenant == acme && l.Dataset == "readings"
 						})
-						// A refusal of all for want of rights is waited for, as an outage is; only the service's no to a row buries it.
+						// If the service refuses a whole call for lack of rights, the writer waits as in an outage. Only the
+						// rejection of a row makes a dead letter.
 						if buried || there[key] == nil {
-							t.Errorf("%s, point %d: stored %v, a dead letter %v", f.name, n, there[key] != nil, buried)
+							t.Errorf("%s, point %d: stored %v, dead letter %v; want stored and no dead letter", f.name, n, there[key] != nil, buried)
 						}
 					}
 				}
@@ -88,8 +89,8 @@ func TestJournalUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestJournalThroughAnOutage: an hour without the service, a producer that does not stop, a buffer far smaller than what
-// comes in: memory stays in its bounds, nothing that was acknowledged is missing, and each point is sent in its order.
+// TestJournalThroughAnOutage: the service is away for an hour, the producer continues, and the buffer is far smaller than the
+// input. Memory stays bounded, no acknowledged point is missing, and points are sent in order.
 func TestJournalThroughAnOutage(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -115,18 +116,18 @@ func TestJournalThroughAnOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took > time.Minute {
-			t.Errorf("it took %v until all was delivered", took)
+			t.Errorf("delivery of all points took %v", took)
 		}
 		if there := len(rows(t, table)); there != n {
-			t.Errorf("%d of %d points are there", there, n)
+			t.Errorf("%d of %d points are stored", there, n)
 		}
 		if calls := conn.Counts().Calls[tsdbtest.MutateRows]; calls > 2200 {
-			t.Errorf("%d requests", calls)
+			t.Errorf("%d requests, want at most 2200", calls)
 		}
 	})
 }
 
-// TestJournalIsDeliveredByTheNextWriter, who does not know the schema, in the order in which the points came.
+// TestJournalIsDeliveredByTheNextWriter: the next writer, which does not know the schema, delivers the points in order.
 func TestJournalIsDeliveredByTheNextWriter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Salts: 4, Retention: d90})
@@ -134,7 +135,7 @@ func TestJournalIsDeliveredByTheNextWriter(t *testing.T) {
 		opts := journaled(t)
 		w := must[*tsdb.Writer](t)(store.NewWriter(opts))
 		if _, err := store.NewWriter(opts); !errors.Is(err, tsdb.ErrJournalLocked) {
-			t.Errorf("a second writer on the same journal: %v", err)
+			t.Errorf("a second writer on the same journal: %v, want ErrJournalLocked", err)
 		}
 		end := conn.Outage()
 		now := time.Now()
@@ -147,7 +148,7 @@ func TestJournalIsDeliveredByTheNextWriter(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if err := w.Close(ctx); !errors.Is(err, tsdb.ErrUndelivered) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close with points left = %v", err)
+			t.Errorf("Close with points left = %v, want ErrUndelivered", err)
 		}
 		if err := w.Close(t.Context()); !errors.Is(err, tsdb.ErrUndelivered) {
 			t.Errorf("a second Close = %v", err)
@@ -155,20 +156,20 @@ func TestJournalIsDeliveredByTheNextWriter(t *testing.T) {
 		end()
 		w = writer(t, store, opts)
 		if st := w.Stats().Journal; st.Points != 10 || st.Stream != stream || len(stream) != 32 {
-			t.Errorf("the next writer finds %+v of stream %s", st, stream)
+			t.Errorf("the next writer finds stats %+v of stream %s", st, stream)
 		}
 		if err := w.Close(t.Context()); err != nil {
-			t.Errorf("Close with nothing left = %v", err)
+			t.Errorf("Close with nothing left = %v, want nil", err)
 		}
 		for i, want := range []float64{8, 9} {
 			if p, err := s.For(store, acme).Get(t.Context(), roof, now.Add(time.Duration(i)*time.Second)); err != nil || p.Value.TempC != want {
-				t.Errorf("%v, %v; want %v", p.Value, err, want)
+				t.Errorf("Latest = %v, %v; want %v", p.Value, err, want)
 			}
 		}
 	})
 }
 
-// TestDeadLetters: what the service refuses is kept apart, can be read, and can be delivered later.
+// TestDeadLetters: points that the service rejects are kept as dead letters, which can be read and delivered later.
 func TestDeadLetters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -189,17 +190,17 @@ func TestDeadLetters(t *testing.T) {
 		}
 		dead := letters(t, w)
 		if len(dead) != 2 || len(failed) != 2 {
-			t.Fatalf("%d dead letters, OnFailure was told of %d", len(dead), len(failed))
+			t.Fatalf("%d dead letters, OnFailure got %d", len(dead), len(failed))
 		}
 		for i, l := range dead {
 			want := tsdb.NewEntity("berlin", fmt.Sprintf("poison%d", i+1))
 			if l.Tenant != acme || l.Dataset != "readings" || l.Entity != want || !l.Time.Equal(start) ||
 				string(l.Payload) != `{"temp_c":7}` || l.Attempts != 1 || !strings.Contains(l.Reason, "InvalidArgument") {
-				t.Errorf("%+v", l)
+				t.Errorf("dead letter %+v", l)
 			}
 		}
 		if err := w.Close(t.Context()); err != nil {
-			t.Errorf("dead letters are no reason for Close to fail: %v", err)
+			t.Errorf("Close with dead letters: %v, want nil", err)
 		}
 
 		conn.Clear()
@@ -214,7 +215,7 @@ func TestDeadLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := letters(t, w); len(left) != 0 {
-			t.Errorf("left: %+v", left)
+			t.Errorf("dead letters left: %+v", left)
 		}
 		for d, want := range map[string]error{"good": nil, "poison1": tsdb.ErrNotFound, "poison2": nil} {
 			if _, err := s.For(store, acme).Latest(t.Context(), tsdb.NewEntity("berlin", d)); !errors.Is(err, want) {
@@ -224,8 +225,8 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// TestJournalPushesBack: a full journal takes nothing more, says so at once to those who do not wait, and goes on when the
-// service is back.
+// TestJournalPushesBack: a full journal accepts nothing more. TryEnqueue fails at once, Enqueue waits, and both work again when
+// the service is back.
 func TestJournalPushesBack(t *testing.T) {
 	aside(t)
 	bubble(t, func(t *testing.T) {
@@ -252,27 +253,27 @@ func TestJournalPushesBack(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience())
 		defer cancel()
 		if err := put(ctx, in.Enqueue); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, tsdb.ErrRejected) {
-			t.Errorf("Put without room = %v", err)
+			t.Errorf("Enqueue without room = %v", err)
 		}
 		if err := in.TryEnqueue(t.Context(), tsdb.NewEntity("x"), start.Add(-time.Second), make([]byte, 1<<20)); !errors.Is(err, tsdb.ErrBufferFull) {
-			t.Errorf("TryEnqueue = %v", err)
+			t.Errorf("TryEnqueue without room = %v, want ErrBufferFull", err)
 		}
 		waiting := make(chan error, 1)
 		go func() { waiting <- put(t.Context(), in.Enqueue) }()
 		end()
 		if err := <-waiting; err != nil {
-			t.Errorf("Put when there is room again: %v", err)
+			t.Errorf("Enqueue with room again: %v", err)
 		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(rows(t, table)); n != taken+1 {
-			t.Errorf("%d of %d points are there", n, taken+1)
+			t.Errorf("%d of %d points are stored", n, taken+1)
 		}
 	})
 }
 
-// TestJournalIsFair: a tenant that floods, and whose points pile up on the disk, does not hold up the delivery of another's.
+// TestJournalIsFair: a tenant that floods, and whose points fill the disk, does not delay the delivery of another tenant.
 func TestJournalIsFair(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -300,19 +301,19 @@ func TestJournalIsFair(t *testing.T) {
 					break
 				}
 				if time.Since(begin) > time.Second {
-					t.Fatalf("point %d is not there after %v, with %d in the journal", i, time.Since(begin), w.Stats().Journal.Points)
+					t.Fatalf("point %d is not stored after %v, with %d in the journal", i, time.Since(begin), w.Stats().Journal.Points)
 				}
 				time.Sleep(time.Millisecond)
 			}
 		}
 		if left := w.Stats().Journal.Points; left < 10_000 {
-			t.Errorf("only %d points of the flood are left: this shows nothing", left)
+			t.Errorf("only %d points of the flood are left, so the test proves nothing", left)
 		}
 	})
 }
 
-// TestJournalDeliversWhatPilesUp: points of several tenants come faster than they are delivered, so that most are read from
-// the disk again. Each is delivered, and of several writes of one point the last one is.
+// TestJournalDeliversWhatPilesUp: points of several tenants arrive faster than they are delivered, so most are read back from
+// disk. Each is delivered; of several writes of one point, the last one.
 func TestJournalDeliversWhatPilesUp(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -348,11 +349,11 @@ func TestJournalDeliversWhatPilesUp(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	if got, want := len(rows(t, table)), 3*(n-n/10+1); got != want {
-		t.Errorf("%d of %d points are there", got, want)
+		t.Errorf("%d of %d points are stored", got, want)
 	}
 	for _, id := range tenants {
 		if p, err := s.For(store, id).Get(t.Context(), roof, start.Add(-time.Second)); err != nil || p.Value.TempC != n-10 {
-			t.Errorf("the point that was overwritten is %v, %v; want %d", p.Value, err, n-10)
+			t.Errorf("the overwritten point is %v, %v; want %d", p.Value, err, n-10)
 		}
 	}
 }
@@ -368,22 +369,22 @@ func TestJournalOptionsAreChecked(t *testing.T) {
 		"too small": {Dir: t.TempDir(), MaxBytes: 1}, "no folder": {MaxBytes: 1 << 30},
 	} {
 		if _, err := store.NewWriter(tsdb.WriterOptions{Journal: opts}); !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
 	if _, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: file}}); err == nil {
-		t.Error("a file is no folder")
+		t.Error("a file was accepted as the journal's folder")
 	}
 	w := writer(t, store, tsdb.WriterOptions{})
 	if _, err := w.RetryDeadLetters(t.Context(), 1); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("without a journal: %v", err)
+		t.Errorf("RetryDeadLetters without a journal: %v, want ErrInvalid", err)
 	}
 	if _, err := w.DropDeadLetters(t.Context(), 1); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("without a journal: %v", err)
+		t.Errorf("DropDeadLetters without a journal: %v, want ErrInvalid", err)
 	}
 	for _, err := range w.DeadLetters(t.Context()) {
 		if !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("without a journal: %v", err)
+			t.Errorf("DeadLetters without a journal: %v, want ErrInvalid", err)
 		}
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// blobs returns a schema whose points are as large as a test wants.
+// blobs returns a schema whose points can be of any size.
 func blobs(t *testing.T) *tsdb.Schema[[]byte] {
 	t.Helper()
 	return must[*tsdb.Schema[[]byte]](t)(tsdb.Define("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{}))
 }
 
-// TestFlushWaitsForWhatWasOffered: Flush is about points that still wait for their sync too, and returns after everybody
-// was told.
+// TestFlushWaitsForWhatWasOffered: Flush also waits for points that are not synced yet, and returns after every callback has been
+// called.
 func TestFlushWaitsForWhatWasOffered(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -49,18 +49,18 @@ func TestFlushWaitsForWhatWasOffered(t *testing.T) {
 			t.Fatalf("Flush %d = %v", i, err)
 		}
 		if st := w.Stats(); told.Swap(0) != int64(n) || st.Journal.Points != 0 {
-			t.Fatalf("after Flush %d: %d of %d told, %+v", i, before, n, st)
+			t.Fatalf("after Flush %d: %d of %d callbacks called, stats %+v", i, before, n, st)
 		}
 	}
 }
 
-// TestManyFlushAtOnce: nobody who waits for a journal is forgotten.
+// TestManyFlushAtOnce: parallel calls of Flush all return.
 func TestManyFlushAtOnce(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	w := writer(t, store, journaled(t))
 	in := s.For(store, acme).Via(w)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // of hundreds of syncs, where each may be slow
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // enough for hundreds of slow syncs
 	defer cancel()
 	var all sync.WaitGroup
 	for g := range 4 {
@@ -80,7 +80,7 @@ func TestManyFlushAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestJournalNearlyFull: of points that come together those that fit are taken. Those who do not wait are told at once.
+// TestJournalNearlyFull: of several points at once, those that fit are accepted. TryEnqueue fails at once for the others.
 func TestJournalNearlyFull(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := blobs(t)
@@ -116,13 +116,12 @@ func TestJournalNearlyFull(t *testing.T) {
 		}
 		all.Wait()
 		if n := waited.Load() + tried.Load(); n < 20 || n > 27 {
-			t.Errorf("%d points of 600 KiB in a journal of 16 MiB", n)
+			t.Errorf("%d points of 600 KiB were accepted by a journal of 16 MiB", n)
 		}
 	})
 }
 
-// TestJournalHasRoomForSmallOnes: a point for which the journal has no room does not keep out others once its caller has
-// gone.
+// TestJournalHasRoomForSmallOnes: a point that does not fit into the journal does not block others once its caller has given up.
 func TestJournalHasRoomForSmallOnes(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := blobs(t)
@@ -155,7 +154,7 @@ func TestJournalHasRoomForSmallOnes(t *testing.T) {
 	})
 }
 
-// TestJournalThatFails: when the disk is gone, everybody is told so and nobody waits for ever; what is in memory is still
+// TestJournalThatFails: if the disk fails, every call returns an error and none waits for ever. Points in memory are still
 // delivered.
 func TestJournalThatFails(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
@@ -190,7 +189,7 @@ func TestJournalThatFails(t *testing.T) {
 	}
 }
 
-// TestImpatientClose: a Close whose context ends ends the one that waits without a bound, and a Flush that waits.
+// TestImpatientClose: a Close whose context ends also ends a Close without a deadline and a waiting Flush.
 func TestImpatientClose(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -221,7 +220,7 @@ func TestImpatientClose(t *testing.T) {
 			t.Errorf("Flush = %v", err)
 		}
 		if took := time.Since(begin); took > 2*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("the calls took %v", took)
 		}
 		if err := w.Flush(t.Context()); !errors.Is(err, tsdb.ErrWriterClosed) {
 			t.Errorf("Flush after Close = %v", err)
@@ -229,7 +228,7 @@ func TestImpatientClose(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForFunctions: a function of the caller that hangs does not hang a Close whose context has ended.
+// TestCloseDoesNotWaitForFunctions: a hanging callback does not block a Close whose context has ended.
 func TestCloseDoesNotWaitForFunctions(t *testing.T) {
 	for _, which := range []string{"told", "OnFailure"} {
 		t.Run(which, func(t *testing.T) {
@@ -264,7 +263,7 @@ func TestCloseDoesNotWaitForFunctions(t *testing.T) {
 	}
 }
 
-// TestStoreClosedBeforeItsWriter: points of the journal are kept, others rejected, and Close returns.
+// TestStoreClosedBeforeItsWriter: with a journal, points are kept; without one, they are rejected. Close returns.
 func TestStoreClosedBeforeItsWriter(t *testing.T) {
 	for _, journal := range []bool{true, false} {
 		t.Run(fmt.Sprintf("journal=%v", journal), func(t *testing.T) {
@@ -293,8 +292,8 @@ func TestStoreClosedBeforeItsWriter(t *testing.T) {
 	}
 }
 
-// TestWriterOverAnUnguardedClient: without the interceptors an outage is waited for all the same, and a refusal is unknown,
-// as the client may have sent the point before; it is not sent for ever.
+// TestWriterOverAnUnguardedClient: without the interceptors the writer still waits during an outage. A refused point is unknown,
+// because the client may have sent it before; it is not sent for ever.
 func TestWriterOverAnUnguardedClient(t *testing.T) {
 	for _, journal := range []bool{true, false} {
 		t.Run(fmt.Sprintf("journal=%v", journal), func(t *testing.T) {
@@ -303,7 +302,7 @@ func TestWriterOverAnUnguardedClient(t *testing.T) {
 				_, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 				client, _ := tsdbtest.Clients(t, conn)
 				store := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: 5 * time.Second}}}))
-				t.Cleanup(func() { _ = store.Close() }) // ends what it reads in the background
+				t.Cleanup(func() { _ = store.Close() }) // ends the background reads
 				opts := tsdb.WriterOptions{}
 				if journal {
 					opts = journaled(t)
@@ -334,14 +333,14 @@ func TestWriterOverAnUnguardedClient(t *testing.T) {
 					t.Fatalf("%d points failed", len(failed))
 				}
 				if u := <-failed; u.Outcome.State != tsdb.Unknown || !errors.Is(u.Outcome.Err, tsdb.ErrUnguardedClient) {
-					t.Errorf("%+v", u)
+					t.Errorf("undelivered %+v", u)
 				}
 			})
 		})
 	}
 }
 
-// TestManySchemasInOneJournal: schemas that describe one dataset in different ways, new ones all the time and at once.
+// TestManySchemasInOneJournal: new schemas describe one dataset differently, continuously and in parallel.
 func TestManySchemasInOneJournal(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -381,7 +380,7 @@ func TestManySchemasInOneJournal(t *testing.T) {
 		e := tsdb.NewEntity("berlin", fmt.Sprint(g))
 		for i := range 30 {
 			if i%3 == 2 {
-				continue // in another precision it is another row
+				continue // another precision means another row
 			}
 			if p, err := s.For(store, acme).Get(t.Context(), e, start.Add(time.Duration(i)*time.Second)); err != nil || p.Value.TempC != float64(i) {
 				t.Errorf("%d, %d: %v, %v", g, i, p.Value, err)
@@ -390,8 +389,8 @@ func TestManySchemasInOneJournal(t *testing.T) {
 	}
 }
 
-// TestCloseThatHasNothingToKeep: a journal of which all is delivered is closed without an error, be the time over or not. A program
-// that takes all errors but ErrUndelivered for a loss would raise a false alarm.
+// TestCloseThatHasNothingToKeep: if everything is delivered, Close returns nil, even if its context has ended. A program that
+// treats any other error than ErrUndelivered as a loss would raise a false alarm.
 func TestCloseThatHasNothingToKeep(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -409,7 +408,7 @@ func TestCloseThatHasNothingToKeep(t *testing.T) {
 			}
 		}
 		if err := w.Close(over); err != nil {
-			t.Errorf("round %d: Close = %v, and nothing was left", i, err)
+			t.Errorf("round %d: Close with nothing left = %v, want nil", i, err)
 		}
 	}
 }

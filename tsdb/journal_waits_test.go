@@ -15,11 +15,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// ofRow are the codes by which the service rejects a row for what it holds.
+// ofRow are the codes with which the service rejects a row for its content.
 var ofRow = map[codes.Code]bool{codes.InvalidArgument: true, codes.OutOfRange: true}
 
-// TestJournalWaitsForAllButTheRow: whatever the service answers for a while, to calls or to single rows, no point becomes a
-// dead letter unless the answer is about what the row holds: an operator can fix all else.
+// TestJournalWaitsForAllButTheRow: whatever the service returns for a while, for calls or single rows, only a rejection of a
+// row's content makes a dead letter. An operator can fix everything else.
 func TestJournalWaitsForAllButTheRow(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		for name, tt := range map[string]struct {
@@ -82,15 +82,15 @@ func waits(t *testing.T, opts tsdb.SchemaOptions, fault tsdbtest.Fault, all bool
 	if dead := letters(t, w); all && len(dead) > 0 {
 		t.Errorf("%d of %d points are dead letters: %s", len(dead), n, dead[0].Reason)
 	} else if !all && len(dead) == 0 {
-		t.Errorf("no point is a dead letter")
+		t.Errorf("no dead letters, want some")
 	}
 	if st := w.Stats(); st.Journal.Points != 0 || int(st.Stored)+st.Journal.DeadLetters != n {
-		t.Errorf("%+v", st)
+		t.Errorf("journal stats %+v", st)
 	}
 }
 
-// TestJournalWaitsForAFamily: a class that is deployed before its Ensure has no column family yet. Its points wait for that,
-// and those of other tenants, in a class that is there, are stored meanwhile.
+// TestJournalWaitsForAFamily: the column family of a class that is deployed before its Ensure does not exist yet. Its points
+// wait, while points of other tenants in an existing class are stored.
 func TestJournalWaitsForAFamily(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		old, other := readings(t, tsdb.SchemaOptions{Retention: d90}), tenant.MustParse("other")
@@ -109,7 +109,7 @@ func TestJournalWaitsForAFamily(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if st := w.Stats(); st.Stored != 20 || st.Journal.Points != 20 || st.Journal.DeadLetters != 0 || st.Down != nil {
-			t.Errorf("without the family: %+v", st)
+			t.Errorf("stats without the family: %+v", st)
 		}
 		if err := store.Ensure(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestJournalWaitsForAFamily(t *testing.T) {
 			t.Fatal(err)
 		}
 		if st := w.Stats(); st.Stored != 40 || len(letters(t, w)) != 0 {
-			t.Errorf("with the family: %+v", st)
+			t.Errorf("stats with the family: %+v", st)
 		}
 	})
 }

@@ -35,7 +35,8 @@ func defined(t testing.TB, name string, key tsdb.KeyFields, opts tsdb.SchemaOpti
 	return must[*tsdb.Schema[string]](t)(tsdb.Define(name, key, codec.String(), opts))
 }
 
-// TestKeyFieldsOfKinds: entities are made of Go values, stored in the order of these, and read back as such by every read.
+// TestKeyFieldsOfKinds: entities are made of Go values, are stored in the order of these values, and every read returns the
+// values.
 func TestKeyFieldsOfKinds(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{
 		{},
@@ -81,15 +82,15 @@ func TestKeyFieldsOfKinds(t *testing.T) {
 			}
 		}
 		if p := must[tsdb.Point[string]](t)(repo.Latest(t.Context(), e)); p.Entity != e {
-			t.Errorf("Latest is of %v, want %v", p.Entity, e)
+			t.Errorf("Latest returns a point of %v, want %v", p.Entity, e)
 		}
 		if n := must[int](t)(repo.DeletePrefix(t.Context(), prefix)); n == 0 {
-			t.Error("DeletePrefix deletes nothing")
+			t.Error("DeletePrefix deleted nothing")
 		}
 	}
 }
 
-// levelOf checks that all values of an entity come back, and returns the level.
+// levelOf checks that all values of an entity are returned, and returns the level.
 func levelOf(t *testing.T, s *tsdb.Schema[string], e tsdb.Entity, err error) int {
 	t.Helper()
 	var line, host, note string
@@ -106,17 +107,17 @@ func levelOf(t *testing.T, s *tsdb.Schema[string], e tsdb.Entity, err error) int
 	return level
 }
 
-// TestPartOfAnotherKindIsNotSent: every call refuses an entity or a prefix with a part that its field does not take, before anything is sent, and
-// names field, value and limit.
+// TestPartOfAnotherKindIsNotSent: every call rejects an entity or prefix with a part that its field does not accept, before
+// anything is sent. The error names field, value and limit.
 func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 	s := defined(t, "arrivals", tsdb.Key("line").Uint("stop", 5).Text("door"), tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
-	e, p := tsdb.NewEntity("U8", "42", "1"), tsdb.NewPrefix("U8", "42") // a PadUint was forgotten
+	e, p := tsdb.NewEntity("U8", "42", "1"), tsdb.NewPrefix("U8", "42") // not padded
 	w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{}))
 	defer w.Close(t.Context())
 	ctx := t.Context()
-	_ = repo.Put(ctx, tsdb.NewEntity("U8", "00042", "1"), start, "x") // what a store reads once, it has read
+	_ = repo.Put(ctx, tsdb.NewEntity("U8", "00042", "1"), start, "x") // the store makes its one-time reads
 	conn.Reset()
 	second := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
@@ -161,7 +162,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 		"a negative number":         second(s.Prefix("U8", -1)),
 	} {
 		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "key field stop is ") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
 	for name, err := range map[string]error{
@@ -177,7 +178,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 		}
 	}
 	if sent := conn.Counts().Calls; len(sent) > 0 {
-		t.Errorf("sent %v", sent)
+		t.Errorf("rejected calls sent %v", sent)
 	}
 	for _, key := range []tsdb.KeyFields{tsdb.Key().Uint("n", 0), tsdb.Key().Uint("n", 21), tsdb.Key().Int("n", 20), {}} {
 		if _, err := tsdb.Define("x", key, codec.String(), tsdb.SchemaOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
@@ -186,7 +187,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 	}
 }
 
-// TestKeyFieldsAreNotShared: a key that is the beginning of two others stays as it is.
+// TestKeyFieldsAreNotShared: extending one KeyFields twice does not change either result.
 func TestKeyFieldsAreNotShared(t *testing.T) {
 	base := tsdb.Key("a", "b", "c")
 	x, y := base.Uint("x", 3), base.Int("y", 3)
@@ -198,8 +199,8 @@ func TestKeyFieldsAreNotShared(t *testing.T) {
 	}
 }
 
-// TestKindsAreAddedWhereKeysFit: what was stored as text by PadUint and the like is read by a schema with kinds, byte for byte, once
-// Ensure has seen that all of it fits.
+// TestKindsAreAddedWhereKeysFit: a schema with kinds reads text that PadUint and similar functions wrote, byte for byte, after
+// Ensure has checked that all keys fit.
 func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 	day := gc.Class{Name: "d1000", Policy: gc.MaxAge(1000 * 24 * time.Hour)}
 	for name, opts := range map[string]tsdb.SchemaOptions{
@@ -232,14 +233,14 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 		before := everything(t, table, admin)
 		for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), kinds), "Verify": store.Verify(t.Context(), kinds)} {
 			if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "kinds of key fields declared as ") {
-				t.Errorf("%s, %s with a key that does not fit: %v", name, call, err)
+				t.Errorf("%s, %s before the kinds are added: %v, want a conflict", name, call, err)
 			}
 		}
 		if err := store.Ensure(t.Context(), kinds); err == nil || !strings.Contains(err.Error(), `tenant zulu: tsdb: invalid input: key field meter is "7"`) {
-			t.Errorf("%s: %v, want the key that does not fit", name, err)
+			t.Errorf("%s: %v, want an error about the key that does not fit", name, err)
 		}
 		if after := everything(t, table, admin); !reflect.DeepEqual(before, after) {
-			t.Errorf("%s: a refused Ensure has changed the table", name)
+			t.Errorf("%s: a refused Ensure changed the table", name)
 		}
 		must[int](t)(text.For(store, last).DeleteEntity(t.Context(), bad))
 		stored := rows(t, table)
@@ -247,7 +248,7 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if got := rows(t, table); !reflect.DeepEqual(got, stored) {
-			t.Errorf("%s: stored rows have changed", name)
+			t.Errorf("%s: the stored rows changed", name)
 		}
 		if err := errors.Join(store.Ensure(t.Context(), kinds), store.Verify(t.Context(), kinds)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -264,8 +265,8 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 	}
 }
 
-// TestKindsOfTools: what only the catalogue describes takes and prints values by their kinds, and so do erasures, by the text of
-// values. Files hold parts as they are stored, and are refused where they do not fit.
+// TestKindsOfTools: tools that know a dataset only from its catalogue entry accept and print values by their kinds. Erasures do
+// so by the text of values. Export files hold the stored parts, and an import rejects parts that do not fit.
 func TestKindsOfTools(t *testing.T) {
 	kinds := defined(t, "visits", tsdb.Key().ReversedID("user").Int("level", 2), tsdb.SchemaOptions{})
 	text := defined(t, "visits", tsdb.Key("user", "level"), tsdb.SchemaOptions{})
@@ -279,7 +280,7 @@ func TestKindsOfTools(t *testing.T) {
 	}
 	d, sample, err := advise.TakeSample(ctx, store, "visits", acme, advise.SampleOptions{})
 	if err != nil || len(sample.Entities) != 3 {
-		t.Fatalf("%+v, %v", sample, err)
+		t.Fatalf("sample %+v, error %v", sample, err)
 	}
 	e := must[tsdb.Entity](t)(d.Entity("1041", "-1"))
 	var user, level string
@@ -315,24 +316,24 @@ func TestKindsOfTools(t *testing.T) {
 	}
 	got, err := transfer.Import(ctx, store, acme, &file, transfer.ImportOptions{})
 	if err != nil || got.Stored != 1 || got.Refused != 1 {
-		t.Errorf("an import of parts that do not fit: %+v, %v", got, err)
+		t.Errorf("an import of parts that do not fit = %+v, %v; want 1 point stored and 1 refused", got, err)
 	}
 
 	if _, err := tenants.EraseEntity(ctx, store, acme, "", map[string]string{"user": "ada", "level": "0"}, tenants.EraseOptions{Settle: 1, RowsPerSecond: -1}); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("the erasure of a user that cannot be one: %v", err)
+		t.Errorf("erasure of an impossible user: %v, want ErrInvalid", err)
 	}
 	if _, err := tenants.EraseEntity(ctx, store, acme, "", map[string]string{"user": "1041", "level": "-1"}, tenants.EraseOptions{Settle: 1, RowsPerSecond: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := repo.Put(ctx, e, start, "x"); !errors.Is(err, tsdb.ErrErased) {
-		t.Errorf("Put of the erased entity: %v", err)
+		t.Errorf("Put to the erased entity: %v, want ErrErased", err)
 	}
 	if _, err := repo.Get(context.WithoutCancel(ctx), must[tsdb.Entity](t)(kinds.Entity(1042, -2)), start); err != nil {
-		t.Errorf("its neighbour: %v", err)
+		t.Errorf("Put to the next entity: %v", err)
 	}
 }
 
-// TestAdviseReadsNumbers: signed numbers that follow one another are advised on as such, and none is called unpadded.
+// TestAdviseReadsNumbers: consecutive signed numbers are recognised as numbers, and none is called unpadded.
 func TestAdviseReadsNumbers(t *testing.T) {
 	s := defined(t, "steps", tsdb.Key().Int("step", 6), tsdb.SchemaOptions{})
 	var sample advise.Sample
@@ -341,7 +342,7 @@ func TestAdviseReadsNumbers(t *testing.T) {
 	}
 	advice, err := advise.Keys(s, sample)
 	if err != nil || len(advice) != 1 || advice[0].Cause != advise.Sequential {
-		t.Errorf("%v, %v, want one piece of advice, on numbers that follow one another", advice, err)
+		t.Errorf("advice %v, error %v; want one, about consecutive numbers", advice, err)
 	}
 }
 

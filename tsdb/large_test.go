@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestLargeDeletions go page by page, over every salt, past what cannot be deleted.
+// TestLargeDeletions: large deletions work page by page, over every salt, past rows that cannot be deleted.
 func TestLargeDeletions(t *testing.T) {
 	testkit.Plain(t)
 	for _, salts := range some(1, []int{0, 3}) {
@@ -46,7 +46,8 @@ func TestLargeDeletions(t *testing.T) {
 	}
 }
 
-// TestForeignRowsCostFewRequests: a limit that other programs' rows use up is made up for, exactly and in few requests.
+// TestForeignRowsCostFewRequests: if other programs' rows use up a limit, the read continues with few further requests and
+// returns exactly the limit.
 func TestForeignRowsCostFewRequests(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -56,7 +57,7 @@ func TestForeignRowsCostFewRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 300 { // between the newest and the one before it, and before the newest
+	for i := range 300 { // between the newest point and the next, and before the newest
 		for _, at := range []time.Duration{90 * time.Minute, 3 * time.Hour} {
 			m := bigtable.NewMutation()
 			m.Set("keep", "p:json", bigtable.Time(start), []byte(`{}`))
@@ -76,12 +77,12 @@ func TestForeignRowsCostFewRequests(t *testing.T) {
 			got = append(got, p.Value.TempC)
 		}
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; !equal(got, tt.want) || n > 8 {
-			t.Errorf("%v: %v in %d requests, want %v", tt.opts, got, n, tt.want)
+			t.Errorf("%v: got %v in %d requests, want %v", tt.opts, got, n, tt.want)
 		}
 	}
 }
 
-// TestForeignRowsWithoutEnd: an entity of which there are only other programs' rows is not found, in few requests.
+// TestForeignRowsWithoutEnd: an entity with only other programs' rows is not found, in few requests.
 func TestForeignRowsWithoutEnd(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -97,12 +98,12 @@ func TestForeignRowsWithoutEnd(t *testing.T) {
 	defer cancel()
 	_, err := s.For(store, acme).Latest(ctx, roof)
 	if n := conn.Counts().Calls[tsdbtest.ReadRows]; !errors.Is(err, tsdb.ErrNotFound) || n != 3 {
-		t.Errorf("%v after %d requests, want ErrNotFound after 3", err, n)
+		t.Errorf("error %v after %d requests, want ErrNotFound after 3", err, n)
 	}
 }
 
-// TestDeletionOverPages: foreign rows in a page do not end it, the timeout of scans bounds it, and failures are counted over
-// all of it.
+// TestDeletionOverPages: foreign rows in a page do not end a deletion, the timeout of scans bounds it, and failures of all pages
+// are counted.
 func TestDeletionOverPages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -127,12 +128,12 @@ func TestDeletionOverPages(t *testing.T) {
 		n, err := r.DeleteEntity(t.Context(), roof)
 		var batch *tsdb.BatchError
 		if !errors.As(err, &batch) || n != 5009 || len(batch.Failed) != 1 || batch.Failed[0].Index != 5009 || batch.Total != 5010 {
-			t.Errorf("%d %v %+v", n, err, batch)
+			t.Errorf("%d deleted, error %v, failures %+v", n, err, batch)
 		}
 	})
 }
 
-// TestDeletionGivesUp: where nothing of a page can be deleted, the next is not tried.
+// TestDeletionGivesUp: if no row of a page can be deleted, the next page is not tried.
 func TestDeletionGivesUp(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -148,7 +149,7 @@ func TestDeletionGivesUp(t *testing.T) {
 	}
 }
 
-// TestLargestPayload: the limit itself is stored.
+// TestLargestPayload: a payload of exactly the limit is stored.
 func TestLargestPayload(t *testing.T) {
 	s := tsdb.MustDefine("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)

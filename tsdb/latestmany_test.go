@@ -22,7 +22,7 @@ import (
 // device returns the n-th entity of a site.
 func device(site string, n int) tsdb.Entity { return tsdb.NewEntity(site, fmt.Sprintf("d-%d", n)) }
 
-// putAll writes points, of as many entities as there may be.
+// putAll writes points of any number of entities.
 func putAll(t testing.TB, repo *tsdb.Repository[reading], points []tsdb.Point[reading]) {
 	t.Helper()
 	if _, err := repo.PutMany(context.Background(), points); err != nil {
@@ -30,8 +30,8 @@ func putAll(t testing.TB, repo *tsdb.Repository[reading], points []tsdb.Point[re
 	}
 }
 
-// TestLatestManyAnswersEach: in the order asked, missing apart from corrupt apart from refused, none harmed by another, and
-// each device read once.
+// TestLatestManyAnswersEach: results are in the order of the entities; missing, corrupt and refused ones are distinguished and do
+// not affect others; each device is read once.
 func TestLatestManyAnswersEach(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -61,7 +61,7 @@ func TestLatestManyAnswersEach(t *testing.T) {
 	conn.Reset()
 	answers, err := repo.LatestMany(t.Context(), asked)
 	if got := conn.Counts().Calls[tsdbtest.ReadRows]; got != 7 {
-		t.Errorf("%d requests, want one for each of 7 devices", got)
+		t.Errorf("%d requests, want 7, one for each device", got)
 	}
 	var report *tsdb.ReadError
 	if !errors.As(err, &report) || report.Total != len(asked) || !errors.Is(err, codec.ErrCorrupt) || !errors.Is(err, codec.ErrUnknownTag) || !errors.Is(err, tsdb.ErrInvalid) || errors.Is(err, tsdb.ErrNotFound) {
@@ -110,24 +110,24 @@ func TestLatestManyAnswersEach(t *testing.T) {
 	}
 	histories[1].Points[0].Value.TempC = -1
 	if histories[4].Points[0].Value.TempC == -1 {
-		t.Error("two answers share their points")
+		t.Error("two results share their points")
 	}
 	if answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{device("x", 1), device("x", 2)}); err != nil || len(answers) != 2 {
-		t.Errorf("missing alone: %v, %v, want no error", answers, err)
+		t.Errorf("only missing entities: %v, %v; want no error", answers, err)
 	}
 	conn.Reset()
 	if answers, err := repo.LatestMany(t.Context(), nil); err != nil || len(answers) != 0 {
-		t.Errorf("of none: %v, %v", answers, err)
+		t.Errorf("LatestMany of no entities: %v, %v", answers, err)
 	}
 	if histories, err := repo.LatestManyN(t.Context(), asked[:2], 0); err != nil || len(histories) != 2 || histories[0].Points != nil {
-		t.Errorf("none of each: %v, %v", histories, err)
+		t.Errorf("LatestManyN of 0 points: %v, %v", histories, err)
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
-		t.Errorf("calls for nothing: %v", calls)
+		t.Errorf("requests without anything to read: %v", calls)
 	}
 }
 
-// TestLatestManyPastDeadHistories: devices whose rows have expired, and are not collected, cost no more than empty ones.
+// TestLatestManyPastDeadHistories: devices whose rows have expired but are not collected cost no more than empty ones.
 func TestLatestManyPastDeadHistories(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
@@ -159,7 +159,7 @@ func TestLatestManyPastDeadHistories(t *testing.T) {
 	}
 }
 
-// TestLatestManyOnTheDeadline: what was finished comes back, the others are marked as out of time.
+// TestLatestManyOnTheDeadline: finished results are returned, the others have the deadline's error.
 func TestLatestManyOnTheDeadline(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		for name, end := range map[string]struct {
@@ -180,7 +180,7 @@ func TestLatestManyOnTheDeadline(t *testing.T) {
 			answers, err := repo.LatestMany(ctx, devices, tsdb.Concurrency(10), tsdb.Hedge{After: time.Millisecond, MaxRatio: 0.01})
 			cancel()
 			if took := time.Since(begin); took != time.Second {
-				t.Errorf("%s: it took %v", name, took)
+				t.Errorf("%s: the call took %v", name, took)
 			}
 			finished := 0
 			for i, a := range answers {
@@ -193,13 +193,13 @@ func TestLatestManyOnTheDeadline(t *testing.T) {
 			}
 			var report *tsdb.ReadError
 			if finished < 59 || finished > 60 || !errors.Is(err, end.want) || !errors.As(err, &report) || len(report.Failed) != 100-finished {
-				t.Errorf("%s: %d finished, %v", name, finished, err)
+				t.Errorf("%s: %d results, error %v", name, finished, err)
 			}
 		}
 	})
 }
 
-// TestLatestManyIsBounded: by the timeout of reads for a request, and of scans for the whole.
+// TestLatestManyIsBounded: the timeout of reads bounds each request, the timeout of scans the whole call.
 func TestLatestManyIsBounded(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -212,12 +212,12 @@ func TestLatestManyIsBounded(t *testing.T) {
 		begin := time.Now()
 		_, err := s.For(store, acme).LatestMany(t.Context(), devices, tsdb.Concurrency(2))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 5*time.Second || conn.Counts().Calls[tsdbtest.ReadRows] != 10 {
-			t.Errorf("%v after %v and %d requests", err, time.Since(begin), conn.Counts().Calls[tsdbtest.ReadRows])
+			t.Errorf("error %v after %v and %d requests", err, time.Since(begin), conn.Counts().Calls[tsdbtest.ReadRows])
 		}
 	})
 }
 
-// TestLatestManyThroughFaults: one failure harms none of the others, a broken stream none at all.
+// TestLatestManyThroughFaults: one failure does not affect other entities, and a broken stream affects none.
 func TestLatestManyThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {
@@ -253,7 +253,7 @@ func TestLatestManyThroughFaults(t *testing.T) {
 	})
 }
 
-// TestWidthBoundsTheRequestsUnderWay counts them on the connection.
+// TestWidthBoundsTheRequestsUnderWay counts parallel requests on the connection.
 func TestWidthBoundsTheRequestsUnderWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -276,7 +276,7 @@ func TestWidthBoundsTheRequestsUnderWay(t *testing.T) {
 			want int32
 		}{{nil, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(0)}, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(1)}, 1}, {[]tsdb.ReadOption{tsdb.Concurrency(7)}, 7}, {[]tsdb.ReadOption{tsdb.Concurrency(1000)}, 200}} {
 			most.Store(0)
-			if _, err := s.For(store, acme).LatestManyN(t.Context(), devices, 2, tt.opts...); err != nil { // a request each, always
+			if _, err := s.For(store, acme).LatestManyN(t.Context(), devices, 2, tt.opts...); err != nil { // always one request per device
 				t.Fatal(err)
 			}
 			if got := most.Load(); got > tt.want || !overTCP() && got != tt.want {
@@ -307,9 +307,9 @@ func TestReadOptionsAreChecked(t *testing.T) {
 		}
 	}
 	if _, err := s.For(store, acme).LatestManyN(t.Context(), []tsdb.Entity{roof}, -1); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("n of -1: %v", err)
+		t.Errorf("LatestManyN of -1 points: %v, want ErrInvalid", err)
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
-		t.Errorf("calls were made: %v", calls)
+		t.Errorf("requests were sent: %v", calls)
 	}
 }

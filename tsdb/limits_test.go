@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestLimitsAreCheckedBeforeAnythingIsSent: each refused input is named with its value and the limit, by every call that
-// takes it.
+// TestLimitsAreCheckedBeforeAnythingIsSent: every call rejects invalid input before it sends anything, and names the input, its
+// value and the limit.
 func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	ns := readings(t, tsdb.SchemaOptions{})
 	ms := readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds})
@@ -125,7 +125,7 @@ func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 		}
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
-		t.Errorf("refused input was sent: %v", calls)
+		t.Errorf("rejected input was sent: %v", calls)
 	}
 	if points, err := ns.For(store, acme).LatestN(ctx, roof, 0); points != nil || err != nil {
 		t.Errorf("LatestN(0) = %v, %v", points, err)
@@ -165,11 +165,11 @@ func TestDefineRefuses(t *testing.T) {
 		}
 	}
 	if _, err := tsdb.Define[reading]("r", k, nil, tsdb.SchemaOptions{}); !errors.Is(err, codec.ErrInvalid) {
-		t.Errorf("no codec: %v", err)
+		t.Errorf("Define without a codec: %v, want codec.ErrInvalid", err)
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("MustDefine does not panic where Define fails")
+			t.Error("MustDefine does not panic although Define fails")
 		}
 	}()
 	tsdb.MustDefine("", k, codec.JSON[reading](), tsdb.SchemaOptions{})

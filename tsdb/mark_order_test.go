@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// conditionalSchemas are the options of schemas whose Put or PutIfAbsent is a conditional write.
+// conditionalSchemas are options of schemas whose Put or PutIfAbsent is a conditional write.
 var conditionalSchemas = map[string]tsdb.SchemaOptions{
 	"plain":            {},
 	"first wins":       {FirstWins: true},
@@ -29,7 +29,7 @@ var conditionalSchemas = map[string]tsdb.SchemaOptions{
 	"merge heads":      {Merge: true, Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds},
 }
 
-// conditionalCalls are the calls of markCalls that are conditional writes in a schema.
+// conditionalCalls returns the markCalls that are conditional writes in a schema.
 func conditionalCalls(opts tsdb.SchemaOptions, add time.Time) []markCall {
 	return slices.DeleteFunc(markCalls([]time.Time{start, start, start}, add), func(c markCall) bool {
 		return c.deletes || !opts.FirstWins && !opts.Merge && !strings.HasPrefix(c.name, "PutIfAbsent")
@@ -48,8 +48,8 @@ func beforeCondition(f func(key string)) grpc.DialOption {
 	})
 }
 
-// TestConditionalWritesMarkFirst: when a conditional write is sent its mark is stored. A program that ends between the two
-// would leave a rollup without the point for good.
+// TestConditionalWritesMarkFirst: the mark is stored before the conditional write is sent. If a program ended between the two in
+// the other order, the rollup would never include the point.
 func TestConditionalWritesMarkFirst(t *testing.T) {
 	add := start.Add(5*time.Hour + 17*time.Second)
 	for name, opts := range conditionalSchemas {
@@ -75,13 +75,13 @@ func TestConditionalWritesMarkFirst(t *testing.T) {
 				look.Store(new(func(key string) {
 					for _, at := range c.times {
 						if !strings.HasSuffix(key, reversed(at, opts)) {
-							continue // a writer may send the points of a call one after the other
+							continue // a writer may send the points of a call one after another
 						}
 						sent.Add(1)
 						got := marksIn(t, table)
 						for _, m := range wantMarks("r", "", "berlin#roof-7", at) {
 							if !slices.Contains(got, m) {
-								t.Errorf("%s: marks are %q when %q is sent, want %q too", c.name, got, key, m)
+								t.Errorf("%s: marks are %q when %q is sent, want also %q", c.name, got, key, m)
 							}
 						}
 					}
@@ -94,7 +94,7 @@ func TestConditionalWritesMarkFirst(t *testing.T) {
 	}
 }
 
-// reversed returns the end of the key of a point at a time.
+// reversed returns the end of the key of a point at this time.
 func reversed(at time.Time, opts tsdb.SchemaOptions) string {
 	n := at.UnixNano()
 	if opts.Precision == tsdb.Milliseconds {
@@ -103,8 +103,8 @@ func reversed(at time.Time, opts tsdb.SchemaOptions) string {
 	return fmt.Sprintf("#%019d", math.MaxInt64-n)
 }
 
-// TestSlowConditionalWritesMarkAgain: a worker takes a mark, as it is old, before the write lands that it was made for. The
-// write marks again then.
+// TestSlowConditionalWritesMarkAgain: a worker processes a mark, because of its age, before the write that made it takes effect.
+// The write then marks again.
 func TestSlowConditionalWritesMarkAgain(t *testing.T) {
 	add := start.Add(5*time.Hour + 17*time.Second)
 	for name, opts := range conditionalSchemas {
@@ -137,7 +137,7 @@ func TestSlowConditionalWritesMarkAgain(t *testing.T) {
 				got := marksIn(t, table)
 				for _, m := range wantMarks("r", "", "berlin#roof-7", c.times[len(c.times)-1]) {
 					if !slices.Contains(got, m) {
-						t.Errorf("%s: marks are %q, want %q too", c.name, got, m)
+						t.Errorf("%s: marks are %q, want also %q", c.name, got, m)
 					}
 				}
 			}
@@ -145,7 +145,7 @@ func TestSlowConditionalWritesMarkAgain(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenWithoutItsMark: a conditional write whose mark fails is not sent, and rejected.
+// TestNothingIsWrittenWithoutItsMark: a conditional write whose mark fails is not sent, and is rejected.
 func TestNothingIsWrittenWithoutItsMark(t *testing.T) {
 	add := start.Add(5 * time.Hour)
 	isMark := func(key string) bool { return strings.Contains(key, "!mark.") }
@@ -164,7 +164,7 @@ func TestNothingIsWrittenWithoutItsMark(t *testing.T) {
 				err := c.call(t.Context(), repo, "")
 				conn.Clear()
 				if err == nil || !strings.Contains(err.Error(), "rejected") {
-					t.Errorf("%s without its mark: %v, want it rejected", c.name, err)
+					t.Errorf("%s without its mark: %v, want ErrRejected", c.name, err)
 				}
 				for key := range rows(t, table) {
 					if strings.HasPrefix(key, "acme#") && !isMark(key) {
@@ -176,7 +176,7 @@ func TestNothingIsWrittenWithoutItsMark(t *testing.T) {
 	}
 }
 
-// TestSlowDeletionsMarkAgain: a worker takes the mark of a point that is deleted, as it is old, before the point is gone.
+// TestSlowDeletionsMarkAgain: a worker processes the mark of a deleted point, because of its age, before the point is gone.
 func TestSlowDeletionsMarkAgain(t *testing.T) {
 	now := start
 	s := readings(t, tsdb.SchemaOptions{Rollups: three[reading]()})
@@ -190,7 +190,7 @@ func TestSlowDeletionsMarkAgain(t *testing.T) {
 		if err := repo.Put(t.Context(), roof, start, reading{}); err != nil {
 			t.Fatal(err)
 		}
-		slow := tsdbtest.DelayBy(func() time.Duration { // the marks are written, the deletion is not
+		slow := tsdbtest.DelayBy(func() time.Duration { // the marks are written, the deletion is delayed
 			now = now.Add(time.Minute)
 			wipe(t, table)
 			return 0
@@ -206,8 +206,8 @@ func TestSlowDeletionsMarkAgain(t *testing.T) {
 	}
 }
 
-// TestAStoredPointWithoutItsMarkIsInDoubt: a writer whose point is stored and whose mark is refused must not say that the
-// point is rejected.
+// TestAStoredPointWithoutItsMarkIsInDoubt: if a writer's point is stored and its mark is refused, the outcome must not be
+// rejected.
 func TestAStoredPointWithoutItsMarkIsInDoubt(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Rollups: three[reading]()})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -220,7 +220,7 @@ func TestAStoredPointWithoutItsMarkIsInDoubt(t *testing.T) {
 	conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, isMark).On(tsdbtest.MutateRows))
 	out, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: start}})
 	if !errors.Is(err, tsdb.ErrUnknown) || len(out) != 1 || out[0].State != tsdb.Unknown {
-		t.Errorf("%v, %v, want it unknown", out, err)
+		t.Errorf("outcome %v, error %v; want unknown", out, err)
 	}
 	if p, err := s.For(store, acme).Get(t.Context(), roof, start); err != nil || !p.Time.Equal(start) {
 		t.Errorf("the point: %v, %v", p, err)

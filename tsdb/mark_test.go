@@ -26,7 +26,7 @@ func counted[T any](name string, every time.Duration, opts rollup.Options) *roll
 	return rollup.MustDefine[T](name, window.Every(every), nil, opts)
 }
 
-// three are minutes from points, hours from minutes, and days from points.
+// three returns rollups of minutes from points, hours from minutes, and days from points.
 func three[T any]() []tsdb.Rollup {
 	return []tsdb.Rollup{
 		counted[T]("minute", time.Minute, rollup.Options{}),
@@ -35,7 +35,8 @@ func three[T any]() []tsdb.Rollup {
 	}
 }
 
-// marksIn returns the marks in a table as row key without its time, and slot start, in order: "acme#readings!mark.day#berlin#roof-7# 2026-01-01".
+// marksIn returns the marks in a table, sorted, as the row key without its time and the start of the slot:
+// "acme#readings!mark.day#berlin#roof-7# 2026-01-01".
 func marksIn(t testing.TB, table *bigtable.Table) []string {
 	t.Helper()
 	var out []string
@@ -67,7 +68,7 @@ func marksIn(t testing.TB, table *bigtable.Table) []string {
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out) // versions that are not collected yet
+	return slices.Compact(out) // there may be versions that are not collected yet
 }
 
 // wipe deletes all marks.
@@ -85,7 +86,7 @@ func wipe(t testing.TB, table *bigtable.Table) {
 	}
 }
 
-// wantMarks returns the marks of points of an entity at times, in minutes and days.
+// wantMarks returns the marks for points of an entity at these times, in minutes and days.
 func wantMarks(dataset, salt, entity string, times ...time.Time) []string {
 	set := map[string]bool{}
 	for _, at := range times {
@@ -95,7 +96,7 @@ func wantMarks(dataset, salt, entity string, times ...time.Time) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// markCall is a call that changes points, and the times whose slots it is to mark.
+// markCall is a call that changes points, and the times whose slots it must mark.
 type markCall struct {
 	name    string
 	call    func(ctx context.Context, r *tsdb.Repository[codec.Record], journal string) error
@@ -107,7 +108,7 @@ func record(n int64) codec.Record {
 	return codec.NewRecord(codec.Field{Name: "n", Value: codec.Int(n)})
 }
 
-// markCalls are all ways to write and to delete, on a repository that holds roof at each of times.
+// markCalls returns all ways to write and to delete, for a repository that holds a point of roof at each of times.
 func markCalls(times []time.Time, add time.Time) []markCall {
 	point := func(at time.Time) tsdb.Point[codec.Record] {
 		return tsdb.Point[codec.Record]{Entity: roof, Time: at, Value: record(1)}
@@ -167,8 +168,8 @@ func markCalls(times []time.Time, add time.Time) []markCall {
 	}
 }
 
-// TestMarks: each way to write or delete a point marks its slot in the rollups that are derived from points, and nothing
-// else. A slot that is not marked would keep a sum without the point for ever.
+// TestMarks: each way to write or delete a point marks its slot in the rollups that are derived from points, and nothing else.
+// Without a mark, a slot would keep its wrong sum for ever.
 func TestMarks(t *testing.T) {
 	times := []time.Time{start.Add(-30 * time.Hour), start, start.Add(61 * time.Minute)}
 	add := start.Add(5*time.Hour + 17*time.Second)
@@ -208,7 +209,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestAMarkThatFails: a point whose mark is not stored is not said to be stored, and repeating the call puts it right.
+// TestAMarkThatFails: a point whose mark is not stored is not reported as stored, and repeating the call repairs this.
 func TestAMarkThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		times := []time.Time{start.Add(-30 * time.Hour), start, start.Add(61 * time.Minute)}
@@ -216,7 +217,7 @@ func TestAMarkThatFails(t *testing.T) {
 		isMark := func(key string) bool { return strings.Contains(key, "!mark.") }
 		for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Merge: true}, {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds}} {
 			if testkit.Raced && opts.Head.Points == 0 {
-				continue // one kind of schema stands for all
+				continue // one kind of schema is enough
 			}
 			opts.Rollups = three[codec.Record]()
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
@@ -237,7 +238,7 @@ func TestAMarkThatFails(t *testing.T) {
 				err := c.call(t.Context(), repo, "")
 				conn.Clear()
 				if err == nil || !strings.Contains(err.Error(), "mark") {
-					t.Errorf("%+v, %s without its mark: %v", opts.Head, c.name, err)
+					t.Errorf("%+v, %s without its mark: %v, want an error about the mark", opts.Head, c.name, err)
 				}
 				if err := c.call(t.Context(), repo, ""); err != nil {
 					t.Fatalf("%s again: %v", c.name, err)
@@ -250,14 +251,14 @@ func TestAMarkThatFails(t *testing.T) {
 	})
 }
 
-// TestMarksSurviveFaults: whatever happens to requests and answers, a call that says that it is done has marked.
+// TestMarksSurviveFaults: whatever happens to requests and responses, a call that returns nil has marked.
 func TestMarksSurviveFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		times := []time.Time{start.Add(-30 * time.Hour), start, start.Add(61 * time.Minute)}
 		add := start.Add(5 * time.Hour)
 		for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Merge: true}, {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds}} {
 			if testkit.Raced && opts.Head.Points == 0 {
-				continue // one kind of schema stands for all
+				continue // one kind of schema is enough
 			}
 			opts.Rollups = three[codec.Record]()
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
@@ -273,7 +274,7 @@ func TestMarksSurviveFaults(t *testing.T) {
 				"condition fails": tsdbtest.Fail(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1),
 			} {
 				if testkit.Raced && !strings.HasSuffix(name, "lost") {
-					continue // the lost answers stand for all faults
+					continue // lost responses represent all faults here
 				}
 				for _, c := range markCalls(times, add) {
 					must[int](t)(repo.DeletePrefix(t.Context(), tsdb.AllEntities()))
@@ -296,10 +297,10 @@ func TestMarksSurviveFaults(t *testing.T) {
 	})
 }
 
-// TestMarksOfManyPoints: a batch in which each point has marks of its own stays within the limits of a request.
+// TestMarksOfManyPoints: a batch in which each point has its own marks stays within the limits of a request.
 func TestMarksOfManyPoints(t *testing.T) {
 	if sampling() {
-		t.Skip("a matter of numbers; it runs in process, without the race detector")
+		t.Skip("counts only; it runs in process, without the race detector")
 	}
 	s := must[*tsdb.Schema[float64]](t)(tsdb.Define("r", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{Rollups: three[float64]()}))
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -324,7 +325,7 @@ func TestMarksOfManyPoints(t *testing.T) {
 	}
 }
 
-// TestMarksCarryTheTimeOfTheAttempt: a worker goes by it.
+// TestMarksCarryTheTimeOfTheAttempt: a mark has the time of the last attempt, which workers rely on.
 func TestMarksCarryTheTimeOfTheAttempt(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := must[*tsdb.Schema[float64]](t)(tsdb.Define("r", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{Rollups: three[float64]()}))
@@ -337,15 +338,15 @@ func TestMarksCarryTheTimeOfTheAttempt(t *testing.T) {
 		}
 		ended := time.Now()
 		if !ended.After(began.Add(time.Millisecond)) {
-			t.Fatalf("the call was not repeated in the next minute: it took %v", ended.Sub(began))
+			t.Fatalf("the call was not retried in the next minute: it took %v", ended.Sub(began))
 		}
 		for key, row := range rows(t, table) {
 			for _, item := range row["_mark"] {
 				if at := item.Timestamp.Time(); !at.Equal(ended.Truncate(time.Minute).Add(time.Minute)) {
-					t.Errorf("the mark %q has the stamp %v, want the end of the minute of its last attempt, at %v", key, at, ended)
+					t.Errorf("mark %q has the timestamp %v, want the end of the minute of the last attempt at %v", key, at, ended)
 				}
 				if len(item.Value) > 0 {
-					t.Errorf("the mark %q has the value %q", key, item.Value)
+					t.Errorf("mark %q has the value %q", key, item.Value)
 				}
 			}
 		}

@@ -30,12 +30,12 @@ func merging(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[codec.Record] {
 	return s
 }
 
-// rec returns a record of a name and an int.
+// rec returns a record with one int field.
 func rec(name string, v int64) codec.Record {
 	return codec.NewRecord(codec.Field{Name: name, Value: codec.Int(v)})
 }
 
-// wantRecord compares the point of roof at a time with a record's text; "" is none.
+// wantRecord compares the point of roof at a time with a record's text; "" means no point.
 func wantRecord(t *testing.T, what string, r *tsdb.Repository[codec.Record], at time.Time, want string) {
 	t.Helper()
 	p, err := r.Get(context.Background(), roof, at)
@@ -65,10 +65,10 @@ func TestMergingWrites(t *testing.T) {
 	conn.Reset()
 	put(rec("b", 2))
 	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 1 {
-		t.Errorf("a write that adds nothing took %d conditional writes, want 1", n)
+		t.Errorf("a write without new fields took %d conditional writes, want 1", n)
 	}
 	if stored, err := r.PutIfAbsent(t.Context(), roof, start, rec("c", 4)); stored || err != nil {
-		t.Errorf("PutIfAbsent beside a point = %v, %v, want false", stored, err)
+		t.Errorf("PutIfAbsent on an existing point = %v, %v; want false", stored, err)
 	}
 	wantRecord(t, "PutIfAbsent", r, start, "{a=3i b=2i}")
 	outcomes, err := r.PutMany(t.Context(), []tsdb.Point[codec.Record]{
@@ -89,7 +89,7 @@ func TestMergingWrites(t *testing.T) {
 	wantRecord(t, "after Delete", r, start, "{e=1i}")
 }
 
-// TestMergingManyWriters: fields of writers at once are all there in the end.
+// TestMergingManyWriters: the fields of parallel writers are all stored in the end.
 func TestMergingManyWriters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})
@@ -110,20 +110,20 @@ func TestMergingManyWriters(t *testing.T) {
 		writers.Wait()
 		p, err := r.Get(t.Context(), roof, start)
 		if err != nil || p.Value.Len() != 32 {
-			t.Errorf("%v, %v, want the fields of 16 writers, 2 each", p.Value, err)
+			t.Errorf("got %v, %v; want 2 fields of each of 16 writers", p.Value, err)
 		}
 	})
 }
 
-// TestMergesReportWhatTheTableConfirms: the fault matrix, on a row that is new and on one that is there.
+// TestMergesReportWhatTheTableConfirms runs the fault matrix on a new row and on an existing one.
 func TestMergesReportWhatTheTableConfirms(t *testing.T) {
 	aside(t)
 	bubble(t, mergesUnderFaults)
 }
 
 func mergesUnderFaults(t *testing.T) {
-	// A merge whose answer was lost is looked for. The first attempt at a row that is there changes nothing, so if it is
-	// the last one too, there is nothing to find.
+	// A merge whose response was lost reads the row. The first attempt at an existing row changes nothing, so if it is also the
+	// last attempt, the row does not show it.
 	fresh := map[string]tsdb.State{
 		"response lost, always": tsdb.Stored, "response lost with a code that is not retried": tsdb.Stored,
 		"response lost with a cancelled call": tsdb.Stored, "response lost with a conflict, always": tsdb.Stored,
@@ -189,15 +189,15 @@ func mergesUnderFaults(t *testing.T) {
 				_, mine := p.Value.Lookup("mine")
 				confirm(t, fmt.Sprintf("%s, row there %v, %s", name, existing, f.name), state(t, err), want, mine)
 				if _, theirs := p.Value.Lookup("theirs"); theirs != existing {
-					t.Errorf("%s, %s: the field of another is gone", name, f.name)
+					t.Errorf("%s, %s: the field of another writer is lost", name, f.name)
 				}
 			}
 		}
 	}
 }
 
-// TestMergeThatCannotRead: a write that has found a point and cannot read it may have written that point itself, where a proxy
-// sent it twice.
+// TestMergeThatCannotRead: a write that finds a point and cannot read it may have written that point itself, if a proxy sent the
+// write twice.
 func TestMergeThatCannotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})
@@ -209,11 +209,11 @@ func TestMergeThatCannotRead(t *testing.T) {
 		for _, code := range []codes.Code{codes.PermissionDenied, codes.Unavailable} {
 			conn.Inject(tsdbtest.Fail(code).On(tsdbtest.ReadRows))
 			if err := r.Put(t.Context(), roof, start, rec("b", 1)); state(t, err) != tsdb.Unknown {
-				t.Errorf("reads fail with %v: %v, want it unknown", code, err)
+				t.Errorf("reads fail with %v: %v, want ErrUnknown", code, err)
 			}
 			conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 			if err := r.Put(t.Context(), roof, start, rec("b", 1)); state(t, err) != tsdb.Unknown {
-				t.Errorf("an answer is lost and reads fail with %v: %v, want it unknown", code, err)
+				t.Errorf("a response is lost and reads fail with %v: %v, want ErrUnknown", code, err)
 			}
 			conn.Clear()
 			wantRecord(t, "reads fail", r, start, "{a=1i}")
@@ -221,7 +221,7 @@ func TestMergeThatCannotRead(t *testing.T) {
 	})
 }
 
-// TestMergeBehindAFasterWriter: what changes between the read and the write is merged too, or the write is rejected.
+// TestMergeBehindAFasterWriter: a change between the read and the write is merged too, or the write is rejected.
 func TestMergeBehindAFasterWriter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})
@@ -266,14 +266,14 @@ func TestMergeBehindAFasterWriter(t *testing.T) {
 			return 0
 		}).On(tsdbtest.CheckAndMutateRow))
 		if err := r.Put(t.Context(), roof, start, rec("e", 5)); state(t, err) != tsdb.Rejected || n < 3 {
-			t.Errorf("after %d writes of others: %v, want it rejected", n, err)
+			t.Errorf("after %d writes of others: %v, want ErrRejected", n, err)
 		}
 		conn.Clear()
 		wantRecord(t, "others were always faster", r, start, fmt.Sprintf("{d=4i n=%di}", n))
 	})
 }
 
-// TestMergeLeavesWhatItCannotRead: a payload that is no record, or too large, stays as it is.
+// TestMergeLeavesWhatItCannotRead: a payload that is no record, or too large, is not changed.
 func TestMergeLeavesWhatItCannotRead(t *testing.T) {
 	old := codec.Convert(codec.JSON[map[string]int64](), func(map[string]int64) (codec.Record, error) { return rec("old", 1), nil }, nil)
 	s, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.Fallback(codec.Records(), old), tsdb.SchemaOptions{Merge: true})
@@ -314,7 +314,7 @@ func TestMergeLeavesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// TestMergedPayloadsAreLimited: up to the limit they fit the filter that compares them.
+// TestMergedPayloadsAreLimited: payloads up to the limit fit into the filter that compares them.
 func TestMergedPayloadsAreLimited(t *testing.T) {
 	class := gc.Class{Name: strings.Repeat("c", 32), Policy: gc.Never()}
 	s := merging(t, tsdb.SchemaOptions{Retention: class})
@@ -323,9 +323,9 @@ func TestMergedPayloadsAreLimited(t *testing.T) {
 	text := func(name string, n int) codec.Record {
 		return codec.NewRecord(codec.Field{Name: name, Value: codec.Str(strings.Repeat("x", n))})
 	}
-	const most = 8<<10 - 6 // count, name, mark and length take the rest
+	const most = 8<<10 - 6 // the record's count, the field's name, type and length take the rest
 	if err := r.Put(t.Context(), roof, start, text("s", most+1)); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "8193 bytes") {
-		t.Errorf("a payload over the limit: %v", err)
+		t.Errorf("a payload over the limit: %v, want ErrInvalid", err)
 	}
 	if n := len(conn.Counts().Calls); n != 0 {
 		t.Error("a payload over the limit was sent")
@@ -334,14 +334,14 @@ func TestMergedPayloadsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Put(t.Context(), roof, start, rec("b", 1)); !errors.Is(err, tsdb.ErrInvalid) || state(t, err) != tsdb.Rejected || !strings.Contains(err.Error(), "merged payload") {
-		t.Errorf("merged over the limit: %v", err)
+		t.Errorf("a merge over the limit: %v, want ErrInvalid and ErrRejected", err)
 	}
 	if err := r.Put(t.Context(), roof, start, text("s", most-1)); err != nil {
-		t.Errorf("replacing a payload at the limit: %v", err)
+		t.Errorf("replacing a payload at the limit: %v, want nil", err)
 	}
 }
 
-// TestMergeMovesToTheWrittenClass, and takes nothing of what is expired with it.
+// TestMergeMovesToTheWrittenClass: a merge moves the point to the class of the write, and takes over nothing that has expired.
 func TestMergeMovesToTheWrittenClass(t *testing.T) {
 	h1, keep := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "keep", Policy: gc.Never()}
 	old := merging(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
@@ -369,7 +369,7 @@ func TestMergeMovesToTheWrittenClass(t *testing.T) {
 	}
 }
 
-// TestFixedFields can be added, and given again, but not changed.
+// TestFixedFields: fixed fields can be added and repeated, but not changed.
 func TestFixedFields(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{Immutable: "tag:"})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -413,7 +413,7 @@ func TestSchemasThatCannotMerge(t *testing.T) {
 	}
 }
 
-// TestMergingIsPartOfTheFormat: programs that disagree about it would lose each other's fields.
+// TestMergingIsPartOfTheFormat: programs that declare Merge differently would lose each other's fields.
 func TestMergingIsPartOfTheFormat(t *testing.T) {
 	plain, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.Records(), tsdb.SchemaOptions{})
 	if err != nil {
@@ -434,7 +434,8 @@ func TestMergingIsPartOfTheFormat(t *testing.T) {
 	}
 }
 
-// TestMergeAfterALostAnswer: what is found then is not what the lost attempt left, and says nothing of it.
+// TestMergeAfterALostAnswer: the row that is found later differs from the one that the lost attempt wrote, so it proves nothing
+// about that attempt.
 func TestMergeAfterALostAnswer(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -448,11 +449,11 @@ func TestMergeAfterALostAnswer(t *testing.T) {
 	}).On(tsdbtest.ReadRows).Times(1))
 	err := s.For(store, acme).Put(t.Context(), roof, start, rec("a", 1))
 	if !errors.Is(err, tsdb.ErrNoMerge) || state(t, err) != tsdb.Unknown {
-		t.Errorf("Put: %v, want it unknown", err)
+		t.Errorf("Put: %v, want ErrUnknown", err)
 	}
 }
 
-// TestWriterRepeatsWhatIsThrottled, also of writes that go alone.
+// TestWriterRepeatsWhatIsThrottled: a writer also retries throttled writes that it sends alone.
 func TestWriterRepeatsWhatIsThrottled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		first := readings(t, tsdb.SchemaOptions{FirstWins: true})
@@ -460,7 +461,7 @@ func TestWriterRepeatsWhatIsThrottled(t *testing.T) {
 		conn.Inject(tsdbtest.Fail(codes.ResourceExhausted).On(tsdbtest.CheckAndMutateRow).Times(1))
 		out, err := first.For(store, acme).Via(writer(t, store, tsdb.WriterOptions{})).EnqueueMany(t.Context(), points(1))
 		if err != nil || out[0].Attempts != 2 {
-			t.Errorf("%v, %v, want it stored by the second attempt", out, err)
+			t.Errorf("outcome %v, error %v; want stored by the second attempt", out, err)
 		}
 	})
 }

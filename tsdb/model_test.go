@@ -23,10 +23,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// truth is what a plain pass over all rows of the table finds of one dataset: by entity, its visible points, newest first.
+// truth is the visible points of one dataset by entity, newest first, as a plain pass over all rows finds them.
 type truth map[string][]string
 
-// look judges each row by docs/format.md alone.
+// look evaluates each row by docs/format.md alone.
 func look(t *testing.T, table *bigtable.Table, salts int, now time.Time, classes []gc.Class, ages []time.Duration) truth {
 	t.Helper()
 	all := rows(t, table)
@@ -55,7 +55,7 @@ func look(t *testing.T, table *bigtable.Table, salts int, now time.Time, classes
 			continue
 		}
 		at := time.Unix(0, int64(1<<63-1-reverse)).UTC()
-		reach := time.Duration(-1) // rows before the oldest class's cutoff are not looked at
+		reach := time.Duration(-1) // rows before the cutoff of the longest class are ignored
 		for _, age := range ages {
 			if reach = max(reach, age); age == 0 {
 				reach = -1
@@ -88,7 +88,7 @@ func look(t *testing.T, table *bigtable.Table, salts int, now time.Time, classes
 	return found
 }
 
-// said is how a point that a read gave is compared with the truth.
+// said formats the result of a read for comparison.
 func said(p tsdb.Point[string], err error) string {
 	switch {
 	case errors.Is(err, codec.ErrUnknownTag):
@@ -101,15 +101,15 @@ func said(p tsdb.Point[string], err error) string {
 	return p.Time.Format(time.RFC3339Nano) + " " + p.Value
 }
 
-// TestReadsEqualABruteForcePass compares every read of the newest points with a plain pass over the table, on random
-// histories: late points, points of the future, rewritten, deleted and expired ones in two classes, corrupt payloads,
-// payloads in formats that the schema does not know, and rows of other programs in between.
+// TestReadsEqualABruteForcePass compares every read of the newest points with a plain pass over the table, on random histories:
+// late, future, rewritten, deleted and expired points in two classes, corrupt payloads, payloads in unknown formats, and rows of
+// other programs.
 func TestReadsEqualABruteForcePass(t *testing.T) {
 	h1, h3 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
 	keep := gc.Class{Name: "keep", Policy: gc.Never()}
 	for seed := range uint64(6) {
 		if testkit.Raced && seed != 2 {
-			continue // one history stands for all
+			continue // one history is enough
 		}
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		salts := []int{0, 0, 3, 17}[seed%4]
@@ -143,7 +143,7 @@ func TestReadsEqualABruteForcePass(t *testing.T) {
 
 var sites = []string{"berlin", "berlin-2", "ber", "b%", "#", "東京"}
 
-// fillAtRandom writes through two repositories that differ in the class that they write in.
+// fillAtRandom writes through two repositories that write in different classes.
 func fillAtRandom(t *testing.T, rnd *rand.Rand, c *clock, one, two *tsdb.Repository[string], table *bigtable.Table, classes []gc.Class, salts int) {
 	t.Helper()
 	ctx := context.Background()

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// unpinged is a service of which the caller has no right at the instance.
+// unpinged is a service that denies the caller rights at the instance.
 type unpinged struct {
 	btpb.UnimplementedBigtableServer
 }
@@ -27,8 +27,8 @@ func (unpinged) PingAndWarm(context.Context, *btpb.PingAndWarmRequest) (*btpb.Pi
 	return nil, grpcstatus.Error(codes.PermissionDenied, "missing bigtable.instances.ping")
 }
 
-// TestOpenNeedsARightAtTheInstance: the client does not open without bigtable.instances.ping, which a role at the table does
-// not give. docs/production.md says so; should the client change, it may ask for less.
+// TestOpenNeedsARightAtTheInstance: the client does not open without bigtable.instances.ping, which a role at the table does not
+// include. docs/production.md says so; if the client changes, the documented role may shrink.
 func TestOpenNeedsARightAtTheInstance(t *testing.T) {
 	t.Setenv("BIGTABLE_EMULATOR_HOST", "")
 	lis, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func TestOpenNeedsARightAtTheInstance(t *testing.T) {
 	})
 	if err == nil {
 		_ = store.Close()
-		t.Fatal("it opened")
+		t.Fatal("Open succeeded without the right")
 	}
 	if !strings.Contains(err.Error(), "bigtable.instances.ping") {
 		t.Error(err)

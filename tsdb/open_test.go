@@ -21,7 +21,7 @@ import (
 
 func status(err error) codes.Code { return grpcstatus.Code(err) }
 
-// listen serves a Bigtable on loopback.
+// listen serves Bigtable's API on loopback.
 func listen(t *testing.T) (addr string) {
 	t.Helper()
 	srv, err := bttest.NewServer("127.0.0.1:0")
@@ -32,8 +32,8 @@ func listen(t *testing.T) (addr string) {
 	return srv.Addr
 }
 
-// use writes and reads, and provokes a refusal with a store whose table does not exist: it is known to be a refusal only
-// where the guard is on the connection.
+// use writes and reads, and provokes a refusal with a store whose table does not exist. Only with the guard on the connection is
+// it known to be a refusal.
 func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
@@ -58,7 +58,7 @@ func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
 	_, errMany := s.For(missing, acme).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: now}})
 	for call, err := range map[string]error{"Put": err, "PutMany": errMany} {
 		if guarded && (!errors.Is(err, tsdb.ErrRejected) || errors.Is(err, tsdb.ErrUnguardedClient)) {
-			t.Errorf("%s that the service refuses: %v, want ErrRejected", call, err)
+			t.Errorf("%s refused by the service: %v, want ErrRejected", call, err)
 		}
 		if !guarded && (!errors.Is(err, tsdb.ErrUnknown) || !errors.Is(err, tsdb.ErrUnguardedClient)) {
 			t.Errorf("%s over an unguarded client: %v, want ErrUnknown and ErrUnguardedClient", call, err)
@@ -66,7 +66,7 @@ func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
 	}
 }
 
-// TestOpenDials goes through the client's own dial, as on Cloud Bigtable.
+// TestOpenDials uses the client's own dialling, as on Cloud Bigtable.
 func TestOpenDials(t *testing.T) {
 	c := tsdb.Config{
 		Project: "p", Instance: "i", Table: "t", ConditionalAppProfile: "single", MetricsProvider: bigtable.NoopMetricsProvider{},
@@ -95,7 +95,7 @@ func TestNewOverACallersClient(t *testing.T) {
 		}
 		conf := tsdb.ClientConfig()
 		if !conf.DisableSession {
-			t.Error("calls of a caller's client may pass the interceptors by")
+			t.Error("calls of a caller's client may bypass the interceptors")
 		}
 		conf.MetricsProvider = bigtable.NoopMetricsProvider{}
 		client, err := bigtable.NewClientWithConfig(t.Context(), "p", "i", conf, option.WithGRPCConn(conn))
@@ -117,7 +117,7 @@ func TestNewOverACallersClient(t *testing.T) {
 		}
 		use(t, store, missing, guarded)
 		if err := missing.Ensure(t.Context()); !errors.Is(err, tsdb.ErrNoAdmin) {
-			t.Errorf("Ensure without an admin client: %v", err)
+			t.Errorf("Ensure without an admin client: %v, want ErrNoAdmin", err)
 		}
 		if err := store.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -143,7 +143,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	if _, err := tsdb.New(nil, "t", tsdb.Options{}); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("New(nil) = %v", err)
+		t.Errorf("New(nil) = %v, want ErrInvalid", err)
 	}
 }
 
@@ -177,10 +177,10 @@ func TestConfigFromEnv(t *testing.T) {
 	}
 }
 
-// emulatorChild is set in the process that plays a program with an emulator.
+// emulatorChild is set in the child process, a program that uses an emulator.
 const emulatorChild = "TIDEMARK_TEST_EMULATOR_CHILD"
 
-// TestEmulator: with BIGTABLE_EMULATOR_HOST set the connection is guarded all the same, and closes well.
+// TestEmulator: with BIGTABLE_EMULATOR_HOST set, the connection is still guarded, and Close returns nil.
 func TestEmulator(t *testing.T) {
 	if os.Getenv(emulatorChild) == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEmulator$", "-test.v")

@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// faults are what can go wrong with a write, and what must come of it. The truth is looked up in the table.
+// faults are what can go wrong with a write, and the expected outcome. The tests compare it with the table.
 var faults = []struct {
 	name  string
 	fault func(m tsdbtest.Method) tsdbtest.Fault
@@ -64,7 +64,7 @@ func inject(conn *tsdbtest.Conn, m tsdbtest.Method, f func(tsdbtest.Method) tsdb
 	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(m).Skip(1))
 }
 
-// state reads the state of a write from its error, and fails the test where the error is none of the documented.
+// state reads the state of a write from its error. It fails the test if the error is not a documented one.
 func state(t *testing.T, err error) tsdb.State {
 	t.Helper()
 	var we *tsdb.WriteError
@@ -72,24 +72,24 @@ func state(t *testing.T, err error) tsdb.State {
 	case err == nil:
 		return tsdb.Stored
 	case !errors.As(err, &we):
-		t.Fatalf("%v is no *WriteError", err)
+		t.Fatalf("%v is not a *WriteError", err)
 	case errors.Is(err, tsdb.ErrRejected) && !errors.Is(err, tsdb.ErrUnknown):
 		return tsdb.Rejected
 	case errors.Is(err, tsdb.ErrUnknown) && !errors.Is(err, tsdb.ErrRejected):
 		return tsdb.Unknown
 	}
-	t.Fatalf("%v matches neither ErrRejected nor ErrUnknown, or both", err)
+	t.Fatalf("%v matches neither or both of ErrRejected and ErrUnknown", err)
 	return 0
 }
 
-// confirm compares a state with what the table holds.
+// confirm compares a state with the content of the table.
 func confirm(t *testing.T, what string, got, want tsdb.State, there bool) {
 	t.Helper()
 	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
+		t.Errorf("%s: state %v, want %v", what, got, want)
 	}
 	if got == tsdb.Stored && !there || got == tsdb.Rejected && there {
-		t.Errorf("%s: reported %v, but the row is there: %v", what, got, there)
+		t.Errorf("%s: reported %v, but the row exists: %v", what, got, there)
 	}
 }
 
@@ -169,7 +169,8 @@ func manyWrites(t *testing.T) {
 	}
 }
 
-// TestOneBadPointDoesNotHinderTheOthers mixes what is refused here, refused by the service, lost, and stored.
+// TestOneBadPointDoesNotHinderTheOthers mixes points that the store rejects, that the service rejects, whose response is lost,
+// and that are stored.
 func TestOneBadPointDoesNotHinderTheOthers(t *testing.T) {
 	bubble(t, oneBadPoint)
 }
@@ -190,7 +191,7 @@ func oneBadPoint(t *testing.T) {
 		want := []tsdb.State{tsdb.Stored, tsdb.Rejected, tsdb.Rejected, tsdb.Rejected, tsdb.Stored}
 		conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "poison") }))
 		if first {
-			want[2] = tsdb.Stored // goes row by row; nothing is wrong with it there
+			want[2] = tsdb.Stored // sent row by row, without a fault
 		}
 		outcomes, err := repo.PutMany(t.Context(), points)
 		var be *tsdb.BatchError
@@ -223,7 +224,7 @@ func TestLaterOfTwoPointsAtOneTimeWins(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p := must[tsdb.Point[reading]](t)(repo.Get(t.Context(), roof, start)); p.Value.TempC != 9 {
-			t.Errorf("of ten points at one time %v is stored, want the last", p.Value)
+			t.Errorf("of ten points at one time, %v is stored; want the last", p.Value)
 		}
 	}
 }
@@ -234,18 +235,18 @@ func TestPutIfAbsentKeepsTheFirst(t *testing.T) {
 	repo := s.For(store, acme)
 	put := must[bool](t)
 	if !put(repo.PutIfAbsent(t.Context(), roof, start, reading{1})) {
-		t.Error("the first write says that another was there")
+		t.Error("PutIfAbsent of the first value = false, want true")
 	}
 	if put(repo.PutIfAbsent(t.Context(), roof, start, reading{2})) || put(repo.PutIfAbsent(t.Context(), roof, start, reading{1})) {
-		t.Error("a second write says that it was the first")
+		t.Error("PutIfAbsent of a second value = true, want false")
 	}
-	// A lost answer to a write that found another's point must not be taken for its own: the other may have replaced it.
+	// After a lost response, a row with another's point does not prove that the write lost: the other point may have replaced it.
 	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{3}); stored || !errors.Is(err, tsdb.ErrUnknown) {
-		t.Errorf("after a lost answer and another's point: %v, %v, want ErrUnknown", stored, err)
+		t.Errorf("after a lost response, with another's point: %v, %v; want ErrUnknown", stored, err)
 	}
 	if p := must[tsdb.Point[reading]](t)(repo.Latest(t.Context(), roof)); p.Value.TempC != 1 {
-		t.Errorf("stored is %v, want the first", p.Value)
+		t.Errorf("the row holds %v, want the first value", p.Value)
 	}
 }
 
@@ -275,19 +276,19 @@ func TestNothingIsSentAfterTheContextHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := repo.Put(ctx, roof, start, reading{}); !errors.Is(err, tsdb.ErrRejected) || !errors.Is(err, context.Canceled) {
-		t.Errorf("Put: %v, want it rejected by the context", err)
+		t.Errorf("Put: %v, want ErrRejected by the context", err)
 	}
 	outcomes, err := repo.PutMany(ctx, []tsdb.Point[reading]{{Entity: roof, Time: start}})
 	if outcomes[0].State != tsdb.Rejected || !errors.Is(err, context.Canceled) {
-		t.Errorf("PutMany: %v, %v, want it rejected by the context", outcomes, err)
+		t.Errorf("PutMany: %v, %v; want ErrRejected by the context", outcomes, err)
 	}
 	if n := conn.Counts().Calls[tsdbtest.MutateRow]; n != 0 {
 		t.Errorf("%d writes were sent", n)
 	}
 }
 
-// TestOfficialClientCountsTwice keeps the reason for the guard visible: under the fault that Put shrugs off, the client's
-// own retry of an addition stores 10 for 5.
+// TestOfficialClientCountsTwice shows why the guard exists: under a fault that Put survives, the client's own retry of an
+// addition stores 10 instead of 5.
 func TestOfficialClientCountsTwice(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{})
 	_ = store
@@ -307,11 +308,11 @@ func TestOfficialClientCountsTwice(t *testing.T) {
 		t.Fatal(row, err)
 	}
 	if got := row["s"][0].Value; got[7] != 10 {
-		t.Errorf("the official client stored % x: it no longer repeats additions, and the guard may go", got)
+		t.Errorf("the official client stored % x, want 10: it no longer repeats additions, so the guard may not be needed", got)
 	}
 }
 
-// TestAnHourOfOutage: retries stop at the deadline, however long the outage, and cost no real time to test.
+// TestAnHourOfOutage: retries stop at the deadline, however long the outage is. The simulated clock makes the test fast.
 func TestAnHourOfOutage(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})
@@ -326,7 +327,7 @@ func TestAnHourOfOutage(t *testing.T) {
 			t.Errorf("Put in an outage: %v after %v", err, time.Since(begin))
 		}
 		if n := conn.Counts().Calls[tsdbtest.MutateRow]; n < 1000 || n > 8000 {
-			t.Errorf("%d attempts in an hour", n)
+			t.Errorf("%d attempts in an hour, want 1000 to 8000", n)
 		}
 		end()
 		if err := s.For(store, acme).Put(t.Context(), roof, start, reading{}); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// secrets returns keys for cursors, as random as a test needs.
+// secrets returns keys for cursors. Each key repeats one byte.
 func secrets(ns ...byte) (keys [][]byte) {
 	for _, n := range ns {
 		key := bytes.Repeat([]byte{n}, 32)
@@ -36,8 +36,7 @@ func last(precision tsdb.Precision) int64 {
 	return math.MaxInt64
 }
 
-// known returns the scope of a query of acme's readings over all of time: what a client can find out, and what an unsealed
-// cursor can be forged with.
+// known returns the scope of a query of acme's readings: what a client can find out, and could use to forge an unsealed cursor.
 func known(q query, precision tsdb.Precision) cursor.Scope {
 	return cursor.Scope{
 		Kind: cursor.Points, Tenant: "acme", Dataset: "readings", Precision: byte(precision), Path: inside.PathOf(q.Entity),
@@ -64,12 +63,12 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 			page, err := repo.Page(t.Context(), q.Entity, q.In, 5, text, q.Order)
 			var invalid *tsdb.InvalidError
 			if !errors.Is(err, tsdb.ErrCursor) || !errors.As(err, &invalid) || invalid.Field != "cursor" || page.Points != nil {
-				t.Errorf("%s, %s: %v, %v; want ErrCursor", mode, what, page, err)
+				t.Errorf("%s, %s: page %v, error %v; want ErrCursor", mode, what, page, err)
 				return
 			}
 			for _, secret := range []string{text, "acme", "readings", "roof", "2026"} {
 				if len(secret) > 3 && strings.Contains(err.Error(), secret) {
-					t.Errorf("%s, %s: %v tells %q", mode, what, err, secret)
+					t.Errorf("%s, %s: the error %v contains %q", mode, what, err, secret)
 				}
 			}
 		}
@@ -98,7 +97,7 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 			forged.Oldest, forged.Newest = start.UnixNano(), end.UnixNano()-1
 			refused("without a seal", repo, q, cursor.Box{}.WriteTime(forged, page.Points[4].Time.UnixNano()))
 			if got, err := s.For(keyless, acme).Page(t.Context(), q.Entity, q.In, 5, cursor.Box{}.WriteTime(forged, page.Points[4].Time.UnixNano()), q.Order); err != nil {
-				t.Errorf("the forged cursor is of another form than the store's: %v, %v", got, err)
+				t.Errorf("the forged cursor does not have the store's format: %v, %v", got, err)
 			}
 		}
 		changed := func(text string) { refused("changed", repo, q, text) }
@@ -115,7 +114,7 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 			changed(page.Next[i:])
 		}
 		if calls := conn.Counts().Calls; len(calls) != 0 {
-			t.Errorf("%s: refused pages were asked for: %v", mode, calls)
+			t.Errorf("%s: refused calls sent requests: %v", mode, calls)
 		}
 		berlin := time.FixedZone("Berlin", 7200)
 		for what, q := range map[string]query{
@@ -127,14 +126,14 @@ func TestCursorsAreBoundToTheirQuery(t *testing.T) {
 		} {
 			for _, size := range []int{1, 5, 100} {
 				if page, err := repo.Page(t.Context(), q.Entity, q.In, size, page.Next, q.Order); err != nil || page.Points[0].Value.TempC != 14 {
-					t.Errorf("%s, %s: %v, %v", mode, what, page, err)
+					t.Errorf("%s, %s: page %v, error %v; want a page", mode, what, page, err)
 				}
 			}
 		}
 	}
 }
 
-// TestRotatedKeys: pages go on while the keys of a program are exchanged, and end with their key.
+// TestRotatedKeys: a cursor stays valid while its key is among the store's keys, and is refused afterwards.
 func TestRotatedKeys(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	pages := func(keys [][]byte, next string) (string, error) {
@@ -153,11 +152,11 @@ func TestRotatedKeys(t *testing.T) {
 		}
 	}
 	if _, err := pages(secrets(2), old); !errors.Is(err, tsdb.ErrCursor) {
-		t.Errorf("a cursor whose key is gone: %v, want ErrCursor", err)
+		t.Errorf("a cursor whose key was removed: %v, want ErrCursor", err)
 	}
 }
 
-// FuzzForgedCursors: whatever an unsealed cursor says, its page holds points of its own query alone, in order.
+// FuzzForgedCursors: whatever an unsealed cursor contains, its page holds only points of its own query, in order.
 func FuzzForgedCursors(f *testing.F) {
 	s := readings(f, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(f, tsdbtest.Options{}, s)
@@ -195,7 +194,7 @@ func FuzzForgedCursors(f *testing.F) {
 			}
 			page, err := repo.Page(t.Context(), q.Entity, q.In, 100, text, q.Order)
 			if err != nil && !errors.Is(err, tsdb.ErrCursor) {
-				t.Fatalf("%v; want a page, or ErrCursor", err)
+				t.Fatalf("error %v; want a page or ErrCursor", err)
 			}
 			for i, p := range page.Points {
 				if p.Entity != roof || p.Value.TempC < 0 || !q.In.Contains(p.Time) || i > 0 && (p.Time.After(page.Points[i-1].Time) != oldestFirst) {
@@ -206,7 +205,7 @@ func FuzzForgedCursors(f *testing.F) {
 	})
 }
 
-// TestCursorKeys are checked where a store is opened, and never shown.
+// TestCursorKeys: keys are checked when a store is opened, and never shown.
 func TestCursorKeys(t *testing.T) {
 	const secret = "a secret that must not be shown!"
 	for what, keys := range map[string][][]byte{
@@ -233,7 +232,7 @@ func TestCursorKeysFromEnv(t *testing.T) {
 		t.Setenv("TIDEMARK_CURSOR_KEYS", text)
 		c, err := tsdb.ConfigFromEnv()
 		if err != nil || len(c.CursorKeys) != want || want == 2 && bytes.Equal(c.CursorKeys[0], c.CursorKeys[1]) {
-			t.Errorf("%q: %d keys, %v", text, len(c.CursorKeys), err)
+			t.Errorf("%q: got %d keys, error %v", text, len(c.CursorKeys), err)
 		}
 	}
 	for text, want := range map[string]string{

@@ -14,17 +14,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// pager pages through a store and a model of it side by side.
+// pager pages through a store and compares each page with a model.
 type pager struct {
 	t     *testing.T
 	rnd   *rand.Rand
 	repo  *tsdb.Repository[reading]
 	clock *clock
-	ids   []string // that points may have; the empty one alone where they have none
+	ids   []string // of points; only the empty one if the points have none
 	model map[instant]float64
 }
 
-// instant is what names a point of an entity.
+// instant identifies a point of an entity.
 type instant struct {
 	time time.Time
 	id   string
@@ -37,7 +37,7 @@ func (a instant) newestFirst(b instant) int {
 
 func instantOf[T any](p tsdb.Point[T]) instant { return instant{p.Time, p.ID} }
 
-// at returns a random time; some of them are past their retention, or will be soon.
+// at returns a random time; some times have expired, or will soon.
 func (p *pager) at() time.Time {
 	return start.Add(time.Duration(p.rnd.IntN(150)) * time.Millisecond)
 }
@@ -58,7 +58,7 @@ func (p *pager) put(at instant) {
 	p.model[at] = v
 }
 
-// change is what happens between two pages.
+// change changes the data between two pages.
 func (p *pager) change() {
 	for range p.rnd.IntN(6) {
 		p.put(p.point())
@@ -86,9 +86,9 @@ func (p *pager) visible(q query) (out []tsdb.Point[reading]) {
 	return out
 }
 
-// run pages through a query to its end and compares each page with the model. It returns all pages joined.
+// run pages through a query to its end, and compares each page with the model. It returns all pages joined.
 func (p *pager) run(q query, changing bool) (joined []tsdb.Point[reading]) {
-	always := map[instant]bool{} // there, and untouched, as long as the pages went on
+	always := map[instant]bool{} // unchanged since the first page
 	for _, point := range p.visible(q) {
 		always[instantOf(point)] = true
 	}
@@ -107,7 +107,7 @@ func (p *pager) run(q query, changing bool) (joined []tsdb.Point[reading]) {
 			p.t.Fatal(err)
 		}
 		if more := len(want) > size; more != (got.Next != "") || !slices.Equal(got.Points, want[:min(size, len(want))]) {
-			p.t.Fatalf("page %d of %+v by %d is %v, want %v and more %v", page, q, size, got, want, more)
+			p.t.Fatalf("page %d of %+v with size %d is %v, want %v and more %v", page, q, size, got, want, more)
 		}
 		joined, next = append(joined, got.Points...), got.Next
 		if next == "" {
@@ -125,20 +125,20 @@ func (p *pager) run(q query, changing bool) (joined []tsdb.Point[reading]) {
 	seen := map[instant]bool{}
 	for _, point := range joined {
 		if seen[instantOf(point)] {
-			p.t.Fatalf("%+v: %v comes twice", q, point)
+			p.t.Fatalf("%+v: %v appears twice", q, point)
 		}
 		seen[instantOf(point)] = true
 	}
 	for when := range always {
 		if !seen[when] {
-			p.t.Fatalf("%+v: %v was there all the time, and is in no page", q, when)
+			p.t.Fatalf("%+v: %v was stored all the time, but is in no page", q, when)
 		}
 	}
 	return joined
 }
 
-// TestPagesEqualAModel: all pages together are what Range yields; and while points arrive, are replaced and deleted and
-// expire, each page is what the model has behind the one before it.
+// TestPagesEqualAModel: all pages joined equal what Range yields. While points arrive, expire, and are replaced and deleted, each
+// page is what the model holds after the page before.
 func TestPagesEqualAModel(t *testing.T) {
 	for i, opts := range []tsdb.SchemaOptions{{}, {Salts: 5, Precision: tsdb.Milliseconds}, {Precision: tsdb.Microseconds}, {Identity: true, Salts: 3}} {
 		for _, keys := range [][][]byte{nil, secrets(1)} {
@@ -174,7 +174,7 @@ func TestPagesEqualAModel(t *testing.T) {
 						ranged = append(ranged, point)
 					}
 					if !slices.Equal(joined, ranged) {
-						t.Fatalf("the pages of %+v together are %v, Range yields %v", q, joined, ranged)
+						t.Fatalf("the joined pages of %+v are %v, Range yields %v", q, joined, ranged)
 					}
 					p.run(q, true)
 				}

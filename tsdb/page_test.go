@@ -20,14 +20,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// query is what a test asks Page for.
+// query is the arguments of Page.
 type query struct {
 	Entity tsdb.Entity
 	In     tsdb.Interval
 	Order  tsdb.Order
 }
 
-// seconds writes n points of roof, a second apart, the n-th with the value n.
+// seconds writes n points of roof, one second apart, with the values 0 to n-1.
 func seconds(t testing.TB, repo *tsdb.Repository[reading], n int) {
 	t.Helper()
 	var points []tsdb.Point[reading]
@@ -47,15 +47,15 @@ func temps(page tsdb.Page[reading]) (out []float64) {
 	return out
 }
 
-// TestPagesEndWhereTheQueryEnds: the last page says so even where it is full, and each page costs one request for one row
-// more than it holds, whatever has expired behind it.
+// TestPagesEndWhereTheQueryEnds: the last page has no cursor, even if it is full. Each page costs one request for one row more
+// than it holds, however many points have expired.
 func TestPagesEndWhereTheQueryEnds(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	repo := s.For(store, acme)
 	seconds(t, repo, 1000)
-	c.Set(start.Add(90*24*time.Hour + 988*time.Second)) // leaves 12
+	c.Set(start.Add(90*24*time.Hour + 988*time.Second)) // 12 points remain visible
 	for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
 		for size := 1; size <= 14; size++ {
 			conn.Reset()
@@ -64,22 +64,22 @@ func TestPagesEndWhereTheQueryEnds(t *testing.T) {
 			for more := true; more; more = next != "" {
 				page := must[tsdb.Page[reading]](t)(repo.Page(t.Context(), roof, tsdb.AllTime(), size, next, order))
 				if len(page.Points) == 0 {
-					t.Errorf("%d a page: page %d is empty", size, pages)
+					t.Errorf("page size %d: page %d is empty", size, pages)
 				}
 				got, next = append(got, temps(page)...), page.Next
 				if pages++; pages > 12 {
-					t.Fatalf("%d a page: the pages do not end", size)
+					t.Fatalf("page size %d: the pages do not end", size)
 				}
 			}
 			if order == tsdb.NewestFirst {
 				slices.Reverse(got)
 			}
 			if len(got) != 12 || got[0] != 988 || got[11] != 999 || !slices.IsSorted(got) {
-				t.Errorf("%d a page: %v", size, got)
+				t.Errorf("page size %d: got %v", size, got)
 			}
 			counts := conn.Counts()
 			if want := (12 + size - 1) / size; pages != want || counts.Calls[tsdbtest.ReadRows] != want || counts.RowsSeen > int64(12+pages) {
-				t.Errorf("%d a page: %d pages, %d requests that saw %d rows; want %d pages and at most one row more in each",
+				t.Errorf("page size %d: %d pages, %d requests that saw %d rows; want %d pages and at most one extra row in each",
 					size, pages, counts.Calls[tsdbtest.ReadRows], counts.RowsSeen, want)
 			}
 		}
@@ -93,7 +93,7 @@ func TestPageOfNothing(t *testing.T) {
 	if page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 10, ""); err != nil || len(page.Points) != 0 || page.Next != "" {
 		t.Errorf("an entity without points: %v, %v", page, err)
 	}
-	// At the times to which an interval outside of what can be stored might be rounded.
+	// An interval outside the storable times could be rounded to these times.
 	if err := errors.Join(repo.Put(t.Context(), roof, time.Unix(0, 0), reading{}), repo.Put(t.Context(), roof, time.Unix(0, math.MaxInt64), reading{})); err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func TestPageOfNothing(t *testing.T) {
 	} {
 		page, err := repo.Page(t.Context(), roof, in, 10, "")
 		if err != nil || len(page.Points) != 0 || page.Next != "" {
-			t.Errorf("%+v: %v, %v", in, page, err)
+			t.Errorf("%+v: page %v, error %v", in, page, err)
 		}
 	}
 }
 
-// TestPageRefuses what no page can be made of, before anything is sent.
+// TestPageRefuses: invalid queries and sizes are rejected before anything is sent.
 func TestPageRefuses(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -129,11 +129,11 @@ func TestPageRefuses(t *testing.T) {
 		_, err := repo.Page(t.Context(), tt.q.Entity, tt.q.In, tt.size, "", tt.q.Order)
 		var invalid *tsdb.InvalidError
 		if !errors.Is(err, tsdb.ErrInvalid) || !errors.As(err, &invalid) || invalid.Field != tt.field {
-			t.Errorf("%+v by %d: %v, want it to name %s", tt.q, tt.size, err, tt.field)
+			t.Errorf("%+v with size %d: %v, want an error that names %s", tt.q, tt.size, err, tt.field)
 		}
 	}
 	if calls := conn.Counts().Calls; len(calls) != 0 {
-		t.Errorf("refused pages were asked for: %v", calls)
+		t.Errorf("refused calls sent requests: %v", calls)
 	}
 	seconds(t, repo, 10_001)
 	page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 10_000, "")
@@ -142,7 +142,7 @@ func TestPageRefuses(t *testing.T) {
 	}
 }
 
-// TestPagesToTheEndsOfTime: the first and the last time that a precision can hold are places like any other.
+// TestPagesToTheEndsOfTime: pages work at the first and the last time that a precision can hold.
 func TestPagesToTheEndsOfTime(t *testing.T) {
 	for _, precision := range []tsdb.Precision{tsdb.Nanoseconds, tsdb.Microseconds, tsdb.Milliseconds} {
 		s := readings(t, tsdb.SchemaOptions{Precision: precision})
@@ -166,22 +166,22 @@ func TestPagesToTheEndsOfTime(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%v, order %d: %v, want %v", precision, order, got, want)
+				t.Errorf("%v, order %d: points %v, want %v", precision, order, got, want)
 			}
-			// The place before the last point, whose deletion leaves nothing to read.
+			// The cursor before the last point, whose deletion leaves nothing to read.
 			at := int64(0)
 			if order == tsdb.OldestFirst {
 				at = last(precision)
 			}
 			end := cursor.Box{}.WriteTime(known(q, precision), at)
 			if page, err := repo.Page(t.Context(), q.Entity, q.In, 1, end, q.Order); err != nil || len(page.Points) > 0 || page.Next != "" {
-				t.Errorf("%v, order %d: a page after the end of time is %v, %v", precision, order, page, err)
+				t.Errorf("%v, order %d: a page after the last point is %v, %v; want an empty page", precision, order, page, err)
 			}
 		}
 	}
 }
 
-// TestCorruptPointsInPages keep their place, are counted, and can be the last of a page.
+// TestCorruptPointsInPages: corrupt points keep their place, are counted, and can be the last of a page.
 func TestCorruptPointsInPages(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -207,20 +207,20 @@ func TestCorruptPointsInPages(t *testing.T) {
 		next = page.Next
 		var bad tsdb.PointErrors
 		if !errors.Is(err, want.err) || (want.err != nil) != errors.As(err, &bad) || len(page.Points) != 1 || (next == "") != (i == 5) {
-			t.Fatalf("page %d: %v, %v, want the point %d and %v", i, page, err, want.n, want.err)
+			t.Fatalf("page %d: %v, %v; want point %d and error %v", i, page, err, want.n, want.err)
 		}
 		if at := start.Add(time.Duration(want.n) * time.Second); !page.Points[0].Time.Equal(at) || bad != nil && !bad[0].Time.Equal(at) {
-			t.Errorf("page %d: %v, %v, want the point %d", i, page, err, want.n)
+			t.Errorf("page %d: %v, %v; want point %d", i, page, err, want.n)
 		}
 	}
 	page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 6, "", tsdb.OldestFirst)
 	var bad tsdb.PointErrors
 	if !errors.As(err, &bad) || len(bad) != 2 || !slices.Equal(temps(page), []float64{0, 0, 2, 3, 0, 5}) || page.Next != "" {
-		t.Errorf("all in one page: %v, %v", page, err)
+		t.Errorf("all points in one page: %v, %v", page, err)
 	}
 }
 
-// TestPagesOfLargePayloads are bounded in bytes too, and lose nothing by it.
+// TestPagesOfLargePayloads: pages are bounded in bytes too, without losing points.
 func TestPagesOfLargePayloads(t *testing.T) {
 	testkit.Plain(t)
 	s := tsdb.MustDefine("frames", tsdb.Key("camera"), codec.Bytes(), tsdb.SchemaOptions{})
@@ -250,14 +250,14 @@ func TestPagesOfLargePayloads(t *testing.T) {
 		pages, next = append(pages, first), page.Next
 	}
 	if !slices.EqualFunc(pages, [][]byte{{0, 1, 2}, {3, 4}}, slices.Equal) {
-		t.Errorf("pages of the points %v, want 27 MiB, then the rest", pages)
+		t.Errorf("pages hold the points %v, want 27 MiB and then the rest", pages)
 	}
 	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 2 {
-		t.Errorf("%d requests for 2 pages", n)
+		t.Errorf("%d requests for 2 pages, want 2", n)
 	}
 }
 
-// TestPagesUnderFaults: a page is whole or an error, and its cursor can be used again.
+// TestPagesUnderFaults: a call returns a whole page or an error, and its cursor can be used again.
 func TestPagesUnderFaults(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -274,19 +274,19 @@ func TestPagesUnderFaults(t *testing.T) {
 				conn.Inject(f)
 				begin := time.Now()
 				if page, err := repo.Page(t.Context(), q.Entity, q.In, 100, first.Next, q.Order); err == nil || page.Points != nil || page.Next != "" || time.Since(begin) > 2*time.Second {
-					t.Errorf("under a fault: %v, %v after %v; want the error alone", page, err, time.Since(begin))
+					t.Errorf("under a fault: page %v, error %v after %v; want only the error", page, err, time.Since(begin))
 				}
 			}
 			conn.Clear()
 			conn.Inject(tsdbtest.CutStream(30, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))
 			if page, err := repo.Page(t.Context(), q.Entity, q.In, 100, first.Next, q.Order); err != nil || !slices.Equal(page.Points, whole.Points) {
-				t.Errorf("over a stream that was cut twice: %d points, %v", len(page.Points), err)
+				t.Errorf("with a stream cut twice: %d points, %v", len(page.Points), err)
 			}
 			conn.Clear()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := repo.Page(ctx, q.Entity, q.In, 100, first.Next, q.Order); !errors.Is(err, context.Canceled) {
-				t.Errorf("cancelled: %v", err)
+				t.Errorf("cancelled: %v, want context.Canceled", err)
 			}
 		}
 	})

@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// directory is what a model says of the entities of one tenant: the value of each one's newest visible point.
+// directory is the model of one tenant's entities: the value of the newest visible point of each.
 type directory map[tsdb.Entity]float64
 
 // under returns the entities below a prefix, in order.
@@ -36,8 +36,8 @@ func (d directory) under(p tsdb.Prefix) (out []tsdb.Entity) {
 	return out
 }
 
-// Pages of entities, joined, are what a scan over a map finds, in order, for all kinds of schemas, prefixes and sizes; and while
-// entities come and go between the pages, those that stay are each seen once.
+// TestPagesOfEntitiesEqualAModel: joined pages of entities equal a scan over a map, in order, for all kinds of schemas, prefixes
+// and sizes. While entities come and go between pages, those that stay appear exactly once.
 func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 4}, "heads": {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds},
@@ -76,11 +76,11 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 						page := must[tsdb.Page[reading]](t)(repo.PageUnder(t.Context(), prefix, size, next))
 						for _, p := range page.Points {
 							if got = append(got, p.Entity); p.Value.TempC != all[p.Entity] {
-								t.Errorf("%v shows %v, want its newest %v", p.Entity, p.Value, all[p.Entity])
+								t.Errorf("%v has the value %v, want its newest %v", p.Entity, p.Value, all[p.Entity])
 							}
 						}
 						if len(got) > len(want) || len(page.Points) < size && page.Next != "" {
-							t.Fatalf("a page of %v by %d has %d points and the next page %q; %d of %d seen", prefix, size, len(page.Points), page.Next, len(got), len(want))
+							t.Fatalf("a page of %v with size %d has %d points and the cursor %q; %d of %d seen", prefix, size, len(page.Points), page.Next, len(got), len(want))
 						}
 						next = page.Next
 					}
@@ -88,11 +88,11 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 						page := must[tsdb.EntityPage](t)(repo.PageEntities(t.Context(), prefix, size, next))
 						names, next = append(names, page.Entities...), page.Next
 						if len(names) > len(want) {
-							t.Fatalf("the pages of the entities of %v by %d do not end", prefix, size)
+							t.Fatalf("the pages of entities of %v with size %d do not end", prefix, size)
 						}
 					}
 					if !slices.Equal(got, want) || !slices.Equal(names, want) {
-						t.Errorf("%v by %d: PageUnder finds %v, PageEntities %v, want %v", prefix, size, got, names, want)
+						t.Errorf("%v with size %d: PageUnder returns %v, PageEntities %v, want %v", prefix, size, got, names, want)
 					}
 				}
 			}
@@ -102,7 +102,7 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 			for next, more, round := "", true, 0; more; more, round = next != "", round+1 {
 				page := must[tsdb.EntityPage](t)(repo.PageEntities(t.Context(), tsdb.AllEntities(), 5, next))
 				got, next = append(got, page.Entities...), page.Next
-				// The entity at the cursor is deleted, and others come, before it and behind it.
+				// The entity at the cursor is deleted, and others are added before and after it.
 				at := page.Entities[len(page.Entities)-1]
 				_, err := repo.DeleteEntity(t.Context(), at)
 				stays = slices.DeleteFunc(stays, func(e tsdb.Entity) bool { return e == at })
@@ -114,18 +114,19 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 				}
 			}
 			if !slices.IsSortedFunc(got, tsdb.Entity.Compare) || len(slices.Compact(slices.Clone(got))) != len(got) {
-				t.Errorf("while entities come and go, the pages are out of order, or show one twice: %v", got)
+				t.Errorf("while entities come and go, the pages are out of order or repeat an entity: %v", got)
 			}
 			for _, e := range stays {
 				if !slices.Contains(got, e) {
-					t.Errorf("%v stays and is on no page", e)
+					t.Errorf("%v stayed but is on no page", e)
 				}
 			}
 		})
 	}
 }
 
-// A cursor of a page of entities works for its tenant, dataset, prefix and method alone, and a forged one leads nowhere else.
+// TestCursorsOfEntitiesAreBound: a cursor of a page of entities works only for its tenant, dataset, prefix and method. A forged
+// one leads to no other data.
 func TestCursorsOfEntitiesAreBound(t *testing.T) {
 	for mode, keys := range map[string][][]byte{"sealed": secrets(1), "unsealed": nil} {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -154,7 +155,7 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 		pageUnder := func(repo *tsdb.Repository[reading], p tsdb.Prefix, text string) error {
 			page, err := repo.PageUnder(t.Context(), p, 3, text)
 			if err != nil && (page.Points != nil || page.Next != "") {
-				t.Errorf("%s: an error comes with the page %v", mode, page)
+				t.Errorf("%s: the error comes with the page %v, want an empty page", mode, page)
 			}
 			return err
 		}
@@ -190,11 +191,11 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 			refused(fmt.Sprintf("forged, at %.20q", place), pageUnder(repo, berlin, cursor.Box{}.Write(scope, []byte(place))))
 		}
 		if calls := conn.Counts().Calls; len(calls) != 0 {
-			t.Errorf("%s: refused pages were asked for: %v", mode, calls)
+			t.Errorf("%s: refused calls sent requests: %v", mode, calls)
 		}
 		err = pageUnder(repo, berlin, cursor.Box{}.Write(scope, []byte("berlin#d-5")))
 		if (err == nil) != (mode == "unsealed") {
-			t.Errorf("%s: a forged cursor below the prefix: %v", mode, err)
+			t.Errorf("%s: a forged cursor within the prefix: %v", mode, err)
 		}
 		for what, call := range map[string]func(size int, p tsdb.Prefix) error{
 			"PageUnder":    func(size int, p tsdb.Prefix) error { _, err := repo.PageUnder(t.Context(), p, size, ""); return err },
@@ -202,7 +203,7 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 		} {
 			for _, size := range []int{0, -1, 10_001} {
 				if bad, ok := errors.AsType[*tsdb.InvalidError](call(size, berlin)); !ok || bad.Field != "size" {
-					t.Errorf("%s by %d is not refused", what, size)
+					t.Errorf("%s with size %d is not refused", what, size)
 				}
 			}
 			if bad, ok := errors.AsType[*tsdb.InvalidError](call(1, tsdb.Prefix{})); !ok || bad.Field != "prefix" {
@@ -212,8 +213,8 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 	}
 }
 
-// A page of entities is whole or an error, its cursor can be used again, it asks for no more than it needs, and a point that
-// does not decode keeps its place.
+// TestPagesOfEntitiesUnderFaults: a call returns a whole page or an error, and its cursor can be used again. It sends no more
+// requests than it needs, and a point that does not decode keeps its place.
 func TestPagesOfEntitiesUnderFaults(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -230,22 +231,22 @@ func TestPagesOfEntitiesUnderFaults(t *testing.T) {
 	conn.Reset()
 	whole := must[tsdb.Page[reading]](t)(repo.PageUnder(t.Context(), berlin, 20, first.Next))
 	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 21 {
-		t.Errorf("a page of 20 entities makes %d requests, want at most one for each entity and one more", n)
+		t.Errorf("a page of 20 entities took %d requests, want at most one for each entity and one more", n)
 	}
 	conn.Reset()
 	if page := must[tsdb.EntityPage](t)(repo.PageEntities(t.Context(), berlin, 100, "")); len(page.Entities) != 100 || conn.Counts().Calls[tsdbtest.ReadRows] > 101 {
-		t.Errorf("a page of %d entities makes %d requests", len(page.Entities), conn.Counts().Calls[tsdbtest.ReadRows])
+		t.Errorf("a page of %d entities took %d requests", len(page.Entities), conn.Counts().Calls[tsdbtest.ReadRows])
 	}
 	for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.PermissionDenied), tsdbtest.CutStream(1, codes.PermissionDenied)} {
 		conn.Inject(f)
 		if page, err := repo.PageUnder(t.Context(), berlin, 20, first.Next); err == nil || page.Points != nil || page.Next != "" {
-			t.Errorf("under a fault: %v, %v; want the error alone", page, err)
+			t.Errorf("under a fault: page %v, error %v; want only the error", page, err)
 		}
 		conn.Clear()
 	}
 	conn.Inject(tsdbtest.CutStream(3, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))
 	if page, err := repo.PageUnder(t.Context(), berlin, 20, first.Next); err != nil || !slices.Equal(page.Points, whole.Points) {
-		t.Errorf("over a stream that was cut twice: %d points, %v", len(page.Points), err)
+		t.Errorf("with a stream cut twice: %d points, %v", len(page.Points), err)
 	}
 	conn.Clear()
 
@@ -261,6 +262,6 @@ func TestPagesOfEntitiesUnderFaults(t *testing.T) {
 	}
 	page, err = repo.PageUnder(t.Context(), berlin, 2, page.Next)
 	if err != nil || page.Points[0].Entity != tsdb.NewEntity("berlin", padded(2)) {
-		t.Errorf("the page behind it: %v, %v", page, err)
+		t.Errorf("the next page: %v, %v", page, err)
 	}
 }

@@ -24,7 +24,7 @@ func key(e tsdb.Entity, at time.Time) string {
 	return fmt.Sprintf("acme#readings#%s#%019d", inside.PathOf(e), (1<<63-1)-at.UnixNano())
 }
 
-// TestOneCorruptCell: the bad one is an error in its place, its neighbours are returned.
+// TestOneCorruptCell: a corrupt point is an error in its place, and the other points are returned.
 func TestOneCorruptCell(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -47,14 +47,14 @@ func TestOneCorruptCell(t *testing.T) {
 		t.Helper()
 		n := 4 - i
 		if !errors.Is(err, wantErr[i]) || !p.Time.Equal(start.Add(time.Duration(n)*time.Second)) || p.Entity != roof {
-			t.Errorf("%s: place %d is %v, %v; want error %v", call, i, p, err, wantErr[i])
+			t.Errorf("%s: index %d is %v, %v; want error %v", call, i, p, err, wantErr[i])
 		}
 		var pe *tsdb.PointError
 		if wantErr[i] != nil && (!errors.As(err, &pe) || pe.Entity != roof || !pe.Time.Equal(p.Time)) {
-			t.Errorf("%s: place %d: %v does not say which point", call, i, err)
+			t.Errorf("%s: index %d: the error %v does not identify the point", call, i, err)
 		}
 		if wantErr[i] == nil && p.Value.TempC != float64(n) {
-			t.Errorf("%s: place %d is %v", call, i, p)
+			t.Errorf("%s: index %d is %v", call, i, p)
 		}
 	}
 	i := 0
@@ -80,8 +80,8 @@ func TestOneCorruptCell(t *testing.T) {
 	check("Get", 3, p, err)
 }
 
-// TestForeignRowsAreIgnored: what other programs keep in the same table, even between a store's own rows, is passed over and
-// does not use up a limit.
+// TestForeignRowsAreIgnored: reads skip rows of other programs in the same table, even between the store's own rows, and such
+// rows do not use up a limit.
 func TestForeignRowsAreIgnored(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -122,7 +122,7 @@ func TestForeignRowsAreIgnored(t *testing.T) {
 	left := rows(t, table)
 	for _, k := range foreign {
 		if left[k] == nil {
-			t.Errorf("DeletePrefix deleted %q, which is no point", k)
+			t.Errorf("DeletePrefix deleted the foreign row %q", k)
 		}
 	}
 }
@@ -237,15 +237,15 @@ func TestRangeSurvivesCutStreamsAndStopsEarly(t *testing.T) {
 			got = append(got, p)
 		}
 		if want := 500; len(opts) == 1 && opts[0] == tsdb.Limit(300) && len(got) != 300 || opts == nil && len(got) != want {
-			t.Errorf("%v: %d points over a stream that was cut twice", opts, len(got))
+			t.Errorf("%v: %d points with a stream cut twice", opts, len(got))
 		}
 		if !slices.IsSortedFunc(got, func(a, b tsdb.Point[reading]) int { return cmp.Compare(b.Value.TempC, a.Value.TempC) }) && (opts == nil || opts[0] != tsdb.OldestFirst) {
-			t.Errorf("%v: out of order or twice", opts)
+			t.Errorf("%v: points out of order or repeated", opts)
 		}
 	}
 	conn.Clear()
 	for range repo.Range(t.Context(), roof, tsdb.AllTime()) {
-		break // goleak tells whether the stream is gone
+		break // goleak checks that the stream has ended
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -273,7 +273,7 @@ func TestReadFailures(t *testing.T) {
 			conn.Clear()
 			conn.Inject(f)
 			if _, err := repo.Latest(t.Context(), roof); err == nil || errors.Is(err, tsdb.ErrNotFound) {
-				t.Errorf("Latest under a fault: %v, which is taken for an answer", err)
+				t.Errorf("Latest under a fault: %v, want an error other than ErrNotFound", err)
 			}
 			n := 0
 			for _, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
@@ -283,7 +283,7 @@ func TestReadFailures(t *testing.T) {
 				}
 			}
 			if n != 1 {
-				t.Errorf("Range under a fault yields %d pairs, want the error alone", n)
+				t.Errorf("Range under a fault yields %d pairs, want only the error", n)
 			}
 		}
 	})

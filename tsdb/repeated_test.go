@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPutIfAbsentHasOneWinnerThroughAProxy: where a proxy sends a call twice and returns the second answer, one of several
-// callers with payloads of their own wins all the same, and it is the one whose payload is stored.
+// TestPutIfAbsentHasOneWinnerThroughAProxy: a proxy sends each call twice and returns the second response. One of several callers
+// with different payloads still wins, and its payload is the stored one.
 func TestPutIfAbsentHasOneWinnerThroughAProxy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "first wins": {FirstWins: true}, "head": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 50}},
@@ -45,18 +45,18 @@ func TestPutIfAbsentHasOneWinnerThroughAProxy(t *testing.T) {
 				callers.Wait()
 				p := must[tsdb.Point[reading]](t)(repo.Get(t.Context(), roof, at))
 				if winners.Load() != 1 || p.Value.TempC != float64(winner.Load()) {
-					t.Errorf("%d winners, the last of them %d; stored is %v", winners.Load(), winner.Load(), p.Value)
+					t.Errorf("%d winners, the last is caller %d; stored is %v; want one winner, whose value is stored", winners.Load(), winner.Load(), p.Value)
 				}
 				if again, err := repo.PutIfAbsent(t.Context(), roof, at, p.Value); again || err != nil {
-					t.Errorf("a later call with the payload that is stored: %v, %v; want false", again, err)
+					t.Errorf("a later call with the stored payload = %v, %v; want false", again, err)
 				}
 			}
 		})
 	}
 }
 
-// TestMergeIsNotRejectedWhereItIsStored: a proxy sends a merging write twice, and the row cannot be read after that, or only
-// later. What is stored is then never reported as rejected.
+// TestMergeIsNotRejectedWhereItIsStored: a proxy sends a merge twice, and the row cannot be read afterwards, or only later. A
+// stored merge is then never reported as rejected.
 func TestMergeIsNotRejectedWhereItIsStored(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reads tsdbtest.Fault
@@ -76,9 +76,9 @@ func TestMergeIsNotRejectedWhereItIsStored(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range 2 {
-					at := start.Add(time.Duration(i) * time.Second) // nothing is there at first, and then a record to merge into
+					at := start.Add(time.Duration(i) * time.Second) // nothing is stored at first, and then a record to merge into
 					if i == 1 && name != "read" {
-						continue // the row is read before the write that is repeated
+						continue // the row is read before the repeated write
 					}
 					conn.Inject(tsdbtest.Repeat().On(tsdbtest.CheckAndMutateRow))
 					conn.Inject(tt.reads)
@@ -96,7 +96,8 @@ func TestMergeIsNotRejectedWhereItIsStored(t *testing.T) {
 	}
 }
 
-// TestRepeatedMergeThroughAWriter: a writer reports it likewise, where it looks at the row once for each attempt.
+// TestRepeatedMergeThroughAWriter: a writer, which reads the row once for each attempt, also does not report a stored merge as
+// rejected.
 func TestRepeatedMergeThroughAWriter(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})
@@ -109,7 +110,7 @@ func TestRepeatedMergeThroughAWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := <-got; o.State != tsdb.Unknown || errors.Is(o.Err, tsdb.ErrRejected) {
-			t.Errorf("a write that is stored and cannot be looked at is %v: %v", o.State, o.Err)
+			t.Errorf("the outcome of a stored write that cannot be read is %v: %v", o.State, o.Err)
 		}
 	})
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// A request that came past the edge carries no tenant: no call of a repository or a sink may do anything for it.
+// TestAStoreThatRequiresATenant: if a request bypassed the edge, its context has no tenant, and no call of a repository or a sink
+// may do anything for it.
 func TestAStoreThatRequiresATenant(t *testing.T) {
 	s, err := tsdb.Define("texts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
 	if err != nil {
@@ -35,16 +36,16 @@ func TestAStoreThatRequiresATenant(t *testing.T) {
 		}
 	}
 	if calls := conn.Counts().Calls; len(calls) != 0 {
-		t.Errorf("refused calls were sent: %v", calls)
+		t.Errorf("refused calls sent requests: %v", calls)
 	}
 	own := tenant.NewContext(context.Background(), acme)
 	if err := repo.Via(w).Enqueue(own, roof, start, "v"); err != nil {
-		t.Errorf("a Put with the tenant in its context: %v", err)
+		t.Errorf("Put with the tenant in its context: %v", err)
 	}
 	if _, err := repo.Latest(tenant.NewContext(own, tenant.MustParse("acme2")), roof); !errors.Is(err, tsdb.ErrTenantMismatch) {
 		t.Errorf("another tenant: %v, want ErrTenantMismatch", err)
 	}
-	// What belongs to no tenant needs none.
+	// Calls that concern no tenant need none.
 	for name, err := range map[string]error{
 		"Flush": w.Flush(context.Background()), "Close": w.Close(context.Background()),
 		"Ensure": store.Ensure(context.Background(), s), "Verify": store.Verify(context.Background(), s), "Ping": store.Ping(context.Background()),

@@ -15,7 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestDeadHistoryCostsNothing: a device silent for a year, whose rows have expired but are not collected.
+// TestDeadHistoryCostsNothing: reads of a device that was silent for a year, whose rows have expired but are not collected, cost
+// as much as reads of an empty one.
 func TestDeadHistoryCostsNothing(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
@@ -41,15 +42,15 @@ func TestDeadHistoryCostsNothing(t *testing.T) {
 	}
 	silent, empty := seen(roof), seen(tsdb.NewEntity("berlin", "never"))
 	if silent != empty {
-		t.Errorf("reads of a dead history saw %d rows, of an empty one %d", silent, empty)
+		t.Errorf("reads of an expired history saw %d rows, of an empty one %d; want the same", silent, empty)
 	}
 	if conn.Counts().Calls[tsdbtest.ReadRows] == 0 {
 		t.Error("nothing was counted")
 	}
 }
 
-// TestExpiredIsInvisibleAtTheMoment moves the clock over the expiry of points by the millisecond, in a table that never
-// collects anything, and asks every read and predicate.
+// TestExpiredIsInvisibleAtTheMoment moves the clock over the expiry of points by milliseconds, in a table without garbage
+// collection, and checks every read and predicate.
 func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	for _, p := range []tsdb.Precision{tsdb.Nanoseconds, tsdb.Microseconds, tsdb.Milliseconds} {
@@ -57,7 +58,7 @@ func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 		c := testkit.NewClock(start)
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		repo := s.For(store, acme)
-		at := start.Add(-time.Minute).Add(700 * time.Microsecond) // its cell carries -1m, cut off to the millisecond
+		at := start.Add(-time.Minute).Add(700 * time.Microsecond) // its cell has the time -1m, truncated to the millisecond
 		cell := start.Add(-time.Minute)
 		if err := repo.Put(t.Context(), roof, at, reading{1}); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,7 @@ func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 		}{
 			{cell.Add(time.Hour).Add(-time.Nanosecond), true},
 			{cell.Add(time.Hour), true},
-			{cell.Add(time.Hour).Add(time.Nanosecond), false}, // from here on GC may take the cell
+			{cell.Add(time.Hour).Add(time.Nanosecond), false}, // from here on garbage collection may delete the cell
 			{cell.Add(time.Hour).Add(time.Millisecond), false},
 			{cell.Add(100 * time.Hour), false},
 		} {
@@ -84,13 +85,13 @@ func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 			}
 			points, err := repo.LatestN(t.Context(), roof, 5)
 			if err != nil || (len(points) == 1) != tt.visible {
-				t.Errorf("%v: LatestN at %v: %v, %v", p, tt.now, points, err)
+				t.Errorf("%v: LatestN at %v = %v, %v", p, tt.now, points, err)
 			}
 		}
 	}
 }
 
-// TestExpiredCountsAsAbsent: the predicate of a conditional write must not see what reads do not.
+// TestExpiredCountsAsAbsent: the predicate of a conditional write does not see points that reads do not see.
 func TestExpiredCountsAsAbsent(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	h3 := gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
@@ -103,19 +104,19 @@ func TestExpiredCountsAsAbsent(t *testing.T) {
 	}
 	repo := long.For(store, acme)
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{2}); stored || err != nil {
-		t.Errorf("a visible point of another class counts as absent: %v, %v", stored, err)
+		t.Errorf("PutIfAbsent on a visible point of another class = %v, %v; want false", stored, err)
 	}
 	c.Set(start.Add(2 * time.Hour)) // the point in h1 is expired, the same time in h3 is not
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{3}); !stored || err != nil {
-		t.Errorf("an expired point counts as present: %v, %v", stored, err)
+		t.Errorf("PutIfAbsent on an expired point = %v, %v; want true", stored, err)
 	}
 	if p := must[tsdb.Point[reading]](t)(repo.Latest(t.Context(), roof)); p.Value.TempC != 3 {
 		t.Errorf("Latest = %v", p)
 	}
 }
 
-// TestReadsCoverEveryClass: a schema that changes its class, or its codec, goes on reading what it wrote before, each by the
-// rule that it was written under, and a rewrite leaves one payload.
+// TestReadsCoverEveryClass: a schema that changes its class or codec continues to read older points, each with the retention that
+// it was written with. A rewrite leaves one payload.
 func TestReadsCoverEveryClass(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	keep := gc.Class{Name: "keep", Policy: gc.Never()}
@@ -155,15 +156,15 @@ func TestReadsCoverEveryClass(t *testing.T) {
 		return out
 	}
 	if got, want := temps(), []float64{5, 1, 1, 1, 7}; !equal(got, want) {
-		t.Errorf("before expiry: %v, want %v", got, want)
+		t.Errorf("before expiry: points %v, want %v", got, want)
 	}
 	c.Set(start.Add(2 * time.Hour))
 	if got, want := temps(), []float64{5, 7}; !equal(got, want) {
-		t.Errorf("after the old class expired: %v, want %v", got, want)
+		t.Errorf("after the old class expired: points %v, want %v", got, want)
 	}
 	for key, row := range rows(t, table) {
 		if cells := len(row["h1"]) + len(row["keep"]); cells != 1 {
-			t.Errorf("row %q holds %d payloads", key, cells)
+			t.Errorf("row %q holds %d payloads, want 1", key, cells)
 		}
 	}
 }
@@ -180,7 +181,7 @@ func equal(a, b []float64) bool {
 	return true
 }
 
-// TestTwoPayloads: where two writers left two payloads in one row, the catalogue's order decides, not chance.
+// TestTwoPayloads: if two writers left two payloads in one row, the order in the catalogue decides.
 func TestTwoPayloads(t *testing.T) {
 	keep, d := gc.Class{Name: "keep", Policy: gc.Never()}, gc.Class{Name: "d", Policy: gc.Never()}
 	s := readings(t, tsdb.SchemaOptions{Retention: keep, FormerClasses: []gc.Class{d}})
@@ -192,7 +193,7 @@ func TestTwoPayloads(t *testing.T) {
 	repo := s.For(store, acme)
 	points, err := repo.LatestN(t.Context(), roof, 10)
 	if err != nil || len(points) != 1 || points[0].Value.TempC != 2 {
-		t.Errorf("LatestN = %v, %v, want the one payload of the class that is written", points, err)
+		t.Errorf("LatestN = %v, %v; want the payload of the class that is written", points, err)
 	}
 }
 
@@ -221,15 +222,15 @@ func TestArrivalTooLateTooEarlyExpired(t *testing.T) {
 		_, errMany := repo.PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: tt.at}})
 		for call, err := range map[string]error{"Put": errPut, "PutIfAbsent": errAbsent, "PutMany": errMany} {
 			if !errors.Is(err, tt.want) || tt.want != nil && !errors.Is(err, tsdb.ErrRejected) {
-				t.Errorf("%s at %v: %v, want %v", call, tt.at.Sub(start), err, tt.want)
+				t.Errorf("%s at %v: error %v, want %v", call, tt.at.Sub(start), err, tt.want)
 			}
 			var invalid *tsdb.InvalidError
 			if tt.want != nil && (!errors.As(err, &invalid) || invalid.Field != "time") {
-				t.Errorf("%s: %v does not name the field", call, err)
+				t.Errorf("%s: error %v, want it to name the field", call, err)
 			}
 		}
 		if calls := conn.Counts().Calls; tt.want != nil && len(calls) > 0 {
-			t.Errorf("a point that is refused was sent: %v", calls)
+			t.Errorf("a rejected point was sent: %v", calls)
 		}
 	}
 }
@@ -241,7 +242,7 @@ func apply(t testing.TB, table *bigtable.Table, key string, m *bigtable.Mutation
 	}
 }
 
-// TestOlderClassLivesLonger: the range of keys reaches back as far as the class that lives longest.
+// TestOlderClassLivesLonger: reads reach back as far as the longest class.
 func TestOlderClassLivesLonger(t *testing.T) {
 	d1 := gc.Class{Name: "d1", Policy: gc.MaxAge(24 * time.Hour)}
 	c := testkit.NewClock(start)
@@ -256,7 +257,7 @@ func TestOlderClassLivesLonger(t *testing.T) {
 	}
 }
 
-// TestManyCellsInARow: the tag that is written first counts, and in its column the cell with the point's own time.
+// TestManyCellsInARow: the payload with the first tag counts and, in its column, the cell with the point's own time.
 func TestManyCellsInARow(t *testing.T) {
 	v2 := codec.Tagged("json.v2", codec.JSON[reading]())
 	s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Fallback(v2, codec.JSON[reading]()), tsdb.SchemaOptions{})
@@ -275,6 +276,6 @@ func TestManyCellsInARow(t *testing.T) {
 		}
 	}
 	if p, err := r.Latest(t.Context(), roof); err != nil || p.Value.TempC != 1 {
-		t.Errorf("Latest = %v, %v, want the value 1", p, err)
+		t.Errorf("Latest = %v, %v; want the value 1", p, err)
 	}
 }

@@ -32,7 +32,7 @@ func hourly(t testing.TB, measures []rollup.Measure[reading], opts rollup.Option
 	return must[*rollup.Rollup[reading]](t)(rollup.Define("hour", window.Every(time.Hour), measures, opts))
 }
 
-// strange is a rollup that says of itself what no rollup.Define would.
+// strange is a rollup with a catalogue entry that rollup.Define would refuse.
 type strange struct{ entry catalog.Rollup }
 
 func (s strange) Name() string { return s.entry.Name }
@@ -53,12 +53,12 @@ func init() {
 	}
 }
 
-// foreign is a rollup of a program's own.
+// foreign is a Rollup type from outside this module.
 type foreign struct{}
 
 func (foreign) Name() string { return "foreign" }
 
-// TestRollupsThatCannotBe: a schema refuses what its writes and workers could not keep right.
+// TestRollupsThatCannotBe: a schema refuses rollups that writes and workers could not maintain.
 func TestRollupsThatCannotBe(t *testing.T) {
 	hour := hourly(t, temp(2), rollup.Options{})
 	from := func(name string, decimals int) tsdb.Rollup {
@@ -103,7 +103,7 @@ func TestRollupsThatCannotBe(t *testing.T) {
 		"a measure":                {Rollups: changed(func(c *catalog.Rollup) { c.Measures = []catalog.RollupMeasure{{Name: "A"}} })},
 	} {
 		if _, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), opts); !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, gc.ErrInvalid) && !errors.Is(err, gc.ErrVersions) {
-			t.Errorf("%s: %v, want it to be refused", name, err)
+			t.Errorf("%s: %v, want an error", name, err)
 		}
 	}
 	long := tsdb.NewEntity("a", strings.Repeat("x", 4096-len("acme#readings#a##")-19))
@@ -111,11 +111,11 @@ func TestRollupsThatCannotBe(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	conn.Reset()
 	if err := s.For(store, acme).Put(t.Context(), long, start, reading{}); !errors.Is(err, tsdb.ErrInvalid) || len(conn.Counts().Calls) > 0 {
-		t.Errorf("an entity whose marks would have too long a key: %v", err)
+		t.Errorf("an entity whose marks would have too long a key: %v, want ErrInvalid and no request", err)
 	}
 }
 
-// TestAnotherRollupIsRefused: nothing of a rollup can change under those who read and compute it.
+// TestAnotherRollupIsRefused: no property of a stored rollup can change, because other programs read and compute it.
 func TestAnotherRollupIsRefused(t *testing.T) {
 	day := func(opts rollup.Options) tsdb.Rollup {
 		return must[*rollup.Rollup[reading]](t)(rollup.Define("day", window.Every(24*time.Hour), temp(2), opts))
@@ -150,14 +150,14 @@ func TestAnotherRollupIsRefused(t *testing.T) {
 	}
 }
 
-// TestEnsureAddsRollups: a new rollup is added, tried once, and leaves nothing of the trial.
+// TestEnsureAddsRollups: Ensure probes a new rollup once, adds it, and removes the probe rows.
 func TestEnsureAddsRollups(t *testing.T) {
 	v1 := readings(t, tsdb.SchemaOptions{})
 	v2 := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, temp(2), rollup.Options{Retention: d90})}})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, v1)
 	_, admin := tsdbtest.Clients(t, conn)
 	if err := store.Verify(t.Context(), v2); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "rollup hour is declared but not stored") {
-		t.Errorf("Verify before Ensure: %v", err)
+		t.Errorf("Verify before Ensure: %v, want a conflict", err)
 	}
 	for range 2 {
 		if err := errors.Join(store.Ensure(t.Context(), v2), store.Verify(t.Context(), v2)); err != nil {
@@ -165,14 +165,14 @@ func TestEnsureAddsRollups(t *testing.T) {
 		}
 	}
 	if err := store.Ensure(t.Context(), v1); !errors.Is(err, tsdb.ErrSchemaConflict) {
-		t.Errorf("a program that does not know the rollup, and would not mark it: %v", err)
+		t.Errorf("a program without the rollup, which would not write its marks: %v, want a conflict", err)
 	}
 	conn.Reset()
 	if err := store.Ensure(t.Context(), v2); err != nil || conn.Counts().Calls[tsdbtest.CheckAndMutateRow] > 0 {
-		t.Errorf("Ensure with nothing to do: %v, it writes %v", err, conn.Counts().Calls)
+		t.Errorf("Ensure with nothing to do: %v, requests %v", err, conn.Counts().Calls)
 	}
 	if len(rows(t, table)) > 0 {
-		t.Errorf("rows are left: %v", rows(t, table))
+		t.Errorf("rows left: %v", rows(t, table))
 	}
 	err := table.ReadRows(t.Context(), bigtable.PrefixRange("!probe"), func(r bigtable.Row) bool { t.Errorf("%q is left", r.Key()); return true })
 	info, err2 := admin.TableInfo(t.Context(), tsdbtest.Table)
@@ -202,16 +202,17 @@ func TestEnsureAddsRollups(t *testing.T) {
 		}
 	}
 	if len(want) > 0 {
-		t.Errorf("families are missing: %v", want)
+		t.Errorf("missing families: %v", want)
 	}
 	other := must[*tsdb.Schema[reading]](t)(tsdb.Define("other", tsdb.Key("x"), codec.JSON[reading](),
 		tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{Retention: d90})}}))
 	if err := store.Ensure(t.Context(), v2, other); err != nil {
-		t.Errorf("two datasets that share a class of rollups: %v", err)
+		t.Errorf("Ensure of two datasets that share a class of rollups: %v", err)
 	}
 }
 
-// TestFamiliesThatNoRollupFits: no family can be converted, so one of another sort is refused before anything is written.
+// TestFamiliesThatNoRollupFits: the type of a family cannot change, so Ensure refuses a family of another type before it writes
+// anything.
 func TestFamiliesThatNoRollupFits(t *testing.T) {
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{})
 	_, admin := tsdbtest.Clients(t, conn)
@@ -241,7 +242,8 @@ func TestFamiliesThatNoRollupFits(t *testing.T) {
 	}
 }
 
-// TestServiceThatDoesNotAdd: rollups that would go wrong are refused, those that are tried once are not.
+// TestServiceThatDoesNotAdd: Ensure refuses rollups for which the service lacks support, except those of mode Once, which need
+// none.
 func TestServiceThatDoesNotAdd(t *testing.T) {
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, must[*tsdb.Schema[float64]](t)(tsdb.Define("first", tsdb.Key("x"), codec.Float64(), tsdb.SchemaOptions{})))
 	once := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{Mode: rollup.Once})}})
@@ -250,17 +252,17 @@ func TestServiceThatDoesNotAdd(t *testing.T) {
 		for _, skip := range []int{0, 1} {
 			conn.Inject(tsdbtest.Fail(codes.InvalidArgument).On(tsdbtest.CheckAndMutateRow).Skip(skip).Times(1))
 			if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrNoConditionalAggregates) {
-				t.Errorf("%v where write %d of the trial is refused: %v", mode, skip, err)
+				t.Errorf("%v with probe write %d refused: %v, want ErrNoConditionalAggregates", mode, skip, err)
 			}
 			conn.Clear()
 		}
 		conn.Inject(tsdbtest.Fail(codes.FailedPrecondition).On(tsdbtest.CheckAndMutateRow).Times(1))
 		if err := store.Ensure(t.Context(), s); err == nil || !strings.Contains(err.Error(), "ConditionalAppProfile") {
-			t.Errorf("%v without single-cluster routing: %v", mode, err)
+			t.Errorf("%v without single-cluster routing: %v, want an error about ConditionalAppProfile", mode, err)
 		}
 		conn.Clear()
 		if err := store.Verify(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
-			t.Errorf("%v is in the catalogue: %v", mode, err)
+			t.Errorf("the refused rollup of mode %v is in the catalogue: %v", mode, err)
 		}
 	}
 	for _, fault := range []tsdbtest.Fault{tsdbtest.LoseResponse(codes.Unavailable), tsdbtest.Fail(codes.Unavailable)} {
@@ -269,21 +271,21 @@ func TestServiceThatDoesNotAdd(t *testing.T) {
 			s := must[*tsdb.Schema[float64]](t)(tsdb.Define(name, tsdb.Key("x"), codec.Float64(), tsdb.SchemaOptions{Rollups: three[float64]()}))
 			conn.Inject(fault.On(tsdbtest.CheckAndMutateRow).Skip(skip).Times(1))
 			if err := store.Ensure(t.Context(), s); err != nil {
-				t.Errorf("a trial whose write %d fails for a while: %v", skip, err)
+				t.Errorf("a probe whose write %d fails temporarily: %v", skip, err)
 			}
 			conn.Clear()
 		}
 	}
 	conn.Reset()
 	if err := store.Ensure(t.Context(), once); err != nil || conn.Counts().Calls[tsdbtest.CheckAndMutateRow] != 1 {
-		t.Errorf("at most once: %v, %v", err, conn.Counts().Calls)
+		t.Errorf("a rollup of mode Once: %v, requests %v", err, conn.Counts().Calls)
 	}
 	if err := table.ReadRows(t.Context(), bigtable.PrefixRange("!probe"), func(r bigtable.Row) bool { t.Errorf("%q is left", r.Key()); return true }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestTheDoor: what the packages below are told of a repository.
+// TestTheDoor checks what package inside gives the packages below tsdb.
 func TestTheDoor(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: 16, Rollups: three[reading]()})
 	c := testkit.NewClock(start)
@@ -293,7 +295,7 @@ func TestTheDoor(t *testing.T) {
 		t.Fatal(in, err)
 	}
 	if ms := in.Whole(start); ms != start.Add(-90*24*time.Hour).UnixMilli() {
-		t.Errorf("no point has expired from %d on", ms)
+		t.Errorf("the oldest visible time is %d", ms)
 	}
 	minute, day := in.Rollups[0], in.Rollups[2]
 	if minute.Families.Sum != "keep.s" || minute.Bounded || !day.Bounded || day.Families.Control != "d90.c" || day.Age != 90*24*time.Hour {
@@ -310,14 +312,14 @@ func TestTheDoor(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if _, err := inside.OfDataset((*tsdb.Schema[reading])(nil)); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("of no schema: %v", err)
+		t.Errorf("the dataset of no schema: %v, want ErrInvalid", err)
 	}
 	if inside.EntityAt(inside.PathOf(roof)) != any(roof) {
-		t.Error("an entity is another after its path")
+		t.Error("an entity differs after a round trip through its path")
 	}
 	text, err := json.Marshal(d.Rollups)
 	var back []catalog.Rollup
 	if err != nil || json.Unmarshal(text, &back) != nil || !reflect.DeepEqual(back, d.Rollups) {
-		t.Errorf("the catalogue's rollups come back as %+v", back)
+		t.Errorf("the catalogue's rollups are read back as %+v", back)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAllReadsAgreeWithAModel: every way to write, of the repository and through a writer, and every way to delete, for two
-// tenants with the same names for everything, one a prefix of the other, while points expire; every way to read shows
-// the same: from rows, from heads, from the cache, by pages, from the table and through views.
+// TestAllReadsAgreeWithAModel uses every way to write and delete, through repositories and writers, for two tenants with the same
+// names for everything, one a prefix of the other, while points expire. Every read returns the model's points: from rows, heads,
+// the cache and pages, with and without views.
 func TestAllReadsAgreeWithAModel(t *testing.T) {
 	for i, opts := range []tsdb.SchemaOptions{
 		{},
@@ -47,7 +47,7 @@ func TestAllReadsAgreeWithAModel(t *testing.T) {
 	}
 }
 
-// seam is one tenant's repository, and what it must show.
+// seam is one tenant's repository and the points that it must show.
 type seam struct {
 	*oracle
 	repo     *tsdb.Repository[string]
@@ -59,7 +59,7 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}}, ViewsFor: views}, s)
 	linger := time.Duration(-1)
-	if opts.Head.Only { // a call has to be one batch: what a head forgets of a batch, it keeps where that is split
+	if opts.Head.Only { // a call must be one batch: a head drops points of a batch that it would keep if the batch were split
 		if linger = time.Millisecond; overTCP() {
 			linger = time.Hour // on the real clock: until Flush
 		}
@@ -161,18 +161,18 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	}
 }
 
-// flushed puts points and has them sent together.
+// flushed puts points and sends them in one batch.
 func flushed(in *tsdb.Sink[string], w *tsdb.Writer) func(context.Context, []tsdb.Point[string]) ([]tsdb.Outcome, error) {
 	return func(ctx context.Context, points []tsdb.Point[string]) ([]tsdb.Outcome, error) {
 		outcomes := make([]tsdb.Outcome, len(points))
 		for i, p := range points {
-			_ = in.EnqueueFunc(ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) { outcomes[i] = o }) // told of an error, too
+			_ = in.EnqueueFunc(ctx, p.Entity, p.Time, p.Value, func(o tsdb.Outcome) { outcomes[i] = o }) // called for errors too
 		}
 		return outcomes, w.Flush(ctx)
 	}
 }
 
-// written takes in a write that has ended with an error or none.
+// written records a write that returned err, and checks err.
 func (m *seam) written(e tsdb.Entity, at time.Time, id string, p oraclePoint, now time.Time, err error) error {
 	if m.put(e, pointKey{at.UnixMilli(), id}, p, now) == (err == nil) && (err == nil || errors.Is(err, tsdb.ErrExists)) {
 		return nil
@@ -191,10 +191,10 @@ func (m *seam) compare(t *testing.T, step int, now, at time.Time) {
 	}
 	for i, e := range m.entities {
 		want := m.shown(e, now)
-		for range 2 { // the second time surely from memory
+		for range 2 { // the second read is from memory
 			p, err := m.repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour))
 			if a := answers[i]; p != a.Point && a.Err == nil || !errors.Is(err, a.Err) {
-				t.Fatalf("step %d: Latest of %v is %v, %v, LatestMany says %+v", step, e, p, err, a)
+				t.Fatalf("step %d: Latest of %v is %v, %v; LatestMany returns %+v", step, e, p, err, a)
 			}
 			if len(want) == 0 && !errors.Is(err, tsdb.ErrNotFound) || len(want) > 0 && (err != nil || p != want[0]) {
 				t.Fatalf("step %d: Latest of %s's %v from memory is %v, %v, want %v", step, m.repo.Tenant(), e, p, err, want)

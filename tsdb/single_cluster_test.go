@@ -20,12 +20,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// clusters are two clusters of which one has not heard of what the other holds, and a store whose conditional writes have a
-// profile of their own: they go to decides, and what goes by the general profile to lags.
+// clusters are two clusters; one lags behind the other. Conditional writes have their own app profile and go to decides. All
+// requests with the general profile go to lags.
 type clusters struct {
 	store         *tsdb.Store
 	decides, lags *tsdbtest.Conn
-	there         *tsdb.Store // over decides alone
+	there         *tsdb.Store // uses decides only
 	table         *bigtable.Table
 }
 
@@ -44,8 +44,8 @@ func openClusters(t *testing.T, opts tsdb.Options, datasets ...tsdb.Dataset) *cl
 	return &clusters{store, decides, lags, there, table}
 }
 
-// TestConditionalWritesReadWhereTheyDecide: what a conditional write finds in its way, or loses the answer to, is read in the
-// cluster that has decided. Another one would say that there is nothing.
+// TestConditionalWritesReadWhereTheyDecide: if a conditional write finds a row, or loses its response, it reads the row in the
+// cluster that decided. The other cluster would show nothing.
 func TestConditionalWritesReadWhereTheyDecide(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for name, opts := range map[string]tsdb.SchemaOptions{
@@ -57,20 +57,20 @@ func TestConditionalWritesReadWhereTheyDecide(t *testing.T) {
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
 			c := openClusters(t, tsdb.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
 			repo := s.For(c.store, acme)
-			for range 2 { // the second one finds the first
+			for range 2 { // the second write finds the first
 				if err := repo.Put(t.Context(), roof, start, record(1)); err != nil {
 					t.Errorf("%s: Put: %v", name, err)
 				}
 			}
 			c.decides.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 			if ok, err := repo.PutIfAbsent(t.Context(), roof, start.Add(time.Second), record(1)); err != nil || !ok {
-				t.Errorf("%s: PutIfAbsent whose answer was lost: %v, %v", name, ok, err)
+				t.Errorf("%s: PutIfAbsent with a lost response = %v, %v", name, ok, err)
 			}
 		}
 	})
 }
 
-// TestHeadsOfMergedPoints: the head of a merged point holds what the cluster has that has merged it.
+// TestHeadsOfMergedPoints: the head of a merged point holds the fields from the cluster that merged it.
 func TestHeadsOfMergedPoints(t *testing.T) {
 	opts := tsdb.SchemaOptions{Merge: true, Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds}
 	s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
@@ -79,12 +79,12 @@ func TestHeadsOfMergedPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err := s.For(c.there, acme).LatestMany(t.Context(), []tsdb.Entity{roof}); err != nil || p[0].Err != nil || !p[0].Point.Time.Equal(start) {
-		t.Errorf("the head: %+v, %v", p, err)
+		t.Errorf("the head holds %+v, %v", p, err)
 	}
 }
 
-// TestTheStoresOwnRowsAreReadWhereTheyAreDecided: Ensure and Onboard change what is stored only if it is what they have read,
-// so they read it in the cluster that decides.
+// TestTheStoresOwnRowsAreReadWhereTheyAreDecided: Ensure and Onboard change rows only if they still are as read, so they read
+// them in the cluster that decides.
 func TestTheStoresOwnRowsAreReadWhereTheyAreDecided(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	c := openClusters(t, tsdb.Options{}, s)
@@ -99,12 +99,12 @@ func TestTheStoresOwnRowsAreReadWhereTheyAreDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := tenants.Onboard(t.Context(), c.store, acme, tenants.Profile{Name: "b"}, tenants.OnboardOptions{Replace: true}); err != nil {
-		t.Errorf("Onboard that replaces: %v", err)
+		t.Errorf("Onboard that replaces a profile: %v", err)
 	}
 }
 
-// TestRollupsAreComputedWhereTheyAreDecided: a worker and a rebuild read marks, points and the row in the cluster in which the
-// row is replaced, and write there.
+// TestRollupsAreComputedWhereTheyAreDecided: a worker and a rebuild read marks, points and rollup rows in the cluster that
+// replaces the rollup row, and write there.
 func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 	now := start
 	hour := counted[reading]("hour", time.Hour, rollup.Options{})
@@ -121,7 +121,7 @@ func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	now = now.Add(48 * time.Hour)
-	for range 2 { // the day's mark is of the first pass
+	for range 2 { // the first pass makes the day's mark
 		if _, err := w.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 		t.Errorf("after the worker the table holds rows of %q, want %q and no marks", got, want)
 	}
 	if n := c.lags.Counts().Calls[tsdbtest.MutateRows]; n != 0 {
-		t.Errorf("the worker made %d writes by the general profile", n)
+		t.Errorf("the worker made %d writes with the general profile, want 0", n)
 	}
 	if err := c.table.Apply(t.Context(), firstRow(t, c.table, want[1]), deleteRow()); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func deleteRow() *bigtable.Mutation {
 	return m
 }
 
-// rollupsIn returns what the rows of rollups and marks in a table begin with, each once, in order.
+// rollupsIn returns the distinct beginnings of the keys of rollups and marks, in order.
 func rollupsIn(t *testing.T, table *bigtable.Table) (out []string) {
 	t.Helper()
 	for key := range rows(t, table) {

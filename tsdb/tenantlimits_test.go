@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// limiter returns one that limits nobody yet, in a store whose tests set what they need.
+// limiter returns a limiter without limits.
 func limiter(t testing.TB) *limit.Limiter {
 	t.Helper()
 	return must[*limit.Limiter](t)(limit.New(limit.Table{}, limit.Options{}))
@@ -36,7 +36,7 @@ func restrict(t testing.TB, l *limit.Limiter, limits limit.Limits) {
 	}
 }
 
-// The limits that a call may be held to.
+// Groups of limits that apply to a call.
 var (
 	writeLimits = []limit.ID{limit.PointsPerSecond, limit.BytesPerSecond, limit.Entities, limit.PointBytes}
 	readLimits  = []limit.ID{limit.ConcurrentReads}
@@ -44,8 +44,7 @@ var (
 	noLimits    = []limit.ID{}
 )
 
-// limitsOf says by method of Repository which limits it is held to. A method that is missing here fails
-// TestEachCallIsHeldToItsLimits: for a new call somebody has to decide.
+// limitsOf says which limits apply to each method of Repository. TestEachCallIsHeldToItsLimits fails if a method is missing here.
 var limitsOf = map[string][]limit.ID{
 	"Put": writeLimits, "PutIfAbsent": writeLimits, "PutMany": writeLimits, "Via": writeLimits,
 	"Get": readLimits, "Latest": readLimits, "AsOf": readLimits, "LatestN": readLimits, "LatestMany": readLimits, "LatestManyN": readLimits,
@@ -54,7 +53,7 @@ var limitsOf = map[string][]limit.ID{
 	"Delete": noLimits, "DeleteRange": noLimits, "DeleteEntity": noLimits, "DeletePrefix": noLimits,
 }
 
-// usedUp sets each limit and uses it up, so that each call that is held to it is refused.
+// usedUp sets a limit and uses it up, so that each call to which it applies is rejected.
 var usedUp = map[limit.ID]func(t *testing.T, l *limit.Limiter) (end func()){
 	limit.PointsPerSecond: func(t *testing.T, l *limit.Limiter) func() {
 		restrict(t, l, limit.Limits{PointsPerSecond: 1})
@@ -90,15 +89,15 @@ func spend(t *testing.T, l *limit.Limiter, bytes int) func() {
 	return func() {}
 }
 
-// TestEachCallIsHeldToItsLimits: a call is refused by each limit that it is held to, before anything is sent, and by no other.
+// TestEachCallIsHeldToItsLimits: each limit that applies to a call rejects it before anything is sent, and no other limit does.
 func TestEachCallIsHeldToItsLimits(t *testing.T) {
 	for _, c := range calls.Of("Repository.") {
 		if name := strings.TrimPrefix(c.Name(), "Repository."); limitsOf[name] == nil && c.Tenants != calls.None {
-			t.Errorf("%s: decide which limits it is held to", c.Name())
+			t.Errorf("%s: add it to limitsOf with the limits that apply to it", c.Name())
 		}
 	}
 	s := must[*tsdb.Schema[string]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{}))
-	longBubble(t, func(t *testing.T) { // in which no rate brings anything
+	longBubble(t, func(t *testing.T) { // in which rates do not refill
 		l := limiter(t)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l, Cache: cached.Cache}}, s)
 		repo := s.For(store, acme)
@@ -119,14 +118,14 @@ func TestEachCallIsHeldToItsLimits(t *testing.T) {
 				switch {
 				case !slices.Contains(held, id):
 					if err != nil {
-						t.Errorf("%s while %s is used up: %v", name, id, err)
+						t.Errorf("%s with %s used up: %v", name, id, err)
 					}
 				case !ok || refused.ID != id || refused.Tenant != acme || !errors.Is(err, limit.ErrExceeded):
-					t.Errorf("%s while %s is used up: %v", name, id, err)
+					t.Errorf("%s with %s used up: %v", name, id, err)
 				case slices.Contains(writeLimits, id) && !errors.Is(err, tsdb.ErrRejected):
-					t.Errorf("%s while %s is used up: %v is not ErrRejected", name, id, err)
+					t.Errorf("%s with %s used up: %v, want ErrRejected", name, id, err)
 				case len(conn.Counts().Calls) > 0:
-					t.Errorf("%s while %s is used up was sent: %v", name, id, conn.Counts().Calls)
+					t.Errorf("%s with %s used up sent requests: %v", name, id, conn.Counts().Calls)
 				}
 				end()
 			}
@@ -136,11 +135,11 @@ func TestEachCallIsHeldToItsLimits(t *testing.T) {
 			name := strings.TrimPrefix(c.Name(), "Sink.")
 			for _, id := range writeLimits {
 				restrict(t, l, limit.Limits{})
-				spend(t, l, 0) // what is used up is forgotten by a call without limits
+				spend(t, l, 0) // a call without limits resets the usage
 				end := usedUp[id](t, l)
 				err := sinkCalls[name](t.Context(), repo.Via(w), e, start)
 				if refused, ok := errors.AsType[*limit.Error](err); !ok || refused.ID != id || !errors.Is(err, tsdb.ErrRejected) {
-					t.Errorf("Sink.%s while %s is used up: %v", name, id, err)
+					t.Errorf("Sink.%s with %s used up: %v", name, id, err)
 				}
 				end()
 			}
@@ -151,7 +150,7 @@ func TestEachCallIsHeldToItsLimits(t *testing.T) {
 	})
 }
 
-// TestManyPointsAreLimitedOneByOne: those that are over the limit are rejected in their places, the others are stored.
+// TestManyPointsAreLimitedOneByOne: points over the limit are rejected at their index, the others are stored.
 func TestManyPointsAreLimitedOneByOne(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	longBubble(t, func(t *testing.T) {
@@ -161,12 +160,12 @@ func TestManyPointsAreLimitedOneByOne(t *testing.T) {
 		restrict(t, l, limit.Limits{PointsPerSecond: 10, PointsBurst: 3})
 		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{}))
 		for i, put := range []func(context.Context, []tsdb.Point[reading]) ([]tsdb.Outcome, error){repo.PutMany, repo.Via(w).EnqueueMany} {
-			time.Sleep(time.Second) // for the burst of three
+			time.Sleep(time.Second) // fills the burst of three
 			points := make([]tsdb.Point[reading], 5)
 			for n := range points {
 				points[n] = tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(10*i+n) * time.Second)}
 			}
-			points[1].Entity = tsdb.Entity{} // refused for itself, so it does not count
+			points[1].Entity = tsdb.Entity{} // invalid, so it does not count
 			outcomes, err := put(t.Context(), points)
 			var states []tsdb.State
 			for _, o := range outcomes {
@@ -180,7 +179,7 @@ func TestManyPointsAreLimitedOneByOne(t *testing.T) {
 				t.Errorf("PutMany = %v", err)
 			}
 			if e, ok := errors.AsType[*limit.Error](err); !ok || e.RetryAfter != 100*time.Millisecond {
-				t.Errorf("the limit's error is %+v", e)
+				t.Errorf("limit error %+v", e)
 			}
 		}
 		if err := w.Close(t.Context()); err != nil {
@@ -192,8 +191,8 @@ func TestManyPointsAreLimitedOneByOne(t *testing.T) {
 	})
 }
 
-// TestNoisyNeighbour: one tenant offers a hundred times its limit for an hour, through each way in. What is stored of it is
-// its burst and its rate, to the point; the other tenant loses nothing and does not wait.
+// TestNoisyNeighbour: one tenant offers a hundred times its limit for an hour, with every way of writing. Exactly its burst and
+// its rate are stored; the other tenant loses no point and does not wait.
 func TestNoisyNeighbour(t *testing.T) {
 	const rate, burst = 2, 50
 	const offered = 100 * rate
@@ -240,12 +239,12 @@ func TestNoisyNeighbour(t *testing.T) {
 		})
 		wg.Wait()
 		if took := time.Since(begin); took != time.Duration(seconds)*time.Second {
-			t.Fatalf("%d seconds took %v: putting has waited", seconds, took)
+			t.Fatalf("%d seconds took %v: a write has waited", seconds, took)
 		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		// The last of it was offered a second before the end.
+		// Its last point was offered a second before the end.
 		counts := map[byte]int{}
 		for key := range rows(t, table) {
 			counts[key[len("acme")]]++
@@ -259,7 +258,7 @@ func TestNoisyNeighbour(t *testing.T) {
 	})
 }
 
-// TestReadsUnderWay: a sequence is a read from its first step until its loop is left, however it is left.
+// TestReadsUnderWay: a sequence counts as a running read from its first step until its loop ends, in any way.
 func TestReadsUnderWay(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	l := limiter(t)
@@ -276,7 +275,7 @@ func TestReadsUnderWay(t *testing.T) {
 	free := func(after string) {
 		t.Helper()
 		if _, err := repo.Latest(t.Context(), roof); err != nil {
-			t.Errorf("after %s: %v", after, err)
+			t.Errorf("a read after %s: %v", after, err)
 		}
 	}
 	all := repo.Range(t.Context(), roof, tsdb.AllTime())
@@ -284,18 +283,18 @@ func TestReadsUnderWay(t *testing.T) {
 	free("making sequences")
 	for range all {
 		if _, err := repo.Latest(t.Context(), roof); !errors.Is(err, limit.ErrExceeded) {
-			t.Errorf("a second read within the loop: %v", err)
+			t.Errorf("a second read within the loop: %v, want ErrExceeded", err)
 		}
 		break
 	}
 	free("leaving a range")
 	for range under {
 		if _, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}); !errors.Is(err, limit.ErrExceeded) {
-			t.Errorf("a second read within the loop: %v", err)
+			t.Errorf("a second read within the loop: %v, want ErrExceeded", err)
 		}
 		for _, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
 			if !errors.Is(err, limit.ErrExceeded) {
-				t.Errorf("a second sequence within the loop: %v", err)
+				t.Errorf("a second sequence within the loop: %v, want ErrExceeded", err)
 			}
 		}
 		break
@@ -330,7 +329,7 @@ func TestRangeLength(t *testing.T) {
 		schema *tsdb.Schema[reading]
 		in     tsdb.Interval
 		most   time.Duration
-		used   time.Duration // 0 where it is let through
+		used   time.Duration // 0 if the call is allowed
 	}{
 		{"all that is kept", kept, tsdb.AllTime(), 90 * day, 0},
 		{"all that is kept is more", kept, tsdb.AllTime(), 89 * day, 90*day - 543211},
@@ -359,15 +358,16 @@ func TestRangeLength(t *testing.T) {
 			e, refused := errors.AsType[*limit.Error](err)
 			switch {
 			case !refused && (err != nil || tt.used != 0):
-				t.Errorf("%s: %v, want %v to be refused", tt.name, err, tt.used)
+				t.Errorf("%s: error %v, want %v to be rejected", tt.name, err, tt.used)
 			case refused && (time.Duration(e.Used) != tt.used || e.ID != limit.RangeLength || time.Duration(e.Limit) != tt.most || e.RetryAfter != 0):
-				t.Errorf("%s: %v, want used %v", tt.name, e, tt.used)
+				t.Errorf("%s: limit error %v, want used %v", tt.name, e, tt.used)
 			}
 		}
 	}
 }
 
-// TestFanOutIsCut: a call is as narrow as its tenant's limit, whatever width it asks for, and answers in full.
+// TestFanOutIsCut: a call runs at most as many parallel requests as its tenant's limit, whatever Concurrency it asks for, and
+// returns all results.
 func TestFanOutIsCut(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		var now, most atomic.Int32
@@ -447,7 +447,7 @@ func TestFanOutIsCut(t *testing.T) {
 	})
 }
 
-// TestJournalCountsOnce: a point counts when it is put, and not when a later process delivers it.
+// TestJournalCountsOnce: a point counts towards the limits when it is enqueued, and not again when a later process delivers it.
 func TestJournalCountsOnce(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	bubble(t, func(t *testing.T) {
@@ -467,7 +467,7 @@ func TestJournalCountsOnce(t *testing.T) {
 		cancel()
 		_ = w.Close(gone)
 		end()
-		restrict(t, l, limit.Limits{PointsPerSecond: 1, PointBytes: 1}) // under which none of them could be put
+		restrict(t, l, limit.Limits{PointsPerSecond: 1, PointBytes: 1}) // limits that would reject each of the points
 		again := must[*tsdb.Writer](t)(store.NewWriter(opts))
 		if err := again.Flush(t.Context()); err != nil {
 			t.Fatal(err)
@@ -476,7 +476,7 @@ func TestJournalCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(rows(t, table)); n != 3 {
-			t.Errorf("%d points are stored, want the 3 that were let in", n)
+			t.Errorf("%d points are stored, want the 3 that were accepted", n)
 		}
 	})
 }

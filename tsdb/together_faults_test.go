@@ -65,14 +65,14 @@ func failures(answers []tsdb.LatestResult[reading]) (n int) {
 	return n
 }
 
-// streamThatFails is a read stream that fails if it asks for the first device.
+// streamThatFails is a read stream that fails if it reads the first device.
 type streamThatFails struct {
 	grpc.ClientStream
 	down *bool
 	bad  bool
 }
 
-// SendMsg looks for the first device, at which the stream then fails.
+// SendMsg notes whether the request includes the first device.
 func (s *streamThatFails) SendMsg(m any) error {
 	if req, ok := m.(*btpb.ReadRowsRequest); ok && *s.down {
 		s.bad = strings.Contains(fmt.Sprint(req.Rows), "#d-0#") || strings.Contains(fmt.Sprint(req.Rows), "d-000")

@@ -24,7 +24,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// warm reads devices, so that the store knows their newest points, and then counts from zero.
+// warm reads devices, so that the store knows their newest points, and then resets the counts.
 func warm(t testing.TB, repo *tsdb.Repository[reading], conn *tsdbtest.Conn, devices []tsdb.Entity) {
 	t.Helper()
 	if _, err := repo.LatestMany(context.Background(), devices); err != nil {
@@ -48,8 +48,8 @@ func sameAsLatest(t testing.TB, what string, repo *tsdb.Repository[reading], dev
 	}
 }
 
-// TestLatestManyIsOneRequest: once a store has read devices, it reads them in one request, also those that have been silent
-// for days and those that have no points; and one more for each whose newest point is gone.
+// TestLatestManyIsOneRequest: once a store has read devices, it reads them in one request, including those that were silent for
+// days and those without points. Each device whose newest point is gone takes one more.
 func TestLatestManyIsOneRequest(t *testing.T) {
 	c := testkit.NewClock(start)
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
@@ -100,8 +100,8 @@ func TestLatestManyIsOneRequest(t *testing.T) {
 	read("as most have expired", 1, 3)
 }
 
-// TestLatestManyEqualsLatest: over random histories, with deletions and with points that expire, of two tenants whose devices
-// have the same names.
+// TestLatestManyEqualsLatest compares LatestMany with Latest over random histories with deletions and expiring points, of two
+// tenants whose devices have the same names.
 func TestLatestManyEqualsLatest(t *testing.T) {
 	short := gc.Class{Name: "short", Policy: gc.MaxAge(time.Hour)}
 	for i, opts := range []tsdb.SchemaOptions{
@@ -184,8 +184,8 @@ func (s *asked) RecvMsg(m any) error {
 	return err
 }
 
-// TestLatestManyLosesNoMovedPoint: a device whose point is replaced by a newer one while it is read is never without points,
-// also if its range in the first request was empty.
+// TestLatestManyLosesNoMovedPoint: if a newer point replaces a device's point while it is read, the result has a point, even if
+// the device's range in the first request was empty.
 func TestLatestManyLosesNoMovedPoint(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	var move atomic.Pointer[func()]
@@ -216,8 +216,8 @@ func TestLatestManyLosesNoMovedPoint(t *testing.T) {
 	}
 }
 
-// TestLatestManyRefusesForeignRows: a request for several devices that is answered with a row of none of them, or with one that
-// came before, shows none of its points.
+// TestLatestManyRefusesForeignRows: if the response to a request for several devices holds a row of another device, or repeats an
+// earlier row, no result shows its points.
 func TestLatestManyRefusesForeignRows(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	var lie atomic.Pointer[string]
@@ -234,7 +234,7 @@ func TestLatestManyRefusesForeignRows(t *testing.T) {
 			}
 			return nil
 		}),
-		onRequest("ReadRows", func(m any) { // asks for all rows again where a stream is resumed
+		onRequest("ReadRows", func(m any) { // when a stream is resumed, asks for all rows again
 			req := m.(*btpb.ReadRowsRequest)
 			if !again.Load() {
 				return
@@ -261,7 +261,7 @@ func TestLatestManyRefusesForeignRows(t *testing.T) {
 		}
 		for _, a := range answers {
 			if a.Point.Value != (reading{}) || !errors.Is(a.Err, tsdb.ErrForeignRow) {
-				t.Errorf("%s: %+v", what, a)
+				t.Errorf("%s: result %+v", what, a)
 			}
 		}
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 2 {
@@ -281,8 +281,8 @@ func TestLatestManyRefusesForeignRows(t *testing.T) {
 	refused("rows that came before the stream was cut")
 }
 
-// TestLatestManyTogetherThroughFaults: one request for many devices is resumed where its stream is cut. If it cannot be resumed,
-// the points that had come stand, and no other device is reported to have none.
+// TestLatestManyTogetherThroughFaults: a request for many devices is resumed if its stream is cut. If it cannot be resumed, the
+// points that arrived are returned, and no other device is reported to have none.
 func TestLatestManyTogetherThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {
@@ -323,7 +323,7 @@ func TestLatestManyTogetherThroughFaults(t *testing.T) {
 	})
 }
 
-// TestLatestManyTogetherIsHedged: a request for many devices that hangs is answered by its second one.
+// TestLatestManyTogetherIsHedged: the second request answers a call for many devices whose first request hangs.
 func TestLatestManyTogetherIsHedged(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, devices := fleet(t, 40, tsdb.Timeouts{Read: time.Hour, Scan: time.Hour})
@@ -332,7 +332,7 @@ func TestLatestManyTogetherIsHedged(t *testing.T) {
 		begin := time.Now()
 		answers, err := repo.LatestMany(t.Context(), devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1})
 		if err != nil || time.Since(begin) != 10*time.Millisecond || answers[39].Point.Value.TempC != 39 {
-			t.Errorf("%v after %v, want answers after 10ms", err, time.Since(begin))
+			t.Errorf("error %v after %v, want results after 10ms", err, time.Since(begin))
 		}
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != 2 {
 			t.Errorf("%d requests, want 2", n)
@@ -340,8 +340,8 @@ func TestLatestManyTogetherIsHedged(t *testing.T) {
 	})
 }
 
-// TestLatestManyOfBusyDevices: however many points devices write between two calls, a call reads few rows of them; and if they
-// write evenly, soon in one request.
+// TestLatestManyOfBusyDevices: however many points devices write between two calls, a call reads few of their rows. If they write
+// evenly, it soon takes one request.
 func TestLatestManyOfBusyDevices(t *testing.T) {
 	c := testkit.NewClock(start)
 	s := readings(t, tsdb.SchemaOptions{})
@@ -382,7 +382,7 @@ func TestLatestManyOfBusyDevices(t *testing.T) {
 		sameAsLatest(t, "even", repo, devices)
 	}
 	requests := 0
-	for round := range 40 { // one device uploads an hour's points at a time, every other time
+	for round := range 40 { // every other round, one device uploads the points of an hour
 		c.Add(time.Minute)
 		if round%2 == 0 {
 			write(devices[0], 3600, time.Second)
@@ -408,7 +408,7 @@ func TestLatestManyOfBusyDevices(t *testing.T) {
 	}
 }
 
-// TestLatestManyOfLargePayloads: payloads that are not returned are read up to 4 MiB.
+// TestLatestManyOfLargePayloads: at most 4 MiB of payloads are read without being returned.
 func TestLatestManyOfLargePayloads(t *testing.T) {
 	testkit.Plain(t)
 	s := tsdb.MustDefine("blobs", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
@@ -446,7 +446,7 @@ func TestLatestManyOfLargePayloads(t *testing.T) {
 	}
 }
 
-// TestLatestManySplitsRequests: the ranges of a request stay below what the service takes.
+// TestLatestManySplitsRequests: the ranges of a request stay below the service's limit.
 func TestLatestManySplitsRequests(t *testing.T) {
 	testkit.Plain(t)
 	s := readings(t, tsdb.SchemaOptions{})

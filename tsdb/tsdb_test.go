@@ -21,14 +21,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(emulatorChild) != "" {
 		os.Exit(m.Run()) // the official client leaks in emulator mode
 	}
-	// The official client that dials by itself asks the machine's metadata server, once, and keeps that connection.
+	// The official client, if it dials itself, asks the machine's metadata server once, and keeps that connection.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// overTCP says that the stores of this run are on the loopback interface.
+// overTCP reports whether the stores of this run use the loopback interface.
 func overTCP() bool { return os.Getenv("TIDEMARK_TEST_TCP") != "" }
 
-// bubble runs a test on a clock of its own; over TCP, where that does not work, on the real one.
+// bubble runs a test with a simulated clock; over TCP, where synctest does not work, with the real one.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if overTCP() {
@@ -38,16 +38,16 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// longBubble is bubble for a test that is exact about time or would take minutes, and is left out over TCP.
+// longBubble is bubble for a test that needs exact times or would take minutes. It is skipped over TCP.
 func longBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if overTCP() {
-		t.Skip("needs a clock of its own; it runs in process")
+		t.Skip("needs a simulated clock; it runs in process")
 	}
 	synctest.Test(t, f)
 }
 
-// aside lets a test that mostly waits do so beside others, where it waits on the real clock.
+// aside runs a test that mostly waits in parallel with others, if it waits on the real clock.
 func aside(t *testing.T) {
 	t.Helper()
 	if overTCP() {
@@ -55,11 +55,11 @@ func aside(t *testing.T) {
 	}
 }
 
-// sampling reports whether the tests run under the race detector or over TCP, where they take ten times as long. The large
-// matrices are sampled there; the plain run has them whole.
+// sampling reports whether tests run under the race detector or over TCP, where they take ten times as long. Large matrices are
+// sampled there; the plain run covers them fully.
 func sampling() bool { return testkit.Raced || overTCP() }
 
-// some returns every fourth of the cases from an offset on where the tests are slow, else all of them.
+// some returns every fourth case, starting at an offset, if tests are slow, else all cases.
 func some[E any](offset int, cases []E) []E {
 	if !sampling() {
 		return cases
@@ -71,7 +71,7 @@ func some[E any](offset int, cases []E) []E {
 	return out
 }
 
-// patience is the timeout of writes for tests of faults that last.
+// patience is the timeout of writes for tests of lasting faults.
 func patience() time.Duration {
 	if overTCP() {
 		return time.Second
@@ -102,7 +102,7 @@ func readings(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 
 type clock = testkit.Clock
 
-// rows returns all rows of a table that do not belong to the store itself.
+// rows returns all rows of a table except the store's own.
 func rows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {
 	t.Helper()
 	out := map[string]bigtable.Row{}

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// depot returns a repository over so many devices, their names, and how long the history of each is.
+// depot returns a repository with n devices of the given history length, and their entities.
 func depot(t *testing.T, salts, devices, points int, name func(i int) string, timeouts tsdb.Timeouts) (*tsdb.Repository[reading], *tsdbtest.Conn, []tsdb.Entity) {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{Salts: salts})
@@ -55,14 +55,14 @@ func gather(ctx context.Context, repo *tsdb.Repository[reading], opts ...tsdb.Re
 	return seen, nil
 }
 
-// TestBigPrefixIsReadSideBySide: with a delay on each call, the time is a fraction of what one call after the other would
-// take, however the entities are named, and the order stays.
+// TestBigPrefixIsReadSideBySide: with a delay on each call, LatestUnder takes a fraction of the time of sequential calls,
+// whatever the names of the entities, and keeps the order.
 func TestBigPrefixIsReadSideBySide(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {
 			salts int
 			named func(i int) string
-			most  time.Duration // of 300 devices, at 10 ms a call
+			most  time.Duration // for 300 devices, at 10 ms per call
 		}{
 			"numbers":            {0, number, 2 * time.Second},
 			"padded":             {0, padded, 2 * time.Second},
@@ -72,17 +72,17 @@ func TestBigPrefixIsReadSideBySide(t *testing.T) {
 			"salted":             {16, number, time.Second},
 		} {
 			if testkit.Raced && name != "numbers" && name != "salted" {
-				continue // the plain run has the other shapes of keys
+				continue // the plain run covers the other shapes of keys
 			}
 			repo, conn, entities := depot(t, tt.salts, 300, 45, tt.named, tsdb.Timeouts{})
 			conn.Inject(tsdbtest.Delay(10 * time.Millisecond).On(tsdbtest.ReadRows))
 			begin := time.Now()
 			seen, err := gather(t.Context(), repo)
 			if err != nil || !slices.Equal(seen, entities) {
-				t.Errorf("%s: %d entities, %v", name, len(seen), err)
+				t.Errorf("%s: got %d entities, %v", name, len(seen), err)
 			}
 			if took := time.Since(begin); took > tt.most {
-				t.Errorf("%s: it took %v, want at most %v", name, took, tt.most)
+				t.Errorf("%s: the call took %v, want at most %v", name, took, tt.most)
 			}
 			n := conn.Counts()
 			t.Logf("%s: %v, %d requests, %d rows seen", name, time.Since(begin), n.Calls[tsdbtest.ReadRows], n.RowsSeen)
@@ -93,7 +93,7 @@ func TestBigPrefixIsReadSideBySide(t *testing.T) {
 	})
 }
 
-// TestUnderLeavesNothingBehind: when the loop is left early, at whatever point, all requests have ended with it.
+// TestUnderLeavesNothingBehind: if the loop ends early, at any point, all its requests have ended.
 func TestUnderLeavesNothingBehind(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		for _, salts := range []int{0, 5} {
@@ -103,7 +103,7 @@ func TestUnderLeavesNothingBehind(t *testing.T) {
 				seen := 0
 				for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
 					if err != nil || p.Entity != entities[seen] {
-						t.Fatalf("%v, %v", p, err)
+						t.Fatalf("yielded %v, %v", p, err)
 					}
 					if seen++; seen == leave {
 						break
@@ -117,16 +117,16 @@ func TestUnderLeavesNothingBehind(t *testing.T) {
 				}
 				conn.Clear()
 			}
-			for range 2 { // it can be run again
+			for range 2 { // the sequence can be used again
 				if seen, err := gather(t.Context(), repo); err != nil || len(seen) != 300 {
-					t.Errorf("%d, %v", len(seen), err)
+					t.Errorf("the second use yields %d entities, %v", len(seen), err)
 				}
 			}
 		}
 	})
 }
 
-// TestUnderWaitsForItsRequests: when the loop has been left, none is under way any more.
+// TestUnderWaitsForItsRequests: after the loop has ended, no request is running.
 func TestUnderWaitsForItsRequests(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{Salts: 20})
@@ -147,17 +147,17 @@ func TestUnderWaitsForItsRequests(t *testing.T) {
 		for range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
 			synctest.Wait()
 			if underWay.Load() == 0 {
-				t.Error("none was under way in the loop")
+				t.Error("no request was running in the loop, so the test proves nothing")
 			}
 			break
 		}
 		if n := underWay.Load(); n != 0 {
-			t.Errorf("%d requests are under way", n)
+			t.Errorf("%d requests are still running, want 0", n)
 		}
 	})
 }
 
-// TestUnderDoesNotRunAhead: while its consumer rests, what has been read ahead stays bounded.
+// TestUnderDoesNotRunAhead: while its consumer pauses, reads ahead stay bounded.
 func TestUnderDoesNotRunAhead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, _ := depot(t, 0, 1600, 33, padded, tsdb.Timeouts{Scan: 24 * time.Hour})
@@ -166,7 +166,7 @@ func TestUnderDoesNotRunAhead(t *testing.T) {
 			if seen++; seen == 40 {
 				time.Sleep(time.Hour)
 				if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 1200 {
-					t.Errorf("%d requests were made for 40 entities", n)
+					t.Errorf("%d requests were made for 40 entities, want at most 1200", n)
 				}
 				break
 			}
@@ -174,19 +174,19 @@ func TestUnderDoesNotRunAhead(t *testing.T) {
 	})
 }
 
-// TestUnderThroughFaults: a stream that breaks costs nothing, a failure is the last pair, behind what came before it.
+// TestUnderThroughFaults: a broken stream is resumed. A failure is the last pair, after the points that were read before it.
 func TestUnderThroughFaults(t *testing.T) {
 	aside(t)
 	bubble(t, func(t *testing.T) {
 		for _, salts := range []int{0, 3} {
 			if testkit.Raced && salts == 0 {
-				continue // salted rows are read with more requests at once
+				continue // salted rows take more parallel requests
 			}
 			repo, conn, entities := depot(t, salts, 200, 20, number, tsdb.Timeouts{Read: 2 * time.Second})
 			hedge := tsdb.Hedge{After: 20 * time.Millisecond, MaxRatio: 1}
 			for name, tt := range map[string]struct {
 				fault tsdbtest.Fault
-				want  error // nil where all is read
+				want  error // nil if everything is read
 			}{
 				"cut":         {tsdbtest.CutStream(1, codes.Unavailable).Times(5), nil},
 				"cut early":   {tsdbtest.CutStream(0, codes.Unavailable).Times(5), nil},
@@ -209,14 +209,14 @@ func TestUnderThroughFaults(t *testing.T) {
 			}
 			end := conn.Outage()
 			if seen, err := gather(t.Context(), repo); !errors.Is(err, context.DeadlineExceeded) || len(seen) > 0 {
-				t.Errorf("outage: %v, %v", seen, err)
+				t.Errorf("outage: entities %v, error %v", seen, err)
 			}
 			end()
 		}
 	})
 }
 
-// TestUnderEndsWithItsContext, within a page and between two.
+// TestUnderEndsWithItsContext: the sequence ends with its context, within a page and between two pages.
 func TestUnderEndsWithItsContext(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		for _, salts := range []int{0, 3} {
@@ -231,12 +231,12 @@ func TestUnderEndsWithItsContext(t *testing.T) {
 				cancel()
 			}
 			if seen != 1 || !errors.Is(last, context.Canceled) {
-				t.Errorf("%d points after the context was cancelled, %v", seen, last)
+				t.Errorf("%d points after the context was cancelled, then %v", seen, last)
 			}
 			conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(4))
 			short, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := gather(short, repo); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("past its deadline: %v", err)
+				t.Errorf("past its deadline: %v, want DeadlineExceeded", err)
 			}
 			cancel()
 			conn.Clear()
@@ -248,7 +248,7 @@ func TestUnderEndsWithItsContext(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			if !errors.Is(last, context.DeadlineExceeded) || time.Since(begin) > time.Minute+time.Second {
-				t.Errorf("slow consumer: %v after %v, want the timeout of scans", last, time.Since(begin))
+				t.Errorf("slow consumer: error %v after %v, want the timeout of scans", last, time.Since(begin))
 			}
 		}
 	})
@@ -271,15 +271,15 @@ func TestUnderRefusesWhatItCannotRead(t *testing.T) {
 	}
 	for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities(), tsdb.Concurrency(-1)) {
 		if !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("Concurrency(-1): %v", err)
+			t.Errorf("Concurrency(-1): %v, want ErrInvalid", err)
 		}
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
-		t.Errorf("calls were made: %v", calls)
+		t.Errorf("requests were sent: %v", calls)
 	}
 }
 
-// clump names most devices by what no cut of the whole range can tell apart.
+// clump gives most devices names with a common beginning, so that cutting the whole range cannot separate them.
 func clump(i int) string {
 	switch {
 	case i < 34:
@@ -290,7 +290,7 @@ func clump(i int) string {
 	return fmt.Sprintf("mmmmmmmmmmmm-%d", i)
 }
 
-// skewed names one device apart from all others, which differ late in long names.
+// skewed gives one device a different name from all others, whose long names differ only at the end.
 func skewed(i int) string {
 	if i == 0 {
 		return "a"

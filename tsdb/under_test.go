@@ -11,16 +11,16 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// ages are the points of one device: how many are visible, and how many have expired.
+// ages describes the points of one device: how many are visible, and how many have expired.
 type ages struct{ live, dead int }
 
-// TestUnderCostsEntitiesNotHistory counts the requests and the rows that the engine looks at, for histories of all lengths,
-// expired and not collected ones among them.
+// TestUnderCostsEntitiesNotHistory counts the requests and the rows that the engine reads, for histories of all lengths,
+// including expired ones that are not collected.
 func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 	type load struct {
 		entities int
 		history  func(i int) ages
-		few      bool // far fewer requests than entities are wanted
+		few      bool // want far fewer requests than entities
 	}
 	for name, l := range map[string]load{
 		"none":                     {0, nil, false},
@@ -60,7 +60,7 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 					points = append(points, tsdb.Point[reading]{Entity: e, Time: start.Add(-time.Duration(k) * time.Minute)})
 				}
 			}
-			// Beside the prefix, in both directions.
+			// Points next to the prefix, in both directions.
 			for _, site := range []string{"berlim", "berlin-2", "berlio"} {
 				points = append(points, tsdb.Point[reading]{Entity: tsdb.NewEntity(site, "d-00000"), Time: now})
 			}
@@ -86,7 +86,7 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 				t.Errorf("%s, %d salts: %d requests for %d entities, want at most %d", name, salts, requests, l.entities, most)
 			}
 			if l.few && requests > 10*ranges+l.entities/50 {
-				t.Errorf("%s, %d salts: %d requests for %d entities with short histories", name, salts, requests, l.entities)
+				t.Errorf("%s, %d salts: %d requests for %d entities with short histories, want far fewer", name, salts, requests, l.entities)
 			}
 			if most := int64(16*l.entities + 32*ranges + 10); n.RowsSeen > most {
 				t.Errorf("%s, %d salts: %d rows seen for %d entities, want at most %d", name, salts, n.RowsSeen, l.entities, most)
@@ -106,7 +106,7 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 				t.Errorf("%s, %d salts: %d entities, want %d", name, salts, len(entities), len(want))
 			}
 			if m := conn.Counts(); m.RowsSeen > n.RowsSeen+100 || m.Calls[tsdbtest.ReadRows] > requests+10 {
-				t.Errorf("%s, %d salts: Entities costs %v, LatestUnder %v", name, salts, m, n)
+				t.Errorf("%s, %d salts: Entities takes %v, LatestUnder %v", name, salts, m, n)
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestWidthBoundsWhatIsReadUnderAPrefix: the parts that a part is cut into, and the request that finds out where to cut it,
-// are no exception, and they get their turn.
+// TestWidthBoundsWhatIsReadUnderAPrefix: the limit also covers the parts of a cut part and the request that finds where to cut,
+// and these make progress.
 func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		var now, most atomic.Int32
@@ -49,7 +49,7 @@ func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 				most.Store(0)
 				seen, err := gather(t.Context(), repo, tsdb.Concurrency(width))
 				if err != nil || !slices.Equal(seen, want) {
-					t.Errorf("%s: %d entities, %v", name, len(seen), err)
+					t.Errorf("%s: got %d entities, %v", name, len(seen), err)
 				}
 				if got := most.Load(); got != width {
 					t.Errorf("%s: %d requests at once, want %d", name, got, width)

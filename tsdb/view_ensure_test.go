@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// shown returns what a view shows.
+// shown returns the prefixes and families that a view includes.
 func shown(t *testing.T, admin *bigtable.AdminClient, id tenant.ID) (prefixes []string, families []string) {
 	t.Helper()
 	info, err := admin.AuthorizedViewInfo(context.Background(), tsdbtest.Table, tsdb.ViewID(id))
@@ -32,7 +32,7 @@ func shown(t *testing.T, admin *bigtable.AdminClient, id tenant.ID) (prefixes []
 	}
 	for name, f := range subset.FamilySubsets {
 		if len(f.Qualifiers) != 0 || len(f.QualifierPrefixes) != 1 || len(f.QualifierPrefixes[0]) != 0 {
-			t.Errorf("the view shows the columns %q %q of family %s", f.Qualifiers, f.QualifierPrefixes, name)
+			t.Errorf("the view is limited to the columns %q %q of family %s, want all columns", f.Qualifiers, f.QualifierPrefixes, name)
 		}
 		families = append(families, name)
 	}
@@ -40,8 +40,8 @@ func shown(t *testing.T, admin *bigtable.AdminClient, id tenant.ID) (prefixes []
 	return prefixes, families
 }
 
-// TestEnsureViewMakesAndWidensAView: a view shows its tenant's rows and the families of the datasets, gains those of later
-// ones, and never loses any, nor its protection.
+// TestEnsureViewMakesAndWidensAView: a view covers its tenant's rows and the families of the datasets. It gains the families of
+// later datasets, loses none, and stays protected.
 func TestEnsureViewMakesAndWidensAView(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -50,7 +50,7 @@ func TestEnsureViewMakesAndWidensAView(t *testing.T) {
 		t.Helper()
 		prefixes, families := shown(t, admin, acme)
 		if !slices.Equal(prefixes, []string{"acme#"}) || !slices.Equal(families, want) {
-			t.Errorf("the view shows %q of %q, want %q of acme#", families, prefixes, want)
+			t.Errorf("the view covers families %q of rows %q, want %q of acme#", families, prefixes, want)
 		}
 	}
 	for range 2 {
@@ -119,7 +119,7 @@ func TestEnsureViewRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if have := info.AuthorizedView.(*bigtable.SubsetViewInfo); len(have.RowPrefixes) != len(conf.RowPrefixes) || len(slices.Collect(maps.Keys(have.FamilySubsets))) != 1 {
-			t.Errorf("EnsureView has changed the view %s to %q", name, have)
+			t.Errorf("EnsureView changed the view %s to %q", name, have)
 		}
 	}
 	bare := must[*tsdb.Store](t)(tsdb.New(client, tsdbtest.Table, tsdb.Options{}))
@@ -145,11 +145,11 @@ func TestEnsureViewRefuses(t *testing.T) {
 		}
 	}
 	if ids, err := admin.AuthorizedViews(t.Context(), tsdbtest.Table); err != nil || slices.Contains(ids, tsdb.ViewID(acme)) {
-		t.Errorf("refused calls have made views: %v, %v", ids, err)
+		t.Errorf("refused calls created views: %v, %v", ids, err)
 	}
 }
 
-// TestManyEnsureOneView: replicas that start at once make one view, and all of them see it.
+// TestManyEnsureOneView: replicas that start at once create one view, and all calls succeed.
 func TestManyEnsureOneView(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -164,8 +164,8 @@ func TestManyEnsureOneView(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutAView: a tenant that has no view learns what is missing from each call, and what makes it; nothing of it
-// is read or written.
+// TestCallsWithoutAView: each call for a tenant without a view fails with ErrNoView, names EnsureView, and reads and writes
+// nothing.
 func TestCallsWithoutAView(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	other := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
@@ -174,7 +174,7 @@ func TestCallsWithoutAView(t *testing.T) {
 	for name, op := range operations {
 		seen, err := op(t.Context(), other.For(store, acme2), roof, start)
 		if !errors.Is(err, tsdb.ErrNoView) || !strings.Contains(err.Error(), "EnsureView") || len(seen) > 0 {
-			t.Errorf("%s for a tenant without a view: %v, %v; want ErrNoView", name, seen, err)
+			t.Errorf("%s for a tenant without a view: read %v, %v; want ErrNoView", name, seen, err)
 		}
 	}
 	compareOthers(t, "a call without a view", before, rows(t, table), func(string) bool { return false })
@@ -189,8 +189,7 @@ func TestCallsWithoutAView(t *testing.T) {
 	}
 }
 
-// TestAViewBehindItsSchema: what a view does not cover yet is refused with a word on what covers it, and never lost in
-// silence.
+// TestAViewBehindItsSchema: a write to a family that the view does not cover yet is rejected, and the error names EnsureView.
 func TestAViewBehindItsSchema(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	later := tsdb.MustDefine("later", tsdb.Key("id"), codec.String(), tsdb.SchemaOptions{Retention: d90})
@@ -202,7 +201,7 @@ func TestAViewBehindItsSchema(t *testing.T) {
 	e := tsdb.NewEntity("1")
 	err := later.For(store, acme).Put(t.Context(), e, start, "x")
 	if !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), "EnsureView") {
-		t.Errorf("Put into a family that the view does not cover: %v", err)
+		t.Errorf("Put into a family that the view does not cover: %v, want ErrRejected", err)
 	}
 	if err := store.EnsureView(t.Context(), acme, s, later); err != nil {
 		t.Fatal(err)
@@ -212,8 +211,8 @@ func TestAViewBehindItsSchema(t *testing.T) {
 	}
 }
 
-// TestJournalWithoutAView: the points of a tenant that has no view yet wait in the journal, those of others do not wait for
-// them, and all are delivered once the view is there.
+// TestJournalWithoutAView: points of a tenant without a view wait in the journal, those of others do not, and all are delivered
+// once the view exists.
 func TestJournalWithoutAView(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -237,7 +236,7 @@ func TestJournalWithoutAView(t *testing.T) {
 			t.Errorf("%d points of the tenant with a view are stored, %v; want 100: %+v", len(got), err, st)
 		}
 		if st.Down != nil || st.Rejected > 0 || st.Journal.Points != 100 {
-			t.Errorf("one tenant without a view: %+v", st)
+			t.Errorf("stats with one tenant without a view: %+v", st)
 		}
 		if err := store.EnsureView(t.Context(), acme2, s); err != nil {
 			t.Fatal(err)
@@ -246,7 +245,7 @@ func TestJournalWithoutAView(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := s.For(store, acme2).LatestN(t.Context(), roof, 1000); err != nil || len(got) != 100 {
-			t.Errorf("%d points are stored once the view is there, %v; want 100", len(got), err)
+			t.Errorf("%d points are stored after the view was created, %v; want 100", len(got), err)
 		}
 	})
 }

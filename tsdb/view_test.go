@@ -32,8 +32,8 @@ func hostileViews() (ids []tenant.ID) {
 	return ids
 }
 
-// TestViewIDs: a view's ID is one that the service takes, is another for each tenant, and stays what it is: rights are
-// granted by it.
+// TestViewIDs: a view's ID is valid for the service, differs between tenants, and never changes, because access rights refer to
+// it.
 func TestViewIDs(t *testing.T) {
 	valid := regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
 	names := slices.Concat(hostileTenants, []string{"-", "..a", strings.Repeat("x", 64), strings.Repeat("x", 63) + "y", strings.Repeat("x", 63), "Acme"})
@@ -41,7 +41,7 @@ func TestViewIDs(t *testing.T) {
 	for _, name := range names {
 		id := tsdb.ViewID(tenant.MustParse(name))
 		if !valid.MatchString(id) {
-			t.Errorf("the view of %q is %q, which is no ID", name, id)
+			t.Errorf("the view of %q is %q, which is not a valid ID", name, id)
 		}
 		if other, ok := seen[strings.ToLower(id)]; ok {
 			t.Errorf("%q and %q share the view %q", name, other, id)
@@ -53,19 +53,19 @@ func TestViewIDs(t *testing.T) {
 		strings.Repeat("x", 64): "t-xxxxxxxxxxxxxxxxxxxxx-fjgg15ovcjjg07kfsmihisvcrs",
 	} {
 		if got := tsdb.ViewID(tenant.MustParse(name)); got != want {
-			t.Errorf("the view of %q is %q, want %q as ever", name, got, want)
+			t.Errorf("the view of %q is %q, want %q: IDs must not change", name, got, want)
 		}
 	}
 	if got := tsdb.ViewID(tenant.ID{}); got != "" {
-		t.Errorf("the zero tenant has the view %q", got)
+		t.Errorf("the zero tenant has the view %q, want none", got)
 	}
 }
 
-// watch notes what each data request is about.
+// watch records which view, or the table, each data request uses.
 type watch struct {
 	mu    sync.Mutex
-	views map[string]int // requests, by the full name of their view
-	bare  []string       // requests about the table
+	views map[string]int // requests by the full name of their view
+	bare  []string       // requests that use the table itself
 }
 
 func (w *watch) note(m any) {
@@ -74,7 +74,7 @@ func (w *watch) note(m any) {
 		GetAuthorizedViewName() string
 	})
 	if !ok {
-		return // an admin request, or one for the client's own use
+		return // an admin request, or one of the client itself
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *watch) note(m any) {
 	w.bare = append(w.bare, fmt.Sprintf("%T", m))
 }
 
-// seen returns the IDs of the views that were asked and the requests about the table since it was called last.
+// seen returns the IDs of the views and the requests to the table since the last call.
 func (w *watch) seen() (views, bare []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *watch) options() []grpc.DialOption {
 		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			s, err := streamer(ctx, desc, cc, name, opts...)
 			if bt.Upkeep(ctx) {
-				return s, err // of the store's own rows
+				return s, err // for the store's own rows
 			}
 			return &watched{s, w}, err
 		}),
@@ -127,8 +127,8 @@ func (s *watched) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// TestEachCallGoesThroughItsTenantsView: with views on, no call of a repository or of a sink, in any kind of dataset, asks
-// the table, or another tenant's view. Through those the service would not stop a call that has the wrong keys.
+// TestEachCallGoesThroughItsTenantsView: with views, no call of a repository or a sink, in any kind of dataset, uses the table
+// itself or another tenant's view. There the service would not stop a call with wrong keys.
 func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"points":     {},
@@ -169,10 +169,10 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 					}
 					views, bare := w.seen()
 					if len(bare) > 0 {
-						t.Errorf("%s of %s went to the table: %v", call, id, bare)
+						t.Errorf("%s of %s used the table: %v", call, id, bare)
 					}
 					if want := []string{tsdb.ViewID(id)}; !slices.Equal(views, want) {
-						t.Errorf("%s of %s went through the views %v, want %v", call, id, views, want)
+						t.Errorf("%s of %s used the views %v, want %v", call, id, views, want)
 					}
 				}
 			}
@@ -180,14 +180,14 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 				t.Error(err)
 			}
 			if _, bare := w.seen(); len(bare) == 0 {
-				t.Error("the store's own rows were not seen on their way to the table: nothing is watched")
+				t.Error("no request for the store's own rows was recorded, so the test proves nothing")
 			}
 		})
 	}
 }
 
-// TestTheTableIsForTheStoresOwnRows: the table itself, past all views, is named in few places. Whatever is new goes through
-// Store.rows, or is shown here to be of no tenant.
+// TestTheTableIsForTheStoresOwnRows: few files use the table itself instead of views. New code uses Store.rows, or is listed here
+// as code without tenants.
 func TestTheTableIsForTheStoresOwnRows(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 50 {
@@ -197,12 +197,12 @@ func TestTheTableIsForTheStoresOwnRows(t *testing.T) {
 		text := string(must[[]byte](t)(os.ReadFile(name)))
 		may := slices.Contains([]string{"add.go", "assigned.go", "clock.go", "ensure.go", "ensurekinds.go", "ensureview.go", "entries.go", "erased.go", "inside.go", "profile_limits.go", "rows.go", "sample.go", "store.go", "trial.go", "writer.go"}, name)
 		if n := strings.Count(text, ".whole"); n > 0 && !may && !strings.HasSuffix(name, "_test.go") {
-			t.Errorf("%s reaches past the views %d times", name, n)
+			t.Errorf("%s uses the table without views %d times", name, n)
 		}
 	}
 }
 
-// TestLongCallsGoThroughTheirView: so do the calls that fan out, and merges with their heads.
+// TestLongCallsGoThroughTheirView: calls with many requests, and merges with heads, use the view too.
 func TestLongCallsGoThroughTheirView(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: kept}, Precision: tsdb.Milliseconds})
 	plain := tsdb.MustDefine("p", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{})
@@ -233,11 +233,11 @@ func TestLongCallsGoThroughTheirView(t *testing.T) {
 	}
 	views, bare := w.seen()
 	if n != 300 || len(bare) > 0 || !slices.Equal(views, []string{tsdb.ViewID(acme)}) {
-		t.Errorf("%d entities; %d requests to the table, views %v", n, len(bare), views)
+		t.Errorf("%d entities; %d requests to the table, want 0; views %v", n, len(bare), views)
 	}
 }
 
-// TestManyTenantsThroughViews: more tenants than a store keeps views open for, in and out of turn.
+// TestManyTenantsThroughViews: more tenants than a store keeps open views for, in and out of order.
 func TestManyTenantsThroughViews(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	w := &watch{}
@@ -250,7 +250,7 @@ func TestManyTenantsThroughViews(t *testing.T) {
 				t.Fatal(err)
 			}
 			if views, _ := w.seen(); !slices.Equal(views, []string{tsdb.ViewID(id)}) {
-				t.Fatalf("%v went through %v", id, views)
+				t.Fatalf("%v used the views %v", id, views)
 			}
 		}
 		if _, err := s.For(store, acme).Latest(t.Context(), roof); i%50 == 0 && !errors.Is(err, tsdb.ErrNotFound) {

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestTheServiceKeepsTenantsApart plays a bug in this package: it asks through one tenant's view for what is another's, or
-// the store's own, by every kind of call that there is. The service refuses to write it, and shows none of it.
+// TestTheServiceKeepsTenantsApart simulates a bug in this package: it requests rows of other tenants and of the store itself
+// through one tenant's view, with every kind of call. Bigtable itself refuses the writes and shows none of the rows.
 func TestTheServiceKeepsTenantsApart(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(start).Now}, ViewsFor: []tenant.ID{acme, acme2}}, s)
@@ -110,7 +110,7 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 			return true
 		})
 		if err != nil || len(keys) > 1 || len(keys) == 1 && keys[0] != own[0] {
-			t.Errorf("a read of %s through the view of acme shows %q, %v", what, keys, err)
+			t.Errorf("a read of %s through the view of acme returns %q, %v", what, keys, err)
 		}
 	}
 	for _, reverse := range []bool{false, true} {

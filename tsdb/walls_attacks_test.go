@@ -21,8 +21,8 @@ import (
 // far is later than all points.
 var far = start.AddDate(1, 0, 0)
 
-// attacks are the calls of TestHostileTenants, by type or package and name. Each compares what it sees with what its tenant
-// has stored.
+// attacks are the calls of TestHostileTenants, by type or package and name. Each compares its result with what its tenant has
+// stored.
 var attacks = map[string]func(h *walls, a attack) error{
 	"Repository.Put": func(h *walls, a attack) error {
 		v := h.value(a)
@@ -37,7 +37,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		_, there := h.points[a.place][a.at]
 		stored, err := a.repo.PutIfAbsent(a.ctx, a.entity, a.at, v)
 		if err == nil && stored == there {
-			return fmt.Errorf("it says %t where there is one: %t", stored, there)
+			return fmt.Errorf("PutIfAbsent = %t; a point exists: %t", stored, there)
 		}
 		if stored {
 			h.put(a.place, a.at, v)
@@ -154,9 +154,9 @@ var attacks = map[string]func(h *walls, a attack) error{
 				if err != nil && !errors.Is(err, tsdb.ErrCursor) {
 					return err
 				}
-				// Two characters may stand for the same bytes at a cursor's end.
+				// Two characters at a cursor's end may encode the same bytes.
 				if err == nil && of != a.place {
-					return fmt.Errorf("the cursor of %v gives %v, %w", of, page.Points, err)
+					return fmt.Errorf("the cursor of %v returns %v, %w", of, page.Points, err)
 				}
 			}
 		}
@@ -256,7 +256,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		if errors.Is(err, tsdb.ErrNotFound) || err == nil && strings.HasPrefix(p.Name, "of:"+a.id.String()+";") {
 			return nil
 		}
-		return errors.Join(err, fmt.Errorf("the profile of %q", p.Name))
+		return errors.Join(err, fmt.Errorf("got the profile of %q", p.Name))
 	},
 	"tenants.KeptFor": func(h *walls, a attack) error {
 		kept, err := tenants.KeptFor(a.ctx, h.store, a.id)
@@ -280,7 +280,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 			}
 		}
 		if got != int64(want) {
-			return fmt.Errorf("%d points, want %d: %+v", got, want, rep)
+			return fmt.Errorf("usage counts %d points, want %d: %+v", got, want, rep)
 		}
 		return nil
 	},
@@ -290,7 +290,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 				return err
 			}
 			if !slices.Contains(hostileTenants, got.ID.String()) || (got.Erased != "") != h.erased[got.ID] {
-				return fmt.Errorf("%+v is listed", got)
+				return fmt.Errorf("%+v is listed, want a tenant of this test in its state", got)
 			}
 		}
 		return nil
@@ -312,13 +312,13 @@ var attacks = map[string]func(h *walls, a attack) error{
 		if err == nil {
 			h.drop(func(p place, _ time.Time) bool { return p == a.place })
 		}
-		h.clock.Add(5 * time.Second) // the mark ends
+		h.clock.Add(5 * time.Second) // the mark expires
 		return err
 	},
 	"tenants.ReadmitEntity": func(h *walls, a attack) error {
 		parts := a.entity.Parts()
 		err := tenants.ReadmitEntity(a.ctx, h.store, a.id, a.dataset, map[string]string{"site": parts[0], "device": parts[1]})
-		if errors.Is(err, tsdb.ErrNotFound) { // as EraseEntity leaves no mark in force behind
+		if errors.Is(err, tsdb.ErrNotFound) { // EraseEntity leaves no active mark
 			return nil
 		}
 		return err
@@ -327,7 +327,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		rep, err := tenants.Remove(a.ctx, h.store, tenants.Part{Dataset: a.dataset}, tenants.RemoveOptions{DryRun: true})
 		for _, k := range rep.Kinds {
 			if k.Dataset != a.dataset {
-				return fmt.Errorf("%+v would go", k)
+				return fmt.Errorf("%+v would be deleted", k)
 			}
 		}
 		if errors.Is(err, tsdb.ErrNotFound) {
@@ -379,7 +379,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		got, err := transfer.Export(a.ctx, h.store, a.id, &buf, transfer.ExportOptions{})
 		for _, n := range hostileTenants {
 			if n != a.id.String() && bytes.Contains(buf.Bytes(), []byte("of:"+n+";")) {
-				return fmt.Errorf("the file holds points of %s", n)
+				return fmt.Errorf("the export holds points of %s", n)
 			}
 		}
 		if err != nil {
@@ -393,7 +393,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 			}
 		}
 		if got.Points != n {
-			return fmt.Errorf("%d points in the file, want %d", got.Points, n)
+			return fmt.Errorf("%d points in the export, want %d", got.Points, n)
 		}
 		f.bytes = buf.Bytes()
 		h.files = append(h.files, f)
@@ -405,10 +405,10 @@ var attacks = map[string]func(h *walls, a attack) error{
 				continue
 			}
 			if _, err := transfer.Import(a.ctx, h.store, a.id, bytes.NewReader(f.bytes), transfer.ImportOptions{}); !errors.Is(err, transfer.ErrTenant) {
-				return errors.Join(fmt.Errorf("the file of %s", f.id), err)
+				return errors.Join(fmt.Errorf("the export of %s", f.id), err)
 			}
 		}
-		var own bytes.Buffer // what is there, stored again
+		var own bytes.Buffer // the tenant's own points, imported again
 		if _, err := transfer.Export(a.ctx, h.store, a.id, &own, transfer.ExportOptions{}); err != nil {
 			return err
 		}
@@ -428,7 +428,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 	},
 }
 
-// all are entities of the dataset, two of them the same.
+// all returns all entities of the dataset, two of them the same.
 func (a attack) all() (all []tsdb.Entity) {
 	for _, parts := range hostileEntities {
 		all = append(all, tsdb.NewEntity(parts...))
@@ -438,7 +438,7 @@ func (a attack) all() (all []tsdb.Entity) {
 
 func (a attack) with(e tsdb.Entity) place { return place{a.id, a.dataset, e} }
 
-// prefix returns the prefix of a call, and the first part of what is below; "" for everything.
+// prefix returns the prefix of a call, and the first key field of the entities below it; "" for all.
 func (a attack) prefix(h *walls) (tsdb.Prefix, string) {
 	if h.IntN(2) == 0 {
 		return tsdb.AllEntities(), ""
@@ -453,18 +453,18 @@ func first(of []string) (string, bool) {
 	return of[0], true
 }
 
-// one compares the answer of a call for one point.
+// one compares the result of a read of one point.
 func (h *walls) one(p tsdb.Point[string], err error, want string, there bool) error {
 	switch {
 	case errors.Is(err, tsdb.ErrNotFound) && !there:
 		return nil
 	case err == nil && (p.Value != want || !there):
-		return fmt.Errorf("it returned %q, want %q", p.Value, want)
+		return fmt.Errorf("got %q, want %q", p.Value, want)
 	}
 	return err
 }
 
-// taken notes a point that a writer took.
+// taken records a point that a writer accepted.
 func (h *walls) taken(a attack, v string, err error) error {
 	if err == nil {
 		h.put(a.place, a.at, v)
@@ -472,13 +472,13 @@ func (h *walls) taken(a attack, v string, err error) error {
 	return err
 }
 
-// stored notes what was stored of several points.
+// stored records which of several points were stored.
 func (h *walls) stored(a attack, points []tsdb.Point[string], outcomes []tsdb.Outcome) {
 	for i, o := range outcomes {
 		if o.Err == nil {
 			h.put(a.with(points[i].Entity), points[i].Time, points[i].Value)
 		} else if a.id != noisy && errors.Is(o.Err, limit.ErrExceeded) {
-			h.t.Errorf("%s is held to a limit: %v", a.id, o.Err)
+			h.t.Errorf("%s, which has no limits, was limited: %v", a.id, o.Err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type place struct {
 	entity  tsdb.Entity
 }
 
-// attack is one call for a tenant, in a context of its own or of another.
+// attack is one call for a tenant, with its own context or another tenant's.
 type attack struct {
 	place
 	ctx  context.Context
@@ -42,7 +42,7 @@ type attack struct {
 	repo *tsdb.Repository[string]
 }
 
-// walls is one store with hostile tenants, and what each of them must find in it.
+// walls is one store with hostile tenants, and the model of each tenant's data.
 type walls struct {
 	*rand.Rand
 	t       *testing.T
@@ -60,16 +60,16 @@ type walls struct {
 	n       int
 }
 
-// exported is a file, and what its tenant had when it was made.
+// exported is an export, and what its tenant had stored at that time.
 type exported struct {
 	id     tenant.ID
 	bytes  []byte
 	points map[place]map[time.Time]string
 }
 
-// TestHostileTenants runs random calls of tenants whose names are prefixes of one another against one store: every call of a
-// repository, of a sink, of a store and of the packages built on it, in contexts of others, with cursors and files of others,
-// while some of the tenants are erased. After each call no row of another tenant has changed, and no value of one was seen.
+// TestHostileTenants runs random calls of tenants whose names are prefixes of one another on one store: every call of a
+// repository, a sink, a store and the packages built on it, with contexts, cursors and exports of others, while some of the
+// tenants are erased. After each call no row of another tenant has changed, and no value of another tenant was returned.
 func TestHostileTenants(t *testing.T) {
 	unexercised(t)
 	for _, mode := range []struct {
@@ -130,7 +130,7 @@ func newWalls(t *testing.T, seed uint64, opts tsdb.SchemaOptions, views bool, ke
 	}
 	h.store, _, h.table = tsdbtest.OpenTable(t, o, datasets...)
 	h.writer = must[*tsdb.Writer](t)(h.store.NewWriter(tsdb.WriterOptions{Linger: -1, OnFailure: func(u tsdb.Undelivered) {
-		t.Errorf("not delivered: %+v", u)
+		t.Errorf("undelivered point: %+v", u)
 	}}))
 	t.Cleanup(func() { _ = h.writer.Close(context.Background()) })
 	return h
@@ -148,11 +148,11 @@ func (h *walls) random() attack {
 	return a
 }
 
-// step makes one call and looks at all rows before and after it.
+// step makes one call, and compares all rows before and after it.
 func (h *walls) step(name string) {
 	t := h.t
 	a := h.random()
-	if name == "tenants.Readmit" && len(h.erased) > 0 { // or all would be erased in the end
+	if name == "tenants.Readmit" && len(h.erased) > 0 { // otherwise all tenants would be erased in the end
 		a.id = slices.SortedFunc(maps.Keys(h.erased), func(a, b tenant.ID) int { return strings.Compare(a.String(), b.String()) })[0]
 		a.repo = a.in.For(h.store, a.id)
 	}
@@ -164,7 +164,7 @@ func (h *walls) step(name string) {
 	case h.IntN(2) == 0 && !ofAllTenants(name):
 		a.ctx = tenant.NewContext(a.ctx, a.id)
 	}
-	if !foreign && h.IntN(2) == 0 { // something to lose
+	if !foreign && h.IntN(2) == 0 { // stores a point that an attack could destroy
 		h.write(a)
 	}
 	before, erased := allRows(t, h.table), h.erased[a.id]
@@ -191,7 +191,7 @@ func (h *walls) step(name string) {
 		}
 	case errors.As(err, &over):
 		if a.id != noisy || over.Tenant != noisy {
-			t.Errorf("%s: %v, which is not its limit", what, err)
+			t.Errorf("%s: %v, want an error of its own limit", what, err)
 		}
 	case err != nil:
 		t.Errorf("%s: %v", what, err)
@@ -199,14 +199,14 @@ func (h *walls) step(name string) {
 	compareOthers(t, what, before, allRows(t, h.table), mine)
 }
 
-// ofAllTenants reports whether no context with a tenant may make a call.
+// ofAllTenants reports whether a call is refused if the context has a tenant.
 func ofAllTenants(name string) bool {
 	return slices.ContainsFunc(calls.Of(name), func(c calls.Call) bool { return c.Tenants == calls.All && c.Name() == name })
 }
 
 func nobodys(string) bool { return false }
 
-// allRows returns all rows of a table, those of the store itself too.
+// allRows returns all rows of a table, including the store's own.
 func allRows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {
 	t.Helper()
 	out := map[string]bigtable.Row{}
@@ -219,13 +219,13 @@ func allRows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {
 	return out
 }
 
-// value returns a value that says whose it is.
+// value returns a value that names its owner.
 func (h *walls) value(a attack) string {
 	h.n++
 	return fmt.Sprintf("of:%s;%s %d", a.id, a.dataset, h.n)
 }
 
-// put notes that a point is stored.
+// put records that a point is stored.
 func (h *walls) put(p place, at time.Time, v string) {
 	if h.points[p] == nil {
 		h.points[p] = map[time.Time]string{}
@@ -233,7 +233,7 @@ func (h *walls) put(p place, at time.Time, v string) {
 	h.points[p][at] = v
 }
 
-// write stores a point of the tenant, where it may.
+// write stores a point of the tenant, if it may.
 func (h *walls) write(a attack) {
 	v := h.value(a)
 	err := a.repo.Put(a.ctx, a.entity, a.at, v)
@@ -246,7 +246,7 @@ func (h *walls) write(a attack) {
 	}
 }
 
-// drop notes that points are deleted.
+// drop records that points are deleted.
 func (h *walls) drop(gone func(p place, at time.Time) bool) {
 	for p, points := range h.points {
 		maps.DeleteFunc(points, func(at time.Time, _ string) bool { return gone(p, at) })
@@ -256,7 +256,7 @@ func (h *walls) drop(gone func(p place, at time.Time) bool) {
 	}
 }
 
-// want returns the values of an entity, newest first, of times up to last.
+// want returns the values of an entity up to the time last, newest first.
 func (h *walls) want(p place, last time.Time) (out []string) {
 	times := slices.SortedFunc(maps.Keys(h.points[p]), func(a, b time.Time) int { return b.Compare(a) })
 	for _, at := range times {
@@ -267,7 +267,7 @@ func (h *walls) want(p place, last time.Time) (out []string) {
 	return out
 }
 
-// of returns the places of a tenant's dataset with points, below a first part; "" for all.
+// of returns the places of a tenant's dataset with points, below a first key field; "" for all.
 func (h *walls) of(id tenant.ID, dataset, part string) (out []place) {
 	for p := range h.points {
 		if p.id == id && p.dataset == dataset && (part == "" || p.entity.Parts()[0] == part) {
@@ -284,12 +284,12 @@ func (h *walls) same(what string, got, want []string) {
 	}
 }
 
-// unexercised fails the test for each call that is missing among the attacks: a new one must be shown to stay behind the wall.
+// unexercised fails the test for each call without an attack: a new call must be shown to respect the tenant's boundary.
 func unexercised(t *testing.T) {
 	t.Helper()
 	for _, c := range calls.Of("Repository.", "Sink.", "Store.", "advise.", "tenants.", "transfer.") {
 		if c.Tenants != calls.None && attacks[c.Name()] == nil {
-			t.Errorf("%s is not exercised: show here that it stays in its tenant", c.Name())
+			t.Errorf("%s is not tested: add it to attacks", c.Name())
 		}
 	}
 }

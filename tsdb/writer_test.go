@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// writer returns a writer of the store that ends with the test.
+// writer returns a writer of the store that is closed with the test.
 func writer(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions) *tsdb.Writer {
 	t.Helper()
 	w := must[*tsdb.Writer](t)(store.NewWriter(opts))
@@ -30,11 +30,11 @@ func writer(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions) *tsdb.Writ
 	return w
 }
 
-// together is a Linger that does not end between the points of one call, be the clock the real one and the machine slow: they
-// go in one request.
+// together is a Linger that does not end between the points of one call, on any clock and machine, so that they are sent in one
+// request.
 const together = 3 * time.Second
 
-// waysIn are the ways to put a point through a writer and to learn what became of it.
+// waysIn are the ways to write a point through a writer and to get its outcome.
 var waysIn = []struct {
 	name string
 	put  func(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions, repo *tsdb.Repository[reading], points []tsdb.Point[reading]) []tsdb.Outcome
@@ -43,7 +43,7 @@ var waysIn = []struct {
 		failed := map[tsdb.Entity]tsdb.Outcome{}
 		opts.OnFailure = func(u tsdb.Undelivered) {
 			if u.Tenant != acme || u.Dataset != "readings" || !u.Time.Equal(points[0].Time) {
-				t.Errorf("OnFailure was told %+v", u)
+				t.Errorf("OnFailure got %+v", u)
 			}
 			failed[u.Entity] = u.Outcome
 		}
@@ -56,12 +56,12 @@ var waysIn = []struct {
 		err := w.Close(t.Context())
 		var ue *tsdb.UndeliveredError
 		if listed := errors.As(err, &ue); listed != (len(failed) > 0) || listed && (ue.Total != len(failed) || len(ue.Points) != len(failed)) {
-			t.Errorf("Close = %v, and OnFailure was told of %d", err, len(failed))
+			t.Errorf("Close = %v, and OnFailure got %d failures", err, len(failed))
 		}
 		outcomes := make([]tsdb.Outcome, len(points))
 		for i, p := range points {
 			if outcomes[i] = failed[p.Entity]; outcomes[i].State == 0 {
-				outcomes[i] = tsdb.Outcome{State: tsdb.Stored, Attempts: 1} // nobody says how many
+				outcomes[i] = tsdb.Outcome{State: tsdb.Stored, Attempts: 1} // the number of attempts is not reported
 			}
 		}
 		return outcomes
@@ -72,7 +72,7 @@ var waysIn = []struct {
 		for i, p := range points {
 			err := repo.Via(w).EnqueueFunc(t.Context(), p.Entity, p.Time, p.Value, func(o tsdb.Outcome) {
 				if outcomes[i].State != 0 {
-					t.Errorf("point %d was told twice", i)
+					t.Errorf("point %d: the callback was called twice", i)
 				}
 				outcomes[i] = o
 			})
@@ -81,7 +81,7 @@ var waysIn = []struct {
 			}
 		}
 		if err := w.Close(t.Context()); err != nil {
-			t.Errorf("Close = %v, though everybody was told", err)
+			t.Errorf("Close = %v after all callbacks were called, want nil", err)
 		}
 		return outcomes
 	}},
@@ -90,13 +90,13 @@ var waysIn = []struct {
 		outcomes, err := repo.Via(w).EnqueueMany(t.Context(), points)
 		var be *tsdb.BatchError
 		if stored := !slices.ContainsFunc(outcomes, func(o tsdb.Outcome) bool { return o.State != tsdb.Stored }); stored != (err == nil) || !stored && !errors.As(err, &be) {
-			t.Errorf("PutMany = %v, %v", outcomes, err)
+			t.Errorf("EnqueueMany = %v, %v", outcomes, err)
 		}
 		return outcomes
 	}},
 }
 
-// TestWriterReportsWhatTheTableConfirms goes through every fault and every way in.
+// TestWriterReportsWhatTheTableConfirms covers every fault and every way of writing.
 func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 	aside(t)
 	for _, first := range []bool{false, true} {
@@ -126,18 +126,18 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 							key := fmt.Sprintf("acme#readings#berlin#d%d#%019d", n, (1<<63-1)-at.UnixNano())
 							want := f.want
 							if first && f.fault == nil && o.State == tsdb.Rejected {
-								want = tsdb.Rejected // single requests: the answer of one alone was lost, whichever went first
+								want = tsdb.Rejected // single requests: only the response of the first one was lost
 							}
 							if o.State == tsdb.Unknown {
 								unknown++
 							}
 							confirm(t, fmt.Sprintf("%s, point %d (%v)", f.name, n, o.Err), o.State, want, there[key] != nil)
 							if (o.Err == nil) != (o.State == tsdb.Stored) || o.Attempts == 0 {
-								t.Errorf("%s, point %d: %+v", f.name, n, o)
+								t.Errorf("%s, point %d: outcome %+v", f.name, n, o)
 							}
 						}
 						if first && f.fault == nil && unknown != 1 {
-							t.Errorf("%s: %d points are unknown, one lost its answer", f.name, unknown)
+							t.Errorf("%s: %d points are unknown, want the one whose response was lost", f.name, unknown)
 						}
 					}
 				})
@@ -146,8 +146,8 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 	}
 }
 
-// TestWriterOneBadPoint: what is refused before it is sent, by the service for one row, or for the whole request because of
-// one row, takes nothing else with it.
+// TestWriterOneBadPoint: a point that the store rejects, that the service rejects, or because of which the service rejects the
+// whole request, does not affect other points.
 func TestWriterOneBadPoint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{MaxLate: time.Hour, MaxFuture: time.Hour, Retention: d90})
@@ -172,19 +172,19 @@ func TestWriterOneBadPoint(t *testing.T) {
 		}
 		for _, f := range be.Failed {
 			if f.Outcome.State != tsdb.Rejected || !errors.Is(&tsdb.WriteError{Outcome: f.Outcome}, wants[f.Index]) {
-				t.Errorf("point %d: %+v, want %v", f.Index, f.Outcome, wants[f.Index])
+				t.Errorf("point %d: outcome %+v, want %v", f.Index, f.Outcome, wants[f.Index])
 			}
 		}
 		if outcomes[0].State != tsdb.Stored || outcomes[5].State != tsdb.Stored {
 			t.Errorf("the good points: %v, %v", outcomes[0], outcomes[5])
 		}
 		if calls := conn.Counts().Calls[tsdbtest.MutateRows]; calls != 1 {
-			t.Errorf("%d requests; a point that is refused beforehand is not sent", calls)
+			t.Errorf("%d requests, want 1, without the point that the store rejects", calls)
 		}
 	})
 }
 
-// TestWriterRefusedAsAWhole: a service that refuses a whole request for the sake of one row.
+// TestWriterRefusedAsAWhole: a service rejects a whole request because of one row.
 func TestWriterRefusedAsAWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -198,13 +198,13 @@ func TestWriterRefusedAsAWhole(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		if st := w.Stats(); st.Requests > 15 || st.Stored != 39 || st.Rejected != 1 {
-			t.Errorf("%+v", st)
+			t.Errorf("stats %+v", st)
 		}
 	})
 }
 
-// TestWriterOutage: an hour without the service. The producer runs flat out; memory stays in its bounds, the service is not
-// hammered, and when it is back nothing that was taken is missing.
+// TestWriterOutage: an hour without the service, while the producer writes without a pause. Memory stays bounded, requests stay
+// few, and when the service is back no accepted point is missing.
 func TestWriterOutage(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -228,13 +228,13 @@ func TestWriterOutage(t *testing.T) {
 		}
 		st := w.Stats()
 		if st.BufferedPoints != taken || taken > opts.BufferPoints || st.BufferedBytes > opts.BufferBytes || st.Down == nil || st.OldestAge < 59*time.Minute {
-			t.Errorf("%d taken; %+v", taken, st)
+			t.Errorf("%d points accepted; stats %+v", taken, st)
 		}
 		if err := in.TryEnqueue(t.Context(), roof, start, reading{1}); !errors.Is(err, tsdb.ErrBufferFull) || !errors.Is(err, tsdb.ErrRejected) {
-			t.Errorf("TryEnqueue = %v", err)
+			t.Errorf("TryEnqueue = %v, want ErrBufferFull", err)
 		}
 		if calls := conn.Counts().Calls[tsdbtest.MutateRows]; calls > 2000 {
-			t.Errorf("%d requests in an hour in which none was served", calls)
+			t.Errorf("%d requests in an hour of outage, want at most 2000", calls)
 		}
 		end()
 		begin := time.Now()
@@ -242,15 +242,15 @@ func TestWriterOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took > 30*time.Second {
-			t.Errorf("it took %v until everything was delivered", took)
+			t.Errorf("delivery of all points took %v", took)
 		}
 		if n := len(rows(t, table)); n != taken {
-			t.Errorf("%d of %d points are there", n, taken)
+			t.Errorf("%d of %d points are stored", n, taken)
 		}
 	})
 }
 
-// TestWriterGivesUp: points whose time is over say whether they may be stored.
+// TestWriterGivesUp: after the delivery timeout, the outcome says whether a point may be stored.
 func TestWriterGivesUp(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -259,11 +259,11 @@ func TestWriterGivesUp(t *testing.T) {
 		defer conn.Outage()()
 		begin := time.Now()
 		outcomes, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), points(3))
-		if took := time.Since(begin); took < time.Minute || took > time.Minute+5*time.Second { // an attempt may have been under way
-			t.Errorf("gave up after %v", took)
+		if took := time.Since(begin); took < time.Minute || took > time.Minute+5*time.Second { // an attempt may have been running
+			t.Errorf("the writer gave up after %v, want a minute", took)
 		}
 		if !errors.Is(err, tsdb.ErrDeliveryTimeout) || outcomes[0].Attempts == 0 || outcomes[0].State != tsdb.Unknown {
-			t.Errorf("%v, %+v", err, outcomes[0])
+			t.Errorf("error %v, outcome %+v", err, outcomes[0])
 		}
 	})
 }
@@ -290,7 +290,7 @@ func TestWriterCloseEndsWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // of the test's own clock: they are sent by now
+		time.Sleep(time.Second) // on the simulated clock: they have been sent by now
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin := time.Now()
@@ -306,18 +306,18 @@ func TestWriterCloseEndsWithItsContext(t *testing.T) {
 		if err = w.Close(t.Context()); !errors.As(err, &ue) || ue.Total != 5 || ue.Points[0].Entity != roof || !errors.Is(err, tsdb.ErrWriterClosed) {
 			t.Errorf("a second Close = %v", err)
 		}
-		// The point that waited for its row was never sent, and those under way may have been stored.
+		// The point that waited for its row was never sent. Those that were being sent may be stored.
 		if last.State != tsdb.Rejected || !errors.Is(last.Err, tsdb.ErrWriterClosed) || ue.Points[0].Outcome.State != tsdb.Unknown {
-			t.Errorf("the point that waited: %+v; one under way: %+v", last, ue.Points[0].Outcome)
+			t.Errorf("the waiting point: %+v; a point being sent: %+v", last, ue.Points[0].Outcome)
 		}
 		calls := 0
 		err = in.EnqueueFunc(t.Context(), roof, start, reading{2}, func(o tsdb.Outcome) {
 			if calls++; o.State != tsdb.Rejected || !errors.Is(o.Err, tsdb.ErrWriterClosed) {
-				t.Errorf("after Close: %+v", o)
+				t.Errorf("outcome after Close: %+v", o)
 			}
 		})
 		if calls != 1 || !errors.Is(err, tsdb.ErrWriterClosed) {
-			t.Errorf("after Close: told %d times, %v", calls, err)
+			t.Errorf("after Close: the callback was called %d times, error %v", calls, err)
 		}
 	})
 }
@@ -341,13 +341,13 @@ func TestWriterKeepsTheLastWrite(t *testing.T) {
 		}
 		for i, want := range []float64{18, 19} {
 			if p, err := repo.Get(t.Context(), roof, start.Add(time.Duration(i)*time.Second)); err != nil || p.Value.TempC != want {
-				t.Errorf("%v, %v; want %v", p.Value, err, want)
+				t.Errorf("Latest = %v, %v; want %v", p.Value, err, want)
 			}
 		}
 	})
 }
 
-// TestWriterFirstWins: the first of two values is kept, and the writer of the other is told.
+// TestWriterFirstWins: the first of two values is kept, and the other gets ErrExists.
 func TestWriterFirstWins(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{FirstWins: true})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -357,11 +357,11 @@ func TestWriterFirstWins(t *testing.T) {
 	outcomes, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), pts)
 	var be *tsdb.BatchError
 	if !errors.As(err, &be) || len(be.Failed) != 1 || be.Failed[0].Index != 150 || !errors.Is(outcomes[150].Err, tsdb.ErrExists) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want ErrExists", err)
 	}
 }
 
-// TestWriterAdmits: the hook rejects, and knows the tenant.
+// TestWriterAdmits: the hook Admit can reject a point, and gets its tenant.
 func TestWriterAdmits(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -369,7 +369,7 @@ func TestWriterAdmits(t *testing.T) {
 	seen := map[tenant.ID]int{}
 	w := writer(t, store, tsdb.WriterOptions{Admit: func(_ context.Context, id tenant.ID, bytes int) error {
 		if seen[id]++; bytes <= 0 {
-			t.Errorf("%d bytes", bytes)
+			t.Errorf("Admit got %d bytes", bytes)
 		}
 		if id == acme {
 			return over
@@ -378,13 +378,13 @@ func TestWriterAdmits(t *testing.T) {
 	}})
 	beta := tenant.MustParse("beta")
 	if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start, reading{}); !errors.Is(err, over) || !errors.Is(err, tsdb.ErrRejected) {
-		t.Errorf("Put = %v", err)
+		t.Errorf("Enqueue = %v, want the hook's error", err)
 	}
 	if err := s.For(store, beta).Via(w).Enqueue(t.Context(), roof, start, reading{}); err != nil {
 		t.Error(err)
 	}
 	if want := map[tenant.ID]int{acme: 1, beta: 1}; !maps.Equal(seen, want) {
-		t.Errorf("asked %v", seen)
+		t.Errorf("Admit was called for %v", seen)
 	}
 }
 
@@ -398,7 +398,7 @@ func TestWriterOptionsAreChecked(t *testing.T) {
 	} {
 		var ie *tsdb.InvalidError
 		if _, err := store.NewWriter(opts); !errors.As(err, &ie) || ie.Field != field || !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+			t.Errorf("%s: %v, want an error that names the field", field, err)
 		}
 	}
 	w := writer(t, store, tsdb.WriterOptions{})
@@ -413,12 +413,12 @@ func TestWriterOptionsAreChecked(t *testing.T) {
 		"flushing the zero":      new(tsdb.Writer).Flush(t.Context()),
 	} {
 		if !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
 }
 
-// refuseRequestsWith lets the service refuse every bulk request as a whole that holds a row whose key matches.
+// refuseRequestsWith makes the service reject each bulk request that holds a row whose key contains part.
 func refuseRequestsWith(part string) grpc.DialOption {
 	return grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		s, err := streamer(ctx, desc, cc, name, opts...)
@@ -440,7 +440,7 @@ func (p *picky) SendMsg(m any) error {
 		for _, e := range req.Entries {
 			if strings.Contains(string(e.RowKey), p.part) {
 				p.refused = true
-				m = &btpb.MutateRowsRequest{TableName: req.TableName} // which nothing comes of
+				m = &btpb.MutateRowsRequest{TableName: req.TableName} // a request without effect
 			}
 		}
 	}
