@@ -50,7 +50,7 @@ func (c *convert[From, To]) Check() error {
 		return err
 	}
 	if c.back == nil {
-		return invalid.New(ErrReadOnly, "back", "nil", "a function, to write")
+		return invalid.New(ErrReadOnly, "back", "nil", "a function, so that values can be encoded")
 	}
 	return nil
 }

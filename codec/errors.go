@@ -19,7 +19,7 @@ var (
 	// ErrReadOnly matches the error for a write with a codec that can only read: see [Convert].
 	ErrReadOnly = errors.New("codec: read only")
 
-	errShrunk = errors.New("the codec returned less than it was given to append to")
+	errShrunk = errors.New("the codec returned a shorter buffer than it was given to append to")
 )
 
 // maxSample is how many bytes of a payload an error shows.

@@ -49,11 +49,11 @@ var (
 	errRecord   = errors.New("record")
 	errCut      = errors.New("payload ends within a field")
 	errLeftOver = errors.New("bytes after the last field")
-	errVarint   = errors.New("number is too long, or longer than it need be")
+	errVarint   = errors.New("number is above 64 bits, or has more bytes than it needs")
 	errNoName   = errors.New("field without a name")
 	errOrder    = errors.New("names are not in ascending order")
 	errMark     = errors.New("unknown type of value")
-	errCount    = errors.New("more fields than there are bytes for, or than 1024")
+	errCount    = errors.New("more fields than the payload has room for, or more than 1024")
 )
 
 type recordCodec struct{}

@@ -114,7 +114,7 @@ func Agree(resolvers ...Resolver) Resolver {
 			case id.IsZero():
 				return ID{}, fmt.Errorf("%w: it returns the zero ID", errResolver)
 			case !found.IsZero() && id != found:
-				return ID{}, fmt.Errorf("%w: the credentials are of %s and of %s", ErrForbidden, found, id)
+				return ID{}, fmt.Errorf("%w: the credentials name two tenants, %s and %s", ErrForbidden, found, id)
 			}
 			found = id
 		}

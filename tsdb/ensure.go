@@ -107,7 +107,7 @@ func shapes(datasets []Dataset) ([]*dataset.Dataset, error) {
 		}
 		shape := d.shape()
 		if shape == nil {
-			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "zero", "a schema from Define")
+			return nil, invalid.New(ErrInvalid, "dataset "+strconv.Itoa(i), "the zero value", "a schema from Define")
 		}
 		out = append(out, shape)
 	}

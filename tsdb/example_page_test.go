@@ -14,10 +14,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// A history, page by page, with cursors that are safe to hand to a client.
+// A history, page by page, with cursors that are safe to give to a client.
 func ExampleRepository_Page() {
 	ctx := context.Background()
-	key := make([]byte, 32) // from the secrets of the program, the same in each of its processes
+	key := make([]byte, 32) // one of the program's secrets, the same in all its processes
 	_, _ = rand.Read(key)
 	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{CursorKeys: [][]byte{key}}})
 	if err != nil {
@@ -43,12 +43,12 @@ func ExampleRepository_Page() {
 	page, err := repo.Page(ctx, roof, today, 2, "")
 	fmt.Println(page.Points[0].Value.TempC, page.Points[1].Value.TempC, err)
 
-	put(5) // does not shift the pages
+	put(5) // a new point does not shift the pages
 
 	page, err = repo.Page(ctx, roof, today, 2, page.Next)
 	fmt.Println(page.Points[0].Value.TempC, page.Points[1].Value.TempC, err)
 
-	// The cursor is of no use to another tenant.
+	// Another tenant cannot use the cursor.
 	_, err = weather.For(store, tenant.MustParse("globex")).Page(ctx, roof, today, 2, page.Next)
 	fmt.Println(errors.Is(err, tsdb.ErrCursor))
 
@@ -125,10 +125,10 @@ func ExampleRepository_Page_oldestFirst() {
 	// 12:00:00
 	// 12:01:00
 	// 12:02:00
-	// tsdb: cursor refused: cursor is of another tenant, dataset or query, or was changed; want the one that came with a page of the same tenant, dataset and query
+	// tsdb: cursor refused: cursor is of another tenant, dataset or query, or was changed; want a cursor from a page of the same tenant, dataset and query
 }
 
-// The entities of a site, page by page, as a list with a button for more shows them.
+// The entities of a site, page by page, for a list with a "more" button.
 func ExampleRepository_PageUnder() {
 	ctx := context.Background()
 	store, err := embedded.OpenMemory(ctx)
@@ -178,7 +178,7 @@ func ExampleEntityPage() {
 	// Output: [berlin/roof-7] true <nil>
 }
 
-// All events of a user on a day, none lost: two of one instant have their own IDs, and one that is stored twice is there once.
+// All events of a user on a day: two events at one instant have their own IDs, and an event that is stored twice appears once.
 func ExampleRepository_WithID() {
 	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.String(), tsdb.SchemaOptions{Identity: true})
 	store := open(events)

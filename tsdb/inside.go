@@ -38,8 +38,8 @@ func init() {
 	inside.Begin = func(ctx context.Context, repo any, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
 		return repo.(insider).beginMany(ctx, name, n, batched)
 	}
-	inside.Add = func(ctx context.Context, writer any, ev inside.Event, told any) error {
-		f, _ := told.(func(Outcome))
+	inside.Add = func(ctx context.Context, writer any, ev inside.Event, done any) error {
+		f, _ := done.(func(Outcome))
 		return writer.(*Writer).add(ctx, ev, f)
 	}
 	inside.Sizes = func(ctx context.Context, store any, dataset string, id tenant.ID) (inside.Stored, error) {
@@ -140,7 +140,7 @@ func (r *Repository[T]) asUnlimited(single bool) any {
 
 func insideDataset(d Dataset) (inside.Dataset, error) {
 	if d == nil || d.shape() == nil {
-		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "zero", "a schema from Define")
+		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
 	}
 	shape := d.shape()
 	out := inside.Dataset{Name: shape.Name, Fields: shape.Fields, Salts: shape.Salts, Precision: shape.Precision, Entry: shape.ToCatalog(), Shape: shape}
@@ -169,7 +169,7 @@ func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.St
 		}
 	}
 	if found == nil {
-		return inside.Stored{}, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "one that the catalogue has")
+		return inside.Stored{}, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "a dataset in the catalogue")
 	}
 	schema := &Schema[int]{d: *found, plain: true}
 	for range found.Tags {

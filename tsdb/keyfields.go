@@ -119,7 +119,7 @@ func scanEntity(d *dataset.Dataset, e Entity, into []any) error {
 	}
 	parts := e.Parts()
 	if len(parts) != len(d.Fields) {
-		return invalid.New(ErrInvalid, "entity", invalid.Quote(e.String()), fmt.Sprintf("one of dataset %s, with a part for each key field (%s)", d.Name, strings.Join(d.Fields, ", ")))
+		return invalid.New(ErrInvalid, "entity", invalid.Quote(e.String()), fmt.Sprintf("an entity of dataset %s, with one part for each key field (%s)", d.Name, strings.Join(d.Fields, ", ")))
 	}
 	for i, part := range parts {
 		if err := d.Kinds[i].Scan(d.Fields[i], part, into[i]); err != nil {
@@ -129,4 +129,6 @@ func scanEntity(d *dataset.Dataset, e Entity, into []any) error {
 	return nil
 }
 
-func errNoSchema() error { return invalid.New(ErrInvalid, "schema", "zero", "one from Define") }
+func errNoSchema() error {
+	return invalid.New(ErrInvalid, "schema", "the zero value", "a schema from Define")
+}

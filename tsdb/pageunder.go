@@ -124,7 +124,7 @@ func (r *Repository[T]) placeUnder(scope cursor.Scope, text string) (string, err
 	path := string(place)
 	below := scope.Path == "" || strings.HasPrefix(path, scope.Path+"#")
 	if !below || r.rows.Space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
-		return "", invalid.New(ErrCursor, "cursor", "outside of the query", "the one that came with a page of the same tenant, dataset and prefix")
+		return "", invalid.New(ErrCursor, "cursor", "outside of the query", "a cursor from a page of the same tenant, dataset and prefix")
 	}
 	return path, nil
 }

@@ -65,7 +65,7 @@ func (r *Repository[T]) admit(ctx context.Context) error {
 func (r *Repository[T]) allowed(ctx context.Context) error {
 	switch {
 	case r == nil || r.schema == nil:
-		return invalid.New(ErrInvalid, "repository", "zero", "one from Schema.For")
+		return invalid.New(ErrInvalid, "repository", "the zero value", "a repository from Schema.For")
 	case r.err != nil:
 		return r.err
 	}

@@ -33,7 +33,7 @@ func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
 			}
 		}
 		if e.Name == "" {
-			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), what, "one from rollup.Define")
+			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), what, "a rollup from rollup.Define")
 		}
 		out = append(out, e)
 	}

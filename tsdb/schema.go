@@ -268,7 +268,7 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r := &Repository[T]{schema: s, store: store}
 	r.rows.Tenant = id
 	if s.shape() == nil {
-		r.err = invalid.New(ErrInvalid, "schema", "zero", "one from Define")
+		r.err = invalid.New(ErrInvalid, "schema", "the zero value", "a schema from Define")
 		return r
 	}
 	r.rows.D = &s.d

@@ -49,24 +49,24 @@ func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) er
 	return s.writer.take(ctx, p, true)
 }
 
-// EnqueueFunc is Enqueue with a callback. It calls told exactly once with the outcome: Stored, Rejected or Unknown, or, with
+// EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or, with
 // a journal, Journaled as soon as the point is on disk. To decide whether to acknowledge a message, check the outcome's Err:
 // it is nil for Stored and for Journaled.
 //
-// If EnqueueFunc returns an error, it has already called told with it, on the caller's goroutine. Otherwise told is called
-// later, on a goroutine of the writer that handles one point after the other. A slow told delays other points and, once the
+// If EnqueueFunc returns an error, it has already called done with it, on the caller's goroutine. Otherwise done is called
+// later, on a goroutine of the writer that handles one point after the other. A slow callback delays other points and, once the
 // buffer is full, callers of Enqueue. It must not call Enqueue, Flush or Close of the same writer.
-func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, told func(Outcome)) error {
-	if told == nil {
-		return rejected(invalid.New(ErrInvalid, "told", "nil", "a function")).err()
+func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, done func(Outcome)) error {
+	if done == nil {
+		return rejected(invalid.New(ErrInvalid, "done", "nil", "a function")).err()
 	}
-	p, err := s.prepare(ctx, s.point(e, t, v), caller(told))
+	p, err := s.prepare(ctx, s.point(e, t, v), caller(done))
 	if err == nil {
 		err = s.writer.offer(ctx, p)
 	}
 	if err != nil {
 		out := rejected(err)
-		told(out)
+		done(out)
 		return out.err()
 	}
 	return nil
@@ -100,12 +100,12 @@ func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome
 // caller is a function that gets the outcome of a write.
 type caller func(Outcome)
 
-// callerOf returns told as a caller, or nil.
-func callerOf(told func(Outcome)) journal.Caller {
-	if told == nil {
+// callerOf returns done as a caller, or nil.
+func callerOf(done func(Outcome)) journal.Caller {
+	if done == nil {
 		return nil
 	}
-	return caller(told)
+	return caller(done)
 }
 
 // Ended implements journal.Caller.
@@ -160,7 +160,7 @@ func (s *Sink[T]) point(e Entity, t time.Time, v T) Point[T] {
 // prepare checks a point and encodes it for the writer.
 func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller) (*delivery.Pending, error) {
 	if s == nil {
-		return nil, invalid.New(ErrInvalid, "sink", "nil", "one from Repository.Via")
+		return nil, invalid.New(ErrInvalid, "sink", "nil", "a sink from Repository.Via")
 	}
 	if err := s.repo.allowed(ctx); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 		return nil, err
 	}
 	if s.writer.store != s.repo.store {
-		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
+		return nil, invalid.New(ErrInvalid, "writer", "a writer of another store", "a writer of the repository's store")
 	}
 	d := &s.repo.schema.d
 	w, err := s.repo.encode(s.repo.store.core.DatasetForCheck(d, s.repo.rows.Tenant), point, s.repo.store.core.Clock())

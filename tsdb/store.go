@@ -138,7 +138,7 @@ func (s *Store) admit() error {
 }
 
 func errNoStore() error {
-	return invalid.New(ErrInvalid, "store", "zero", "one from Open, New or package embedded")
+	return invalid.New(ErrInvalid, "store", "the zero value", "a store from Open, New or package embedded")
 }
 
 // Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail with the

@@ -127,7 +127,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 func (w *Writer) Close(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if w == nil || w.buffer == nil {
-		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
+		return invalid.New(ErrInvalid, "writer", "the zero value", "a writer from Store.NewWriter")
 	}
 	defer w.watch.Close()
 	if w.journal != nil {
@@ -206,7 +206,7 @@ func (w *Writer) Stats() WriterStats {
 // admit returns an error if the writer or its store cannot be used.
 func (w *Writer) admit() error {
 	if w == nil || w.buffer == nil {
-		return invalid.New(ErrInvalid, "writer", "zero", "one from Store.NewWriter")
+		return invalid.New(ErrInvalid, "writer", "the zero value", "a writer from Store.NewWriter")
 	}
 	return w.store.admit()
 }

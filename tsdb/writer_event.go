@@ -8,13 +8,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// add enqueues a rollup event in the writer's journal, for package rollup. If told is nil, it waits until the event is in the
-// journal; otherwise it calls told with the outcome.
-func (w *Writer) add(ctx context.Context, ev inside.Event, told func(Outcome)) error {
-	p, err := w.prepareEvent(ctx, ev, told)
+// add enqueues a rollup event in the writer's journal, for package rollup. If done is nil, it waits until the event is in the
+// journal; otherwise it calls done with the outcome.
+func (w *Writer) add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
+	p, err := w.prepareEvent(ctx, ev, done)
 	switch {
 	case err != nil:
-	case told == nil:
+	case done == nil:
 		return w.take(ctx, p, ev.Try)
 	default:
 		err = w.offer(ctx, p)
@@ -23,24 +23,24 @@ func (w *Writer) add(ctx context.Context, ev inside.Event, told func(Outcome)) e
 		return nil
 	}
 	out := rejected(err)
-	if told != nil {
-		told(out)
+	if done != nil {
+		done(out)
 	}
 	return out.err()
 }
 
-func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, told func(Outcome)) (*delivery.Pending, error) {
+func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, done func(Outcome)) (*delivery.Pending, error) {
 	if err := w.admitJournal(); err != nil {
 		return nil, err
 	}
 	if w.store.core.Whole != ev.Table {
-		return nil, invalid.New(ErrInvalid, "writer", "one of another store", "a writer of the repository's store")
+		return nil, invalid.New(ErrInvalid, "writer", "a writer of another store", "a writer of the repository's store")
 	}
 	to, err := w.records.Rollup(delivery.RollupDescription{Dataset: ev.Dataset, Key: ev.Fields, Salts: ev.Salts}, ev.Rollup)
 	if err != nil {
 		return nil, err
 	}
-	p, err := delivery.NewEvent(ev.Tenant, to, ev.Path, ev.Event, callerOf(told))
+	p, err := delivery.NewEvent(ev.Tenant, to, ev.Path, ev.Event, callerOf(done))
 	if err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func (c *wrapped[T]) decode(tag string, src []byte, decode func([]byte) (T, erro
 
 var (
 	errFrame = errors.New("not a zstd frame that declares its size")
-	errSize  = errors.New("the size is not the one that the frame declares")
+	errSize  = errors.New("the size differs from the one that the frame declares")
 )
 
 // errTooLarge says which limit a payload exceeds.

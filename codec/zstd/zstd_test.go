@@ -152,7 +152,7 @@ func TestWrapRefusesDamage(t *testing.T) {
 		"garbage after":   {string(payload) + "x", "EOF"},
 		"skippable":       {"\x50\x2a\x4d\x18\x00\x00\x00\x00", "not a zstd frame"},
 		"no size":         {stream.String(), "declares its size"},
-		"claims too much": {"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x01\x01\x00\x00", "the size is not"}, // 16 MiB in 12 bytes
+		"claims too much": {"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x01\x01\x00\x00", "the size differs"}, // 16 MiB in 12 bytes
 	} {
 		_, err := codec.DecodeTag(c, "raw+zstd", []byte(tt.src))
 		t.Run(name, func(t *testing.T) { wantCorrupt(t, err, "raw+zstd", tt.src, tt.cause) })

@@ -107,5 +107,5 @@ func check(head, rest []byte) ([]byte, error) {
 }
 
 func refused(what string) error {
-	return invalid.New(ErrCursor, "cursor", what, "the one that came with a page of the same tenant, dataset and query")
+	return invalid.New(ErrCursor, "cursor", what, "a cursor from a page of the same tenant, dataset and query")
 }

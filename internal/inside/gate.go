@@ -23,9 +23,9 @@ var (
 	OfDataset func(dataset any) (Dataset, error)
 	// Begin begins an operation on the rows of a *tsdb.Repository[T], of n events if it is batched.
 	Begin func(ctx context.Context, repo any, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
-	// Add puts an event into the journal of a *tsdb.Writer. told is a func(tsdb.Outcome). If it is nil, Add waits for
-	// the journal; otherwise it calls told with the event's outcome.
-	Add func(ctx context.Context, writer any, ev Event, told any) error
+	// Add puts an event into the journal of a *tsdb.Writer. done is a func(tsdb.Outcome). If it is nil, Add waits for
+	// the journal; otherwise it calls done with the event's outcome.
+	Add func(ctx context.Context, writer any, ev Event, done any) error
 	// Sizes reads the catalogue of a *tsdb.Store, and returns one of its datasets for reading the sizes of a tenant's
 	// payloads.
 	Sizes func(ctx context.Context, store any, dataset string, id tenant.ID) (Stored, error)

@@ -95,7 +95,7 @@ func (b *bound) Context() context.Context { return b.ctx }
 func (e *Edge) admit(ctx context.Context, method string) (context.Context, error) {
 	ctx = ctxerr.Given(ctx)
 	if e == nil || e.resolver == nil {
-		return nil, answer(ctx, invalid.New(ErrInvalid, "edge", "zero", "one from New"))
+		return nil, answer(ctx, invalid.New(ErrInvalid, "edge", "the zero value", "an edge from New"))
 	}
 	if e.opts.Public != nil && e.opts.Public(method) {
 		return ctx, nil

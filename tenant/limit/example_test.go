@@ -65,7 +65,7 @@ func ExampleLimiter_Set() {
 	fmt.Println(limiter.Limits(tenant.MustParse("acme")).Entities)
 	// Output:
 	// <nil>
-	// limit: invalid limits: defaults.entity is not known; want a limit, such as points_per_second
+	// limit: invalid limits: defaults.entity is unknown; want a limit, such as points_per_second
 	// 1000
 }
 

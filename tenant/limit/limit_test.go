@@ -370,11 +370,11 @@ func TestNewAndSetRefuse(t *testing.T) {
 		{limit.Table{Share: -0.1}, limit.Options{}, "share is -0.1"},
 		{limit.Table{Share: math.NaN()}, limit.Options{}, "share is NaN"},
 		{limit.Table{Defaults: limit.Limits{PointsPerSecond: -1}}, limit.Options{}, "defaults.points_per_second is -1; want 0 for no limit, or up to 4294967296"},
-		{limit.Table{Defaults: limit.Limits{BytesBurst: 1}}, limit.Options{}, "defaults.bytes_burst is 1; want 0, as there is no bytes_per_second"},
+		{limit.Table{Defaults: limit.Limits{BytesBurst: 1}}, limit.Options{}, "defaults.bytes_burst is 1; want 0, because bytes_per_second is 0"},
 		{limit.Table{Defaults: limit.Limits{Entities: 10_000_001}}, limit.Options{}, "defaults.entities is 10000001"},
 		{limit.Table{Defaults: limit.Limits{RangeLength: -time.Second}}, limit.Options{}, "defaults.range_length is -1s"},
 		{limit.Table{Overrides: map[tenant.ID]limit.Limits{acme: {FanOut: -1}}}, limit.Options{}, "overrides.acme.fan_out is -1"},
-		{limit.Table{Overrides: map[tenant.ID]limit.Limits{{}: {}}}, limit.Options{}, "overrides is of the zero tenant"},
+		{limit.Table{Overrides: map[tenant.ID]limit.Limits{{}: {}}}, limit.Options{}, "tenant in overrides is the zero ID"},
 		{limit.Table{}, limit.Options{Window: -1}, "Window is -1ns"},
 		{limit.Table{}, limit.Options{Tenants: -1}, "Tenants is -1"},
 	} {

@@ -90,7 +90,7 @@ func New(t Table, opts Options) (*Limiter, error) {
 // change the table afterwards.
 func (l *Limiter) Set(t Table) error {
 	if l == nil || l.clock == nil {
-		return invalid.New(ErrInvalid, "limiter", "nil or zero", "one from New")
+		return invalid.New(ErrInvalid, "limiter", "nil or the zero value", "a limiter from New")
 	}
 	l.setting.Lock()
 	defer l.setting.Unlock()

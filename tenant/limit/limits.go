@@ -91,7 +91,7 @@ func (l Limits) check(at string) error {
 		case v < 0 || v > m.most:
 			return invalid.New(ErrInvalid, at+m.name, m.text(v), "0 for no limit, or up to "+m.text(m.most))
 		case v > 0 && m.rate != "" && rates[m.rate] == 0:
-			return invalid.New(ErrInvalid, at+m.name, m.text(v), "0, as there is no "+m.rate)
+			return invalid.New(ErrInvalid, at+m.name, m.text(v), "0, because "+m.rate+" is 0")
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (t Table) check() error {
 	}
 	for id, l := range t.Overrides {
 		if id.IsZero() {
-			return invalid.New(ErrInvalid, "overrides", "of the zero tenant", "those of tenants")
+			return invalid.New(ErrInvalid, "tenant in overrides", "the zero ID", "an ID from tenant.Parse")
 		}
 		if err := l.check(fmt.Sprintf("overrides.%s.", id)); err != nil {
 			return err

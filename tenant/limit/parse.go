@@ -57,7 +57,7 @@ func Parse(data []byte) (Table, error) {
 			}
 			return nil
 		}
-		return invalid.New(ErrInvalid, at, "not known", "share, defaults or overrides")
+		return invalid.New(ErrInvalid, at, "unknown", "share, defaults or overrides")
 	})
 	if err == nil {
 		err = t.check()
@@ -136,7 +136,7 @@ func (l *Limits) parse(data []byte, at string) error {
 	err := object(data, at, func(name, at string, value json.RawMessage) error {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
 		if i < 0 {
-			return invalid.New(ErrInvalid, at, "not known", "a limit, such as "+string(PointsPerSecond))
+			return invalid.New(ErrInvalid, at, "unknown", "a limit, such as "+string(PointsPerSecond))
 		}
 		named[name] = true
 		return members[i].parse(members[i].at(l), at, value)
@@ -174,10 +174,10 @@ func object(data []byte, at string, each func(name, at string, value json.RawMes
 	var members map[string]json.RawMessage
 	err := json.Unmarshal(data, &members)
 	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%w: no JSON at line %d: %w", ErrInvalid, 1+bytes.Count(data[:min(len(data), int(bad.Offset))], []byte("\n")), err)
+		return fmt.Errorf("%w: not JSON at line %d: %w", ErrInvalid, 1+bytes.Count(data[:min(len(data), int(bad.Offset))], []byte("\n")), err)
 	}
 	if err != nil || members == nil {
-		return invalid.New(ErrInvalid, cmp.Or(at, "the whole"), invalid.Quote(string(data)), "an object")
+		return invalid.New(ErrInvalid, cmp.Or(at, "the document"), invalid.Quote(string(data)), "an object")
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	_, _ = dec.Token() // {

@@ -18,7 +18,7 @@ import (
 // of tenants. Each document takes some 200 bytes of memory.
 func (l *Limiter) SetProfile(id tenant.ID, doc []byte) error {
 	if l.off() {
-		return invalid.New(ErrInvalid, "limiter", "nil or zero", "one from New")
+		return invalid.New(ErrInvalid, "limiter", "nil or the zero value", "a limiter from New")
 	}
 	if id.IsZero() {
 		return invalid.New(ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")

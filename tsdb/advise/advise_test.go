@@ -34,10 +34,10 @@ func TestKeysRefuses(t *testing.T) {
 		sample advise.Sample
 		want   string
 	}{
-		{"no dataset", nil, advise.Sample{}, "dataset is zero"},
-		{"a zero schema", &tsdb.Schema[float64]{}, advise.Sample{}, "dataset is zero"},
-		{"a nil schema", (*tsdb.Schema[float64])(nil), advise.Sample{}, "dataset is zero"},
-		{"a zero schema beside", d, advise.Sample{OtherDatasets: []tsdb.Dataset{d, nil}}, "OtherDatasets 1: tsdb: invalid input: dataset is zero"},
+		{"no dataset", nil, advise.Sample{}, "dataset is the zero value"},
+		{"a zero schema", &tsdb.Schema[float64]{}, advise.Sample{}, "dataset is the zero value"},
+		{"a nil schema", (*tsdb.Schema[float64])(nil), advise.Sample{}, "dataset is the zero value"},
+		{"a zero schema beside", d, advise.Sample{OtherDatasets: []tsdb.Dataset{d, nil}}, "OtherDatasets 1: tsdb: invalid input: dataset is the zero value"},
 		{"share below 0", d, advise.Sample{Share: -0.1}, "Share is -0.1"},
 		{"share above 1", d, advise.Sample{Share: 1.5}, "Share is 1.5"},
 		{"no share", d, advise.Sample{Share: math.NaN()}, "Share is NaN"},

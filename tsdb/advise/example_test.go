@@ -54,11 +54,11 @@ func ExampleKeys() {
 	// by_day: 1
 	//   warning time-first
 	//   Key field day holds dates or times, such as "2026-05-01". Tenant acme writes 1000 points a second, all at its newest end.
-	//   Leave day out of the key fields: the key of each point ends with its time already, newest first, and Range reads any interval of it.
+	//   Remove day from the key fields: the key of each point already ends with its time, newest first, and Range reads any interval.
 	// by_number: 1
 	//   warning sequential
 	//   Key field number holds numbers that follow one another, such as "00000999". The tenth with the highest values holds 85% of the writes of tenant acme, 500 points a second.
-	//   Declare the field as an id in reverse (tsdb.KeyFields.ReversedID), or put a field before it by which entities are asked for and that spreads them. It can stay where old and new values will go on to write alike.
+	//   Declare the field as a reversed id (tsdb.KeyFields.ReversedID), or put a field before it that reads use and that spreads the entities. No change is needed if old and new values will continue to write equally.
 	// by_site: 0
 }
 
@@ -142,8 +142,8 @@ func ExampleAdvice() {
 	//     "severity": "critical",
 	//     "field": "owner",
 	//     "found": "Values of key field owner look personal: 1 of 1 like a mail address. They are not shown here.",
-	//     "why": "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name.",
-	//     "remedy": "Store an opaque id, or a keyed hash by privacy.Hasher, and let the schema refuse others with CheckKeys: privacy.Check."
+	//     "why": "Row keys are service data: they appear in logs, errors and Key Visualizer, and outlive what they name.",
+	//     "remedy": "Store an opaque id, or a keyed hash from privacy.Hasher, and set CheckKeys: privacy.Check, so that the schema rejects personal data."
 	//   }
 	// ]
 }

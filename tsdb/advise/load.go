@@ -38,9 +38,9 @@ func (a *analysis) hotEntities() {
 		Cause: HotEntity, Severity: severity,
 		Found: fmt.Sprintf("%s among %d: %s of tenant %s writes %s, %s of all.", counted(n, "hot entity", "hot entities"), len(a.Entities),
 			shown(rowkey.Text(rowkey.Path(busiest.Parts...))), busiest.Tenant, rate(busiest.Rate), percent(busiest.Rate, a.real(a.total))),
-		Why: fmt.Sprintf("The newest points of an entity lie together, so one server takes all its writes: about %d a second in all, of rows of 1 KB. Neither splits nor salts part an entity.",
+		Why: fmt.Sprintf("The newest points of an entity are stored next to each other, so one server takes all its writes: at most about %d a second, for rows of 1 KB. Neither splits nor salts divide an entity.",
 			serverWrites),
-		Remedy: "Part it: a further key field, such as a channel or a shard, that is written round by round and read with LatestUnder. Or write less: several readings as one point.",
+		Remedy: "Divide it: add a key field, such as a channel or a shard, write to its values in turn, and read them with LatestUnder. Or write less: put several readings into one point.",
 	})
 }
 
@@ -71,8 +71,8 @@ func (a *analysis) hotHeads() {
 	}
 	a.add(Advice{
 		Cause: HotHead, Severity: severity, Found: found,
-		Why:    "Each write leaves a version in the entity's head row. The versions behind the newest stay until Bigtable compacts the row, which can take days, and reads pass over them.",
-		Remedy: "Go without Head for this dataset, and read with Latest or LatestN; or write such entities less often.",
+		Why:    "Each write leaves a version in the entity's head row. The versions behind the newest stay until Bigtable compacts the row, which can take days, and reads skip them.",
+		Remedy: "Remove Head from this dataset, and read with Latest or LatestN. Or write such entities less often.",
 	})
 }
 
@@ -121,8 +121,8 @@ func (a *analysis) tenants() {
 			Cause: FewFirstValues, Severity: severity, Field: a.Fields[0],
 			Found: fmt.Sprintf("%s of key field %s hold %.0f%% or more of the %s of tenant %s, in %d entities: %s.", counted(len(few), "value", "values"), a.Fields[0],
 				100*mostRate, rate(at), narrow.tenant, len(narrow.entities), strings.Join(few, ", ")),
-			Why: "Nearly all writes go to few stretches of the key range. Bigtable splits them while the load lasts, entity from entity, but a new table and a sudden load begin on as few servers.",
-			Remedy: fmt.Sprintf("Where no question is asked below %s alone, put a field with more values before it. Else give the schema Salts: %d, or let load grow slowly.",
+			Why: "Nearly all writes go to a few parts of the key range. Bigtable splits these between entities while the load lasts, but a new table and a sudden load start on just as few servers.",
+			Remedy: fmt.Sprintf("If nothing reads by %s alone, put a field with more values before it. Otherwise give the schema Salts: %d, or let the load grow slowly.",
 				a.Fields[0], saltsFor(at)),
 		})
 	}
@@ -134,9 +134,9 @@ func (a *analysis) tenants() {
 	a.add(Advice{
 		Cause: BusyTenant, Severity: Info,
 		Found: fmt.Sprintf("Tenant %s writes %s in one range of keys; a server takes about %d.", busiest.tenant, rate(at), serverWrites),
-		Why: "Bigtable splits a range by its load, so writes that are spread over many entities find their servers after some minutes. Writes that come in bursts do not, " +
-			"and neither does a new table.",
-		Remedy: fmt.Sprintf("If the load comes suddenly, or Key Visualizer shows the tenant as one bright line, give the schema Salts: %d. They cannot be changed once there are points.", salts),
+		Why: "Bigtable splits a range by its load, so writes to many entities are spread over servers after some minutes. Bursts are too short for that, " +
+			"and a new table starts on one server.",
+		Remedy: fmt.Sprintf("If the load comes suddenly, or Key Visualizer shows the tenant as one bright line, give the schema Salts: %d. They cannot be changed after points are stored.", salts),
 	})
 }
 

@@ -42,9 +42,9 @@ func (a *analysis) clock(f *field) {
 	}
 	a.add(Advice{
 		Cause: TimeFirst, Severity: severity, Field: f.name, Found: found,
-		Why: "Rows are kept in the order of their keys. Where a time comes before what tells entities apart, everything that is written now lies together, " +
-			"on one server, and splitting the range does not help, as the next writes are behind it.",
-		Remedy: fmt.Sprintf("Leave %s out of the key fields: the key of each point ends with its time already, newest first, and Range reads any interval of it.", f.name),
+		Why: "Rows are stored in the order of their keys. If a time comes before the fields that identify an entity, all current writes go to one place, " +
+			"on one server. Splits do not help, because the next writes sort after the split.",
+		Remedy: fmt.Sprintf("Remove %s from the key fields: the key of each point already ends with its time, newest first, and Range reads any interval.", f.name),
 	})
 }
 
@@ -71,17 +71,17 @@ func (a *analysis) sequence(f *field) {
 	}
 	a.add(Advice{
 		Cause: Sequential, Severity: severity, Field: f.name, Found: found,
-		Why: "Ids that are handed out one after the other lie together in the order of keys. New ones are often the busiest, and then one server has most of the writes. " +
-			"As long as old and new ones write the same, nothing is wrong.",
-		Remedy: fmt.Sprintf("%s It can stay where old and new values will go on to write alike.", sequenceRemedy(f)),
+		Why: "Consecutive ids are stored next to each other. New ones are often the busiest, and then one server has most of the writes. " +
+			"There is no problem while old and new ids write equally.",
+		Remedy: fmt.Sprintf("%s No change is needed if old and new values will continue to write equally.", sequenceRemedy(f)),
 	})
 }
 
 func sequenceRemedy(f *field) string {
 	if f.form == counter || f.form == named {
-		return "Declare the field as an id in reverse (tsdb.KeyFields.ReversedID), or put a field before it by which entities are asked for and that spreads them."
+		return "Declare the field as a reversed id (tsdb.KeyFields.ReversedID), or put a field before it that reads use and that spreads the entities."
 	}
-	return "Put a field before it by which entities are asked for and that spreads them, or give the schema Salts."
+	return "Put a field before it that reads use and that spreads the entities, or give the schema Salts."
 }
 
 // below returns the scope of a figure, if f is not the first field.

@@ -33,8 +33,8 @@ func (a *analysis) unpadded(f *field) {
 	a.add(Advice{
 		Cause: UnpaddedNumber, Severity: Info, Field: f.name,
 		Found: fmt.Sprintf("Key field %s holds numbers of %d to %d digits, such as %s and %s.", f.name, len(short), len(long), shown(short), shown(long)),
-		Why:   "Keys are in the order of their bytes, in which 10 comes before 9: Entities and LatestUnder answer in that order.",
-		Remedy: fmt.Sprintf("If their order matters, declare the field as a number with as many digits as the largest will ever have: tsdb.Key().Uint(%q, %d).",
+		Why:   "Keys are sorted by their bytes, so 10 comes before 9. Entities and LatestUnder return results in that order.",
+		Remedy: fmt.Sprintf("If their order matters, declare the field as a number, with the most digits that it will ever have: tsdb.Key().Uint(%q, %d).",
 			f.name, len(long)+2),
 	})
 }
@@ -61,10 +61,10 @@ func (a *analysis) hashed(f *field) {
 		}
 		a.add(Advice{
 			Cause: HashedPart, Severity: Warning, Field: f.name,
-			Found: fmt.Sprintf("Key field %s holds %s, %d for %d entities, in front of %s, which has %d values.", f.name, f.what, len(f.values), len(a.Entities), a.Fields[i], len(distinct)),
-			Why: fmt.Sprintf("Each value has an entity of its own, so no prefix brings together what belongs together: LatestUnder of one %s is not possible, and all entities have to be read instead.",
+			Found: fmt.Sprintf("Key field %s holds %s, %d for %d entities, before %s, which has %d values.", f.name, f.what, len(f.values), len(a.Entities), a.Fields[i], len(distinct)),
+			Why: fmt.Sprintf("Each entity has its own value, so no prefix selects related entities: LatestUnder cannot read one %s, and all entities must be read instead.",
 				a.Fields[i]),
-			Remedy: fmt.Sprintf("Put %s before %s. To spread load, give the schema Salts: prefixes can be read then.", a.Fields[i], f.name),
+			Remedy: fmt.Sprintf("Put %s before %s. To spread load, give the schema Salts: prefixes stay readable.", a.Fields[i], f.name),
 		})
 		return
 	}
@@ -101,8 +101,8 @@ func (a *analysis) personal(f *field) {
 	a.add(Advice{
 		Cause: PersonalData, Severity: Critical, Field: f.name,
 		Found:  fmt.Sprintf("Values of key field %s look personal: %s. They are not shown here.", f.name, strings.Join(kinds, ", ")),
-		Why:    "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name.",
-		Remedy: "Store an opaque id, or a keyed hash by privacy.Hasher, and let the schema refuse others with CheckKeys: privacy.Check.",
+		Why:    "Row keys are service data: they appear in logs, errors and Key Visualizer, and outlive what they name.",
+		Remedy: "Store an opaque id, or a keyed hash from privacy.Hasher, and set CheckKeys: privacy.Check, so that the schema rejects personal data.",
 	})
 }
 
@@ -139,7 +139,7 @@ func (a *analysis) personalTenants() {
 	a.add(Advice{
 		Cause: PersonalData, Severity: Critical,
 		Found:  fmt.Sprintf("The names of %s look like personal data. They are not shown here.", counted(n, "tenant", "tenants")),
-		Why:    "A tenant's name is the start of all its row keys, which show in logs, in errors and in Key Visualizer.",
-		Remedy: "Name tenants by an opaque id; what they are called belongs into their profile.",
+		Why:    "A tenant's name is the start of all its row keys, which appear in logs, errors and Key Visualizer.",
+		Remedy: "Use opaque ids as tenant names, and store real names in the profiles.",
 	})
 }

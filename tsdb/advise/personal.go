@@ -24,10 +24,10 @@ func (a *analysis) mayBelong(f *field) {
 	}
 	a.add(Advice{
 		Cause: PersonalData, Severity: Info, Field: f.name,
-		Found: fmt.Sprintf("Values of key field %s look like IPv4 addresses, of %d networks.", f.name, len(networks)),
-		Why: "Row keys are service data: they show in logs, in errors and in Key Visualizer, and outlive what they name. " +
-			"Where a person sits behind the address, that is personal data; where it is a machine's, nothing is wrong.",
-		Remedy: "For people's, store an opaque id, or a keyed hash by privacy.Hasher. CheckKeys: privacy.Check does not refuse these.",
+		Found: fmt.Sprintf("Values of key field %s look like IPv4 addresses from %d networks.", f.name, len(networks)),
+		Why: "Row keys are service data: they appear in logs, errors and Key Visualizer, and outlive what they name. " +
+			"The address of a person is personal data; that of a machine is not.",
+		Remedy: "For people's addresses, store an opaque id, or a keyed hash from privacy.Hasher. CheckKeys: privacy.Check accepts addresses.",
 	})
 }
 

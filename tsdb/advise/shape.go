@@ -69,7 +69,7 @@ func (a *analysis) formOf(f *field) (form, string) {
 	}
 	switch {
 	case a.arrives(f):
-		return arrival, "values that grow in the order in which they came"
+		return arrival, "values that sort in the order in which they arrived"
 	case len(v) >= fewestHashes && areRandom(v):
 		return random, "hashes or random ids"
 	}

@@ -26,14 +26,14 @@ func (a *analysis) keys() {
 	}
 	f := Advice{
 		Cause:  LongKey,
-		Found:  fmt.Sprintf("Row keys are up to %d bytes long, with a median of %.0f; the longest is an entity's of tenant %s.", longest.Key, median(lengths), longest.Tenant),
-		Why:    fmt.Sprintf("Bigtable takes keys of up to %d bytes. Each row of a request and of an answer carries its whole key, and 10 to 100 bytes are ideal.", maxKey),
-		Remedy: "Use short names for what the parts stand for, and keep what only describes an entity in another place: a part is for what is asked for.",
+		Found:  fmt.Sprintf("Row keys are up to %d bytes long, with a median of %.0f; the longest belongs to an entity of tenant %s.", longest.Key, median(lengths), longest.Tenant),
+		Why:    fmt.Sprintf("Bigtable accepts keys of up to %d bytes. Each row in a request and in a response contains its whole key; 10 to 100 bytes are ideal.", maxKey),
+		Remedy: "Use short names in the parts. A part is for what reads ask for; store descriptions of an entity elsewhere.",
 	}
 	switch {
 	case over > 0:
 		f.Severity = Critical
-		f.Found += fmt.Sprintf(" %s over the limit: their points are refused.", counted(over, "entity is", "entities are"))
+		f.Found += fmt.Sprintf(" %s over the limit: their points are rejected.", counted(over, "entity is", "entities are"))
 	case longest.Key >= nearMaxKey:
 		f.Severity = Warning
 	case median(lengths) < longKey:
@@ -61,15 +61,15 @@ func (a *analysis) names() {
 	if all < manyNames && (payload == 0 || all < longNames) || payload >= all {
 		return
 	}
-	found := fmt.Sprintf("Names take about %.0f bytes of each row: %.0f the tenant's, %d the dataset's, %d the retention class's, %d the column'a.",
+	found := fmt.Sprintf("Names take about %.0f bytes of each row: %.0f the tenant's, %d the dataset's, %d the retention class's, %d the column's.",
 		all, tenant, len(a.Dataset), len(a.Family), len(a.Qualifier))
 	if payload > 0 {
 		found += fmt.Sprintf(" A typical payload takes %s.", bytes(payload))
 	}
 	a.add(Advice{
 		Cause: LongNames, Severity: Info, Found: found,
-		Why:    "The names travel with each row that is written or read. On disk compression takes most of them away, on the network nothing does.",
-		Remedy: "Choose short ones before there are points: two or three letters for a dataset and a retention class, a short id for a tenant. Or put more into a point.",
+		Why:    "Each row that is written or read contains the names. Compression removes most of this on disk, but not on the network.",
+		Remedy: "Choose short names before points are stored: two or three letters for a dataset and a retention class, a short id for a tenant. Or put more data into a point.",
 	})
 }
 
@@ -96,12 +96,12 @@ func (a *analysis) payloads() {
 		Cause: LargePayload, Severity: Warning,
 		Found: fmt.Sprintf("Payloads are up to %s large, those of entity %s of tenant %s; the limit of this dataset is %s.", bytes(largest.Payload),
 			shown(rowkey.Text(rowkey.Path(largest.Parts...))), largest.Tenant, bytes(a.MaxPayload)),
-		Why:    "Bigtable wants cells of up to 10 MiB, the points of a head share that, and payloads that are merged are limited to 8 KiB. What is larger is refused.",
-		Remedy: "Compress payloads (package codec/zstd), part them into several points or datasets, or keep them in object storage and store where they are.",
+		Why:    "Bigtable recommends cells of at most 10 MiB, all points of a head share that limit, and merged payloads are limited to 8 KiB. Larger payloads are rejected.",
+		Remedy: "Compress payloads (package codec/zstd), split them into several points or datasets, or keep them in object storage and store their location.",
 	}
 	if over > 0 {
 		f.Severity = Critical
-		f.Found += fmt.Sprintf(" %s over it: their points are refused.", counted(over, "entity is", "entities are"))
+		f.Found += fmt.Sprintf(" %s over the limit: their points are rejected.", counted(over, "entity is", "entities are"))
 	}
 	a.add(f)
 }
@@ -117,10 +117,10 @@ func (a *analysis) families() {
 	}
 	a.add(Advice{
 		Cause: ManyFamilies, Severity: severity,
-		Found: fmt.Sprintf("The table has %d column families with the datasets that were named; about %d is the most that Bigtable advises.", a.Families, maxFamilies),
-		Why: "Each retention class is a family, one more for its heads, and a rollup has four for each class of its own. Families are shared by all datasets of a table, " +
-			"and many of them slow every request down.",
-		Remedy: "Let datasets share a few retention classes by name, such as one for each length of time, and rollups too.",
+		Found: fmt.Sprintf("The table has %d column families with the given datasets; Bigtable recommends at most about %d.", a.Families, maxFamilies),
+		Why: "Each retention class has a family, and another for its heads; each class of rollups has four. All datasets of a table share the families, " +
+			"and many families slow down every request.",
+		Remedy: "Let datasets and rollups share a few retention classes by name, such as one for each length of time.",
 	})
 }
 
@@ -146,9 +146,9 @@ func (a *analysis) widePrefixes() {
 	tenant, _, _ := strings.Cut(most, "#")
 	a.add(Advice{
 		Cause: WidePrefix, Severity: Info, Field: a.Fields[len(a.Fields)-2],
-		Found: fmt.Sprintf("Below one value of key field %s tenant %s has about %.0f entities, and no prefix is narrower.", a.Fields[len(a.Fields)-2], tenant, n),
-		Why:   "LatestUnder finds the newest point of each entity below a prefix: as many reads as there are entities, and seconds for ten thousand.",
-		Remedy: fmt.Sprintf("If that is asked for, add a field before %s that parts them, or give the schema a Head, by which it reads one row an entity.",
+		Found: fmt.Sprintf("One value of key field %s of tenant %s has about %.0f entities, and no prefix is narrower.", a.Fields[len(a.Fields)-2], tenant, n),
+		Why:   "LatestUnder finds the newest point of each entity below a prefix. It reads once per entity, which takes seconds for ten thousand.",
+		Remedy: fmt.Sprintf("If you need such reads, add a field before %s that divides the entities, or give the schema a Head, so that LatestUnder reads one row per entity.",
 			a.Fields[len(a.Fields)-1]),
 	})
 }

@@ -67,7 +67,7 @@ func newColumns(in tsdb.Interval, o Options) (columns, error) {
 	start, hasStart := in.Start()
 	end, hasEnd := in.End()
 	if !hasStart || !hasEnd {
-		return columns{}, invalid.New(tsdb.ErrInvalid, "interval", "open", "one with a start and an end")
+		return columns{}, invalid.New(tsdb.ErrInvalid, "interval", "open", "an interval with a start and an end")
 	}
 	width := end.Sub(start)
 	if width == math.MaxInt64 {
@@ -95,7 +95,7 @@ func line[T any](
 	case points == nil:
 		return false, invalid.New(tsdb.ErrInvalid, "points", "nil", "a sequence")
 	case of == nil:
-		return false, invalid.New(tsdb.ErrInvalid, "function of the value", "nil", "one that returns a number")
+		return false, invalid.New(tsdb.ErrInvalid, "function of the value", "nil", "a function that returns a number")
 	}
 	var last time.Time
 	some := false
@@ -127,5 +127,5 @@ func line[T any](
 
 // outside is the error of a point that the interval does not hold.
 func outside(t time.Time) error {
-	return invalid.New(tsdb.ErrInvalid, "point's time", t.Format(time.RFC3339Nano), "one in the interval")
+	return invalid.New(tsdb.ErrInvalid, "point's time", t.Format(time.RFC3339Nano), "a time in the interval")
 }

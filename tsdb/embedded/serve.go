@@ -64,7 +64,7 @@ func NewServer(opts Options) (*Server, error) {
 func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
 	switch {
 	case s == nil || s.grpc == nil:
-		return invalid.New(tsdb.ErrInvalid, "server", "zero", "one from NewServer")
+		return invalid.New(tsdb.ErrInvalid, "server", "the zero value", "a server from NewServer")
 	case lis == nil:
 		return invalid.New(tsdb.ErrInvalid, "listener", "nil", "a net.Listener")
 	}

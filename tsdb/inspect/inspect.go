@@ -142,7 +142,7 @@ func (v *View) Values(e tsdb.Entity) []string {
 
 func (v *View) check() error {
 	if v == nil || v.points == nil {
-		return invalid.New(ErrInvalid, "view", "zero", "one from Open")
+		return invalid.New(ErrInvalid, "view", "the zero value", "a view from Open")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func Check(field, part string) error {
 }
 
 func personal(field, what string) error {
-	return invalid.New(ErrPersonal, "key field "+field, "like "+what+" (not shown)", "what names nobody, such as an opaque ID or a keyed hash")
+	return invalid.New(ErrPersonal, "key field "+field, "like "+what+" (not shown)", "text that identifies no person, such as an opaque ID or a keyed hash")
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -34,7 +34,7 @@ func ExampleCheck() {
 	fmt.Println(repo.Put(ctx, tsdb.NewEntity("berlin", "u-4711"), time.Now(), "in"))
 	// Output:
 	// true
-	// tsdb: write rejected before it was sent: tsdb: invalid input: privacy: looks like personal data: key field user is like a mail address (not shown); want what names nobody, such as an opaque ID or a keyed hash
+	// tsdb: write rejected before it was sent: tsdb: invalid input: privacy: looks like personal data: key field user is like a mail address (not shown); want text that identifies no person, such as an opaque ID or a keyed hash
 	// <nil>
 }
 
@@ -50,7 +50,7 @@ func ExampleCheck_fields() {
 	fmt.Println(check("owner", "4111111111111111"))
 	// Output:
 	// <nil>
-	// privacy: looks like personal data: key field owner is like a payment card number (not shown); want what names nobody, such as an opaque ID or a keyed hash
+	// privacy: looks like personal data: key field owner is like a payment card number (not shown); want text that identifies no person, such as an opaque ID or a keyed hash
 }
 
 func ExampleHasher() {

@@ -44,7 +44,7 @@ func shortened(declared, stored catalog.Dataset) (notes []string) {
 		if now == 0 || was > 0 && now >= was {
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("Of tenants in class %s, each bucket that began more than %s ago becomes invisible at once to programs that declare this age, and workers delete it within about a day. This cannot be undone.",
+		notes = append(notes, fmt.Sprintf("For tenants in class %s, each bucket that began more than %s ago becomes invisible at once to programs that declare this age, and workers delete it within about a day. This cannot be undone.",
 			c.Name, ageText(now)))
 	}
 	return notes

@@ -52,7 +52,7 @@ func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) 
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	if p == nil || p.doc.Format == "" {
-		return Report{}, invalid.New(ErrInvalid, "plan", "zero", "one from NewPlan, NewPlanFor or ReadPlan")
+		return Report{}, invalid.New(ErrInvalid, "plan", "the zero value", "a plan from NewPlan, NewPlanFor or ReadPlan")
 	}
 	r, end, err := enter(ctx, store)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) 
 	defer end()
 	rep := Report{Table: r.path, Applied: []Item{}}
 	if r.path != p.doc.Table {
-		return rep, invalid.New(ErrInvalid, "plan", "for "+invalid.Quote(p.doc.Table), "one for "+r.path)
+		return rep, invalid.New(ErrInvalid, "plan", "for "+invalid.Quote(p.doc.Table), "a plan for "+r.path)
 	}
 	families, err := r.Families(p.doc.Declared)
 	if err != nil {
@@ -139,7 +139,7 @@ func (a *applier) holds(now map[string]family, items []Item) error {
 			continue
 		}
 		if have, ok := now[i.Family]; !ok || have.err != nil || !have.policy.Equal(a.want[i.Family].Policy) {
-			return fmt.Errorf("%w: family %s was changed to %q, and the table has %s", ErrStale, i.Family, i.Declared, orNone(have.text))
+			return fmt.Errorf("%w: family %s was changed to %q, but the table has %s", ErrStale, i.Family, i.Declared, orNone(have.text))
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (a *applier) admit(have actual, items []Item) error {
 		}
 	}
 	if len(refused) > 0 {
-		return fmt.Errorf("%w: %s; what has to be allowed: %s", ErrNotAllowed, strings.Join(refused, ", "), strings.Join(lacks, ", "))
+		return fmt.Errorf("%w: %s; Allow lacks %s", ErrNotAllowed, strings.Join(refused, ", "), strings.Join(lacks, ", "))
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (c *comparison) readCatalog() {
 	for _, name := range slices.Sorted(maps.Keys(c.have.catalog.Datasets)) {
 		families, err := c.families([]catalog.Dataset{c.have.catalog.Datasets[name].Dataset})
 		if err != nil {
-			c.impossible(Item{Dataset: name}, fmt.Sprintf("Its entry in the catalogue is none of this version's, so it is not known what it needs: %v.", err))
+			c.impossible(Item{Dataset: name}, fmt.Sprintf("This version cannot read its entry in the catalogue, so it is not known which families it needs: %v.", err))
 			continue
 		}
 		listed := c.listed[name]
@@ -97,7 +97,7 @@ func (c *comparison) readCatalog() {
 			if w, ok := classes[f.Class.Name]; ok && !w.Equal(f.Class) && !slices.Contains(clashes, f.Class.Name) {
 				clashes = append(clashes, f.Class.Name)
 				c.impossible(Item{Dataset: name, Class: f.Class.Name, Declared: w.Policy.String(), Recorded: f.Class.Policy.String()},
-					fmt.Sprintf("It is in the catalogue and not in this plan, and declares the retention class %s as %q, which this plan declares as %q. Plan with all datasets of the class, or with NewPlanFor.",
+					fmt.Sprintf("It is in the catalogue but not in this plan, and declares the retention class %s as %q; this plan declares it as %q. Plan with all datasets of the class, or use NewPlanFor.",
 						f.Class.Name, f.Class.Policy, w.Policy))
 			}
 		}
@@ -135,12 +135,12 @@ func (c *comparison) family(w dataset.Family) {
 	case !ok:
 		i.Kind = Create
 		if len(recorded) > 0 {
-			i.Notes = []string{"The catalogue knows it: it was removed from the table elsewhere, with all that it held."}
+			i.Notes = []string{"The catalogue lists it: it was removed from the table elsewhere, with all its data."}
 		}
 		c.items = append(c.items, i)
 		return
 	case w.Differs(have.kind) != "":
-		c.impossible(i, sentence(w.Differs(have.kind))+" The kind of a family cannot be changed: use another retention class, or remove the family by hand, with all that it holds.")
+		c.impossible(i, sentence(w.Differs(have.kind))+" The kind of a family cannot be changed: use another retention class, or remove the family by hand, with all its data.")
 		return
 	case have.err == nil && have.policy.Equal(w.Policy):
 		return
@@ -157,7 +157,7 @@ func (c *comparison) family(w dataset.Family) {
 	default:
 		i.Kind = Change
 		if len(recorded) == 0 {
-			i.Notes = []string{"The family is in the table, and nobody has recorded what it is for."}
+			i.Notes = []string{"The family is in the table, but the catalogue does not list it."}
 		}
 	}
 	i.Destructive = !w.Policy.KeepsAllOf(have.policy)
@@ -170,14 +170,14 @@ func (c *comparison) family(w dataset.Family) {
 func effects(w dataset.Family, have family, changed bool) (notes []string) {
 	keeps := have.policy
 	if have.err != nil {
-		notes = append(notes, fmt.Sprintf("The table's policy is none that this version can read (%v), so what it keeps is not known.", have.err))
+		notes = append(notes, fmt.Sprintf("This version cannot read the table's policy (%v), so what it keeps is not known.", have.err))
 	}
 	if age, bounded, err := w.Class.Policy.PointAge(); err == nil && bounded && !gc.MaxAge(age).KeepsAllOf(keeps) {
 		visible := "becomes invisible at once to programs that declare this policy"
 		if !changed {
 			visible = "is already invisible to programs that declare this policy"
 		}
-		what := "What is older than " + ageText(age)
+		what := "Data older than " + ageText(age)
 		if w.Rollups() {
 			what = "Each bucket that began more than " + ageText(age) + " ago"
 		}
@@ -187,7 +187,7 @@ func effects(w dataset.Family, have family, changed bool) (notes []string) {
 		notes = append(notes, fmt.Sprintf("All cells of a column but the newest %d are deleted within about a week. This cannot be undone.", w.Versions))
 	}
 	if have.err == nil && !have.policy.KeepsAllOf(w.Policy) {
-		notes = append(notes, "What had expired and is not deleted yet may be seen again for a while, in no predictable part.")
+		notes = append(notes, "Expired data that is not deleted yet may become visible again for a while. Which part is not predictable.")
 	}
 	return notes
 }
@@ -228,7 +228,7 @@ func (c *comparison) dataset(d catalog.Dataset) {
 	c.sources(d)
 	e, ok := c.have.catalog.Datasets[d.Name]
 	if !ok {
-		c.items = append(c.items, Item{Kind: Record, Dataset: d.Name, Notes: []string{"It is entered in the catalogue."}})
+		c.items = append(c.items, Item{Kind: Record, Dataset: d.Name, Notes: []string{"It is added to the catalogue."}})
 		return
 	}
 	if conflicts := d.Conflicts(withPolicies(e.Dataset, d)); len(conflicts) > 0 {
@@ -247,7 +247,7 @@ func (c *comparison) dataset(d catalog.Dataset) {
 		i.Notes = append(i.Notes, sentence(text))
 	}
 	if len(i.Notes) == 0 {
-		i.Notes = []string{"The order of its codec tags, retention classes or rollups is another one, or which classes tenants can be put in."}
+		i.Notes = []string{"The order of its codec tags, retention classes or rollups differs, or the classes that tenants can be assigned."}
 	}
 	c.items = append(c.items, i)
 }
@@ -286,7 +286,7 @@ func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
 // format rejects a format that a newer version of this module has written.
 func (c *comparison) format() {
 	if v := c.have.catalog.Format; v > catalog.FormatVersion {
-		c.impossible(Item{}, fmt.Sprintf("The stored format has version %d, this program knows %d.", v, catalog.FormatVersion))
+		c.impossible(Item{}, fmt.Sprintf("The stored format has version %d; this program supports version %d.", v, catalog.FormatVersion))
 	}
 }
 
@@ -299,7 +299,7 @@ func (c *comparison) count() {
 		}
 	}
 	if n > maxFamilies && n > len(c.have.families) {
-		c.impossible(Item{}, fmt.Sprintf("The table would have %d column families, those of aggregates and others' included, and must have at most %d.", n, maxFamilies))
+		c.impossible(Item{}, fmt.Sprintf("The table would have %d column families, including those of aggregates and of other programs; want at most %d.", n, maxFamilies))
 	}
 }
 

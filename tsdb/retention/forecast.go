@@ -238,7 +238,7 @@ func (f *Forecast) Drops(class string, policy gc.Policy) (Drop, error) {
 		return Drop{}, err
 	}
 	if f == nil || f.sample == nil {
-		return Drop{}, invalid.New(tsdb.ErrInvalid, "forecast", "without its sample", "one from NewForecast")
+		return Drop{}, invalid.New(tsdb.ErrInvalid, "forecast", "without its sample", "a forecast from NewForecast")
 	}
 	if !f.sample.kept.has(class) {
 		return Drop{}, invalid.New(tsdb.ErrInvalid, "class", invalid.Quote(class), "a retention class in the catalogue")

@@ -30,10 +30,10 @@ func (s *sample) weigh() error {
 		s.divide()
 		return nil
 	case sized == 0:
-		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("spent after %d rows", s.cost.Rows),
+		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("used up after %d rows", s.cost.Rows),
 			"enough to read all rows, as the service does not tell how large the table is")
 	case s.cost.Rows == 0 && s.cost.Finished == 0:
-		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("spent after %d requests", s.cost.Requests), "enough to read some rows")
+		return invalid.New(tsdb.ErrInvalid, "Rows, Bytes or Requests", fmt.Sprintf("used up after %d requests", s.cost.Requests), "enough to read some rows")
 	}
 	s.basis = Sampled
 	if s.cost.Finished == s.cost.Read { // only unread rows depend on the scale

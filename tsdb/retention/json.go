@@ -16,7 +16,7 @@ const maxPlan = 32 << 20
 // MarshalJSON implements json.Marshaler. The format is stable and has a version.
 func (p *Plan) MarshalJSON() ([]byte, error) {
 	if p == nil || p.doc.Format == "" {
-		return nil, invalid.New(ErrInvalid, "plan", "zero", "one from NewPlan, NewPlanFor or ReadPlan")
+		return nil, invalid.New(ErrInvalid, "plan", "the zero value", "a plan from NewPlan, NewPlanFor or ReadPlan")
 	}
 	return json.Marshal(p.doc)
 }
@@ -50,7 +50,7 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields() // a plan with unknown fields must not be applied
 	if err := dec.Decode(&p.doc); err != nil {
-		return nil, invalid.New(ErrInvalid, "plan", "no plan of this version", err.Error())
+		return nil, invalid.New(ErrInvalid, "plan", "not a plan of this version", err.Error())
 	}
 	for n, i := range p.doc.Items {
 		if _, ok := signs[i.Kind]; !ok {

@@ -145,7 +145,7 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 		}
 		if other, ok := offered[c.Name]; ok && other != c.Policy && apart == nil {
 			apart = invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
-				fmt.Sprintf("one that is given a policy here, as the catalogue has it with both %q and %q", other, c.Policy))
+				fmt.Sprintf("a policy for it in this call, because the catalogue has both %q and %q", other, c.Policy))
 		}
 		offered[c.Name] = c.Policy
 	}
@@ -163,7 +163,7 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		if _, ok := offered[name]; !ok {
-			return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(name), "one of the catalogue: "+cmp.Or(quoted(slices.Sorted(maps.Keys(offered))), "there is none"))
+			return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(name), "a class in the catalogue ("+cmp.Or(quoted(slices.Sorted(maps.Keys(offered))), "it has none")+")")
 		}
 		if _, _, err := classes[name].PointAge(); err != nil {
 			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(name), err)

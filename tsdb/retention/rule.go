@@ -19,7 +19,7 @@ const maxNesting = 64
 // result may differ from the table's policy.
 func policyOf(r *adminpb.GcRule, depth int) (gc.Policy, error) {
 	if depth > maxNesting {
-		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested over %d deep", maxNesting), "a flatter one")
+		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested more than %d deep", maxNesting), "a policy with less nesting")
 	}
 	join, rules := gc.Any, []*adminpb.GcRule(nil)
 	switch rule := r.GetRule().(type) {

@@ -88,7 +88,7 @@ func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Cont
 func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup, error) {
 	switch {
 	case a == nil || a.rollup == nil || a.rollup.name == "":
-		return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", "zero", "one from Define")
+		return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", "the zero value", "a rollup from Define")
 	case a.rollup.opts.Mode != a.mode:
 		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s, this call adds to mode %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)
 	}
@@ -128,7 +128,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 		return placed{}, invalid.New(ErrInvalid, "time", stamp(t), "in a bucket that starts at or after 1970-01-01T00:00:00Z and far from the end of time")
 	}
 	if u.Bounded && start.Before(now.Add(-u.Age)) {
-		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that starts at most %v ago, as the retention class %s or that of the tenant keeps", u.Age, u.Class.Name))
+		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that starts at most %v ago, the retention of class %s or of the tenant's class", u.Age, u.Class.Name))
 	}
 	event := rollupadd.Event{Bucket: bucket, Numbers: make([]rollupadd.Number, len(a.rollup.measures))}
 	for i := range a.rollup.measures {

@@ -47,14 +47,14 @@ func (a *StreamAdder[T]) TryAdd(ctx context.Context, e tsdb.Entity, t time.Time,
 	return a.add(ctx, e, t, v, true, nil)
 }
 
-// AddFunc is Add, but does not wait for the disk. It calls told exactly once: with tsdb.Journaled when the event is
-// in the journal, or with the reason why it never will be. If AddFunc returns an error, it has already called told on
-// the caller's goroutine. Otherwise one goroutine of the writer calls told later. told must not call the writer.
-func (a *StreamAdder[T]) AddFunc(ctx context.Context, e tsdb.Entity, t time.Time, v T, told func(tsdb.Outcome)) error {
-	if told == nil {
-		return errorOf(rejected(invalid.New(ErrInvalid, "told", "nil", "a function")))
+// AddFunc is Add, but does not wait for the disk. It calls done exactly once: with tsdb.Journaled when the event is
+// in the journal, or with the reason why it never will be. If AddFunc returns an error, it has already called done on
+// the caller's goroutine. Otherwise one goroutine of the writer calls done later. done must not call the writer.
+func (a *StreamAdder[T]) AddFunc(ctx context.Context, e tsdb.Entity, t time.Time, v T, done func(tsdb.Outcome)) error {
+	if done == nil {
+		return errorOf(rejected(invalid.New(ErrInvalid, "done", "nil", "a function")))
 	}
-	return a.add(ctx, e, t, v, false, told)
+	return a.add(ctx, e, t, v, false, done)
 }
 
 // AddMany adds events and waits until each is in the journal or has failed. It returns the outcome of each, in order.
@@ -63,12 +63,12 @@ func (a *StreamAdder[T]) AddFunc(ctx context.Context, e tsdb.Entity, t time.Time
 func (a *StreamAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.Outcome, error) {
 	var mu sync.Mutex
 	outcomes := make([]tsdb.Outcome, len(events))
-	left, gone, done := len(events), false, make(chan struct{})
+	left, gone, all := len(events), false, make(chan struct{})
 	if left == 0 {
 		return outcomes, nil
 	}
 	for i, ev := range events {
-		told := func(o tsdb.Outcome) {
+		done := func(o tsdb.Outcome) {
 			mu.Lock()
 			defer mu.Unlock()
 			if gone {
@@ -76,13 +76,13 @@ func (a *StreamAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([
 			}
 			outcomes[i] = o
 			if left--; left == 0 {
-				close(done)
+				close(all)
 			}
 		}
-		_ = a.add(ctx, ev.Entity, ev.Time, ev.Value, false, told) // told gets the error
+		_ = a.add(ctx, ev.Entity, ev.Time, ev.Value, false, done)
 	}
 	select {
-	case <-done:
+	case <-all:
 	case <-ctx.Done():
 	}
 	mu.Lock()
@@ -96,17 +96,17 @@ func (a *StreamAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([
 	return outcomes, batchError(outcomes)
 }
 
-func (a *StreamAdder[T]) add(ctx context.Context, e tsdb.Entity, t time.Time, v T, try bool, told func(tsdb.Outcome)) error {
+func (a *StreamAdder[T]) add(ctx context.Context, e tsdb.Entity, t time.Time, v T, try bool, done func(tsdb.Outcome)) error {
 	ev, err := a.prepare(ctx, e, t, v)
 	if err != nil {
 		out := rejected(err)
-		if told != nil {
-			told(out)
+		if done != nil {
+			done(out)
 		}
 		return errorOf(out)
 	}
 	ev.Try = try
-	return inside.Add(ctx, a.writer, ev, told)
+	return inside.Add(ctx, a.writer, ev, done)
 }
 
 func (a *StreamAdder[T]) prepare(ctx context.Context, e tsdb.Entity, t time.Time, v T) (inside.Event, error) {

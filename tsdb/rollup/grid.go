@@ -35,7 +35,7 @@ func (r *Rollup[T]) resolve() error {
 		return invalid.New(ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or Once")
 	}
 	if o.From != "" && (o.Mode != Derived || !catalog.ShortName(o.From) || o.From == r.name) {
-		return invalid.New(ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, for one that is derived")
+		return invalid.New(ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, and Mode Derived")
 	}
 	if o.Lateness < 0 || o.Lateness%time.Millisecond != 0 {
 		return invalid.New(ErrInvalid, "Lateness", o.Lateness.String(), "0 for the default, or more, in whole milliseconds")

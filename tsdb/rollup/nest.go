@@ -38,7 +38,7 @@ func init() {
 // remove data before a bucket of r closes.
 func (r *Rollup[T]) follows(finer definition, kept []gc.Policy) error {
 	if r == nil {
-		return invalid.New(ErrInvalid, "rollup", "nil", "one from Define")
+		return invalid.New(ErrInvalid, "rollup", "nil", "a rollup from Define")
 	}
 	if finer != nil {
 		if at, ok := nested(finer.Grid(), r.grid); !ok {

@@ -40,7 +40,7 @@ func For[T any](r *Rollup[T], repo *tsdb.Repository[T]) *Reader[T] {
 // level returns the level to read. If single is set, it is also for writing.
 func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	if r == nil || r.rollup == nil || r.repo == nil {
-		return nil, invalid.New(ErrInvalid, "reader", "zero", "one from For")
+		return nil, invalid.New(ErrInvalid, "reader", "the zero value", "a reader from For")
 	}
 	_, all, err := levels(ctx, r.repo, single)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 			return l, nil
 		}
 	}
-	return nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "one of the schema's Rollups")
+	return nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "a rollup in SchemaOptions.Rollups of the repository's schema")
 }
 
 // WithGaps returns a reader whose Buckets and Many fill gaps as package window does. The zero Options leave gaps out,

@@ -66,7 +66,7 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 	s := l.spanOf(in)
 	oldest := l.replaceable(l.in.Store.Clock())
 	if from, ok := in.Start(); ok && s.from < oldest {
-		return 0, invalid.New(tsdb.ErrExpired, "start of the interval", from.UTC().String(), "what the rollup's source and its own class keep")
+		return 0, invalid.New(tsdb.ErrExpired, "start of the interval", from.UTC().String(), "a time within the retention of the rollup and of its source")
 	}
 	s.from, s.to = max(s.from, oldest), min(s.to, maxMillis)
 	prefix := opts.Prefix

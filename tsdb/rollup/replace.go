@@ -19,8 +19,8 @@ const (
 	maxRaces = 5
 )
 
-// errRaced: other workers changed the row first, at each attempt. A later pass of any worker tries again.
-var errRaced = errors.New("rollup: other workers changed the row first, at each attempt")
+// errRaced: another worker changed the row during each attempt. A later pass of any worker tries again.
+var errRaced = errors.New("rollup: another worker changed the row during each attempt")
 
 // replaceAll recomputes buckets of one row and replaces the stored ones that differ. It skips buckets that can no
 // longer be computed. It returns the starts of the changed buckets.

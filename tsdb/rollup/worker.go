@@ -102,7 +102,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	}
 	for i, j := range jobs {
 		if j == nil || j.Name() == "" {
-			return nil, invalid.New(ErrInvalid, "job "+strconv.Itoa(i), "zero", "a job from NewJob, with a schema from Define")
+			return nil, invalid.New(ErrInvalid, "job "+strconv.Itoa(i), "the zero value", "a job from NewJob, with a schema from Define")
 		}
 	}
 	if opts.Every == 0 {
@@ -121,7 +121,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 func (w *Worker) Run(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if w == nil || w.store == nil {
-		return invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
+		return invalid.New(ErrInvalid, "worker", "the zero value", "a worker from NewWorker")
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -156,12 +156,12 @@ type Pass struct {
 type pass struct {
 	rows chan struct{} // bounds the rows computed at once
 
-	mu    sync.Mutex
-	done  Pass
-	first error
-	told  func(error)
-	lag   lag
-	busy  map[tenant.ID]bool
+	mu      sync.Mutex
+	done    Pass
+	first   error
+	onError func(error)
+	lag     lag
+	busy    map[tenant.ID]bool
 }
 
 func (p *pass) count(f func(*Pass)) {
@@ -176,8 +176,8 @@ func (p *pass) fail(err error) {
 		p.first = err
 	}
 	p.mu.Unlock()
-	if p.told != nil {
-		p.told(err)
+	if p.onError != nil {
+		p.onError(err)
 	}
 }
 
@@ -189,12 +189,12 @@ func (p *pass) fail(err error) {
 // and 500 rows of marks, and the computing. A tenant that had no marks in the pass before costs one more request.
 func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
-		return Pass{}, invalid.New(ErrInvalid, "worker", "zero", "one from NewWorker")
+		return Pass{}, invalid.New(ErrInvalid, "worker", "the zero value", "a worker from NewWorker")
 	}
 	watch := inside.Watch(w.store)
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
 	defer func() { op.End(err) }()
-	p := &pass{rows: make(chan struct{}, w.opts.Concurrency), told: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
+	p := &pass{rows: make(chan struct{}, w.opts.Concurrency), onError: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
 	if _, err := w.in.Confirmed(ctx); err != nil {
 		p.fail(err)
 		return p.done, cmp.Or(ctxerr.Of(ctx), err)

@@ -136,9 +136,9 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 	}
 	switch {
 	case n >= mostMarks:
-		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, because every store holds all marks in memory; lift some by ReadmitEntity", mostMarks))
+		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, because every store holds all marks in memory; remove some with ReadmitEntity", mostMarks))
 	case mine >= mostOfTenant:
-		return invalid.New(ErrInvalid, "marks of tenant "+e.id.String(), fmt.Sprint(mine), fmt.Sprintf("fewer than %d; lift some by ReadmitEntity", mostOfTenant))
+		return invalid.New(ErrInvalid, "marks of tenant "+e.id.String(), fmt.Sprint(mine), fmt.Sprintf("fewer than %d; remove some with ReadmitEntity", mostOfTenant))
 	}
 	if err := e.forgetLifts(ctx, gone, n); err != nil {
 		return err
@@ -251,7 +251,7 @@ func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 // readmit lifts a mark; hashes are those of an entity's mark.
 func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalog.EntityHash) error {
 	switch m.rec.State {
-	case Readmitted: // an interrupted call may not have told the stores
+	case Readmitted: // an interrupted call may not have reached the stores
 	case Erased:
 		_ = r.Profiles(ctx) // the profile is deleted; after an error, this store notices it as late as all others
 		m.rec.State = Readmitted

@@ -93,7 +93,7 @@ func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []str
 			say("Datasets use the class: %s.", list(users))
 		}
 		if rm.rec.Visible > 0 && !rm.unexpired() {
-			say("%d rows have cells in the class's families, and no dataset of the catalogue says when they expire.", rm.rec.Visible)
+			say("%d rows have cells in the class's families, but no dataset in the catalogue says when they expire.", rm.rec.Visible)
 		}
 		return why, nil
 	case p.Class != "":
@@ -119,7 +119,7 @@ func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []str
 		}
 	}
 	if rm.rec.Visible > 0 && !rm.unexpired() {
-		say("%d rows hold what has not expired.", rm.rec.Visible)
+		say("%d rows hold data that has not expired.", rm.rec.Visible)
 	}
 	return why, nil
 }

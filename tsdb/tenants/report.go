@@ -148,20 +148,20 @@ func (c Counted) String() string {
 // unreached returns what no erasure can delete.
 func (r *Report) unreached() []string {
 	out := []string{
-		"Backups of the table, and snapshots that the service keeps for recovery, until they end.",
-		"Files that were exported, and what other programs have copied.",
-		"Journals of programs that do not run now. When they start they drop what they hold of it, also after it is readmitted, and write their files anew.",
-		"Journals of programs that run now, other than those that this report counts, until their next attempt at a delivery. Within a minute they then write their files anew, without what was delivered or dropped.",
-		"Blocks of disks that belonged to files of journals which were written anew, until the file system uses them again.",
-		"Deleted cells that the service has not collected yet, in each of its clusters. They cannot be read.",
-		"Clusters of a replicated instance that have not caught up: their stores may honour the mark, and delete, later.",
-		"Writers that do not go by the mark: other programs, and versions of this one without erasure.",
-		"Names of tenants and keys in the logs and metrics of services and programs.",
+		"Backups of the table, and the snapshots that the service keeps for recovery, until they expire.",
+		"Exported files, and copies that other programs made.",
+		"Journals of programs that are not running. When such a program starts, it drops the erased points, even after a readmission, and rewrites its files.",
+		"Journals of running programs that this report does not count, until their next delivery attempt. Within a minute after it, they rewrite their files without the delivered and dropped points.",
+		"Disk blocks of the files that journals have replaced, until the file system reuses them.",
+		"Deleted cells that the service has not yet garbage-collected, in each of its clusters. They cannot be read.",
+		"Clusters of a replicated instance that lag behind: their stores may see the mark, and delete, later.",
+		"Writers that do not check the mark: other programs, and versions of this module without erasure.",
+		"Tenant names and keys in the logs and metrics of services and programs.",
 	}
 	if r.Fields != nil {
-		out = append(out, "Sums over several entities, in which this one's part cannot be told.")
+		out = append(out, "Sums over several entities: the part of the erased entity cannot be subtracted.")
 	} else {
-		out = append(out, "The mark itself, which holds the tenant's name, this report and no data.")
+		out = append(out, "The mark itself, which contains the tenant's name and this report, but no data.")
 	}
 	return out
 }

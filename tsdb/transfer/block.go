@@ -143,7 +143,7 @@ func (b *blocks) next() error {
 			return &LineError{Line: b.line, Err: err}
 		}
 		if size += len(b.buf); len(b.block) == blockPoints || size > blockBytes+maxLine {
-			return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "block", "longer than a block", "at most 1000 points and 4 MiB before a sum")}
+			return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "block", "too long", "at most 1000 points and 4 MiB before a sum")}
 		}
 		b.note()
 		b.block = append(b.block, record{line: b.line, d: d, point: p})
@@ -193,7 +193,7 @@ func (b *blocks) finish(text []byte) error {
 		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", invalid.Quote(string(text)), string(want))}
 	}
 	if _, err := b.lines.next(); !errors.Is(err, io.EOF) {
-		return &LineError{Line: b.line + 1, Err: invalid.New(ErrDamaged, "the line", "behind the end", "nothing")}
+		return &LineError{Line: b.line + 1, Err: invalid.New(ErrDamaged, "the line", "after the end", "no line after the end")}
 	}
 	b.end = &end
 	return nil

@@ -138,7 +138,7 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	for _, entity := range opts.Entities {
 		parts := entity.Parts()
 		if !slices.ContainsFunc(h.Datasets, func(d catalog.Dataset) bool { return len(d.Key) == len(parts) }) {
-			return invalid.New(ErrInvalid, "entity", invalid.Quote(entity.String()), "as many parts as a dataset to export, of which the tenant has rows, has key fields")
+			return invalid.New(ErrInvalid, "entity", invalid.Quote(entity.String()), "one part for each key field of an exported dataset in which the tenant has rows")
 		}
 		h.Entities = append(h.Entities, parts)
 	}
@@ -205,7 +205,7 @@ func (e *exporter) resume(id tenant.ID, opts ExportOptions) error {
 	case s == nil:
 		return invalid.New(ErrInvalid, "Continue", "a checkpoint of something else", "a checkpoint that Recover returned")
 	case opts.Datasets != nil || opts.Entities != nil || opts.Interval != (tsdb.Interval{}):
-		return invalid.New(ErrInvalid, "Continue", "given", "no Datasets, Entities and Interval with it: the file has them")
+		return invalid.New(ErrInvalid, "Continue", "given", "no Datasets, Entities or Interval together with it: the file has them")
 	case s.header.id != id:
 		return invalid.New(ErrTenant, "tenant", invalid.Quote(id.String()), s.header.id.String()+", whose points the file holds")
 	}

@@ -105,7 +105,7 @@ func (h *header) parsePoint(text []byte) (*dataset, inside.Point, error) {
 	}
 	d := h.dataset(l.Dataset)
 	if d == nil {
-		return nil, inside.Point{}, invalid.New(ErrDamaged, "dataset", invalid.Quote(l.Dataset), "one of the header's")
+		return nil, inside.Point{}, invalid.New(ErrDamaged, "dataset", invalid.Quote(l.Dataset), "a dataset in the header")
 	}
 	p := inside.Point{Path: rowkey.Path(l.Entity...), ID: l.ID, Class: l.Class, Tag: l.Tag}
 	if err := d.check(p, l.Entity); err != nil {
@@ -127,7 +127,7 @@ func (h *header) parsePoint(text []byte) (*dataset, inside.Point, error) {
 		return nil, p, invalid.New(ErrDamaged, "payload", strconv.Itoa(len(p.Payload))+" bytes", "at most 10 MiB")
 	}
 	if !bytes.Equal(appendPoint(nil, d, p), text) {
-		return nil, p, invalid.New(ErrDamaged, "the line", "spelled in another way", "members in the order and spelling of an export")
+		return nil, p, invalid.New(ErrDamaged, "the line", "not as an export writes it", "the order and spelling of members that an export has")
 	}
 	return d, p, nil
 }
@@ -143,13 +143,13 @@ func (d *dataset) check(p inside.Point, parts []string) error {
 		}
 	}
 	if d.space.CheckID(p.ID) != nil {
-		return invalid.New(ErrDamaged, "id", invalid.Quote(p.ID), "one of dataset "+d.Name)
+		return invalid.New(ErrDamaged, "id", invalid.Quote(p.ID), "an ID that dataset "+d.Name+" can store")
 	}
 	if !d.hasClass(p.Class) {
-		return invalid.New(ErrDamaged, "class", invalid.Quote(p.Class), "one of dataset "+d.Name)
+		return invalid.New(ErrDamaged, "class", invalid.Quote(p.Class), "a retention class of dataset "+d.Name)
 	}
 	if !d.hasTag(p.Tag) {
-		return invalid.New(ErrDamaged, "tag", invalid.Quote(p.Tag), "one of dataset "+d.Name)
+		return invalid.New(ErrDamaged, "tag", invalid.Quote(p.Tag), "a codec tag of dataset "+d.Name)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (d *dataset) units(l *pointLine) (int64, error) {
 	}
 	t, err := time.Parse(timeLayout, l.Time)
 	if err != nil {
-		return 0, invalid.New(ErrDamaged, "time", invalid.Quote(l.Time), "a time by RFC 3339 in UTC")
+		return 0, invalid.New(ErrDamaged, "time", invalid.Quote(l.Time), "an RFC 3339 time in UTC")
 	}
 	units, err := d.precision.Units(t)
 	if err != nil {

@@ -97,7 +97,7 @@ func (c *Conn) Reset() {
 // apply, because no call of the store is involved.
 func (c *Conn) Collect(ctx context.Context) error {
 	if c.server == nil {
-		return invalid.New(tsdb.ErrInvalid, "connection", "zero", "one from Open")
+		return invalid.New(tsdb.ErrInvalid, "connection", "the zero value", "a connection from Open")
 	}
 	return c.server.Collect(ctxerr.Given(ctx))
 }

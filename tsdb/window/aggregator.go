@@ -177,7 +177,7 @@ func (a *Aggregator[T]) over(
 	points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order, ends func(before bool) ([]anchor, error),
 ) iter.Seq2[Bucket, error] {
 	if a == nil || len(a.measures) == 0 {
-		return fail(invalid.New(ErrInvalid, "aggregator", "zero", "one from New"))
+		return fail(invalid.New(ErrInvalid, "aggregator", "the zero value", "an aggregator from New"))
 	}
 	if points == nil {
 		return fail(invalid.New(ErrInvalid, "points", "nil", "a sequence"))

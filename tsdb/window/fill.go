@@ -166,7 +166,7 @@ func (f *filler) begin() (far time.Time, err error) {
 // take adds the next bucket that is not empty.
 func (f *filler) take(b Bucket) error {
 	if len(b.Values) != len(f.Measures) {
-		return invalid.New(ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one a measure")
+		return invalid.New(ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one for each measure")
 	}
 	if f.joining == nil {
 		if start, next := f.Grid.Bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {

@@ -88,7 +88,7 @@ func (g Grid) In(zone *time.Location) Grid {
 func (g Grid) Check() error {
 	switch {
 	case g.unit == noUnit:
-		return invalid.New(ErrInvalid, "grid", "zero", "one from Every, Days, Weeks or Months")
+		return invalid.New(ErrInvalid, "grid", "the zero value", "a grid from Every, Days, Weeks or Months")
 	case g.unit == clock || g.unit == elapsed:
 		if g.n <= 0 {
 			return invalid.New(ErrInvalid, "width", time.Duration(g.n).String(), "more than 0")

@@ -125,9 +125,9 @@ func (r *Raw) writer(class, tag string) (*dataset.Dataset, error) {
 	t := slices.Index(e.Tags, tag)
 	switch {
 	case c < 0:
-		return nil, invalid.New(dataset.ErrInvalid, "retention class", invalid.Quote(class), "one that the catalogue has for dataset "+e.Name)
+		return nil, invalid.New(dataset.ErrInvalid, "retention class", invalid.Quote(class), "a class in the catalogue for dataset "+e.Name)
 	case t < 0:
-		return nil, invalid.New(dataset.ErrInvalid, "codec tag", invalid.Quote(tag), "one that the catalogue has for dataset "+e.Name)
+		return nil, invalid.New(dataset.ErrInvalid, "codec tag", invalid.Quote(tag), "a tag in the catalogue for dataset "+e.Name)
 	}
 	if e.Merge && t > 0 {
 		e.Merge, e.Fixed, e.FirstWins = false, "", true
