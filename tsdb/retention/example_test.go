@@ -57,7 +57,7 @@ func Example() {
 	//
 	//   ~ change       default      maxage=90d -> maxage=30d   DESTRUCTIVE
 	//       holds points of readings
-	//       What is older than 30d becomes invisible at once to programs that declare this policy, and is deleted within about a week. This cannot be undone.
+	//       Data older than 30d becomes invisible at once to programs that declare this policy, and is deleted within about a week. This cannot be undone.
 	//   = record       dataset readings
 	//       Dataset readings: policy of retention class default declared as maxage=30d, stored as maxage=90d.
 	//

@@ -45,7 +45,7 @@ const addersOfChild = 3
 // and the row must have the first n of them.
 func TestStreamSurvivesCrashes(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("the process opens a store of its own; it runs in process")
+		t.Skip("the child process opens its own store in process")
 	}
 	if dir := os.Getenv(addChild); dir != "" {
 		addProcess(t, dir)
@@ -83,7 +83,7 @@ func addCrash(t *testing.T, dir string, round int) (acked [addersOfChild]int) {
 		var g, last int
 		var end string
 		if _, err := fmt.Sscanf(lines.Text(), "acked %d %d %s", &g, &last, &end); err != nil || end != "." {
-			continue // half a line, as the process was killed
+			continue // half a line: the process was killed
 		}
 		if n++; n == 1 {
 			timer.Reset(time.Duration(rand.IntN(400)) * time.Millisecond)
@@ -129,7 +129,7 @@ func addCrashStore(t *testing.T, dir string, opts ...grpc.DialOption) (*tsdb.Sto
 	return store, r, s.For(store, acme)
 }
 
-// addUnreliable loses every fifth answer to an addition, and lets each tenth fail before it does anything.
+// addUnreliable loses every fifth response to an addition, and lets each tenth fail before it has any effect.
 func addUnreliable(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	lost := status.Error(codes.Unavailable, "lost")
 	roll := rand.IntN(10)
@@ -189,7 +189,7 @@ func checkAdded(t *testing.T, dir string, acked [][addersOfChild]int) {
 		t.Fatal(err)
 	}
 	if n := w.Stats().Journal.DeadLetters; n > 0 {
-		t.Errorf("%d dead letters", n)
+		t.Errorf("%d dead letters, want 0", n)
 	}
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -201,13 +201,13 @@ func checkAdded(t *testing.T, dir string, acked [][addersOfChild]int) {
 				t.Fatal(err)
 			}
 			if b.Points == 0 && n == 0 {
-				continue // it was killed before
+				continue // the process was killed before its first acknowledgement
 			}
 			if b.Points < int64(n) || len(b.Values) != 1 {
-				t.Fatalf("round %d, adder %d: %d events count, %d were acknowledged", round, g, b.Points, n)
+				t.Fatalf("round %d, adder %d: %d events are counted, %d were acknowledged", round, g, b.Points, n)
 			}
 			if v, c := b.Values[0], float64(b.Points); v.Count != b.Points || v.Sum != c*(c-1)/2 || v.Min != 0 || v.Max != c-1 {
-				t.Errorf("round %d, adder %d: %d events count, and %d numbers of the sum %v, up to %v: want the first %d numbers once each", round, g, b.Points, v.Count, v.Sum, v.Max, b.Points)
+				t.Errorf("round %d, adder %d: %d events are counted, and %d numbers of the sum %v, up to %v: want the first %d numbers once each", round, g, b.Points, v.Count, v.Sum, v.Max, b.Points)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 		{rollup.ByStream, `^keep\.c:h:[0-9a-f]{32}@1775519999999 (30){20}$`},
 		{rollup.ByMessage, `^keep\.c:m:c:a@1775(519999999|520[0-9]{6}) (3[0-9]){19}(3[0-9]|6[1-6]){16}$`},
 	} {
-		a := newAds(t, rollup.Options{Mode: tt.mode, Span: 30 * 24 * time.Hour}, tsdb.SchemaOptions{}) // as all modes had it once
+		a := newAds(t, rollup.Options{Mode: tt.mode, Span: 30 * 24 * time.Hour}, tsdb.SchemaOptions{}) // the former default span of all modes
 		e, v := tsdb.NewEntity("10.0.0.1", "x"), view{Cents: 1.25}
 		var err error
 		switch tt.mode {
@@ -57,7 +57,7 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 		control := ""
 		err = a.table.ReadRows(context.Background(), bigtable.PrefixRange("acme#"), func(r bigtable.Row) bool {
 			if r.Key() != row {
-				t.Errorf("%s: there is a row %q, want %q", tt.mode, r.Key(), row)
+				t.Errorf("%s: the table has the row %q, want %q", tt.mode, r.Key(), row)
 			}
 			for _, items := range r {
 				for _, item := range items {
@@ -78,7 +78,7 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 			t.Errorf("%s: the row holds %q, want %q", tt.mode, got, numbers)
 		}
 		if ok, err := regexp.MatchString(tt.control, control); err != nil || !ok || (control == "") != (tt.control == "") {
-			t.Errorf("%s: beside its numbers the row holds %q, want %q", tt.mode, control, tt.control)
+			t.Errorf("%s: control cells are %q, want %q", tt.mode, control, tt.control)
 		}
 	}
 }

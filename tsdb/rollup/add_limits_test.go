@@ -27,7 +27,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// adders are all ways to add an event to a rollup, each as one function.
+// adders are all ways to add an event to a rollup, as functions.
 func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer) map[string]func(context.Context, tsdb.Entity, time.Time, view) error {
 	one := func(in interface {
 		AddMany(context.Context, []tsdb.Point[view]) ([]tsdb.Outcome, error)
@@ -64,7 +64,7 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 	}
 }
 
-// TestEveryWayToAddIsTested fails for a method that adds events and is missing in the table of adders.
+// TestEveryWayToAddIsTested fails if a method that adds events is not in the table of adders.
 func TestEveryWayToAddIsTested(t *testing.T) {
 	tested := adders(nil, nil, nil)
 	for _, c := range calls.Of("rollup.OnceAdder.", "rollup.MessageAdder.", "rollup.StreamAdder.") {
@@ -137,10 +137,10 @@ func TestAddLimits(t *testing.T) {
 				}
 			}
 			if err := add(tenant.NewContext(t.Context(), acme2), ip, start, view{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
-				t.Errorf("%s for another tenant: %v", name, err)
+				t.Errorf("%s for another tenant: %v, want ErrTenantMismatch", name, err)
 			}
 			if n := len(conn.Counts().Calls); n > 0 {
-				t.Errorf("%s: %v were made for events that cannot be added", name, conn.Counts().Calls)
+				t.Errorf("%s: invalid events sent requests: %v", name, conn.Counts().Calls)
 			}
 			if err := errors.Join(add(t.Context(), ip, start, view{Cents: 1000}), w.Flush(t.Context())); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -148,28 +148,28 @@ func TestAddLimits(t *testing.T) {
 		}
 		for name, add := range adders(other, repo, w) {
 			if err := add(t.Context(), ip, start, view{}); modeOf(name) == mode && !errors.Is(err, rollup.ErrInvalid) {
-				t.Errorf("%s to a rollup of no schema: %v", name, err)
+				t.Errorf("%s to a rollup without a schema: %v, want ErrInvalid", name, err)
 			}
 		}
 		for name, add := range adders(r, nil, w) {
 			if err := add(t.Context(), ip, start, view{}); modeOf(name) == mode && !errors.Is(err, rollup.ErrInvalid) {
-				t.Errorf("%s without a repository: %v", name, err)
+				t.Errorf("%s without a repository: %v, want ErrInvalid", name, err)
 			}
 		}
 		for name, add := range adders(nil, repo, w) {
 			if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
-				t.Errorf("%s without a rollup: %v", name, err)
+				t.Errorf("%s without a rollup: %v, want ErrInvalid", name, err)
 			}
 		}
 		for _, bad := range []*tsdb.Writer{nil, plain} {
 			if err := rollup.NewStreamAdder(r, repo, bad).Add(t.Context(), ip, start, view{}); mode == rollup.ByStream && !errors.Is(err, rollup.ErrInvalid) {
-				t.Errorf("a stream through a writer without a journal: %v", err)
+				t.Errorf("a stream through a writer without a journal: %v, want ErrInvalid", err)
 			}
 		}
 		if mode == rollup.ByMessage {
 			for _, id := range []string{"", string(make([]byte, 129))} {
 				if _, err := rollup.NewMessageAdder(r, repo).Add(t.Context(), id, ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
-					t.Errorf("a message of %d bytes: %v", len(id), err)
+					t.Errorf("a message ID of %d bytes: %v", len(id), err)
 				}
 			}
 		}
@@ -209,15 +209,15 @@ func TestAddStaysWithItsTenant(t *testing.T) {
 			got += int64(b.Points)
 			b, err = rollup.For(a.rollup, a.schema.For(a.store, acme2)).Total(t.Context(), tsdb.NewEntity(part, "2"), tsdb.Between(start.Add(-time.Hour), start.Add(time.Hour)))
 			if err != nil || b.Points != 0 {
-				t.Errorf("%s: the other tenant has %d events, %v", mode, b.Points, err)
+				t.Errorf("%s: the other tenant has %d events, want 0 (error %v)", mode, b.Points, err)
 			}
 		}
 		if got != n {
-			t.Errorf("%s: the reader finds %d of %d events", mode, got, n)
+			t.Errorf("%s: the reader returns %d of %d events", mode, got, n)
 		}
 		err := a.table.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
 			if k := row.Key(); k[0] != '!' && k[:len("acme#views!rollup.hour#")] != "acme#views!rollup.hour#" {
-				t.Errorf("%s: there is a row %q", mode, k)
+				t.Errorf("%s: the table has the foreign row %q", mode, k)
 			}
 			return true
 		})
@@ -227,8 +227,7 @@ func TestAddStaysWithItsTenant(t *testing.T) {
 	}
 }
 
-// TestTooManyStreams: a full row accepts no event of a new stream, which becomes a dead letter. Known streams
-// continue.
+// TestTooManyStreams: a full row refuses an event of a new stream, which becomes a dead letter. Known streams continue.
 func TestTooManyStreams(t *testing.T) {
 	a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
 	old, late := a.writer(filepath.Join(t.TempDir(), "old")), a.writer(filepath.Join(t.TempDir(), "new"))
@@ -266,7 +265,7 @@ func TestTooManyStreams(t *testing.T) {
 		t.Errorf("the journal of the old stream holds %+v", st)
 	}
 	a.check("full")
-	ev.Time = ev.Time.Add(24 * time.Hour) // another row, though the buckets are hours
+	ev.Time = ev.Time.Add(24 * time.Hour) // another row, because a row covers a day
 	add(late)
 	a.count(ev)
 	if st := late.Stats().Journal; st.DeadLetters != 1 || st.Points != 0 {
@@ -301,7 +300,7 @@ func TestSpansByStream(t *testing.T) {
 	old := newAds(t, rollup.Options{Mode: rollup.ByStream, Span: 30 * day}, tsdb.SchemaOptions{})
 	err := old.store.Ensure(t.Context(), newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{}).schema)
 	if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "span of a row") {
-		t.Errorf("Ensure with the default span of a table whose rows hold 30 days: %v", err)
+		t.Errorf("Ensure with the default span of a table whose rows hold 30 days: %v, want a conflict about the span", err)
 	}
 }
 
@@ -317,7 +316,7 @@ func TestRefusedEventIsOnDiskBeforeLaterOnes(t *testing.T) {
 			return invoker(ctx, method, req, reply, cc, opts...)
 		}
 		if calls++; calls%2 == 1 {
-			time.Sleep(10 * time.Millisecond) // for the others to come
+			time.Sleep(10 * time.Millisecond) // waits for the other requests
 			return status.Error(codes.InvalidArgument, "refused")
 		}
 		if w.Stats().Journal.DeadLetters != calls/2 {
@@ -342,7 +341,7 @@ func TestRefusedEventIsOnDiskBeforeLaterOnes(t *testing.T) {
 		}
 	}
 	if early > 0 || calls != 20 {
-		t.Errorf("%d of %d requests went before the refused event was on disk", early, calls)
+		t.Errorf("%d of %d requests were sent before the refused event was on disk", early, calls)
 	}
 	if err := w.Close(t.Context()); err != nil {
 		t.Error(err)

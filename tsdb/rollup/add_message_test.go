@@ -39,7 +39,7 @@ func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 					if err != nil && method == tsdbtest.ReadRows {
 						t.Errorf("%s on reads: %v", kind.name, err)
 					}
-					for range 2 { // it is delivered again
+					for range 2 { // the message is delivered again
 						again, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
 						if err != nil || again && said {
 							t.Fatalf("%s: delivered again: %v, %v", kind.name, again, err)
@@ -54,8 +54,8 @@ func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 	})
 }
 
-// TestMessagesAreForgotten: a row accepts a message again after Remember, refuses new messages while it is full, and
-// then makes room without help.
+// TestMessagesAreForgotten: after Remember, a row forgets a message and would count it again. A full row refuses new messages
+// until it has forgotten old ones.
 func TestMessagesAreForgotten(t *testing.T) {
 	clock := testkit.NewClock(start)
 	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Minute, MaxMessages: 32})
@@ -102,7 +102,7 @@ func TestMessagesAreForgotten(t *testing.T) {
 	}
 	a.check("forgotten")
 	if _, control = a.stored(); len(control) > 32 {
-		t.Errorf("the row holds %d markers", len(control))
+		t.Errorf("the row still holds %d markers", len(control))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestOnceNeverCountsTwice(t *testing.T) {
 					stored, unknown := int64(0), int64(0)
 					for _, o := range outcomes {
 						if o.Attempts > 1 {
-							t.Errorf("%s: %d attempts", f.name, o.Attempts)
+							t.Errorf("%s: %d attempts, want 1", f.name, o.Attempts)
 						}
 						switch o.State {
 						case tsdb.Stored:
@@ -158,10 +158,10 @@ func TestOnceNeverCountsTwice(t *testing.T) {
 						}
 					}
 					if got := n - before; got < stored || got > stored+unknown {
-						t.Errorf("%s: %d events are there, of %d stored and %d unknown", f.name, got, stored, unknown)
+						t.Errorf("%s: %d events are counted; %d were stored and %d unknown", f.name, got, stored, unknown)
 					}
 					if lost := strings.HasPrefix(f.name, "answer"); lost && (unknown == 0 || n-before != 30) {
-						t.Errorf("%s: %d unknown, %d there", f.name, unknown, n-before)
+						t.Errorf("%s: %d unknown, %d counted", f.name, unknown, n-before)
 					}
 					before = n
 				}
@@ -183,7 +183,7 @@ func TestOfficialClientCountsTwice(t *testing.T) {
 	}
 	cells, _ := a.stored()
 	if got := cells["acme#by hand keep.s:n@0"]; got != 10 {
-		t.Errorf("the official client stored %d for 5; if that is 5 now, the guard of additions may go", got)
+		t.Errorf("the official client stored %d, want 10: if it stores 5, additions need no guard", got)
 	}
 }
 
@@ -208,8 +208,8 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 	a.check("unguarded")
 }
 
-// TestAMessageKnowsItsOwnMarker: the first attempt adds the event and its response is lost. The second attempt finds
-// the marker, and the call returns true. Another delivery of the message finds the marker, too, and returns false.
+// TestAMessageKnowsItsOwnMarker: the first attempt adds the event and its response is lost. The second attempt finds the marker,
+// and the call returns true. Another delivery of the message also finds the marker, and returns false.
 func TestAMessageKnowsItsOwnMarker(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})

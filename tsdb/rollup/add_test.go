@@ -25,7 +25,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// addBubble runs a test on a clock of its own; over TCP, where that does not work, on the real one.
+// addBubble runs a test with a simulated clock; over TCP, where synctest does not work, with the real one.
 func addBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
@@ -35,8 +35,8 @@ func addBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// fewer is how often a part of a test is repeated: a quarter of n times under the race detector and over TCP, where it takes
-// ten times as long.
+// fewer returns how often to repeat a part of a test: n times, or a quarter of that under the race detector and over TCP, which
+// take ten times as long.
 func fewer(n int) int {
 	if testkit.Raced || os.Getenv("TIDEMARK_TEST_TCP") != "" {
 		return max(1, n/4)
@@ -60,7 +60,7 @@ var viewMeasures = []rollup.Measure[view]{
 	}, Max: 1 << 20, Aggregates: window.Mean},
 }
 
-// ads is a rollup by hour to which views are added, and where.
+// ads is a rollup by hour with its store, and a model of its rows.
 type ads struct {
 	t      testing.TB
 	rollup *rollup.Rollup[view]
@@ -83,7 +83,7 @@ func newAds(t testing.TB, opts rollup.Options, schema tsdb.SchemaOptions) *ads {
 	return a
 }
 
-// count puts an event into the model.
+// count adds an event to the model.
 func (a *ads) count(p tsdb.Point[view]) {
 	bucket := p.Time.Truncate(time.Hour).UnixMilli()
 	described, _ := inside.Describe(a.rollup)
@@ -107,7 +107,7 @@ func (a *ads) count(p tsdb.Point[view]) {
 	}
 }
 
-// stored returns what the table holds, in the form of the model, and the control cells.
+// stored returns the content of the table in the form of the model, and the control cells.
 func (a *ads) stored() (cells map[string]int64, control map[string]string) {
 	a.t.Helper()
 	cells, control = map[string]int64{}, map[string]string{}
@@ -190,7 +190,7 @@ var addFaults = []struct {
 	{"stream cut", tsdbtest.CutStream(0, codes.Unavailable).Times(2)},
 }
 
-// TestStreamCountsOnceUnderEveryFault: whatever answers are lost, each event that is in the journal counts exactly once.
+// TestStreamCountsOnceUnderEveryFault: whatever responses are lost, each event in the journal counts exactly once.
 func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
@@ -221,13 +221,13 @@ func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
 			}
 		}
 		if st := w.Stats(); st.Journal.Points != 0 || st.Journal.DeadLetters != 0 || st.Rejected+st.Unknown != 0 {
-			t.Errorf("the writer is left with %+v", st)
+			t.Errorf("the journal still holds %+v", st)
 		}
 	})
 }
 
-// TestStreamGoesOnWhereAnotherLeftOff: a writer that is broken off, with answers lost, leaves a journal that the next one
-// delivers, and no event counts twice or not at all.
+// TestStreamGoesOnWhereAnotherLeftOff: writers end early, with responses lost. The next writer delivers the journal, and each
+// event counts exactly once.
 func TestStreamGoesOnWhereAnotherLeftOff(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
@@ -268,7 +268,7 @@ func TestStreamGoesOnWhereAnotherLeftOff(t *testing.T) {
 	})
 }
 
-// TestStreamsShareARow: two journals add to the same rows side by side.
+// TestStreamsShareARow: two journals add to the same rows in parallel.
 func TestStreamsShareARow(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
@@ -294,13 +294,13 @@ func TestStreamsShareARow(t *testing.T) {
 			}
 		}
 		a.check("two journals")
-		if _, control := a.stored(); len(control) != 6 { // three rows, of two streams
+		if _, control := a.stored(); len(control) != 6 { // three rows with two streams each
 			t.Errorf("the rows hold %d marks of streams, want 6: %v", len(control), control)
 		}
 	})
 }
 
-// TestStreamMergesWhatWaits: a thousand events of one row take a handful of requests.
+// TestStreamMergesWhatWaits: a thousand events of one row take few requests.
 func TestStreamMergesWhatWaits(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
@@ -319,13 +319,13 @@ func TestStreamMergesWhatWaits(t *testing.T) {
 		}
 		a.check("merged")
 		if n := a.conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n > 20 {
-			t.Errorf("%d requests for a thousand events of one row", n)
+			t.Errorf("%d requests for a thousand events of one row, want at most 20", n)
 		}
 	})
 }
 
-// TestStreamDeadLetters: an event that the service refuses becomes a dead letter at once, is not counted, and counts once
-// when it is retried, though later events of the row were added before.
+// TestStreamDeadLetters: an event that the service refuses becomes a dead letter at once and is not counted. A retry counts it
+// once, although later events of the row were added before.
 func TestStreamDeadLetters(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
@@ -359,7 +359,7 @@ func TestStreamDeadLetters(t *testing.T) {
 				t.Fatal(err)
 			}
 			if l.Rollup != "hour" || l.Dataset != "views" || l.Tenant != acme || l.Time.Before(start.Truncate(time.Hour)) || l.Entity == (tsdb.Entity{}) {
-				t.Errorf("a dead letter says %+v", l)
+				t.Errorf("dead letter %+v", l)
 			}
 			ids = append(ids, l.ID)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// aged is a schema in which rollups of tenants in the class d30 are kept for 60 days, and of others for ever.
+// aged is a schema in which rollups of tenants in class d30 are kept for 60 days, and others for ever.
 type aged struct {
 	*clock
 	hour, day *rollup.Rollup[reading]
@@ -55,7 +55,7 @@ func newAged(t *testing.T) *aged {
 	return a
 }
 
-// assign puts a tenant in a class, and waits until stores know.
+// assign puts a tenant into a class, and waits until stores apply it.
 func (a *aged) assign(t *testing.T, id tenant.ID, class string) {
 	t.Helper()
 	if _, err := tenants.Onboard(t.Context(), a.store, id, tenants.Profile{Retention: class}, tenants.OnboardOptions{Replace: true}); err != nil {
@@ -64,7 +64,7 @@ func (a *aged) assign(t *testing.T, id tenant.ID, class string) {
 	time.Sleep(tsdb.ClassesWithin + time.Second)
 }
 
-// fill writes a point, and an event, in the first minutes of days that follow each other, and computes what is marked.
+// fill writes a point and an event in the first minutes of consecutive days, and computes the marked buckets.
 func (a *aged) fill(t *testing.T, days int) (midnight time.Time) {
 	t.Helper()
 	midnight = a.day.Grid().Next(start)
@@ -97,7 +97,7 @@ func (a *aged) pass(t *testing.T) rollup.Pass {
 	return p
 }
 
-// count returns how many buckets each rollup shows of a tenant.
+// count returns how many buckets of a tenant each rollup shows.
 func (a *aged) count(t *testing.T, id tenant.ID) (n [3]int) {
 	t.Helper()
 	for i, r := range []*rollup.Rollup[reading]{a.hour, a.day, a.events} {
@@ -111,7 +111,7 @@ func (a *aged) count(t *testing.T, id tenant.ID) (n [3]int) {
 	return n
 }
 
-// rows returns how many rows, and cells in them, rollups of a tenant have in the table.
+// rows returns how many rows and cells the rollups of a tenant have in the table.
 func (a *aged) rows(t *testing.T, id tenant.ID) (rows, cells int) {
 	t.Helper()
 	err := a.table.ReadRows(t.Context(), bigtable.PrefixRange(id.String()+"#r!rollup."), func(row bigtable.Row) bool {
@@ -127,8 +127,8 @@ func (a *aged) rows(t *testing.T, id tenant.ID) (rows, cells int) {
 	return rows, cells
 }
 
-// TestRollupAges: rollups of a tenant whose class sets an age disappear from reads at the very moment, all kinds of them, and
-// from the table once a worker has passed. A tenant in another class loses nothing.
+// TestRollupAges: if a tenant's class sets an age, expired buckets of all kinds of rollups disappear from reads at the exact
+// time, and from the table when a worker has made a pass. A tenant in another class loses nothing.
 func TestRollupAges(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)
@@ -152,15 +152,15 @@ func TestRollupAges(t *testing.T) {
 		}
 		a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.MutateRows))
 		if p, err := a.worker.Pass(t.Context()); err == nil || p.Trimmed != 0 {
-			t.Errorf("pass %+v, %v, where nothing can be deleted", p, err)
+			t.Errorf("pass with failing deletions: %+v, %v; want an error", p, err)
 		}
 		a.conn.Clear()
 		if p := a.pass(t); p.Trimmed != 0 {
-			t.Errorf("pass %+v immediately after one that failed, want no scan of all rollups", p)
+			t.Errorf("pass %+v immediately after one that failed, want no full scan", p)
 		}
 		a.Add(time.Hour)
 		if p := a.pass(t); p.Trimmed == 0 {
-			t.Errorf("pass %+v, want rows that are trimmed", p)
+			t.Errorf("pass %+v, want trimmed rows", p)
 		}
 		want("after a pass", acme, 3)
 		if _, cells := a.rows(t, acme); cells >= others {
@@ -169,12 +169,12 @@ func TestRollupAges(t *testing.T) {
 		a.conn.Reset()
 		a.Add(time.Hour)
 		if p := a.pass(t); p.Trimmed != 0 || a.conn.Counts().Calls[tsdbtest.ReadRows] > 2 {
-			t.Errorf("pass %+v an hour later, and %v: want no look at what has expired", p, a.conn.Counts().Calls)
+			t.Errorf("pass %+v an hour later, and %v: want no scan for expired buckets", p, a.conn.Counts().Calls)
 		}
 		a.Set(midnight.Add(80 * oneDay))
 		a.pass(t)
 		if rows, cells := a.rows(t, acme); rows != 0 {
-			t.Errorf("%d rows, %d cells are left when all have expired", rows, cells)
+			t.Errorf("%d rows and %d cells are left after all have expired", rows, cells)
 		}
 		if _, cells := a.rows(t, acme2); cells != others {
 			t.Errorf("a tenant in another class has %d cells, want %d", cells, others)
@@ -183,26 +183,26 @@ func TestRollupAges(t *testing.T) {
 	})
 }
 
-// TestRollupAgesOfAMovedTenant: the class of now counts. What is deleted does not come back with a longer class, neither by late
-// points nor as parts of days.
+// TestRollupAgesOfAMovedTenant: the current class decides. Deleted buckets do not reappear under a longer class, neither through
+// late points nor as parts of days.
 func TestRollupAgesOfAMovedTenant(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)
 		repo := a.schema.For(a.store, acme2)
 		evening := a.day.Grid().Next(start).Add(2*oneDay + 18*time.Hour)
-		if err := repo.Put(t.Context(), roof, evening, reading{TempC: 1}); err != nil { // in the day that is cut in two
+		if err := repo.Put(t.Context(), roof, evening, reading{TempC: 1}); err != nil { // in the day that the age cuts in two
 			t.Fatal(err)
 		}
 		midnight := a.fill(t, 5)
 		a.Set(midnight.Add(60*oneDay + 2*oneDay + 12*time.Hour))
 		a.assign(t, acme2, "d30")
 		if got := a.count(t, acme2); got != [3]int{3, 2, 2} {
-			t.Errorf("%v buckets of a tenant that was moved to a shorter class, want 3 hours and 2 others", got)
+			t.Errorf("%v buckets after a move to a shorter class, want 3 hours and 2 others", got)
 		}
 		a.pass(t)
 		a.assign(t, acme2, "d90")
 		if got := a.count(t, acme2); got != [3]int{3, 2, 2} {
-			t.Errorf("%v buckets of a tenant that was moved back, want 3 hours and 2 others", got)
+			t.Errorf("%v buckets after moving back, want 3 hours and 2 others", got)
 		}
 		if err := repo.Put(t.Context(), roof, evening.Add(time.Minute), reading{TempC: 1}); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestRollupAgesOfAMovedTenant(t *testing.T) {
 	})
 }
 
-// TestRollupAgesAndAdders: an event of a bucket that nobody would see is refused, by the class of its tenant.
+// TestRollupAgesAndAdders: an event whose bucket has already expired in its tenant's class is rejected.
 func TestRollupAgesAndAdders(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)
@@ -234,7 +234,7 @@ func TestRollupAgesAndAdders(t *testing.T) {
 	})
 }
 
-// TestRollupAgesAreNotGuessed: a store that has never read the profiles does not show what may have expired.
+// TestRollupAgesAreNotGuessed: a store that has not read the profiles yet hides buckets that may have expired.
 func TestRollupAgesAreNotGuessed(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)
@@ -248,12 +248,12 @@ func TestRollupAgesAreNotGuessed(t *testing.T) {
 		defer other.Close()
 		a.store = other
 		if got := a.count(t, acme); got != [3]int{} {
-			t.Errorf("a store that has just begun shows %v buckets", got)
+			t.Errorf("a new store shows %v buckets", got)
 		}
 	})
 }
 
-// TestRollupAgesThatCannotBe are refused where they are declared.
+// TestRollupAgesThatCannotBe: invalid ages are rejected by Define.
 func TestRollupAgesThatCannotBe(t *testing.T) {
 	hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 	week := rollup.MustDefine("week", window.Weeks(1, time.Monday), measures(), rollup.Options{From: "hour"})
@@ -271,14 +271,14 @@ func TestRollupAgesThatCannotBe(t *testing.T) {
 			Rollups: []tsdb.Rollup{hour, week},
 		})
 		if !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, rollup.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", ages, err, want)
+			t.Errorf("ages %v: error %v, want %q", ages, err, want)
 		}
 	}
 	_, err := tsdb.Define("r", tsdb.Key("k"), codec.JSON[reading](), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "d3", Policy: gc.MaxAge(3 * oneDay)}, RollupAges: map[string]time.Duration{"d3": 3 * oneDay},
 	})
 	if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "none where there are no Rollups") {
-		t.Errorf("without rollups: %v", err)
+		t.Errorf("ages without rollups: %v, want ErrInvalid", err)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestRollupAgesBeyond1970(t *testing.T) {
 		before := a.count(t, acme)
 		a.Add(26 * time.Hour)
 		if p := a.pass(t); p.Trimmed != 0 || a.count(t, acme) != before || before[2] == 0 {
-			t.Errorf("trimmed %d; %v buckets, want %v", p.Trimmed, a.count(t, acme), before)
+			t.Errorf("trimmed %d, want 0; %v buckets, want %v", p.Trimmed, a.count(t, acme), before)
 		}
 	})
 }

@@ -21,7 +21,7 @@ import (
 
 var beliefs = flag.Int("rollup.beliefs", 1, "how many random lives rollups whose buckets expire are given, under each policy")
 
-// kept are policies, and how long they keep what has one cell by their words; 0 is for ever.
+// kept are policies, and for how long they keep a single cell; 0 means for ever.
 var kept = []struct {
 	policy gc.Policy
 	age    time.Duration
@@ -33,9 +33,9 @@ var kept = []struct {
 	{gc.All(gc.MaxAge(3*time.Hour), gc.Never()), 0},
 }
 
-// TestBucketsBelieveThePolicy: buckets of a rollup that is derived and of one that is added to, under nested policies of their
-// own and of their points', in a table that has drifted to policies that keep longer. The clock jumps to where buckets expire.
-// What is read is what the policy of the rollup keeps of all that was written, before, while and after it is collected.
+// TestBucketsBelieveThePolicy uses a derived rollup and one with added events. They and their points have nested policies, in a
+// table whose policies were changed to longer ones. The clock jumps to times at which buckets expire. Before, during and after
+// garbage collection, reads return exactly the buckets that the rollup's policy keeps.
 func TestBucketsBelieveThePolicy(t *testing.T) {
 	for i, of := range kept {
 		for seed := range uint64(*beliefs) {
@@ -83,7 +83,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 			}
 			all[at] = v
 		}
-		if step == 20 { // somebody changes the policies in a console
+		if step == 20 { // the policies are changed outside the program
 			for _, f := range []string{"raw", "agg.s", "agg.n", "agg.x", "agg.c"} {
 				longer := gc.Never()
 				if rnd.IntN(2) == 0 {
@@ -136,7 +136,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 	}
 }
 
-// settleMarks lets the worker compute all that is marked, once the buckets are closed.
+// settleMarks makes the worker compute all marked buckets after they are closed.
 func settleMarks(t *testing.T, c *clock, worker *rollup.Worker) {
 	t.Helper()
 	c.Add(65 * time.Minute)
@@ -150,16 +150,16 @@ func settleMarks(t *testing.T, c *clock, worker *rollup.Worker) {
 			return
 		}
 	}
-	t.Fatal("marks stay")
+	t.Fatal("the worker does not clear all marks")
 }
 
-// drift changes the policy of a family behind the store, whether it holds aggregates or not.
+// drift changes the policy of a family, of aggregates or not, outside the program.
 func drift(t *testing.T, admin *bigtable.AdminClient, family string, p gc.Policy) error {
 	t.Helper()
 	return admin.UpdateFamily(t.Context(), tsdbtest.Table, family, bigtable.Family{GCPolicy: p.Bigtable()})
 }
 
-// askBuckets asks each read of a rollup.
+// askBuckets checks each read of a rollup.
 func askBuckets(t *testing.T, what string, reader *rollup.Reader[reading], entities []tsdb.Entity, want []window.Bucket) {
 	t.Helper()
 	ctx := t.Context()

@@ -16,7 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestCountsThatAreThePoints are not stored, others are, whichever way a bucket changes; and all are read.
+// TestCountsThatAreThePoints: a count that equals the number of points is not stored, another one is, however a bucket changes.
+// Reads return all counts.
 func TestCountsThatAreThePoints(t *testing.T) {
 	o := newOne(t, rollup.Options{}, gc.Class{})
 	client, _ := tsdbtest.Clients(t, o.conn)
@@ -46,7 +47,7 @@ func TestCountsThatAreThePoints(t *testing.T) {
 			have = append(have, fmt.Sprint(name, "=", got[name]))
 		}
 		if !slices.Equal(have, counts) {
-			t.Errorf("%s: stored are %v, want %v", what, have, counts)
+			t.Errorf("%s: stored counts are %v, want %v", what, have, counts)
 		}
 	}
 	read := func(what string, points, temps, wets int64) {
@@ -56,7 +57,7 @@ func TestCountsThatAreThePoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := [3]int64{b.Points, b.Values[0].Count, b.Values[1].Count}; got != [3]int64{points, temps, wets} {
-				t.Errorf("%s: read are %v points and numbers", what, got)
+				t.Errorf("%s: read counts of points and numbers are %v", what, got)
 			}
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestRollupsOfATenantThatMoves: a bucket with points of two classes is not computed any more once those of the shorter one have
-// expired, though those of the other can still be read: what has expired is not taken for what never was. The rollup keeps its
-// own class.
+// TestRollupsOfATenantThatMoves: a bucket with points of two classes is not recomputed once the points of the shorter class have
+// expired, although the others are still readable: expired points must not look like points that never existed. The rollup keeps
+// its own class.
 func TestRollupsOfATenantThatMoves(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		day := 24 * time.Hour
@@ -43,9 +43,9 @@ func TestRollupsOfATenantThatMoves(t *testing.T) {
 		o.want(t, "stored", o.stored(t), 3)
 		o.Set(start.Add(8 * day))
 		if p, err := o.repo.LatestN(t.Context(), roof, 5); err != nil || len(p) != 1 || p[0].Value.TempC != 2 {
-			t.Fatalf("the points that are left: %v, %v", p, err)
+			t.Fatalf("remaining points: %v, %v", p, err)
 		}
-		o.put(t, start.Add(40*time.Minute), 4) // the class that it is in keeps it
+		o.put(t, start.Add(40*time.Minute), 4) // the tenant's current class keeps it
 		o.want(t, "read", o.sums(t), 3)
 		o.Add(time.Minute)
 		o.pass(t)

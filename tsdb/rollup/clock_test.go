@@ -22,17 +22,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// wrong is the machine's clock in a bubble, and by how much it is wrong.
+// wrong is a machine's clock in a synctest bubble, and its error.
 type wrong struct{ by atomic.Int64 }
 
 func (w *wrong) now() time.Time       { return time.Now().Add(time.Duration(w.by.Load())) }
 func (w *wrong) set(by time.Duration) { w.by.Store(int64(by)) }
 
-// clockBubble runs a test on a clock of its own, for minutes and hours of it. Over TCP there is none, and the test is left out.
+// clockBubble runs a test with a simulated clock, which passes minutes and hours. Over TCP the test is skipped.
 func clockBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("time cannot be skipped over TCP")
+		t.Skip("needs a simulated clock; it runs in process")
 	}
 	synctest.Test(t, f)
 }
@@ -43,8 +43,8 @@ func month() tsdb.SchemaOptions {
 	return tsdb.SchemaOptions{Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}}
 }
 
-// TestWorkerWithAClockAhead: a pass with a clock that is years ahead takes no mark, and the next one with the right time computes
-// what it would have computed.
+// TestWorkerWithAClockAhead: a pass with a clock years ahead clears no mark, and the next pass with the right time computes the
+// usual results.
 func TestWorkerWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
@@ -57,7 +57,7 @@ func TestWorkerWithAClockAhead(t *testing.T) {
 	})
 }
 
-// checkAhead does so on a store whose clock w sets.
+// checkAhead is that test on a store whose clock w sets.
 func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 	hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
 	opts := month()
@@ -78,7 +78,7 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 	for _, by := range []time.Duration{4 * year, 31 * 24 * time.Hour, time.Minute} {
 		w.set(by)
 		if p, err := worker.Pass(t.Context()); !errors.Is(err, tsdb.ErrClock) || p.Marks != 0 {
-			t.Errorf("a pass with a clock that is %v ahead: %+v, %v; want ErrClock", by, p, err)
+			t.Errorf("a pass with a clock %v ahead: %+v, %v; want ErrClock", by, p, err)
 		}
 		w.set(0)
 	}
@@ -87,8 +87,8 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 	}
 }
 
-// TestWorkerAsksTheServiceForTheTime: a worker that starts with a clock which is ahead of the service's does nothing for as long as
-// it is, and one that is not works at once.
+// TestWorkerAsksTheServiceForTheTime: a worker that starts with a clock ahead of the service's clock does nothing until that is
+// over. With a right clock it works at once.
 func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
@@ -106,7 +106,7 @@ func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
 	})
 }
 
-// TestAheadOfTheServiceForLong: a clock that keeps step is not believed against the service's.
+// TestAheadOfTheServiceForLong: a clock that stays ahead at constant distance is still not trusted against the service's clock.
 func TestAheadOfTheServiceForLong(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
@@ -137,8 +137,8 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 	})
 }
 
-// TestClockStepsDuringAPass: while a pass has computed a row and not yet taken its marks, the clock steps and another point is
-// written. Its mark stays, whichever way the clock went.
+// TestClockStepsDuringAPass: the clock steps after a pass has computed a row and before it clears the marks, and another point is
+// written. The mark of that point stays, whichever way the clock stepped.
 func TestClockStepsDuringAPass(t *testing.T) {
 	for _, step := range []time.Duration{-2 * time.Hour, -5 * time.Minute, -40 * time.Second, 40 * time.Second} {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestClockStepsDuringAPass(t *testing.T) {
 				}
 				o.pass(t)
 				if !stepped {
-					t.Fatal("the pass has replaced nothing")
+					t.Fatal("the pass replaced no row")
 				}
 				o.Set(start.Add(5 * time.Hour))
 				o.want(t, "read", o.sums(t), 3)
@@ -174,7 +174,8 @@ func TestClockStepsDuringAPass(t *testing.T) {
 	}
 }
 
-// TestMarksFromTheFuture: a point that was written with a clock years ahead is in what is stored, soon after the clock is right.
+// TestMarksFromTheFuture: a point that was written with a clock years ahead is in the stored buckets soon after the clock is
+// right.
 func TestMarksFromTheFuture(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
@@ -183,22 +184,22 @@ func TestMarksFromTheFuture(t *testing.T) {
 		o.Set(start.Add(3 * time.Hour))
 		o.put(t, start.Add(time.Minute), 2)
 		if p := o.pass(t); p.Marks != 0 || p.Waiting != 1 {
-			t.Errorf("a mark that no write can have made: %+v, want it to wait", p)
+			t.Errorf("a mark from the future: %+v, want it to wait", p)
 		}
 		o.want(t, "stored", o.stored(t))
 		o.want(t, "read", o.sums(t), 3)
 		o.Add(3 * time.Minute)
 		if p := o.pass(t); p.Marks != 1 || p.Buckets != 1 {
-			t.Errorf("some minutes later: %+v, want its bucket", p)
+			t.Errorf("some minutes later: %+v, want one bucket", p)
 		}
 		o.want(t, "stored", o.stored(t), 3)
 		if p := o.pass(t); p != (rollup.Pass{Tenants: 1}) {
-			t.Errorf("nothing left: %+v", p)
+			t.Errorf("a pass without marks: %+v", p)
 		}
 	})
 }
 
-// TestMessagesWithAClockAhead: a message that is delivered again while the clock is ahead of what a row remembers counts once.
+// TestMessagesWithAClockAhead: a message that is delivered again while the clock is ahead of the row's memory counts once.
 func TestMessagesWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
@@ -219,12 +220,12 @@ func TestMessagesWithAClockAhead(t *testing.T) {
 		}
 		w.set(24 * time.Hour)
 		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || added {
-			t.Errorf("delivered again a day ahead: %v, %v; want false", added, err)
+			t.Errorf("delivered again with a clock a day ahead: %v, %v; want false", added, err)
 		}
 		w.set(0)
 		time.Sleep(2 * time.Hour)
 		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
-			t.Errorf("delivered again after two hours, beyond what is remembered: %v, %v; want true", added, err)
+			t.Errorf("delivered again after two hours, after Remember: %v, %v; want true", added, err)
 		}
 	})
 }

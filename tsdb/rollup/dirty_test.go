@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// chain is rollups by minute, hour and day, each from the one before, open for a store.
+// chain is a store with rollups by minute, hour and day, each from the one before.
 type chain struct {
 	*clock
 	three
@@ -48,7 +48,7 @@ func (c *chain) put(t *testing.T, at time.Time, temp float64) {
 	}
 }
 
-// settle makes passes, an hour apart, until nothing is marked.
+// settle makes passes, an hour apart, until no mark is left.
 func (c *chain) settle(t *testing.T) {
 	t.Helper()
 	for range 5 {
@@ -61,7 +61,7 @@ func (c *chain) settle(t *testing.T) {
 		}
 		c.Add(time.Hour)
 	}
-	t.Fatal("marks stay")
+	t.Fatal("the passes do not clear all marks")
 }
 
 func total(t *testing.T, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], in tsdb.Interval) window.Bucket {
@@ -91,8 +91,8 @@ func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
 	})
 }
 
-// TestReadBesideAWorkerThatPassesMarksOn: during a read, a worker stores the finer rollup, marks the coarser one and
-// removes the finer marks. The read must find the finer or the coarser marks.
+// TestReadBesideAWorkerThatPassesMarksOn: during a read, a worker stores the finer rollup, marks the coarser one and removes the
+// finer marks. The read must find the finer or the coarser marks.
 func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 	for at := range int32(5) {
 		addBubble(t, func(t *testing.T) {
@@ -161,8 +161,8 @@ func TestMoreMarksThanARead(t *testing.T) {
 	})
 }
 
-// TestCoarserRollupsLearnFromWhoeverCan: a worker replaces the buckets of a finer rollup and fails to mark the
-// coarser one. The next worker finds no difference, and must mark the coarser rollup nevertheless.
+// TestCoarserRollupsLearnFromWhoeverCan: a worker replaces the buckets of a finer rollup and fails to mark the coarser one. The
+// next worker finds no difference, but must still mark the coarser rollup.
 func TestCoarserRollupsLearnFromWhoeverCan(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
@@ -206,8 +206,8 @@ func TestPointsThatExpireWhileARead(t *testing.T) {
 	})
 }
 
-// TestMarksOfOpenBucketsAreLeftAlone: the mark of a slot that has not ended carries its end, hours ahead, and is no mark of a
-// clock that is ahead.
+// TestMarksOfOpenBucketsAreLeftAlone: the mark of an open slot carries its end, hours ahead. This does not mean that a clock is
+// ahead.
 func TestMarksOfOpenBucketsAreLeftAlone(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
@@ -221,7 +221,7 @@ func TestMarksOfOpenBucketsAreLeftAlone(t *testing.T) {
 			c.Add(2 * time.Hour)
 		}
 		if n := c.conn.Counts().Calls[tsdbtest.MutateRows]; n != 0 {
-			t.Errorf("a pass over a day that is open made %d bulk writes", n)
+			t.Errorf("a pass over an open day made %d bulk writes, want 0", n)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestNumbersAtTheBorder: what counts as a number, how it is rounded, and from which count on a sum may not fit.
+// TestNumbersAtTheBorder: which values count as numbers, how they are rounded, and from which count a sum may overflow.
 func TestNumbersAtTheBorder(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0.125, -0.125, 7, -7, 7.01, math.Nextafter(7, 8)}
@@ -53,10 +53,10 @@ func TestNumbersAtTheBorder(t *testing.T) {
 			}
 			v := b.Values[0]
 			if b.Points != points || v.Count != 5 || v.Sum != 0 || v.Min != -7 || v.Max != 7 || v.Overflow {
-				t.Errorf("%s: %+v", what, b)
+				t.Errorf("%s: bucket %+v", what, b)
 			}
 			if v = b.Values[1]; v.Count != points || v.Overflow != overflow || !overflow && v.Sum != big*float64(points) {
-				t.Errorf("%s: %+v", what, v)
+				t.Errorf("%s: values %+v", what, v)
 			}
 		}
 		put(0, 1023)
@@ -71,12 +71,12 @@ func TestNumbersAtTheBorder(t *testing.T) {
 		put(1023, 1024)
 		check("one more", 1024, true)
 		if b, err := rollup.For(r, repo).Latest(t.Context(), roof, 1); err != nil || math.Signbit(b[0].Values[0].Sum) {
-			t.Errorf("%+v, %v", b, err)
+			t.Errorf("bucket %+v, error %v", b, err)
 		}
 	})
 }
 
-// TestTheEndsOfTime: the bucket in which 1970 begins, also where it began the day before, and the last whole one.
+// TestTheEndsOfTime: the bucket in which 1970 begins, also if it starts the day before, and the last whole one.
 func TestTheEndsOfTime(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		for _, zone := range []string{"UTC", "Asia/Kolkata", "America/New_York"} {
@@ -99,7 +99,7 @@ func TestTheEndsOfTime(t *testing.T) {
 				n := 0
 				for b, err := range rollup.For(day, repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 					if err != nil || b.Points != 1 {
-						t.Fatalf("%s, pass %d: %+v, %v", zone, pass, b, err)
+						t.Fatalf("%s, pass %d: bucket %+v, error %v", zone, pass, b, err)
 					}
 					if n == 0 && !b.Start.Equal(day.Grid().Start(epoch)) || n == 2 && !b.Start.Equal(day.Grid().Start(late)) {
 						t.Errorf("%s, pass %d: bucket %d starts at %v", zone, pass, n, b.Start)

@@ -16,9 +16,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// erasing runs a function once, when points have been read, or when a bucket has been replaced.
+// erasing runs a function once: after points have been read, or after a bucket has been replaced.
 type erasing struct {
-	replaced bool // when it runs
+	replaced bool // run it after a bucket was replaced
 	run      func()
 }
 
@@ -45,7 +45,7 @@ func (e *erasing) dial() []grpc.DialOption {
 	}
 }
 
-// endOfPoints is a stream at whose end, if it has brought a point, the function runs.
+// endOfPoints is a stream. If it has returned a point, the function runs at its end.
 type endOfPoints struct {
 	grpc.ClientStream
 	*erasing
@@ -88,10 +88,10 @@ func TestErasedWhileItIsComputed(t *testing.T) {
 					}
 				}
 				if _, err := c.worker.Pass(t.Context()); err != nil {
-					t.Errorf("the pass: %v", err)
+					t.Errorf("pass: %v", err)
 				}
 				if e.run != nil {
-					t.Fatal("nothing was erased")
+					t.Fatal("nothing was erased, so the test proves nothing")
 				}
 				client, _ := tsdbtest.Clients(t, c.conn)
 				var left []string

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Click is a view of an advertisement; it is counted and not kept.
+// Click is a view of an advertisement, which is counted and not stored as a point.
 type Click struct{ Cents float64 }
 
 // dailyViews returns a rollup of views by day, kept for a year.
@@ -44,8 +44,8 @@ func exampleStore(schema tsdb.Dataset) (store *tsdb.Store, dir string, end func(
 	}
 }
 
-// Daily views of advertisements by IP address, exact through lost answers and crashes by the writer's journal. (An address in
-// a row key shows in logs: use one that is hashed where it is of a person.)
+// Daily views of advertisements by IP address. The writer's journal keeps the counts exact through lost responses and crashes.
+// (Row keys appear in logs: hash the address of a person.)
 func ExampleStreamAdder() {
 	ctx := context.Background()
 	day, views := dailyViews(rollup.ByStream)
@@ -63,7 +63,7 @@ func ExampleStreamAdder() {
 			panic(err)
 		}
 	}
-	if err := w.Close(ctx); err != nil { // all is delivered
+	if err := w.Close(ctx); err != nil { // everything is delivered
 		panic(err)
 	}
 	b, err := rollup.For(day, repo).Total(ctx, tsdb.NewEntity("192.0.2.1"), tsdb.Between(noon.Add(-24*time.Hour), noon))
@@ -88,7 +88,7 @@ func ExampleMessageAdder() {
 	// false <nil>
 }
 
-// Events that are cheap to lose are added in one attempt each, those of a call together.
+// Events that may be lost are added in one attempt each, all events of a call together.
 func ExampleOnceAdder() {
 	ctx := context.Background()
 	day, views := dailyViews(rollup.Once)

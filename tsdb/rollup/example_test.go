@@ -23,12 +23,12 @@ type Weather struct {
 	RainMM *float64 `json:"rain_mm,omitempty"`
 }
 
-// tempC is kept in hundredths of a degree.
+// tempC is stored in hundredths of a degree.
 var tempC = []rollup.Measure[Weather]{
 	{Name: "temp_c", Of: func(w Weather) (float64, bool) { return w.TempC, true }, Decimals: 2, Max: 100},
 }
 
-// march is the start of a month in Berlin, in which the clock is put forward on the 29th.
+// march is the start of a month in Berlin in which daylight saving time starts on the 29th.
 var march = time.Date(2026, time.March, 1, 0, 0, 0, 0, berlin)
 
 var station = tsdb.NewEntity("berlin", "roof-7")
@@ -38,7 +38,7 @@ func weather(rollups ...tsdb.Rollup) *tsdb.Schema[Weather] {
 	return tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[Weather](), tsdb.SchemaOptions{Rollups: rollups})
 }
 
-// exampleMemory opens a store with a clock that stands, in the middle of April.
+// exampleMemory opens a store with a fixed clock, in the middle of April.
 func exampleMemory(schemas ...tsdb.Dataset) (*tsdb.Store, *clock) {
 	now := testkit.NewClock(march.AddDate(0, 1, 14))
 	store, err := embedded.New(context.Background(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: now.Now}})
@@ -51,7 +51,7 @@ func exampleMemory(schemas ...tsdb.Dataset) (*tsdb.Store, *clock) {
 	return store, now
 }
 
-// put stores temperatures, one an hour from a time on.
+// put stores one temperature per hour, starting at from.
 func put(repo *tsdb.Repository[Weather], e tsdb.Entity, from time.Time, hours int) {
 	points := make([]tsdb.Point[Weather], hours)
 	for i := range points {
@@ -62,8 +62,8 @@ func put(repo *tsdb.Repository[Weather], e tsdb.Entity, from time.Time, hours in
 	}
 }
 
-// A month of temperatures by day in Berlin's time, computed from hours, which are computed from the points. On the 3rd the
-// station was off; the 29th has 23 hours.
+// A month of temperatures by day in Berlin's time zone, computed from hours, which are computed from points. The station was off
+// on the 3rd; the 29th has 23 hours.
 func Example() {
 	ctx := context.Background()
 	hour := rollup.MustDefine("hour", window.Every(time.Hour), tempC, rollup.Options{})
@@ -79,7 +79,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for range 2 { // Run does so by itself, every half minute
+	for range 2 { // Run does this in the background, every half minute
 		now.Add(time.Minute)
 		if _, err := worker.Pass(ctx); err != nil {
 			panic(err)
@@ -103,7 +103,7 @@ func Example() {
 	// 2026-03-30 24 11.5 23
 }
 
-// A read is right whether a worker has come by or not: it computes what is marked.
+// Reads are correct with or without a worker: they compute the marked buckets.
 func ExampleReader() {
 	ctx := context.Background()
 	day := rollup.MustDefine("day", window.Days(1).In(berlin), tempC, rollup.Options{})
@@ -141,7 +141,7 @@ func ExampleReader() {
 	// 24 276 <nil>
 }
 
-// Many devices at once, each with an answer of its own.
+// Many devices in one call, each with its own result.
 func ExampleEntityBuckets() {
 	ctx := context.Background()
 	day := rollup.MustDefine("day", window.Days(1).In(berlin), tempC, rollup.Options{})
@@ -182,7 +182,7 @@ func ExampleReader_WithGaps() {
 	// 03:00 1 0 <nil>
 }
 
-// A worker computes what is marked, once its bucket is closed and the mark is old enough.
+// A worker computes marked buckets that are closed and whose marks are old enough.
 func ExampleWorker() {
 	ctx := context.Background()
 	day := rollup.MustDefine("day", window.Days(1), tempC, rollup.Options{})
@@ -199,7 +199,7 @@ func ExampleWorker() {
 	}
 	for _, wait := range []time.Duration{0, 2 * time.Minute, 24 * time.Hour} {
 		now.Add(wait)
-		p, err := worker.Pass(ctx) // programs that are always up call Run
+		p, err := worker.Pass(ctx) // servers call Run instead
 		fmt.Printf("%d tenant, %d buckets, %d marks done with, %d waiting, %v\n", p.Tenants, p.Buckets, p.Marks, p.Waiting, err)
 	}
 	// Output:
@@ -208,7 +208,7 @@ func ExampleWorker() {
 	// 1 tenant, 1 buckets, 1 marks done with, 0 waiting, <nil>
 }
 
-// One program keeps the rollups of all its schemas with one worker.
+// One worker can maintain the rollups of all schemas of a program.
 func ExampleJob() {
 	day := rollup.MustDefine("day", window.Days(1), tempC, rollup.Options{})
 	schema, other := weather(day), tsdb.MustDefine("plain", tsdb.Key("device"), codec.JSON[Weather](), tsdb.SchemaOptions{})
@@ -220,7 +220,7 @@ func ExampleJob() {
 	// plain
 }
 
-// A rollup that is added to a schema which has points knows nothing of them until it is rebuilt.
+// A rollup that is added to a schema with existing points lacks them until it is rebuilt.
 func ExampleReader_Rebuild() {
 	ctx := context.Background()
 	before := weather()
@@ -232,7 +232,7 @@ func ExampleReader_Rebuild() {
 
 	day := rollup.MustDefine("day", window.Days(1).In(berlin), tempC, rollup.Options{})
 	schema := weather(day)
-	if err := store.Ensure(ctx, schema); err != nil { // adds the rollup to the catalogue, and its families
+	if err := store.Ensure(ctx, schema); err != nil { // adds the rollup to the catalogue, and creates its families
 		panic(err)
 	}
 	days := rollup.For(day, schema.For(store, acme))
@@ -242,7 +242,7 @@ func ExampleReader_Rebuild() {
 	n, err := days.Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{
 		Resume: resume,
 		OnEntity: func(r rollup.Rebuilt) error {
-			resume = r.Resume // keep it, to go on here where the rebuild ends early
+			resume = r.Resume // store it, to continue here if the rebuild ends early
 			fmt.Println(r.Entity, r.Buckets)
 			return nil
 		},
@@ -258,7 +258,7 @@ func ExampleReader_Rebuild() {
 	// 24 <nil>
 }
 
-// A rollup by the hour that is kept for two years, longer than the points.
+// A rollup by hour that is kept for two years, longer than the points.
 func ExampleRollup() {
 	hour, err := rollup.Define("hour", window.Every(time.Hour), tempC, rollup.Options{
 		Retention: gc.Class{Name: "y2", Policy: gc.MaxAge(2 * 365 * 24 * time.Hour)},
@@ -272,7 +272,7 @@ func ExampleRollup() {
 	// true
 }
 
-// What a value has no number for, and what is above Max, is not counted.
+// A value without a number, or above Max, is not counted.
 func ExampleMeasure() {
 	ctx := context.Background()
 	rain := rollup.Measure[Weather]{
@@ -304,7 +304,7 @@ func ExampleMeasure() {
 	// Output: 4 2 3.3 1.65 NaN <nil>
 }
 
-// The ways by which a rollup comes by its numbers.
+// A mean is a sum and a count.
 func ExampleMode() {
 	fmt.Println(rollup.Derived, rollup.ByStream, rollup.ByMessage, rollup.Once)
 	// Output: derived stream message once

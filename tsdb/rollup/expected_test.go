@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// expected returns the buckets of points, the oldest first, by adding them up.
+// expected computes the buckets of points, oldest first.
 func expected(r *rollup.Rollup[reading], points map[time.Time]reading, now time.Time) []window.Bucket {
 	byStart := map[time.Time][]reading{}
 	for at, v := range points {
@@ -74,7 +74,7 @@ func summary(s window.Summary, unit float64, all bool) window.Summary {
 	return s
 }
 
-// same compares buckets, with what is not a number equal to itself, and means to about the last bit.
+// same compares buckets. NaN equals NaN, and means may differ in about the last bit.
 func same(t *testing.T, what string, got, want []window.Bucket, order tsdb.Order) {
 	t.Helper()
 	want = slices.Clone(want)

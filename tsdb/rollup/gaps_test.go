@@ -14,7 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestZoneIsWhatItsNameSays: other programs load the zone by its name, so a zone with the clock of another one is refused.
+// TestZoneIsWhatItsNameSays: other programs load the zone by its name, so a zone whose clock differs from that name's zone is
+// refused.
 func TestZoneIsWhatItsNameSays(t *testing.T) {
 	for _, tc := range []struct {
 		zone *time.Location
@@ -32,13 +33,13 @@ func TestZoneIsWhatItsNameSays(t *testing.T) {
 		for _, grid := range []window.Grid{window.Every(time.Hour), window.Days(1)} {
 			_, err := rollup.Define("r", grid.In(tc.zone), measures(), rollup.Options{})
 			if (err == nil) != tc.ok || err != nil && !errors.Is(err, rollup.ErrInvalid) {
-				t.Errorf("%v at %v: %v", grid.In(tc.zone), time.Unix(0, 0).In(tc.zone), err)
+				t.Errorf("Define with %v at %v: %v", grid.In(tc.zone), time.Unix(0, 0).In(tc.zone), err)
 			}
 		}
 	}
 }
 
-// TestGapsWithoutMeasures: a rollup that only counts points is read with gaps, whatever fills them.
+// TestGapsWithoutMeasures: a rollup that only counts points can be read with any fill of gaps.
 func TestGapsWithoutMeasures(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine[reading]("hour", window.Every(time.Hour), nil, rollup.Options{})
@@ -73,8 +74,8 @@ func TestGapsWithoutMeasures(t *testing.T) {
 	})
 }
 
-// TestIntervalsAboutTheEpoch: an interval holds the buckets that start in it, also where one starts before 1970, and reads with
-// gaps hold the same ones.
+// TestIntervalsAboutTheEpoch: an interval holds the buckets that start in it, also if one starts before 1970. Reads with gaps
+// return the same buckets.
 func TestIntervalsAboutTheEpoch(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		for _, zone := range []string{"UTC", "Asia/Kolkata", "America/New_York"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// A rollup knows neither the first nor the last number of a bucket, so its JSON has no fields for them, in buckets that hold
-// something, in gaps, and in totals. Windows over points have them.
+// TestJSONHasNoFirstAndLast: a rollup does not store the first and last number of a bucket, so the JSON of buckets, gaps and totals has
+// no fields for them. Windows over points have these fields.
 func TestJSONHasNoFirstAndLast(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
@@ -57,7 +57,7 @@ func TestJSONHasNoFirstAndLast(t *testing.T) {
 	})
 }
 
-// An interval that ends before it starts is refused by each read and by Rebuild.
+// An interval that ends before it starts is rejected by each read and by Rebuild.
 func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
@@ -76,11 +76,11 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 		}
 		for name, err := range failures {
 			if bad, ok := errors.AsType[*tsdb.InvalidError](err); !errors.Is(err, rollup.ErrInvalid) || !ok || bad.Field != "interval" {
-				t.Errorf("%s of an interval that ends before it starts: %v", name, err)
+				t.Errorf("%s of an interval that ends before it starts: %v, want ErrInvalid", name, err)
 			}
 		}
 		if len(failures) != 5 {
-			t.Errorf("%d calls have an error, want 5", len(failures))
+			t.Errorf("%d calls were rejected, want 5", len(failures))
 		}
 	})
 }

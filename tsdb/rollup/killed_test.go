@@ -26,14 +26,14 @@ func TestKilledWorker(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { over = killedAt(t, kill) })
 		if over {
 			if kill < 8 {
-				t.Errorf("a pass made %d requests: nothing was tried", kill)
+				t.Errorf("a pass made %d requests, so the test proves nothing", kill)
 			}
 			return
 		}
 	}
 }
 
-// killedAt kills a worker before the request of a number, and reports whether it made no more than that.
+// killedAt kills a worker before its n-th request, and reports whether the pass made fewer requests.
 func killedAt(t *testing.T, kill int) (over bool) {
 	var left int
 	var end context.CancelFunc
@@ -113,7 +113,7 @@ func foreign(t *testing.T, table *bigtable.Table, keys ...string) {
 	}
 }
 
-// TestWorkerFindsItsTenants: a worker that is told of no tenants works on all that the table has, and on no others.
+// TestWorkerFindsItsTenants: a worker without a list of tenants works on all tenants in the table, and on no others.
 func TestWorkerFindsItsTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})

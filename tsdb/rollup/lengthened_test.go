@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// lengthened is a store whose points, or whose finer rollup, are kept for a time that changes.
+// lengthened is a store in which the retention of the points, or of the finer rollup, changes.
 type lengthened struct {
 	*one
 	day  *rollup.Rollup[reading]
@@ -36,7 +36,7 @@ func (l *lengthened) declare(age time.Duration) {
 	l.schema = tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: points, Rollups: []tsdb.Rollup{l.hour, l.day}})
 }
 
-// open makes the program work by what it declares.
+// open opens the store with the declared schema.
 func (l *lengthened) open(t *testing.T) {
 	t.Helper()
 	l.repo = l.schema.For(l.store, acme)
@@ -46,7 +46,7 @@ func (l *lengthened) open(t *testing.T) {
 	}
 }
 
-// apply changes the table to what is declared.
+// apply changes the table to the declared policies.
 func (l *lengthened) apply(t *testing.T) {
 	t.Helper()
 	plan, err := retention.NewPlan(t.Context(), l.store, l.schema)
@@ -67,8 +67,8 @@ func (l *lengthened) settle(t *testing.T) {
 	}
 }
 
-// TestLengthenedPolicies: what a shorter policy has collected does not come back when the policy is lengthened, so a bucket
-// of it stays as it was stored, whatever comes late and whoever rebuilds. What is not lost is computed as ever.
+// TestLengthenedPolicies: a longer policy does not bring back collected data. So a bucket that lacks data stays as it was stored,
+// whatever late points or rebuilds follow. Complete buckets are computed as usual.
 func TestLengthenedPolicies(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, change := range map[string]func(*testing.T, *lengthened){
@@ -89,7 +89,7 @@ func TestLengthenedPolicies(t *testing.T) {
 			l.apply(t)
 		},
 		"lengthened by a program of its own": func(t *testing.T, l *lengthened) {
-			l.declare(10 * day) // works by it before it is applied
+			l.declare(10 * day) // the program uses it before it is applied
 		},
 	} {
 		for _, fine := range []bool{false, true} {
@@ -116,8 +116,8 @@ func TestLengthenedPolicies(t *testing.T) {
 					}
 					change(t, l)
 					l.open(t)
-					l.put(t, midnight.Add(3*time.Hour), 1)  // late, into what is lost
-					l.put(t, midnight.Add(82*time.Hour), 1) // late, into what is not
+					l.put(t, midnight.Add(3*time.Hour), 1)  // late, into a bucket that lacks data
+					l.put(t, midnight.Add(82*time.Hour), 1) // late, into a complete bucket
 					l.wantDay(t, "read", midnight, 10)
 					l.settle(t)
 					l.settle(t)
@@ -135,7 +135,7 @@ func TestLengthenedPolicies(t *testing.T) {
 	}
 }
 
-// wantDay wants a day, that is computed from hours, and them to hold n points.
+// wantDay checks that a day, computed from hours, and these hours hold n points.
 func (l *lengthened) wantDay(t *testing.T, what string, midnight time.Time, n int64) {
 	t.Helper()
 	in := tsdb.Between(midnight, midnight.Add(24*time.Hour))
@@ -144,8 +144,9 @@ func (l *lengthened) wantDay(t *testing.T, what string, midnight time.Time, n in
 	}
 }
 
-// TestShortenedElsewhere: a console shortens the policy of the families for some days, unknown to the catalogue. The plan that
-// lengthens it again, to what the catalogue says or to more, notes what may be lost: it is not computed any more.
+// TestShortenedElsewhere: the families' policy is shortened outside the program for some days, and the catalogue does not know.
+// The plan that lengthens it again, to the catalogue's policy or a longer one, records what may be lost, and that is not computed
+// any more.
 func TestShortenedElsewhere(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, age := range map[string]time.Duration{"as before": 10 * day, "longer than before": 20 * day} {
@@ -179,8 +180,8 @@ func TestShortenedElsewhere(t *testing.T) {
 					l.declare(age)
 					l.apply(t)
 					l.open(t)
-					l.put(t, midnight.Add(3*time.Hour), 1)  // late, into what is lost
-					l.put(t, midnight.Add(82*time.Hour), 1) // late, into what is not
+					l.put(t, midnight.Add(3*time.Hour), 1)  // late, into a bucket that lacks data
+					l.put(t, midnight.Add(82*time.Hour), 1) // late, into a complete bucket
 					l.settle(t)
 					l.settle(t)
 					l.wantDay(t, "read after the worker", midnight, 10)

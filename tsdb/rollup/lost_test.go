@@ -14,10 +14,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// twoDays keeps points for two days. Their rollups are kept for ever, unless told otherwise.
+// twoDays keeps points for two days. Their rollups are kept for ever by default.
 var twoDays = gc.Class{Name: "d2", Policy: gc.MaxAge(48 * time.Hour)}
 
-// passAll makes a pass of a worker of its own.
+// passAll makes one pass with a new worker.
 func passAll(t *testing.T, o *one) {
 	t.Helper()
 	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
@@ -43,7 +43,7 @@ func rebuildAll(t *testing.T, o *one) {
 // correct it.
 func TestStalledUntilPointsExpire(t *testing.T) {
 	for name, stalled := range map[string]func(*testing.T, *one){"worker": passAll, "rebuild": rebuildAll} {
-		for _, early := range []int{0, 1} { // points whose bucket is stored before
+		for _, early := range []int{0, 1} { // points whose bucket is already stored
 			t.Run(fmt.Sprint(name, " of a bucket of ", early), func(t *testing.T) {
 				addBubble(t, func(t *testing.T) {
 					var s stall
@@ -75,8 +75,8 @@ func TestStalledUntilPointsExpire(t *testing.T) {
 	}
 }
 
-// TestRebuildUntilPointsExpire: a rebuild of many entities takes so long that points of the last ones expire meanwhile. Their
-// buckets stay as they were stored.
+// TestRebuildUntilPointsExpire: a rebuild of many entities takes so long that points of the last entities expire. Their buckets
+// stay as they were stored.
 func TestRebuildUntilPointsExpire(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, twoDays)
@@ -89,7 +89,7 @@ func TestRebuildUntilPointsExpire(t *testing.T) {
 		o.pass(t)
 		o.Set(start.Add(47 * time.Hour))
 		_, err := rollup.For(o.hour, o.repo).Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{OnEntity: func(rollup.Rebuilt) error {
-			o.Set(start.Add(50 * time.Hour)) // the other entity comes after that
+			o.Set(start.Add(50 * time.Hour)) // the other entity is rebuilt after that
 			return nil
 		}})
 		if err != nil {
@@ -99,8 +99,8 @@ func TestRebuildUntilPointsExpire(t *testing.T) {
 	})
 }
 
-// TestCoarserRollupsLearnOfWhatIsLost: a worker computes an hour and cannot mark its day. When the next one comes the points of the
-// hour have expired. The day is computed all the same: the hour is stored, and the day lacks what came late.
+// TestCoarserRollupsLearnOfWhatIsLost: a worker computes an hour and fails to mark its day. Before the next pass, the points of
+// the hour expire. The day is still computed from the stored hour; it lacks only late points.
 func TestCoarserRollupsLearnOfWhatIsLost(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		l := &lengthened{one: &one{clock: testkit.NewClock(start)}}
@@ -116,7 +116,7 @@ func TestCoarserRollupsLearnOfWhatIsLost(t *testing.T) {
 		l.Add(2 * time.Hour)
 		l.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.MutateRows))
 		if _, err := l.worker.Pass(t.Context()); err == nil {
-			t.Fatal("the pass that could not mark the day ended without an error")
+			t.Fatal("the pass that failed to mark the day returned no error")
 		}
 		l.conn.Clear()
 		l.Set(midnight.Add(50 * time.Hour))
@@ -126,18 +126,18 @@ func TestCoarserRollupsLearnOfWhatIsLost(t *testing.T) {
 	})
 }
 
-// TestMarksOfWhatIsLostCostLittle: late points whose buckets cannot be computed any more cost a read and a conditional write for
-// each row of them, however many they are, and once.
+// TestMarksOfWhatIsLostCostLittle: late points whose buckets can no longer be computed cost one read and one conditional write
+// per row, whatever their number, and only once.
 func TestMarksOfWhatIsLostCostLittle(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{Name: "d9", Policy: gc.MaxAge(9 * 24 * time.Hour)})
-		for i := range 100 { // in hours of one row, or two
+		for i := range 100 { // in hours that share one or two rows
 			o.put(t, start.Add(time.Duration(i)*time.Hour), 1)
 		}
 		o.Set(start.Add(20 * 24 * time.Hour))
 		o.conn.Reset()
 		if p := o.pass(t); p.Marks != 100 || p.Buckets != 0 {
-			t.Fatalf("pass %+v, want 100 marks and no bucket", p)
+			t.Fatalf("first pass %+v, want 100 marks and no bucket", p)
 		}
 		if c := o.conn.Counts().Calls; c[tsdbtest.CheckAndMutateRow] == 0 || c[tsdbtest.CheckAndMutateRow] > 2 || c[tsdbtest.ReadRows] > 5 {
 			t.Errorf("requests %v, want a read and a conditional write for each of two rows at most", c)
@@ -148,7 +148,7 @@ func TestMarksOfWhatIsLostCostLittle(t *testing.T) {
 			t.Errorf("second pass %+v, want no marks", p)
 		}
 		if n := o.conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 0 {
-			t.Errorf("%d conditional writes of a pass without marks", n)
+			t.Errorf("a pass without marks made %d conditional writes, want 0", n)
 		}
 	})
 }

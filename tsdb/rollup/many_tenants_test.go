@@ -21,8 +21,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestPassOfManyTenants: a pass over tenants of which few have marks takes about two requests for a thousand of them, and
-// finds all the same who has marks now, who is new, and who is gone.
+// TestPassOfManyTenants: a pass over tenants of which few have marks takes about two requests per thousand tenants. It still
+// finds tenants with new marks, new tenants, and removed ones.
 func TestPassOfManyTenants(t *testing.T) {
 	const many = 2300
 	addBubble(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestPassOfManyTenants(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const idle = 3 + 1 + 3 + 1 // between known tenants, where rows of other programs are, and their marks from some place on
+		const idle = 3 + 1 + 3 + 1 // reads between known tenants, over other programs' rows, and over marks from some key on
 		pass("the first pass", rollup.Pass{Tenants: many}, many+20)
 		pass("nothing is marked", rollup.Pass{Tenants: many}, idle+6)
 		for _, i := range []int{0, 77, many - 1} {
@@ -90,7 +90,7 @@ func TestPassOfManyTenants(t *testing.T) {
 	})
 }
 
-// TestTenantsAtOnce: tenants are worked on side by side, up to Concurrency of them, and rows of all of them together as well.
+// TestTenantsAtOnce: up to Concurrency tenants are processed in parallel, and up to Concurrency rows of all tenants together.
 func TestTenantsAtOnce(t *testing.T) {
 	const width = 3
 	addBubble(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestTenantsAtOnce(t *testing.T) {
 						break
 					}
 				}
-				time.Sleep(time.Millisecond) // of the bubble's time: all that can run does
+				time.Sleep(time.Millisecond) // simulated time: every runnable goroutine runs
 			}
 			return invoker(ctx, method, req, reply, cc, opts...)
 		})
@@ -126,10 +126,10 @@ func TestTenantsAtOnce(t *testing.T) {
 		}
 		p, err := w.Pass(t.Context())
 		if err != nil || p != (rollup.Pass{Tenants: 8, Buckets: 32, Marks: 32}) {
-			t.Errorf("%+v, %v", p, err)
+			t.Errorf("pass %+v, error %v", p, err)
 		}
 		if most.Load() != width {
-			t.Errorf("%d rows were replaced at once, want %d", most.Load(), width)
+			t.Errorf("%d rows were replaced in parallel, want %d", most.Load(), width)
 		}
 	})
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestDerivedIsARecomputation: points in any order, with late ones, duplicates, overwrites and deletions, by every way to write
-// and to delete; two workers whose passes come at any time, on a service that fails now and then. Each read is what the
-// points come to, and so is, at the end, what is stored.
+// TestDerivedIsARecomputation writes points in any order, with late ones, duplicates, overwrites and deletions, in every way,
+// while two workers make passes at any time on a service that sometimes fails. Each read equals a computation from the points; in
+// the end, so do the stored buckets.
 func TestDerivedIsARecomputation(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain":      {},
@@ -76,7 +76,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 			r.Wet = &wet
 		}
 		if rnd.IntN(20) == 0 {
-			r.TempC = 5000 // beyond what the measure allows
+			r.TempC = 5000 // above the measure's Max
 		}
 		return r
 	}
@@ -166,7 +166,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 		if p.Marks == 0 && p.Waiting == 0 {
 			break
 		}
-		c.Add(time.Hour) // marks that the finer rollups have left
+		c.Add(time.Hour) // for the marks that the finer rollups have made
 	}
 	conn.Reset()
 	for _, m := range models {
@@ -174,7 +174,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 	}
 }
 
-// wrote takes in a write that ended with an error or none.
+// wrote records a write that returned err, and checks err.
 func (m *model) wrote(t *testing.T, opts tsdb.SchemaOptions, e tsdb.Entity, at time.Time, v reading, put func(reading) error) {
 	t.Helper()
 	if err := put(v); err != nil {

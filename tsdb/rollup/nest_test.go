@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestFromMustNest: a rollup is computed from another one only where each bucket of that lies in one of its own.
+// TestFromMustNest: a rollup can only be computed from another one if each bucket of that one is inside one of its own.
 func TestFromMustNest(t *testing.T) {
 	hours, days := window.Every(time.Hour), window.Days(1)
 	kolkata, lordHowe, caracas := mustZone("Asia/Kolkata"), mustZone("Australia/Lord_Howe"), mustZone("America/Caracas")
@@ -61,7 +61,7 @@ func TestFromMustNest(t *testing.T) {
 	}
 }
 
-// TestSourceMustOutliveABucket: what expires before a bucket is closed would never be in it.
+// TestSourceMustOutliveABucket: points that expire before their bucket is closed would never be in it.
 func TestSourceMustOutliveABucket(t *testing.T) {
 	class := func(age time.Duration) gc.Class { return gc.Class{Name: "short", Policy: gc.MaxAge(age)} }
 	day := 24 * time.Hour
@@ -81,7 +81,7 @@ func TestSourceMustOutliveABucket(t *testing.T) {
 		days := rollup.MustDefine("day", window.Days(1).In(berlin), measures(), rollup.Options{From: tc.from})
 		_, err := tsdb.Define("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: tc.points, Rollups: []tsdb.Rollup{hour, days}})
 		if (err != nil) != tc.refused || err != nil && !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want an error: %v", name, err, tc.refused)
 		}
 	}
 }

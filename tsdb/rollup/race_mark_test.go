@@ -14,19 +14,19 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
-// TestMarksMadeDuringAPass: late points of one slot come at any time, also while a worker is between two requests of a pass
-// that will clear the slot's mark, and land up to 20 seconds after they were attempted. Many of their marks have the stamp of
-// the one that the worker has seen. None is lost: once workers find nothing to do, each point is in what is stored.
+// TestMarksMadeDuringAPass: late points of one slot arrive at any time, also between two requests of a pass that will clear the
+// slot's mark, and take effect up to 20 seconds after their attempt. Many of their marks have the timestamp of the mark that the
+// worker read. None is lost: when workers find no marks, each point is in the stored buckets.
 func TestMarksMadeDuringAPass(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("waits until a request is held")
+		t.Skip("needs a simulated clock to hold a request")
 	}
 	for seed := range uint64(fewer(24)) {
 		synctest.Test(t, func(t *testing.T) { marksInPass(t, rand.New(rand.NewPCG(seed, 7))) })
 	}
 }
 
-// inFlight is a write that was attempted and has not landed.
+// inFlight is a write that was attempted and has not taken effect yet.
 type inFlight struct {
 	attempted time.Time
 	gate      chan struct{}
@@ -37,7 +37,7 @@ type gateKey struct{}
 
 func marksInPass(t *testing.T, rnd *rand.Rand) {
 	const mostInFlight = 20 * time.Second // Settle is 30
-	var between func()                    // two requests of a pass
+	var between func()                    // called between two requests of a pass
 	held := func(ctx context.Context) {
 		if gate, ok := ctx.Value(gateKey{}).(chan struct{}); ok {
 			<-gate
@@ -113,7 +113,7 @@ func marksInPass(t *testing.T, rnd *rand.Rand) {
 		o.pass(t)
 	}
 	if p := o.pass(t); p != (rollup.Pass{Tenants: 1}) {
-		t.Fatalf("something is left: %+v", p)
+		t.Fatalf("the last pass found marks: %+v", p)
 	}
 	o.want(t, "stored", o.stored(t), points)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestReads: latest, total, many, gaps and halves of intervals, with what is stored and what is computed side by side.
+// TestReads reads the latest bucket, totals, many entities, gaps and partial intervals, from stored and computed buckets.
 func TestReads(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
@@ -25,30 +25,30 @@ func TestReads(t *testing.T) {
 			o.put(t, start.Add(time.Duration(hour)*time.Hour), float64(hour+1))
 		}
 		o.Set(start.Add(3 * time.Hour))
-		o.pass(t) // the first two are stored
+		o.pass(t) // stores the first two buckets
 		o.Set(start.Add(5 * time.Hour))
 		r := rollup.For(o.hour, o.repo)
 		ctx := t.Context()
 		latest, err := r.Latest(ctx, roof, 2)
 		if err != nil || len(latest) != 2 || latest[0].Values[0].Sum != 5 || latest[1].Values[0].Sum != 2 || !latest[0].Open || latest[1].Open {
-			t.Errorf("Latest: %+v, %v", latest, err)
+			t.Errorf("Latest = %+v, %v", latest, err)
 		}
 		total, err := r.Total(ctx, roof, tsdb.Since(start))
 		if err != nil || total.Points != 3 || total.Values[0].Sum != 8 || total.Values[0].Min != 1 || total.Values[0].Max != 5 || !total.Start.Equal(start) || !total.End.Equal(start.Add(5*time.Hour)) || !total.Open {
-			t.Errorf("Total: %+v, %v", total, err)
+			t.Errorf("Total = %+v, %v", total, err)
 		}
 		if total, err = r.Total(ctx, roof, tsdb.Until(start)); err != nil || total.Points != 0 || !total.Start.IsZero() {
-			t.Errorf("Total of nothing: %+v, %v", total, err)
+			t.Errorf("Total of an empty interval = %+v, %v", total, err)
 		}
-		// A bucket belongs to the interval that it starts in, whole.
+		// A bucket belongs as a whole to the interval in which it starts.
 		half := start.Add(30 * time.Minute)
 		for _, in := range []tsdb.Interval{tsdb.Until(half), tsdb.Between(start, half)} {
 			if total, err = r.Total(ctx, roof, in); err != nil || total.Points != 1 {
-				t.Errorf("Total up to half an hour: %+v, %v", total, err)
+				t.Errorf("Total up to half past = %+v, %v", total, err)
 			}
 		}
 		if total, err = r.Total(ctx, roof, tsdb.Since(half)); err != nil || total.Points != 2 {
-			t.Errorf("Total from half an hour: %+v, %v", total, err)
+			t.Errorf("Total from half past = %+v, %v", total, err)
 		}
 		var counts []string
 		for b, err := range r.WithGaps(window.Options{Gaps: window.Previous}).Buckets(ctx, roof, tsdb.Between(start.Add(-time.Hour), start.Add(6*time.Hour))) {
@@ -58,11 +58,11 @@ func TestReads(t *testing.T) {
 			counts = append(counts, fmt.Sprintf("%d/%v/%v", b.Points, b.Values[0].Max, b.Partial))
 		}
 		if want := []string{"0/5/false", "1/5/false", "0/2/false", "0/2/false", "1/2/false", "1/1/false", "0/NaN/false"}; !slices.Equal(counts, want) {
-			t.Errorf("with gaps: %v, want %v", counts, want)
+			t.Errorf("counts with gaps: %v, want %v", counts, want)
 		}
 		answers, err := r.Many(ctx, []tsdb.Entity{roof, tsdb.NewEntity("x", "y"), tsdb.NewEntity("bad")}, tsdb.AllTime(), tsdb.OldestFirst, tsdb.Concurrency(2))
 		if err == nil || len(answers) != 3 || len(answers[0].Buckets) != 3 || answers[1].Err != nil || len(answers[1].Buckets) != 0 || !errors.Is(answers[2].Err, tsdb.ErrInvalid) {
-			t.Errorf("Many: %+v, %v", answers, err)
+			t.Errorf("Many = %+v, %v", answers, err)
 		}
 		n := 0
 		for _, err := range r.Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst) {
@@ -95,25 +95,25 @@ func TestRefusedReads(t *testing.T) {
 	}
 	r := rollup.For(o.hour, o.repo)
 	if _, err := r.Latest(ctx, roof, -1); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("n: %v", err)
+		t.Errorf("Latest of -1 buckets: %v, want ErrInvalid", err)
 	}
 	other := tenant.NewContext(ctx, acme2)
 	if _, err := r.Latest(other, roof, 1); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("another tenant in the context: %v", err)
+		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 	if _, err := r.Total(other, roof, tsdb.AllTime()); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("another tenant in the context: %v", err)
+		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 	if _, err := r.Many(other, []tsdb.Entity{roof}, tsdb.AllTime()); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("another tenant in the context: %v", err)
+		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 	if _, err := r.Rebuild(other, tsdb.AllTime(), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("another tenant in the context: %v", err)
+		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 }
 
-// TestRebuild: a rollup that is added to a schema which has points is complete once it is rebuilt, also after a stop in the
-// middle, and what is stored of entities without points goes.
+// TestRebuild: a rollup that is added to a schema with existing points is complete after a rebuild, also after an interruption.
+// Stored buckets of entities without points are removed.
 func TestRebuild(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -145,13 +145,13 @@ func TestRebuild(t *testing.T) {
 		for _, r := range def.all() {
 			reader := rollup.For(r, repo)
 			if got, err := reader.Latest(ctx, entities[0], 10); err != nil || len(got) != 0 {
-				t.Fatalf("before: %v, %v", got, err)
+				t.Fatalf("before the rebuild: %v, %v", got, err)
 			}
 			resume, done := "", 0
 			for done < 5 {
 				_, err := reader.Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{Resume: resume, OnEntity: func(e rollup.Rebuilt) error {
 					if e.Entity != entities[done] || e.Buckets == 0 {
-						t.Fatalf("%+v as number %d", e, done)
+						t.Fatalf("progress %+v after %d entities", e, done)
 					}
 					done++
 					if resume = e.Resume; done == 2 {
@@ -164,7 +164,7 @@ func TestRebuild(t *testing.T) {
 				}
 			}
 			if n, err := reader.Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{}); n != 0 || err != nil {
-				t.Errorf("again: %d buckets differ, %v", n, err)
+				t.Errorf("a second rebuild changed %d buckets, want 0 (error %v)", n, err)
 			}
 			for _, e := range entities {
 				var got []window.Bucket
@@ -177,27 +177,27 @@ func TestRebuild(t *testing.T) {
 				same(t, fmt.Sprint(r.Name(), e), got, expected(r, points[e], c.Now()), tsdb.OldestFirst)
 			}
 		}
-		// A program without the rollup deletes, and so leaves no mark.
+		// A program without the rollup deletes points, and so writes no mark.
 		if _, err := old.DeleteEntity(ctx, entities[3]); err != nil {
 			t.Fatal(err)
 		}
 		reader := rollup.For(def.minute, repo)
 		if n, err := reader.Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{}); n == 0 || err != nil {
-			t.Errorf("%d buckets, %v", n, err)
+			t.Errorf("rebuild changed %d buckets, %v", n, err)
 		}
 		if got, err := reader.Latest(ctx, entities[3], 1); err != nil || len(got) != 0 {
-			t.Errorf("of an entity without points: %v, %v", got, err)
+			t.Errorf("buckets of an entity without points: %v, %v; want none", got, err)
 		}
 		if _, err := reader.Rebuild(ctx, tsdb.Since(c.Now().Add(-8*24*time.Hour)), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrExpired) {
-			t.Errorf("a range that has expired: %v", err)
+			t.Errorf("rebuild of an expired interval: %v, want ErrExpired", err)
 		}
 		if _, err := reader.Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{Resume: "x"}); !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("Resume: %v", err)
+			t.Errorf("an invalid Resume: %v, want ErrInvalid", err)
 		}
 	})
 }
 
-// TestBadPoints: a point that does not decode is counted as bad in its bucket, and its neighbours are in it.
+// TestBadPoints: a point that does not decode is counted as bad in its bucket, and the other points are in it.
 func TestBadPoints(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})

@@ -27,7 +27,7 @@ var (
 	acme   = tenant.MustParse("acme")
 	acme2  = tenant.MustParse("acme2")
 	berlin = mustZone("Europe/Berlin")
-	start  = time.Date(2026, 3, 28, 20, 0, 0, 0, time.UTC) // the clock is changed in the night after
+	start  = time.Date(2026, 3, 28, 20, 0, 0, 0, time.UTC) // daylight saving time starts in the following night
 )
 
 func mustZone(name string) *time.Location {
@@ -50,7 +50,7 @@ func measures() []rollup.Measure[reading] {
 	}
 }
 
-// three are rollups by minute, hour and day of Berlin, each from the one before.
+// three are rollups by minute, hour and day in Berlin, each from the one before.
 type three struct {
 	minute, hour, day *rollup.Rollup[reading]
 	schema            *tsdb.Schema[reading]

@@ -23,7 +23,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// liar answers reads with the key of another row, once it is told which.
+// liar returns rows with another key, once one is set.
 type liar struct {
 	grpc.ClientStream
 	key *atomic.Pointer[string]
@@ -106,18 +106,18 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 			},
 		} {
 			if err := call(); !errors.Is(err, tsdb.ErrForeignRow) {
-				t.Errorf("%s that is answered with the row %q: %v, want ErrForeignRow", name, key, err)
+				t.Errorf("%s whose response contains the row %q: %v, want ErrForeignRow", name, key, err)
 			}
 		}
 	}
 	if n := wrote.Load(); n != 0 {
-		t.Errorf("%d writes by rows of others", n)
+		t.Errorf("%d writes because of foreign rows, want 0", n)
 	}
 }
 
-// TestWorkerAmongTenants: one worker over all that the table has, on a store that works through views, wants each call to
-// carry its tenant, and holds tenants to a limit of an hour a read; with tenants and entities whose names are prefixes of
-// others, and rows of another program. Each tenant's rollup is that of its own points.
+// TestWorkerAmongTenants: one worker processes all tenants of a table, on a store that uses views, requires a tenant for each
+// call, and limits reads to one hour. Names of tenants and entities are prefixes of others, and another program has rows. Each
+// tenant's rollup contains exactly its own points.
 func TestWorkerAmongTenants(t *testing.T) {
 	names := []string{"a", "ab", "a.", "a-", "acme", "acme2", "acme.r", "0", "r"}
 	entities := []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "12"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("\x00", "%00"), tsdb.NewEntity("#", "9223372036854775807")}
@@ -161,7 +161,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 		for range 4 {
 			p, err := worker.Pass(t.Context())
 			if err != nil || p.Tenants != len(views) {
-				t.Fatalf("%+v, %v", p, err)
+				t.Fatalf("pass %+v, error %v", p, err)
 			}
 			c.Add(time.Hour)
 		}
@@ -181,7 +181,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 						}
 					}
 					if points != 3 || a.Entity != entities[k] {
-						t.Errorf("%s of %v of %s: %d points", r.Name(), a.Entity, id, points)
+						t.Errorf("%s of %v of %s holds %d points", r.Name(), a.Entity, id, points)
 					}
 				}
 			}
@@ -214,13 +214,13 @@ func TestNoWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err := w.Pass(t.Context()); p != (rollup.Pass{}) || err != nil {
-		t.Errorf("no tenants: %+v, %v", p, err)
+		t.Errorf("a pass without tenants: %+v, %v", p, err)
 	}
 	if w, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(tenant.ID{}, acme)}, rollup.NewJob(o.schema)); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := w.Pass(t.Context()); !errors.Is(err, tenant.ErrInvalid) || p.Failed != 1 || p.Tenants != 2 {
-		t.Errorf("the zero tenant: %+v, %v", p, err)
+		t.Errorf("a pass with the zero tenant: %+v, %v", p, err)
 	}
 	for name, opts := range map[string]rollup.WorkerOptions{"Every": {Every: -1}, "Settle": {Settle: 1}, "Concurrency": {Concurrency: 257}} {
 		if _, err := rollup.NewWorker(o.store, opts, rollup.NewJob(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
@@ -228,9 +228,9 @@ func TestNoWorker(t *testing.T) {
 		}
 	}
 	if _, err := rollup.NewWorker(nil, rollup.WorkerOptions{}, rollup.NewJob(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("no store: %v", err)
+		t.Errorf("NewWorker without a store: %v, want ErrInvalid", err)
 	}
 	if _, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.NewJob[reading](nil)); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("no schema: %v", err)
+		t.Errorf("NewWorker without a schema: %v, want ErrInvalid", err)
 	}
 }

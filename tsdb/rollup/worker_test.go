@@ -21,7 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// one is a schema with a rollup by hour, open for a store.
+// one is a store with a schema and a rollup by hour.
 type one struct {
 	*clock
 	hour   *rollup.Rollup[reading]
@@ -64,7 +64,7 @@ func (o *one) pass(t *testing.T) rollup.Pass {
 	return p
 }
 
-// sums returns the sum of each bucket that is read, the oldest first.
+// sums returns the sum of each bucket that a read returns, oldest first.
 func (o *one) sums(t *testing.T) (out []float64) {
 	t.Helper()
 	for b, err := range rollup.For(o.hour, o.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
@@ -101,11 +101,11 @@ func (o *one) stored(t *testing.T) (out []float64) {
 func (o *one) want(t *testing.T, what string, got []float64, want ...float64) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("%s: %v, want %v", what, got, want)
+		t.Fatalf("%s: got %v, want %v", what, got, want)
 	}
 }
 
-// TestOpenYoungAndDone: a bucket is stored once it is closed and its marks are old enough, and a read is right before and after.
+// TestOpenYoungAndDone: a bucket is stored once it is closed and its marks are old enough. Reads are correct before and after.
 func TestOpenYoungAndDone(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{Lateness: 10 * time.Minute}, gc.Class{})
@@ -113,23 +113,23 @@ func TestOpenYoungAndDone(t *testing.T) {
 		o.put(t, start.Add(59*time.Minute), 2)
 		o.Set(start.Add(70*time.Minute - time.Millisecond))
 		if p := o.pass(t); p.Waiting != 1 || p.Buckets != 0 {
-			t.Fatalf("an open bucket: %+v", p)
+			t.Fatalf("pass with an open bucket: %+v", p)
 		}
 		o.want(t, "read", o.sums(t), 3)
 		o.want(t, "stored", o.stored(t))
-		o.put(t, start.Add(time.Minute), 4) // just before it closes
+		o.put(t, start.Add(time.Minute), 4) // just before the bucket closes
 		o.Set(start.Add(70 * time.Minute))
 		if p := o.pass(t); p.Waiting != 1 || p.Buckets != 0 {
-			t.Fatalf("a young mark: %+v", p)
+			t.Fatalf("pass with a young mark: %+v", p)
 		}
 		o.Add(31 * time.Second)
 		if p := o.pass(t); p.Waiting != 0 || p.Buckets != 1 || p.Marks != 1 {
-			t.Fatalf("a bucket that is due: %+v", p)
+			t.Fatalf("pass with a due bucket: %+v", p)
 		}
 		o.want(t, "read", o.sums(t), 7)
 		o.want(t, "stored", o.stored(t), 7)
 		if p := o.pass(t); p != (rollup.Pass{Tenants: 1}) {
-			t.Fatalf("nothing left: %+v", p)
+			t.Fatalf("pass without marks: %+v", p)
 		}
 		if err := o.repo.Delete(t.Context(), roof, start); err != nil {
 			t.Fatal(err)
@@ -148,8 +148,8 @@ func TestOpenYoungAndDone(t *testing.T) {
 	})
 }
 
-// TestWorkersThatCross: a worker reads the points of a bucket and is held up; a late point comes, another worker stores the
-// bucket with it, and then the first one writes. Whichever is first, the late point is in it.
+// TestWorkersThatCross: a worker reads the points of a bucket and is delayed. A late point arrives, another worker stores the
+// bucket with it, and then the first one writes. In any order, the late point is in the bucket.
 func TestWorkersThatCross(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		var before func()
@@ -164,7 +164,7 @@ func TestWorkersThatCross(t *testing.T) {
 			o := newOne(t, rollup.Options{}, gc.Class{}, hold)
 			o.put(t, start, 1)
 			o.Set(start.Add(2 * time.Hour))
-			if settled { // the row has a generation already
+			if settled { // the row already has a generation
 				o.pass(t)
 				o.put(t, start.Add(time.Second), 10)
 				o.Add(time.Hour)
@@ -194,8 +194,8 @@ func TestWorkersThatCross(t *testing.T) {
 	})
 }
 
-// TestSlowerWorkerFirst: one worker has read, then a late point comes and another worker reads with it; the first one stores
-// what it has read before the second one can, which then starts over.
+// TestSlowerWorkerFirst: one worker has read; then a late point arrives and another worker reads it. The first one stores its
+// bucket before the second one can, which then starts over.
 func TestSlowerWorkerFirst(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		before := make(chan func(), 2)
@@ -234,7 +234,7 @@ func TestSlowerWorkerFirst(t *testing.T) {
 	})
 }
 
-// TestLatePointBehindTheWorker: a point that comes after its bucket was read and before it is stored leaves a mark that stays.
+// TestLatePointBehindTheWorker: a point that arrives after its bucket was read and before it is stored leaves a mark that stays.
 func TestLatePointBehindTheWorker(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		var before func()
@@ -258,7 +258,7 @@ func TestLatePointBehindTheWorker(t *testing.T) {
 	})
 }
 
-// TestWorkerFaults: whatever fails, at whichever request of a pass, the next one makes it right.
+// TestWorkerFaults: whatever fails, at any request of a pass, the next pass corrects it.
 func TestWorkerFaults(t *testing.T) {
 	for _, m := range []tsdbtest.Method{tsdbtest.ReadRows, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow} {
 		for name, f := range map[string]tsdbtest.Fault{
@@ -291,8 +291,8 @@ func TestWorkerFaults(t *testing.T) {
 	}
 }
 
-// TestWhatHasExpiredStays: once points of a bucket expire it is not computed any more, and what is stored is read until the
-// rollup's own class hides it.
+// TestWhatHasExpiredStays: once points of a bucket expire, it is not computed again. Its stored form is read until the rollup's
+// own class hides it.
 func TestWhatHasExpiredStays(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		day := 24 * time.Hour
@@ -310,7 +310,7 @@ func TestWhatHasExpiredStays(t *testing.T) {
 		o.pass(t)
 		o.want(t, "stored", o.stored(t), 3)
 		if p := o.pass(t); p.Waiting != 0 {
-			t.Fatalf("marks of what has expired stay: %+v", p)
+			t.Fatalf("marks of expired buckets are left: %+v", p)
 		}
 		o.Set(start.Add(90 * day))
 		o.want(t, "read to the last", o.sums(t), 3)
@@ -322,7 +322,7 @@ func TestWhatHasExpiredStays(t *testing.T) {
 // TestRunEnds: Run makes passes until its context ends.
 func TestRunEnds(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("waits a minute of a clock of its own")
+		t.Skip("needs a simulated clock")
 	}
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})

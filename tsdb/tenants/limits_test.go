@@ -23,12 +23,12 @@ func TestOnboardWithLimits(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"points":5}`:                     `limits.points is not known; want a limit, such as points_per_second`,
 		`{"points_per_second":-1}`:         `limits.points_per_second is -1; want 0 for no limit`,
-		`{"points_burst":5}`:               `limits.points_burst is 5; want 0, as there is no points_per_second`,
+		`{"points_burst":5}`:               `limits.points_burst is 5; want 0, because points_per_second is 0`,
 		`{"range_length":"1 day"}`:         `limits.range_length`,
 		`{"entities":1,"entities":1}`:      `present twice`,
 		`{"defaults":{"entities":1}}`:      `limits.defaults is not known`,
 		`[1]`:                              `want an object`,
-		`{`:                                `no JSON at line 1`,
+		`{`:                                `not JSON at line 1`,
 		strings.Repeat(" ", 64<<10) + `{}`: `at most 64 KiB`,
 	} {
 		_, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: json.RawMessage(doc)}, tenants.OnboardOptions{})

@@ -229,9 +229,9 @@ func TestPartsInUse(t *testing.T) {
 		{tenants.Part{Dataset: "temps", Class: "keep"}, "unless a profile says otherwise", nil},
 		{tenants.Part{Dataset: "temps", Tag: "json"}, "New points are written", nil},
 		{hourly, "Rollup day is computed from it", nil},
-		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold what has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 20*day, "old:p:json") }},
-		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold what has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 20*day, "old.h2:p:str") }},
-		{tenants.Part{Dataset: "temps", Tag: "str"}, "1 rows hold what has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 50*day, "spare:p:str") }},
+		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold data that has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 20*day, "old:p:json") }},
+		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold data that has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 20*day, "old.h2:p:str") }},
+		{tenants.Part{Dataset: "temps", Tag: "str"}, "1 rows hold data that has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 50*day, "spare:p:str") }},
 		{tenants.Part{Dataset: "temps", Class: "spare"}, "assign the class to tenants: acme", func(t *testing.T, a *attic) {
 			if _, err := tenants.Onboard(t.Context(), a.store, acme, tenants.Profile{Classes: map[string]string{"temps": "spare"}}, tenants.OnboardOptions{}); err != nil {
 				t.Fatal(err)
