@@ -43,7 +43,7 @@ func TestFolderKeepsItsPoints(t *testing.T) {
 		store := open(t, dir)
 		points, err := temps.For(store, acme).LatestN(t.Context(), roof, 10)
 		if err != nil || len(points) != n {
-			t.Fatalf("opened for the %dth time: %v, %v", n+1, points, err)
+			t.Fatalf("after opening %d times: %v, %v", n+1, points, err)
 		}
 		if err := temps.For(store, acme).Put(t.Context(), roof, noon.Add(time.Duration(n)), float64(n)); err != nil {
 			t.Fatal(err)
@@ -65,17 +65,17 @@ func TestFolderIsOpenedOnce(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	if _, err := embedded.Open(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "OpenMemory") {
-		t.Errorf("Open without a folder: %v", err)
+		t.Errorf("Open without a folder: %v, want an error that names OpenMemory", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := embedded.Open(t.Context(), file); err == nil {
-		t.Error("Open of a file succeeds")
+		t.Error("Open of a file succeeds, want an error")
 	}
 	if _, err := embedded.New(t.Context(), embedded.Options{Table: "a/b"}); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("a bad table name: %v", err)
+		t.Errorf("a bad table name: %v, want ErrInvalid", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleServer() {
-	server, err := embedded.NewServer(embedded.Options{}) // Dir: "./data" for one that lasts.
+	server, err := embedded.NewServer(embedded.Options{}) // Set Dir to "./data" for a folder.
 	if err != nil {
 		log.Fatal(err)
 	}

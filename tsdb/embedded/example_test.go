@@ -16,7 +16,7 @@ func ExampleOpen() {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	for range 2 { // the second time, the first one's points are still there
+	for range 2 { // the second time, the points of the first are still stored
 		store, err := embedded.Open(ctx, dir)
 		if err != nil {
 			log.Fatal(err)

@@ -18,12 +18,12 @@ import (
 
 var blobs = tsdb.MustDefine("blobs", tsdb.Key("device"), codec.Bytes(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds})
 
-// disk is a folder on a file system of its own.
+// disk returns a folder on its own file system.
 func disk(t *testing.T, options string, flags uintptr) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options+",mode=700"); err != nil {
-		t.Skipf("no file system of its own: %v", err)
+		t.Skipf("cannot mount a file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -53,8 +53,8 @@ func blob(n int) []byte {
 	return value
 }
 
-// A full disk fails writes and Open, with the reason and at once. What was acknowledged is there when the disk has space
-// again, and attempts to open the folder do not use up what space comes back.
+// A full disk fails writes and Open at once, with the reason. Acknowledged points are there when the disk has space again, and
+// attempts to open the folder do not use up the space that becomes free.
 func TestFullDisk(t *testing.T) {
 	root := disk(t, "size=48m", 0)
 	dir, filler := filepath.Join(root, "store"), filepath.Join(root, "filler")
@@ -74,10 +74,10 @@ func TestFullDisk(t *testing.T) {
 		if err = repo.Put(t.Context(), roof, noon.Add(time.Duration(stored)*time.Second), blob(stored)); err != nil {
 			break
 		}
-		// The folder's files, and what is laid out for its logs beyond their ends.
+		// The folder's files, including the space preallocated for logs.
 		if stored == 600 {
 			if held, size := used(t, root)-24<<20, folderSize(t, dir); held > size+3<<20 {
-				t.Errorf("%d bytes of files hold %d bytes of the disk", size, held)
+				t.Errorf("files of %d bytes use %d bytes of the disk", size, held)
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("after %d points, a write to a full disk: %v, want the reason", stored, err)
 	}
 	if err := repo.Put(t.Context(), roof, noon, blob(0)); err == nil {
-		t.Error("a write after a failed one is answered with success")
+		t.Error("a write after a failed one succeeds")
 	}
 	_ = store.Close() // reports the failure
 	eat := func() {
@@ -105,7 +105,7 @@ func TestFullDisk(t *testing.T) {
 		if !errors.Is(err, embedded.ErrStorage) || !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("Open on a full disk: %v, want ErrStorage and ENOSPC", err)
 		}
-		// A few pages come free each time, and are not enough.
+		// A few pages become free each time, which is not enough.
 		if err := os.Truncate(filler, used(t, root)-size-64<<10); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	store, err = embedded.Open(t.Context(), dir)
 	if err != nil {
-		t.Fatalf("Open with space again: %v", err)
+		t.Fatalf("Open after space was freed: %v", err)
 	}
 	defer store.Close()
 	n := 0
@@ -131,15 +131,15 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	if n < stored {
-		t.Errorf("%d points were stored, %d are there", stored, n)
+		t.Errorf("%d points were acknowledged, %d are stored", stored, n)
 	}
 	t.Logf("%d points", n)
 	if err := blobs.For(store, acme).Put(t.Context(), roof, noon, blob(0)); err != nil {
-		t.Errorf("writing with space again: %v", err)
+		t.Errorf("write after space was freed: %v", err)
 	}
 }
 
-// A disk that cannot be written is named as the reason.
+// The error of Open names a disk that cannot be written.
 func TestReadOnlyDisk(t *testing.T) {
 	dir := disk(t, "size=48m", 0)
 	if err := open(t, dir).Close(); err != nil {
@@ -153,10 +153,10 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// A disk that hangs does not hold Open beyond its context.
+// A hanging disk does not block Open longer than its context.
 func TestOpenEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir()
-	pipe := filepath.Join(dir, "TIDEMARK") // the first file that Open reads: it waits until somebody writes to it
+	pipe := filepath.Join(dir, "TIDEMARK") // the first file that Open reads: it blocks until somebody writes to it
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
@@ -182,8 +182,8 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 			return
 		}
 		if !errors.Is(err, embedded.ErrLocked) {
-			t.Fatalf("Open after one that was given up: %v", err)
+			t.Fatalf("Open after one whose context ended: %v", err)
 		}
-		time.Sleep(time.Millisecond) // the one that was given up still ends
+		time.Sleep(time.Millisecond) // the abandoned Open is still ending
 	}
 }

@@ -24,8 +24,8 @@ var (
 	drives = tsdb.MustDefine("drives", tsdb.Key("host"), codec.Float64(), tsdb.SchemaOptions{})
 )
 
-// A store in a folder is served under the names that a program is set up for. That program finds what is stored, changes the
-// table, makes views, and never sees the names in the folder.
+// A store in a folder is served under the names that a program uses. That program reads what is stored, changes the table,
+// creates views, and never sees the names in the folder.
 func TestServeUnderOtherNames(t *testing.T) {
 	dir, acme, host := t.TempDir(), tenant.MustParse("acme"), tsdb.NewEntity("a")
 	at := time.Now().Truncate(time.Second)
@@ -56,7 +56,7 @@ func TestServeUnderOtherNames(t *testing.T) {
 	}
 	defer conn.Close()
 	conf := tsdb.ClientConfig()
-	conf.MetricsProvider = bigtable.NoopMetricsProvider{} // the default one asks Google Cloud's metadata server
+	conf.MetricsProvider = bigtable.NoopMetricsProvider{} // the default provider asks Google Cloud's metadata server
 	client, err := bigtable.NewClientWithConfig(t.Context(), "my-project", "my-instance", conf, option.WithGRPCConn(conn))
 	if err != nil {
 		t.Fatal(err)
@@ -75,30 +75,30 @@ func TestServeUnderOtherNames(t *testing.T) {
 		t.Errorf("the point of the folder reads as %v, %v", p, err)
 	}
 	if err := store.Ensure(t.Context(), loads, drives); err != nil {
-		t.Errorf("the table cannot be changed: %v", err)
+		t.Errorf("changing the table: %v", err)
 	}
 	if err := store.EnsureView(t.Context(), acme, loads, drives); err != nil {
-		t.Errorf("a view cannot be made: %v", err)
+		t.Errorf("creating a view: %v", err)
 	}
 	if err := drives.For(store, acme).Put(t.Context(), host, at, 2); err != nil {
 		t.Error(err)
 	}
 
 	if tables, err := admin.Tables(t.Context()); err != nil || len(tables) != 1 || tables[0] != "tidemark" {
-		t.Errorf("the tables are %v, %v, want tidemark", tables, err)
+		t.Errorf("the tables are %v, %v; want tidemark", tables, err)
 	}
 	if views, err := admin.AuthorizedViews(t.Context(), "tidemark"); err != nil || len(views) != 1 {
-		t.Errorf("the views are %v, %v, want one", views, err)
+		t.Errorf("the views are %v, %v; want 1", views, err)
 	}
 	if _, err := admin.TableInfo(t.Context(), "none"); err == nil || !strings.Contains(err.Error(), "my-project") || strings.Contains(err.Error(), "local") {
-		t.Errorf("a table that is not there: %v, want an error that names my-project", err)
+		t.Errorf("a missing table: %v, want an error that names my-project", err)
 	}
 	other, err := bigtable.NewAdminClient(t.Context(), "my-project", "my-instance-2", option.WithGRPCConn(conn))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if tables, err := other.Tables(t.Context()); err != nil || len(tables) != 0 {
-		t.Errorf("another instance has the tables %v, %v, want none", tables, err)
+		t.Errorf("another instance has the tables %v, %v; want none", tables, err)
 	}
 	if err := errors.Join(store.Close(), other.Close()); err != nil {
 		t.Error(err)
@@ -114,7 +114,7 @@ func TestServeUnderOtherNames(t *testing.T) {
 	}
 	defer local.Close()
 	if p, err := drives.For(local, acme).Latest(t.Context(), host); err != nil || p.Value != 2 {
-		t.Errorf("what the program has written is not the folder's: %v, %v", p, err)
+		t.Errorf("the program's point in the folder is %v, %v", p, err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestServeNames(t *testing.T) {
 	for _, opts := range []embedded.Options{{Project: "a/b"}, {Instance: "a/b"}} {
 		server, err := embedded.NewServer(opts)
 		if !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("the names %q, %q are taken: %v", opts.Project, opts.Instance, err)
+			t.Errorf("the names %q, %q: %v, want ErrInvalid", opts.Project, opts.Instance, err)
 			server.Close()
 		}
 	}

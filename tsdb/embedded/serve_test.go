@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// A client over the network finds the folder's rows, and finds them again after the server was stopped and started.
+// A client over the network reads the folder's rows, also after the server was stopped and started again.
 func TestServe(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func TestServe(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, embedded.ErrLocked) {
-			t.Errorf("the folder of a server is opened by another: %v", err)
+			t.Errorf("opening the folder of a running server: %v, want ErrLocked", err)
 		}
 		lis, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -72,7 +72,7 @@ func TestServe(t *testing.T) {
 		conn.Close()
 		stop()
 		if err := <-served; err != nil {
-			t.Errorf("a server that is told to stop returns %v", err)
+			t.Errorf("Serve of a stopped server returns %v, want nil", err)
 		}
 		if err := server.Close(); err != nil {
 			t.Errorf("closing a stopped server: %v", err)
@@ -80,7 +80,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A server that cannot accept clients says so, where its program would otherwise end without a word.
+// A server that cannot accept clients returns an error. Otherwise its program would end without a message.
 func TestServeReportsItsListener(t *testing.T) {
 	server, err := embedded.NewServer(embedded.Options{})
 	if err != nil {
@@ -92,6 +92,6 @@ func TestServeReportsItsListener(t *testing.T) {
 	}
 	lis.Close()
 	if err := server.Serve(t.Context(), lis); err == nil {
-		t.Error("a server whose listener is closed says that it served")
+		t.Error("Serve with a closed listener = nil, want an error")
 	}
 }

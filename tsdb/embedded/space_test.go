@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestExpiredPointsGiveTheirSpaceBack: a folder whose points have all expired, their heads too, ends at about the size of an
-// empty one, while it is open and without any call; and what has not expired is still there.
+// TestExpiredPointsGiveTheirSpaceBack: after all points and their heads have expired, the open folder shrinks to about the size
+// of an empty one, without any call. Unexpired points stay.
 func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
 	testkit.Plain(t)
 	synctest.Test(t, giveSpaceBack)
@@ -65,12 +65,12 @@ func giveSpaceBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if size := folderSize(t, dir); size < 4<<20 { // some may not be on disk yet
+	if size := folderSize(t, dir); size < 4<<20 { // some data may not be on disk yet
 		t.Fatalf("the folder has %d bytes with 8 MB of points", size)
 	}
 	time.Sleep(48 * time.Hour)
 	size := int64(0)
-	for range 1500 { // files go in the background
+	for range 1500 { // files are deleted in the background
 		if size = folderSize(t, dir); size < 1<<20 {
 			break
 		}
@@ -80,16 +80,16 @@ func giveSpaceBack(t *testing.T) {
 		t.Errorf("with all points expired the folder has %d bytes", size)
 	}
 	if p, err := temps.For(store, acme).Latest(t.Context(), roof); err != nil || p.Value != 1 {
-		t.Errorf("the point that never expires: %v, %v", p, err)
+		t.Errorf("the point that never expires is %v, %v", p, err)
 	}
 }
 
-// folderSize is what all files of a folder take: tables, logs and the rest.
+// folderSize returns the size of all files of a folder.
 func folderSize(t *testing.T, dir string) (total int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil // it has just gone
+			return nil // the file has just been deleted
 		}
 		if err != nil || d.IsDir() {
 			return err

@@ -17,12 +17,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// rollupAge keeps rollups of tenants in d7 for some days.
+// rollupAge keeps rollups of tenants in d7 for n days.
 func rollupAge(n int) func(*tsdb.SchemaOptions) {
 	return func(o *tsdb.SchemaOptions) { o.RollupAges = map[string]time.Duration{"d7": time.Duration(n) * day} }
 }
 
-// daily keeps a rollup by hour, and one by day that is computed from it.
+// daily keeps an hourly rollup, and a daily one that is computed from it.
 func daily(c gc.Class) func(*tsdb.SchemaOptions) {
 	return func(o *tsdb.SchemaOptions) {
 		hourly(c)(o)
@@ -31,8 +31,8 @@ func daily(c gc.Class) func(*tsdb.SchemaOptions) {
 	}
 }
 
-// TestRollupAges: an age that is stored is changed by a plan alone. One that deletes has to be allowed; one that keeps more notes
-// what is lost; each plan, and a forecast, states how long points and rollups are kept.
+// TestRollupAges: only a plan changes a stored age. An age that deletes data must be allowed; a longer one records what is lost.
+// Each plan, and a forecast, states how long points and rollups are kept.
 func TestRollupAges(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	never := class("keep", gc.Never())
@@ -62,7 +62,7 @@ func TestRollupAges(t *testing.T) {
 		}
 		if step.destructive {
 			if _, err := p.Apply(t.Context(), store, retention.ApplyOptions{}); !errors.Is(err, retention.ErrNotAllowed) {
-				t.Errorf("%s: applied without leave: %v", step.what, err)
+				t.Errorf("%s: Apply without Allow: %v, want ErrNotAllowed", step.what, err)
 			}
 		}
 		for range 2 { // the second time there is nothing left to do
@@ -72,7 +72,7 @@ func TestRollupAges(t *testing.T) {
 			t.Errorf("%s: Ensure after Apply: %v", step.what, err)
 		}
 		if left := plan(t, store, step.want); !left.Empty() {
-			t.Errorf("%s: after Apply there is left to do:\n%v", step.what, left)
+			t.Errorf("%s: the plan after Apply is not empty:\n%v", step.what, left)
 		}
 		own := catalogue(t, table)
 		fmt.Fprintf(&got, "# %s\n%v", step.what, p)

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAClassWithoutACommonFamily: a dataset that is not in the plan keeps its class from changing, also where it keeps only rollups
-// or heads in it, which have families of their own.
+// TestAClassWithoutACommonFamily: a class cannot change while a dataset outside the plan uses it, even if that dataset keeps only
+// rollups or heads in it, which have their own families.
 func TestAClassWithoutACommonFamily(t *testing.T) {
 	for name, other := range map[string]tsdb.Dataset{
 		"rollup": define(t, "events", days("d7", 7), hourly(days("d90", 90))),
@@ -21,7 +21,7 @@ func TestAClassWithoutACommonFamily(t *testing.T) {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)), other)
 		p := plan(t, store, define(t, "readings", days("d90", 30)))
 		if _, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()}); !errors.Is(err, retention.ErrImpossible) {
-			t.Errorf("%s: %v\n%v", name, err, p)
+			t.Errorf("%s: error %v, plan\n%v", name, err, p)
 		}
 		if _, err := retention.NewPlanFor(t.Context(), store, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -29,14 +29,14 @@ func TestAClassWithoutACommonFamily(t *testing.T) {
 	}
 }
 
-// TestACatalogueThatDoesNotAgree: programs that have no family in common can record two policies of one class. A plan by the
-// catalogue says what to do, and puts it right.
+// TestACatalogueThatDoesNotAgree: programs without a common family can record two policies for one class. A plan from the
+// catalogue reports the conflict, and corrects it.
 func TestACatalogueThatDoesNotAgree(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
 	if err := store.Ensure(t.Context(), define(t, "events", days("d7", 7), hourly(days("d90", 30)))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := retention.NewPlanFor(t.Context(), store, nil); !errors.Is(err, retention.ErrInvalid) || !strings.Contains(err.Error(), `"d90"; want one that is given a policy here`) {
+	if _, err := retention.NewPlanFor(t.Context(), store, nil); !errors.Is(err, retention.ErrInvalid) || !strings.Contains(err.Error(), `"d90"; want a policy for it in this call`) {
 		t.Error(err)
 	}
 	p, err := retention.NewPlanFor(t.Context(), store, map[string]gc.Policy{"d90": gc.MaxAge(90 * day)})
@@ -45,6 +45,6 @@ func TestACatalogueThatDoesNotAgree(t *testing.T) {
 	}
 	apply(t, store, p)
 	if p, err := retention.NewPlanFor(t.Context(), store, nil); err != nil || !p.Empty() {
-		t.Errorf("%v, %v", p, err)
+		t.Errorf("plan %v, error %v", p, err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestNothingIsDeletedThatIsNotAllowed: without the names of all that is destructive nothing changes, not even what is not.
+// TestNothingIsDeletedThatIsNotAllowed: if a destructive name is missing in Allow, Apply changes nothing at all.
 func TestNothingIsDeletedThatIsNotAllowed(t *testing.T) {
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(5)), define(t, "events", days("d30", 30)))
 	a := admin(t, conn)
@@ -55,11 +55,11 @@ func TestNothingIsDeletedThatIsNotAllowed(t *testing.T) {
 		t.Error("a refused Apply has changed the table")
 	}
 	if rep := apply(t, store, p, "d90", "d90.h5", "d30"); len(rep.Applied) != 7 {
-		t.Errorf("%v, want 4 families and 3 datasets", rep)
+		t.Errorf("report %v, want 4 families and 3 datasets", rep)
 	}
 }
 
-// TestAPlanOfAnOlderTableIsRefused: whatever happened to the table that the plan does not ask for itself.
+// TestAPlanOfAnOlderTableIsRefused: a plan is stale after any change of the table that the plan does not want itself.
 func TestAPlanOfAnOlderTableIsRefused(t *testing.T) {
 	readings := define(t, "readings", days("d90", 90))
 	for name, tt := range map[string]struct {
@@ -103,7 +103,7 @@ func TestAPlanOfAnOlderTableIsRefused(t *testing.T) {
 			tt.change(t, store, a)
 			rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 			if !errors.Is(err, retention.ErrStale) || !strings.Contains(err.Error(), tt.says) || len(rep.Applied) > 0 {
-				t.Errorf("%v, %v, want ErrStale that says %q", rep, err, tt.says)
+				t.Errorf("report %v, error %v; want ErrStale with %q", rep, err, tt.says)
 			}
 			if info, err := a.TableInfo(t.Context(), tsdbtest.Table); err == nil {
 				for _, f := range info.FamilyInfos {
@@ -116,18 +116,19 @@ func TestAPlanOfAnOlderTableIsRefused(t *testing.T) {
 	}
 }
 
-// TestAPlanGoesOnWhereItEnded: with a part of it done, by itself or by another with the same plan, the rest is done.
+// TestAPlanGoesOnWhereItEnded: if a part of a plan is already applied, by itself or by another program with the same plan, Apply
+// does the rest.
 func TestAPlanGoesOnWhereItEnded(t *testing.T) {
 	want := []tsdb.Dataset{define(t, "readings", days("d90", 30)), define(t, "events", days("d7", 7))}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
 	p := plan(t, store, want...)
-	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(1).Times(1)) // behind the trial
+	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(1).Times(1)) // after the probe
 	rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 	if status.Code(err) != codes.PermissionDenied || len(rep.Applied) != 2 {
-		t.Fatalf("%v, %v, want the two families and an error", rep, err)
+		t.Fatalf("report %v, error %v; want the two families and an error", rep, err)
 	}
 	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 2 {
-		t.Errorf("%v, want the two datasets", rep)
+		t.Errorf("report %v, want the two datasets", rep)
 	}
 	if err := store.Ensure(t.Context(), want...); err != nil {
 		t.Error(err)
@@ -139,20 +140,20 @@ func TestAPlanGoesOnBetweenTwoSteps(t *testing.T) {
 	want := define(t, "readings", days("d90", 30), hourly(days("d7", 7)))
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
 	p := plan(t, store, want)
-	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(2).Times(1)) // behind the trial and the policy
+	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(2).Times(1)) // after the probe and the policy
 	rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 	if err == nil || len(rep.Applied) != len(p.Items())-1 {
-		t.Fatalf("%v, %v, want all but the dataset, and an error", rep, err)
+		t.Fatalf("report %v, error %v; want everything except the dataset, and an error", rep, err)
 	}
 	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 1 {
-		t.Errorf("%v, want the dataset", rep)
+		t.Errorf("report %v, want the dataset", rep)
 	}
 	if err := store.Ensure(t.Context(), want); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestManyReplicasApplyAtOnce: all succeed, each step is reported by some of them, and the table is as planned.
+// TestManyReplicasApplyAtOnce: all replicas succeed, each step is reported by at least one of them, and the table is as planned.
 func TestManyReplicasApplyAtOnce(t *testing.T) {
 	t.Run("a table", func(t *testing.T) { replicas(t, define(t, "readings", days("d90", 90), heads(2))) })
 	t.Run("no table", func(t *testing.T) { replicas(t) })
@@ -185,7 +186,7 @@ func replicas(t *testing.T, stored ...tsdb.Dataset) {
 		sum += n
 	}
 	if steps := len(plans[0].Items()); sum < steps {
-		t.Errorf("%v were applied of %d steps", applied, steps)
+		t.Errorf("reported %v of %d steps", applied, steps)
 	}
 	if err := store.Ensure(t.Context(), want...); err != nil {
 		t.Error(err)
@@ -195,7 +196,7 @@ func replicas(t *testing.T, stored ...tsdb.Dataset) {
 	}
 }
 
-// TestAnotherChangesInTheMiddle: a replica with another plan that is faster makes this one stale, or its change is seen.
+// TestAnotherChangesInTheMiddle: a faster replica with another plan either makes this plan stale, or its change is noticed.
 func TestAnotherChangesInTheMiddle(t *testing.T) {
 	c := &console{}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
@@ -203,17 +204,18 @@ func TestAnotherChangesInTheMiddle(t *testing.T) {
 	p := plan(t, store, define(t, "readings", days("d90", 30)), define(t, "events", days("d7", 7)))
 	c.before = func(n int) error {
 		if n == 1 {
-			create(t, a, "d7", bigtable.Family{GCPolicy: bigtable.MaxAgePolicy(8 * day)}) // so the call is refused, and it looks again
+			create(t, a, "d7", bigtable.Family{GCPolicy: bigtable.MaxAgePolicy(8 * day)}) // so the call is refused, and Apply reads the table again
 		}
 		return nil
 	}
 	_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 	if !errors.Is(err, retention.ErrStale) || policies(t, a)["d90"] != "age() > 90d" {
-		t.Errorf("%v, and d90 has %s", err, policies(t, a)["d90"])
+		t.Errorf("error %v, and d90 has %s", err, policies(t, a)["d90"])
 	}
 }
 
-// TestTheAnswerIsLookedAt: where another is faster behind the call, what the table has then counts, and not what was asked for.
+// TestTheAnswerIsLookedAt: if another program changes the table after the call, Apply checks what the table has, not what it
+// asked for.
 func TestTheAnswerIsLookedAt(t *testing.T) {
 	c := &console{}
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
@@ -222,14 +224,15 @@ func TestTheAnswerIsLookedAt(t *testing.T) {
 	c.reply = func(t *adminpb.Table) { t.ColumnFamilies["d90"] = &adminpb.ColumnFamily{} }
 	_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 	if !errors.Is(err, retention.ErrStale) || !maps.Equal(catalogue(t, table), own) {
-		t.Errorf("%v, and the catalogue has %v", err, catalogue(t, table))
+		t.Errorf("error %v, and the catalogue has %v", err, catalogue(t, table))
 	}
 	if got := policies(t, admin(t, conn))["d90"]; got != "age() > 30d" {
 		t.Errorf("d90 has %s", got)
 	}
 }
 
-// TestLostAnswers: one admin call makes all changes; where its answer is lost, or it fails in between, the truth is reported.
+// TestLostAnswers: one admin call makes all changes. If its response is lost, or it fails in between, the report is still
+// correct.
 func TestLostAnswers(t *testing.T) {
 	for name, fault := range map[string]func(c *console, lost error){
 		"lost":   func(c *console, lost error) { c.after = once(lost) },
@@ -242,17 +245,17 @@ func TestLostAnswers(t *testing.T) {
 					store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90), heads(2)))
 					p := plan(t, store, define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7)))
 					c.calls = 0
-					fault(c, status.Error(code, "the answer is lost"))
+					fault(c, status.Error(code, "the response is lost"))
 					conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(1).Times(2))
 					rep := apply(t, store, p, "d90")
 					if len(rep.Applied) != len(p.Items()) {
-						t.Errorf("%v, want all of\n%v", rep, p)
+						t.Errorf("report %v, want all of\n%v", rep, p)
 					}
 					if want := map[string]int{"lost": 1, "failed": 2}[name]; c.calls != want {
 						t.Errorf("%d calls change families, want %d", c.calls, want)
 					}
 					if left := plan(t, store, define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7))); !left.Empty() {
-						t.Errorf("there is left to do:\n%v", left)
+						t.Errorf("the next plan is not empty:\n%v", left)
 					}
 				})
 			})
@@ -260,7 +263,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// once returns a fault of the first call alone.
+// once returns a fault of the first call only.
 func once(err error) func(int) error {
 	return func(n int) error {
 		if n == 1 {
@@ -270,7 +273,7 @@ func once(err error) func(int) error {
 	}
 }
 
-// TestApplyEnds: a service that is away ends it within the timeout of scans, and a context at once.
+// TestApplyEnds: without the service, Apply ends within the timeout of scans, and at once when its context ends.
 func TestApplyEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := &console{before: func(int) error { return status.Error(codes.Unavailable, "away") }}
@@ -281,7 +284,7 @@ func TestApplyEnds(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(begin); took > time.Minute || c.calls < 10 {
-			t.Errorf("it took %v and %d calls", took, c.calls)
+			t.Errorf("Apply took %v and %d calls", took, c.calls)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -294,7 +297,7 @@ func TestApplyEnds(t *testing.T) {
 	})
 }
 
-// TestNoConditionalWrites: without a profile for them the catalogue cannot be written, which shows before anything is changed.
+// TestNoConditionalWrites: without an app profile for conditional writes, Apply fails before it changes anything.
 func TestNoConditionalWrites(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
 	a := admin(t, conn)
@@ -309,23 +312,23 @@ func TestNoConditionalWrites(t *testing.T) {
 	}
 }
 
-// TestWhatAPlanCosts: two reads of the catalogue and one admin call, and no write.
+// TestWhatAPlanCosts: a plan reads the catalogue twice, makes one admin call, and writes nothing.
 func TestWhatAPlanCosts(t *testing.T) {
 	c := &console{}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
 	plan(t, store, define(t, "readings", days("d90", 30)))
 	if calls := conn.Counts().Calls; len(calls) != 1 || calls[tsdbtest.ReadRows] != 2 || c.calls != 0 {
-		t.Errorf("a plan makes the calls %v, and changes families %d times", calls, c.calls)
+		t.Errorf("a plan made the calls %v, and changed families %d times", calls, c.calls)
 	}
 	p := plan(t, store, define(t, "readings", days("d90", 30)))
 	conn.Reset()
 	apply(t, store, p, "d90")
 	if calls := conn.Counts().Calls; calls[tsdbtest.ReadRows] != 2 || calls[tsdbtest.CheckAndMutateRow] != 2 || c.calls != 1 {
-		t.Errorf("Apply makes the calls %v, and changes families %d times", calls, c.calls)
+		t.Errorf("Apply made the calls %v, and changed families %d times", calls, c.calls)
 	}
 }
 
-// TestRefusals: each call says what it lacks, and sends nothing that changes anything.
+// TestRefusals: each call names what it lacks, and changes nothing.
 func TestRefusals(t *testing.T) {
 	readings := define(t, "readings", days("d90", 90))
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, readings)
@@ -375,7 +378,7 @@ func TestRefusals(t *testing.T) {
 func planned(_ *retention.Plan, err error) error  { return err }
 func applied(_ retention.Report, err error) error { return err }
 
-// TestTheTableHasRoomFor100Families: counted over classes, aggregates and what others have.
+// TestTheTableHasRoomFor100Families: the limit counts families of classes, of aggregates and of other programs.
 func TestTheTableHasRoomFor100Families(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
 	a := admin(t, conn)
@@ -386,11 +389,11 @@ func TestTheTableHasRoomFor100Families(t *testing.T) {
 	full := plan(t, store, define(t, "readings", days("d90", 90), older(days("d1", 1), days("d2", 2), days("d3", 3))))
 	_, err := full.Apply(t.Context(), store, retention.ApplyOptions{})
 	if !errors.Is(err, retention.ErrImpossible) || !strings.Contains(err.Error(), "101 column families") {
-		t.Errorf("%v\n%v", err, full)
+		t.Errorf("error %v, plan\n%v", err, full)
 	}
 }
 
-// TestWhatANewerProgramWrote: what is not understood is not changed.
+// TestWhatANewerProgramWrote: what this version does not understand is not changed.
 func TestWhatANewerProgramWrote(t *testing.T) {
 	for name, tt := range map[string]struct{ row, column, value, says string }{
 		"a newer format":   {"!format", "v", "2", "The stored format has version 2, this program knows 1."},
@@ -408,15 +411,15 @@ func TestWhatANewerProgramWrote(t *testing.T) {
 			_, err = p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 		}
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: %v, want %q", name, err, tt.says)
+			t.Errorf("%s: error %v, want %q", name, err, tt.says)
 		}
 		if _, err := retention.NewPlanFor(t.Context(), store, nil); err == nil && name != "a newer format" {
-			t.Errorf("%s: there is a plan by the catalogue", name)
+			t.Errorf("%s: NewPlanFor succeeds, want an error", name)
 		}
 	}
 }
 
-// TestOutage: a plan waits for a service that is away, within the timeout of scans.
+// TestOutage: a plan waits for an unavailable service, within the timeout of scans.
 func TestOutage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		readings := define(t, "readings", days("d90", 90))
@@ -424,17 +427,17 @@ func TestOutage(t *testing.T) {
 		end := conn.Outage()
 		begin := time.Now()
 		if _, err := retention.NewPlan(t.Context(), store, readings); err == nil || time.Since(begin) > time.Minute {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("error %v after %v", err, time.Since(begin))
 		}
 		time.AfterFunc(10*time.Second, end)
 		if p, err := retention.NewPlan(t.Context(), store, readings); err != nil || p.Table() != "projects/local/instances/local/tables/"+tsdbtest.Table {
-			t.Errorf("%v, %v", p, err)
+			t.Errorf("plan %v, error %v", p, err)
 		}
 	})
 }
 
-// TestNothingButPoliciesChanges: of what tenants have stored not a byte is touched; what a shorter policy ends is invisible to those
-// who declare it before the service has deleted anything, and to the others it is there.
+// TestNothingButPoliciesChanges: Apply changes no byte of the tenants' data. Points that a shorter policy expires are invisible
+// to programs that declare it, even before the service deletes them, and visible to others.
 func TestNothingButPoliciesChanges(t *testing.T) {
 	c := &console{}
 	old, next := define(t, "readings", days("d90", 90), heads(2)), define(t, "readings", days("d90", 30), heads(2))
@@ -448,17 +451,17 @@ func TestNothingButPoliciesChanges(t *testing.T) {
 	}
 	before := rows(t, table)
 	if _, err := plan(t, store, next).Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}, IgnoreWarnings: true}); err != nil || !c.ignore {
-		t.Fatalf("%v, the service's warnings are ignored: %v", err, c.ignore)
+		t.Fatalf("error %v, service warnings ignored: %v", err, c.ignore)
 	}
 	if after := rows(t, table); !maps.Equal(after, before) || len(before) != 2*len(tenants) {
 		t.Errorf("rows are %v, were %v", after, before)
 	}
 	for _, id := range tenants {
 		if p, err := old.For(store, id).Latest(ctx, e); err != nil || p.Value != 1 {
-			t.Errorf("who declares 90 days: %v, %v", p, err)
+			t.Errorf("a program with 90 days reads %v, %v", p, err)
 		}
 		if p, err := next.For(store, id).Latest(ctx, e); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("who declares 30 days: %v, %v", p, err)
+			t.Errorf("a program with 30 days reads %v, %v", p, err)
 		}
 	}
 }

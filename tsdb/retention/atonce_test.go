@@ -14,26 +14,26 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestEachReplicaPlansAndApplies: whoever plans when another has applied allows the same names, and is told that all is done.
+// TestEachReplicaPlansAndApplies: a replica that plans after another has applied can allow the same names, and has nothing to do.
 func TestEachReplicaPlansAndApplies(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2)), define(t, "events", days("d7", 7)))
 	want := define(t, "readings", days("d90", 30), heads(2))
 	for i := range 3 {
 		rep := apply(t, store, plan(t, store, want), "d90", "d90.h2")
 		if first := i == 0; first == (len(rep.Applied) == 0) {
-			t.Errorf("time %d: %v", i, rep)
+			t.Errorf("replica %d: report %v", i, rep)
 		}
 	}
 	longer := plan(t, store, define(t, "readings", days("d90", 60), heads(2)))
 	for _, name := range []string{"d90", "d90.h", "D90", "d9", "d7", "_sys "} {
 		if _, err := longer.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{name}}); !errors.Is(err, retention.ErrInvalid) {
-			t.Errorf("Allow %q, by which nothing is deleted: %v", name, err)
+			t.Errorf("Allow with %q, which deletes nothing: %v, want ErrInvalid", name, err)
 		}
 	}
 }
 
-// TestAnotherPlanIsFaster: one whose call comes behind this one's is seen at the end, and this one does not say that all is as
-// it planned.
+// TestAnotherPlanIsFaster: if another plan's call comes after this one's, Apply notices it at the end, and does not report that
+// everything is as planned.
 func TestAnotherPlanIsFaster(t *testing.T) {
 	c := &console{}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
@@ -47,12 +47,12 @@ func TestAnotherPlanIsFaster(t *testing.T) {
 	}
 	rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{"d90"}})
 	if !errors.Is(err, retention.ErrStale) || len(rep.Applied) != 2 {
-		t.Errorf("%v, %v", rep, err)
+		t.Errorf("report %v, error %v", rep, err)
 	}
 }
 
-// TestTwoPlansAtOnce: one makes a class shorter and the other longer. At most one of them says that it is done, and then the
-// catalogue has what it planned.
+// TestTwoPlansAtOnce: one plan shortens a class and the other lengthens it. At most one Apply succeeds, and then the catalogue
+// has its policy.
 func TestTwoPlansAtOnce(t *testing.T) {
 	for range 10 {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2)))
@@ -76,7 +76,7 @@ func TestTwoPlansAtOnce(t *testing.T) {
 				continue
 			}
 			if errs[1-i] == nil {
-				t.Error("both say that they are done")
+				t.Error("both plans succeeded, want at most one")
 			}
 			p, err := retention.NewPlanFor(t.Context(), store, nil)
 			if err != nil {
@@ -84,13 +84,13 @@ func TestTwoPlansAtOnce(t *testing.T) {
 			}
 			again, err := retention.NewPlanFor(t.Context(), store, map[string]gc.Policy{"d90": days("d90", ages[i]).Policy})
 			if err != nil || again.String() != p.String() {
-				t.Errorf("the catalogue is not what was planned: %v\n%v", err, again)
+				t.Errorf("the catalogue is not as planned: %v\n%v", err, again)
 			}
 		}
 	}
 }
 
-// TestAContextEndsInTheMiddle: what is done by then is told, and the same plan goes on.
+// TestAContextEndsInTheMiddle: Apply reports what it has done, and the same plan can be continued.
 func TestAContextEndsInTheMiddle(t *testing.T) {
 	c := &console{}
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90), heads(2)))
@@ -99,12 +99,12 @@ func TestAContextEndsInTheMiddle(t *testing.T) {
 	c.after = func(int) error { cancel(); return nil }
 	rep, err := p.Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}})
 	if !errors.Is(err, context.Canceled) || len(rep.Applied) != 2 {
-		t.Errorf("%v, %v, want two families and the context's error", rep, err)
+		t.Errorf("report %v, error %v; want two families and the context's error", rep, err)
 	}
 	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 1 || rep.Applied[0].Kind != retention.Record {
-		t.Errorf("%v, want the entry", rep)
+		t.Errorf("report %v, want the entry", rep)
 	}
 	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 0 {
-		t.Errorf("%v, want nothing", rep)
+		t.Errorf("report %v, want nothing", rep)
 	}
 }

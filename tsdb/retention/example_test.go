@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 )
 
-// readings returns the schema of the examples, kept for some days.
+// readings returns the schema of the examples, with a retention in days.
 func readings(days int) *tsdb.Schema[float64] {
 	return tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "default", Policy: gc.MaxAge(time.Duration(days) * 24 * time.Hour)},
@@ -35,7 +35,7 @@ func opened(ctx context.Context) *tsdb.Store {
 	return store
 }
 
-// The readings are to be kept for 30 days instead of 90.
+// Change the retention of readings from 90 to 30 days.
 func Example() {
 	ctx := context.Background()
 	store := opened(ctx)
@@ -68,7 +68,7 @@ func Example() {
 	//   record dataset readings
 }
 
-// A pipeline makes a plan, has it approved, and applies what was approved.
+// A pipeline writes a plan, has it approved, and applies the approved file.
 func ExamplePlan() {
 	ctx := context.Background()
 	store := opened(ctx)
@@ -110,7 +110,7 @@ func ExamplePlan_Destructive() {
 	// Output: true [default]
 }
 
-// An operator's tool has no schemas, and goes by the catalogue.
+// An operator's tool without schemas plans from the catalogue.
 func ExampleNewPlanFor() {
 	ctx := context.Background()
 	store := opened(ctx)

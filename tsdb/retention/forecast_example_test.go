@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 )
 
-// forecastOfAMonth makes the forecast of a table with an hourly point of a month, which is kept for three.
+// forecastOfAMonth returns the forecast for a table with one point an hour over a month, which are kept for three months.
 func forecastOfAMonth(opts retention.ForecastOptions) *retention.Forecast {
 	ctx := context.Background()
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)

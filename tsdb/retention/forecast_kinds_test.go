@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestForecastOfAllKindsOfRows: heads keep their number, rollups their own class, marks are there until they are computed, points
-// of an older class go by that one's policy, and rows of other programs are in no class of a dataset.
+// TestForecastOfAllKindsOfRows: heads keep their number of points, rollups use their own class, marks exist until they are
+// processed, points of a former class use its policy, and rows of other programs belong to no class.
 func TestForecastOfAllKindsOfRows(t *testing.T) {
 	now := noon.Add(-40 * aDay)
 	d7, d30 := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * aDay)}, gc.Class{Name: "d30", Policy: gc.MaxAge(30 * aDay)}
@@ -95,34 +95,35 @@ How long tenants' points and rollups are kept:
   temps, class d7: points maxage=7d, rollup daily maxage=730d
 `
 	if got := f.String(); got != want {
-		t.Errorf("%s", got)
+		t.Errorf("figures:\n%s", got)
 	}
 	drop, err := f.Drops("d30", gc.MaxAge(20*aDay))
 	if err != nil || drop.Cells.Value != 10 || len(drop.From) != 1 {
-		t.Errorf("%v, %v", drop, err)
+		t.Errorf("drop %v, error %v", drop, err)
 	}
 	const wantDrop = "Class d30 with maxage=20d would drop 450 B, 10 cells:\n  acme  temps  points  450 B  10 cells\n"
 	if drop.String() != wantDrop {
-		t.Errorf("%s", drop)
+		t.Errorf("drop:\n%s", drop)
 	}
 	if drop, err = f.Drops("d30", gc.MaxAge(31*aDay)); err != nil || drop.Cells.Value != 0 {
-		t.Errorf("a longer age: %v, %v", drop, err)
+		t.Errorf("drop of a longer age: %v, %v", drop, err)
 	}
 	if drop, err = f.Drops("y2", gc.MaxAge(5*aDay)); err != nil || len(drop.From) != 1 || drop.From[0].Kind != "rollup.daily" {
-		t.Errorf("of rollups: %v, %v", drop, err)
+		t.Errorf("drop of rollups: %v, %v", drop, err)
 	}
 	if _, err = f.Drops("d3", gc.MaxAge(5*aDay)); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("a class that there is not: %v", err)
+		t.Errorf("drop of an unknown class: %v, want ErrInvalid", err)
 	}
 	if _, err = f.Drops("d30", gc.MaxVersions(1)); !errors.Is(err, gc.ErrVersions) {
-		t.Errorf("versions: %v", err)
+		t.Errorf("drop of a policy of versions: %v", err)
 	}
 	if _, err = f.Drops("d30", gc.MaxAge(-1)); !errors.Is(err, gc.ErrInvalid) {
-		t.Errorf("no policy: %v", err)
+		t.Errorf("drop without a policy: %v", err)
 	}
 }
 
-// TestForecastOfWhatLiesInTheFuture: of predictions that are written a week ahead, those that have come true tell the rate.
+// TestForecastOfWhatLiesInTheFuture: for predictions that are written a week ahead, the rate comes from those whose time has
+// passed.
 func TestForecastOfWhatLiesInTheFuture(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 4, uniform(3700, -7*aDay, 30*aDay))

@@ -27,23 +27,23 @@ func TestForecastRefusals(t *testing.T) {
 		{Rows: 99}, {Rows: -1}, {Bytes: -1}, {Bytes: 1 << 41}, {Requests: -1}, {Weeks: -1}, {Weeks: 521}, {Window: time.Minute}, {Window: -1},
 	} {
 		if _, err := retention.NewForecast(t.Context(), w.store, o); !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("%+v: %v", o, err)
+			t.Errorf("options %+v: %v, want ErrInvalid", o, err)
 		}
 	}
 	if _, err := retention.NewForecast(tenant.NewContext(t.Context(), tenant.MustParse("acme")), w.store, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("for a tenant: %v; it would see the others", err)
+		t.Errorf("forecast with a tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := retention.NewForecast(over, w.store, retention.ForecastOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a context that has ended: %v", err)
+		t.Errorf("an ended context: %v", err)
 	}
-	if _, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "spent") {
-		t.Errorf("a table without sizes that cannot be read whole: %v", err)
+	if _, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "used up") {
+		t.Errorf("a table without sizes and with too few requests: %v, want ErrInvalid", err)
 	}
 	w.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On("SampleRowKeys"))
 	if _, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{}); err == nil || !strings.Contains(err.Error(), "PermissionDenied") {
-		t.Errorf("no right to sample: %v", err)
+		t.Errorf("without the right to sample: %v, want PermissionDenied", err)
 	}
 	w.conn.Clear()
 	client, _ := tsdbtest.Clients(t, w.conn)
@@ -52,18 +52,18 @@ func TestForecastRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := retention.NewForecast(t.Context(), unguarded, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrUnguardedClient) {
-		t.Errorf("over an unguarded client: %v", err)
+		t.Errorf("with an unguarded client: %v", err)
 	}
 	_ = unguarded.Close()
 	if _, err := retention.NewForecast(t.Context(), unguarded, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrClosed) {
 		t.Errorf("a closed store: %v", err)
 	}
 	if _, err := retention.NewForecast(t.Context(), nil, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("no store: %v", err)
+		t.Errorf("without a store: %v", err)
 	}
 }
 
-// TestForecastOutlivesFaults: a stream that breaks is read on, and nothing is counted twice.
+// TestForecastOutlivesFaults: a broken stream is resumed, and nothing is counted twice.
 func TestForecastOutlivesFaults(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 10, uniform(20_000, 0, 40*aDay))
@@ -74,11 +74,11 @@ func TestForecastOutlivesFaults(t *testing.T) {
 	w.conn.Inject(tsdbtest.Fail(codes.Unavailable).On("SampleRowKeys").Times(2))
 	f, err := retention.NewForecast(t.Context(), w.store, opts)
 	if err != nil || figures(f) != want || w.breaks != 0 {
-		t.Errorf("%v, %v; want %s", f, err, want)
+		t.Errorf("forecast %v, error %v; want %s", f, err, want)
 	}
 }
 
-// lying answers with rows of others.
+// lying returns rows of other tenants.
 type lying struct{ grpc.ClientStream }
 
 func (l lying) RecvMsg(m any) error {
@@ -93,7 +93,7 @@ func (l lying) RecvMsg(m any) error {
 	return err
 }
 
-// TestForecastOfRowsThatWereNotAskedFor: what a service or a proxy answers besides is looked at by nobody.
+// TestForecastOfRowsThatWereNotAskedFor: a forecast refuses rows that it did not request.
 func TestForecastOfRowsThatWereNotAskedFor(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 10, uniform(100, 0, 20*aDay))
@@ -106,25 +106,25 @@ func TestForecastOfRowsThatWereNotAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrForeignRow) {
-		t.Errorf("%v, want ErrForeignRow", err)
+		t.Errorf("error %v, want ErrForeignRow", err)
 	}
 }
 
-// TestForecastOfNothingRead: where no row could be read nothing is known, and no figure is told.
+// TestForecastOfNothingRead: if no row could be read, there are no figures.
 func TestForecastOfNothingRead(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 100, uniform(40_000, 0, 40*aDay))
-	if f, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "spent after 1 requests") {
-		t.Errorf("%v, %v", f, err)
+	if f, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "used up after 1 requests") {
+		t.Errorf("forecast %v, error %v", f, err)
 	}
 	f := w.forecast(t, retention.ForecastOptions{Rows: 3000})
 	d, err := f.Drops(w.schema.Retention().Name, gc.MaxAge(29*aDay+23*time.Hour+59*time.Minute))
 	if err != nil || d.Cells.Value > 0 || d.Cells.Error == 0 || !strings.Contains(d.String(), "nothing that the sample met: 0 B ±") {
-		t.Errorf("%v, %v", d, err)
+		t.Errorf("drop %v, error %v", d, err)
 	}
 }
 
-// TestForecastWithinItsBounds: rows, bytes and requests are bounds, each by itself.
+// TestForecastWithinItsBounds: rows, bytes and requests are each bounded.
 func TestForecastWithinItsBounds(t *testing.T) {
 	testkit.Plain(t)
 	w := newWorld(t, 30*aDay)
@@ -134,13 +134,13 @@ func TestForecastWithinItsBounds(t *testing.T) {
 	} {
 		f := w.forecast(t, o)
 		if o.Bytes > 0 && f.Cost.Bytes > o.Bytes+200 || f.Basis == retention.Counted {
-			t.Errorf("%+v: %+v", o, f.Cost)
+			t.Errorf("options %+v: cost %+v", o, f.Cost)
 		}
 		if low, high := f.Whole.Bytes.Range(); w.of["acme"].bytes < low/2 || w.of["acme"].bytes > high*2 {
 			t.Errorf("%+v: %v %v, want %.0f", o, f.Basis, f.Whole.Bytes, w.of["acme"].bytes)
 		}
 		if e := f.Whole.ExpiredBytes; e.Error == 0 || e.Value == 0 && e.Error < 0.05*f.Whole.Bytes.Value {
-			t.Errorf("%+v: %v expired of %v, by %+v; so few rows do not tell that", o, e, f.Whole.Bytes, f.Cost)
+			t.Errorf("%+v: %v expired of %v, cost %+v; want no such certainty from so few rows", o, e, f.Whole.Bytes, f.Cost)
 		}
 	}
 }

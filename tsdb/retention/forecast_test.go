@@ -32,7 +32,7 @@ const aDay = 24 * time.Hour
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// truth is what was written of a tenant.
+// truth describes what was written for a tenant.
 type truth struct {
 	ages  []time.Duration
 	each  float64 // bytes of a point
@@ -44,15 +44,14 @@ type world struct {
 	store  *tsdb.Store
 	conn   *tsdbtest.Conn
 	table  *bigtable.Table
-	clock  atomic.Pointer[time.Time] // the store reads it of its own accord, too
+	clock  atomic.Pointer[time.Time] // the store's background goroutines read it too
 	schema *tsdb.Schema[string]
 	of     map[string]*truth
 	random *rand.Rand
 
-	// SampleRowKeys returns these samples: those of cut, or else the engine's first answer, as its answers change while it
-	// compacts.
+	// SampleRowKeys returns the samples in cut, or else the engine's first result, because later ones change while it compacts.
 	samples []*btpb.SampleRowKeysResponse
-	breaks  int // the number of streams of samples that end in the middle
+	breaks  int // the number of streams of samples that break in the middle
 }
 
 func (w *world) set(now time.Time) { w.clock.Store(&now) }
@@ -115,8 +114,8 @@ func newWorld(t testing.TB, age time.Duration) *world {
 	return w
 }
 
-// fill writes points of a tenant, of so many devices, with ages at noon; each value is 40 bytes that do not compress. Points
-// are stored while they are young, whatever their age at noon is.
+// fill writes points of a tenant with n devices and these ages at noon. Values are 40 incompressible bytes. Points are stored
+// while they are young, whatever their age at noon is.
 func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duration) {
 	t.Helper()
 	tr := w.of[name]
@@ -151,8 +150,8 @@ func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duratio
 	w.set(noon)
 }
 
-// cut makes SampleRowKeys divide the table into parts of about so many rows. The engine's own samples depend on when it compacts,
-// so a forecast from them differs from run to run, and in some runs it is off by more than a test of its errors can allow.
+// cut makes SampleRowKeys divide the table into parts of about n rows. The engine's own samples depend on when it compacts, so a
+// forecast from them differs between runs, and is sometimes off by more than a test of its errors can allow.
 func (w *world) cut(t testing.TB, rows int) {
 	t.Helper()
 	w.samples = nil
@@ -184,15 +183,15 @@ func (w *world) forecast(t testing.TB, opts retention.ForecastOptions) *retentio
 	}
 	counts := w.conn.Counts()
 	if got := counts.Calls["ReadRows"] + counts.Calls["SampleRowKeys"] - 1; got != f.Cost.Requests || opts.Bytes == 0 && int64(f.Cost.Rows) > counts.RowsReturned {
-		t.Errorf("%+v, and %d requests that gave %d rows", f.Cost, got, counts.RowsReturned)
+		t.Errorf("cost %+v; counted %d requests that returned %d rows", f.Cost, got, counts.RowsReturned)
 	}
 	if o := opts; o.Rows > 0 && f.Cost.Rows > o.Rows || o.Requests > 0 && f.Cost.Requests > o.Requests {
-		t.Errorf("%+v of %+v", f.Cost, o)
+		t.Errorf("cost %+v exceeds the options %+v", f.Cost, o)
 	}
 	return f
 }
 
-// uniform are n ages spread evenly from one to another.
+// uniform returns n ages spread evenly between two.
 func uniform(n int, from, to time.Duration) (ages []time.Duration) {
 	for i := range n {
 		ages = append(ages, from+time.Duration(float64(to-from)*(float64(i)+0.5)/float64(n)))
@@ -200,11 +199,11 @@ func uniform(n int, from, to time.Duration) (ages []time.Duration) {
 	return ages
 }
 
-// within checks an estimate against the truth: within some standard errors, and those within a share of it.
+// within checks an estimate against the truth: it must be within some standard errors, and these within a share of it.
 func within(t testing.TB, what string, e retention.Estimate, want, most float64) {
 	t.Helper()
 	if off := math.Abs(e.Value - want); off > 4*e.Error+want/1e6 || e.Error > most*want+1e-9 {
-		t.Errorf("%s is %v, want %.0f within 4 standard errors, of which one is at most %.0f%%", what, e, want, most*100)
+		t.Errorf("%s is %v, want %.0f within 4 standard errors of at most %.0f%% each", what, e, want, most*100)
 	}
 }
 
@@ -217,7 +216,7 @@ func sizeOf(ages []time.Duration, some func(time.Duration) bool) (n float64) {
 	return n
 }
 
-// check compares a forecast with the truth. Each of the figures' standard errors may be that share of them.
+// check compares a forecast with the truth. The standard error of each figure may be at most this share of it.
 func (w *world) check(t testing.TB, f *retention.Forecast, age time.Duration, most float64) {
 	t.Helper()
 	var all truth
@@ -249,7 +248,7 @@ func TestForecastOfAShortTable(t *testing.T) {
 	w.fill(t, "ac", 10, uniform(60, 0, 20*aDay))
 	f := w.forecast(t, retention.ForecastOptions{})
 	if f.Basis != retention.Counted || f.Unmet.Value != 0 || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
-		t.Fatalf("%+v", f)
+		t.Fatalf("forecast %+v", f)
 	}
 	w.check(t, f, 30*aDay, 0)
 	within(t, "the small one's", f.Holdings[0].Bytes, w.of["ac"].bytes, 0)
@@ -260,13 +259,13 @@ func TestForecastOfAShortTable(t *testing.T) {
 	}
 	for i, e := range f.Holdings[1].Weeks {
 		if want := 75 * 30 * each; math.Abs(e.Value-want) > want/50 {
-			t.Errorf("after %d weeks %.0f bytes, want %.0f as what comes goes", i+1, e.Value, want)
+			t.Errorf("after %d weeks %.0f bytes, want %.0f, because additions and expiry are equal", i+1, e.Value, want)
 		}
 	}
 	if s := f.Holdings[1].Steady; s == nil || math.Abs(s.Value-75*30*each) > 75*30*each/50 {
-		t.Errorf("steady: %v", s)
+		t.Errorf("steady state: %v", s)
 	}
-	// The small one is 20 days old, and grows for 10 more.
+	// The small tenant is 20 days old, and grows for 10 more.
 	each = w.of["ac"].bytes / 60
 	if got, want := f.Holdings[0].Weeks[1].Value, 3*30*each; math.Abs(got-want) > want/20 {
 		t.Errorf("after two weeks %.0f bytes, want %.0f", got, want)
@@ -277,16 +276,16 @@ func TestForecastOfAShortTable(t *testing.T) {
 	}
 	var back retention.Forecast
 	if err := json.Unmarshal(text, &back); err != nil || back.String() != f.String() {
-		t.Errorf("%v, and %s", err, back.String())
+		t.Errorf("error %v, and forecast %s", err, back.String())
 	}
 	if _, err := back.Drops("d30", gc.MaxAge(aDay)); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("Drops of what JSON kept: %v", err)
+		t.Errorf("Drop of a forecast from JSON: %v", err)
 	}
 }
 
 func TestForecastBySample(t *testing.T) {
 	testkit.Plain(t)
-	bursts := func(n int) (ages []time.Duration) { // an hour each week, and nothing in between
+	bursts := func(n int) (ages []time.Duration) { // one hour each week, and nothing in between
 		for i := range n {
 			ages = append(ages, time.Duration(i%8)*7*aDay+time.Duration(i)*time.Hour/time.Duration(n))
 		}
@@ -310,7 +309,7 @@ func TestForecastBySample(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testkit.Raced && name != "one big, many small" {
-				t.Skip("a matter of numbers; it runs without the race detector")
+				t.Skip("a statistical test; it runs without the race detector")
 			}
 			w := newWorld(t, 30*aDay)
 			fill(w)
@@ -319,11 +318,11 @@ func TestForecastBySample(t *testing.T) {
 				opts := retention.ForecastOptions{Rows: 20_000, Seed: seed}
 				f := w.forecast(t, opts)
 				if f.Basis != retention.Sampled || f.Cost.Parts < 20 {
-					t.Fatalf("%s of %+v", f.Basis, f.Cost)
+					t.Fatalf("basis %s, cost %+v", f.Basis, f.Cost)
 				}
 				w.check(t, f, 30*aDay, 0.25)
 				if again := w.forecast(t, opts); figures(f) != figures(again) {
-					t.Error("the same seed gives another forecast")
+					t.Error("the same seed returns a different forecast")
 				}
 				if seed < 2 {
 					t.Log(f.Cost, f.Whole.Bytes, f.Whole.ExpiredBytes, f.Unmet)
@@ -346,15 +345,15 @@ func TestForecastOfNothing(t *testing.T) {
 	w.set(noon)
 	f := w.forecast(t, retention.ForecastOptions{})
 	if f.Basis != retention.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
-		t.Errorf("%+v", f)
+		t.Errorf("forecast %+v", f)
 	}
 }
 
-// TestForecastKnowsHowWideItIs: over many samples of one table, what a forecast says and the truth are as far apart as it says,
-// both where parts are read to their ends and where they are too large for that.
+// TestForecastKnowsHowWideItIs: over many samples of one table, the forecasts differ from the truth by as much as their standard
+// errors say, both if parts are read to their ends and if they are too large for that.
 func TestForecastKnowsHowWideItIs(t *testing.T) {
 	if testkit.Raced {
-		t.Skip("a matter of numbers; it runs without the race detector")
+		t.Skip("a statistical test; it runs without the race detector")
 	}
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "big", 50, uniform(50_000, 0, 45*aDay))
@@ -386,8 +385,8 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 	}
 }
 
-// TestForecastOfPartsThatAreTooLarge: where no part can be read to its end, as in a table of few tablets, what is read here and
-// there still says how old it is, whose it is, and that the bytes rest on the service's word.
+// TestForecastOfPartsThatAreTooLarge: if no part can be read to its end, as in a table of few tablets, random reads still
+// estimate the age and owner of the data, and the forecast says that its bytes come from the service's estimate.
 func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 	testkit.Plain(t)
 	w := newWorld(t, 30*aDay)
@@ -402,7 +401,7 @@ func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 	for seed := range uint64(seeds) {
 		f := w.forecast(t, retention.ForecastOptions{Rows: 4000, Seed: seed})
 		if f.Basis != retention.Assumed || f.Cost.Parts > 8 {
-			t.Fatalf("%s of %+v", f.Basis, f.Cost)
+			t.Fatalf("basis %s, cost %+v", f.Basis, f.Cost)
 		}
 		share += f.Whole.ExpiredBytes.Value / f.Whole.Bytes.Value / seeds
 		big += f.Holdings[0].Bytes.Value / f.Whole.Bytes.Value / seeds

@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestForgedPlans: whatever stands in a plan that was edited, it deletes nothing that is not allowed, and nothing panics.
+// TestForgedPlans: an edited plan never deletes anything that is not allowed, and nothing panics.
 func TestForgedPlans(t *testing.T) {
 	testkit.Plain(t)
 	stored := define(t, "readings", days("d90", 90), heads(2), choice(days("d7", 7)), hourly(days("d90", 90)))
@@ -43,22 +43,22 @@ func TestForgedPlans(t *testing.T) {
 		if now := policies(t, a); err == nil {
 			for family, was := range before {
 				if now[family] != was && now[family] != "" && !longer(now[family]) {
-					t.Fatalf("%s was %s and is %s, by\n%s\n%v", family, was, now[family], forged, rep)
+					t.Fatalf("%s was %s and is %s, after the plan\n%s\n%v", family, was, now[family], forged, rep)
 				}
 			}
 			before = now
 		} else if !maps.Equal(now, before) && len(rep.Applied) == 0 {
-			t.Fatalf("%v, and the table is %v, by\n%s", err, now, forged)
+			t.Fatalf("error %v, and the table is %v, after the plan\n%s", err, now, forged)
 		}
 	}
 }
 
-// longer reports whether a policy is one of those that forge puts in and that keep more than the others.
+// longer reports whether forge inserts this policy as one that keeps more than the others.
 func longer(policy string) bool {
 	return policy == "Never" || policy == "" || strings.Contains(policy, "1000000d")
 }
 
-// forge changes something somewhere.
+// forge changes something anywhere in a plan.
 func forge(rnd *rand.Rand, doc map[string]any) {
 	keys := make([]string, 0, len(doc))
 	for key := range doc {

@@ -16,15 +16,16 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPlans compares what plans print and marshal with golden files, applies each as it asks to be, and sees nothing left to do.
+// TestPlans compares the text and the JSON of plans with golden files, applies each with the names it requires, and then expects
+// an empty plan.
 func TestPlans(t *testing.T) {
 	d7, d30, d90, keep := days("d7", 7), days("d30", 30), days("d90", 90), class("keep", gc.Never())
 	for _, tt := range []struct {
 		name   string
 		stored []tsdb.Dataset
-		then   func(t *testing.T, a *bigtable.AdminClient) // what happens elsewhere
+		then   func(t *testing.T, a *bigtable.AdminClient) // a change outside the program
 		want   []tsdb.Dataset
-		remain bool // cannot be applied, or leaves something that is not the program's
+		remain bool // cannot be applied, or leaves items that are not the program's
 	}{
 		{name: "nothing", stored: []tsdb.Dataset{define(t, "readings", d90)}, want: []tsdb.Dataset{define(t, "readings", d90)}},
 		{name: "no_table", want: []tsdb.Dataset{define(t, "readings", d90, heads(5), hourly(keep))}},
@@ -148,11 +149,11 @@ func TestPlans(t *testing.T) {
 			}
 			golden(t, tt.name+".json", append(doc, '\n'))
 			if tt.stored != nil && (!maps.Equal(policies(t, a), before) || !maps.Equal(catalogue(t, table), own)) {
-				t.Error("a plan has changed the table")
+				t.Error("making a plan changed the table")
 			}
 			again, err := retention.ReadPlan(bytes.NewReader(doc))
 			if err != nil || again.String() != p.String() {
-				t.Fatalf("a plan that was read is another one: %v\n%v", err, again)
+				t.Fatalf("a plan read back differs: %v\n%v", err, again)
 			}
 			if tt.remain {
 				return
@@ -163,14 +164,14 @@ func TestPlans(t *testing.T) {
 				t.Errorf("Ensure after Apply: %v", err)
 			}
 			if left := plan(t, store, tt.want...); !left.Empty() || left.Drifted() {
-				t.Errorf("after Apply there is left to do:\n%v", left)
+				t.Errorf("the plan after Apply is not empty:\n%v", left)
 			}
 			after, own := policies(t, a), catalogue(t, table)
 			if rep := apply(t, store, p, p.Destructive()...); len(rep.Applied) > 0 {
-				t.Errorf("a second Apply says that it has %v", rep)
+				t.Errorf("a second Apply reports %v, want nothing", rep)
 			}
 			if !maps.Equal(policies(t, a), after) || !maps.Equal(catalogue(t, table), own) {
-				t.Error("a second Apply has changed the table")
+				t.Error("a second Apply changed the table")
 			}
 		})
 	}

@@ -34,15 +34,15 @@ func TestReadPlanRefuses(t *testing.T) {
 		"longer than bound": strings.Repeat(" ", 32<<20) + string(good),
 	} {
 		if p, err := retention.ReadPlan(strings.NewReader(text)); !errors.Is(err, retention.ErrInvalid) || p != nil {
-			t.Errorf("%s: %v, %v, want ErrInvalid", name, p, err)
+			t.Errorf("%s: plan %v, error %v; want ErrInvalid", name, p, err)
 		}
 	}
 	if _, err := json.Marshal(&retention.Plan{}); !errors.Is(err, retention.ErrInvalid) {
-		t.Errorf("a zero plan marshals with %v", err)
+		t.Errorf("marshal a zero plan: %v, want ErrInvalid", err)
 	}
 }
 
-// TestAForgedPlanDoesNoMore: what a file says of itself is not believed: what deletes has to be allowed, and datasets to be some.
+// TestAForgedPlanDoesNoMore: Apply does not trust a file: deletions must be allowed, and datasets must be valid.
 func TestAForgedPlanDoesNoMore(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
 	a := admin(t, conn)
@@ -63,7 +63,7 @@ func TestAForgedPlanDoesNoMore(t *testing.T) {
 	} {
 		text := strings.Replace(string(doc), tt.old, tt.new, 1)
 		if text == string(doc) {
-			t.Fatalf("%s: the plan has no %s: %s", tt.name, tt.old, doc)
+			t.Fatalf("%s: the plan does not contain %s: %s", tt.name, tt.old, doc)
 		}
 		p, err := retention.ReadPlan(strings.NewReader(text))
 		if err != nil {
@@ -71,7 +71,7 @@ func TestAForgedPlanDoesNoMore(t *testing.T) {
 		}
 		rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{})
 		if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, %v, want %v", tt.name, rep, err, tt.want)
+			t.Errorf("%s: report %v, error %v; want %v", tt.name, rep, err, tt.want)
 		}
 	}
 	if got := policies(t, a)["d90"]; got != "age() > 90d" {
@@ -79,7 +79,7 @@ func TestAForgedPlanDoesNoMore(t *testing.T) {
 	}
 }
 
-// TestDamagedPlans: of a plan in which some bytes are others nothing panics when it is applied, and nothing is deleted.
+// TestDamagedPlans: applying a plan with damaged bytes does not panic and deletes nothing.
 func TestDamagedPlans(t *testing.T) {
 	testkit.Plain(t)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2), hourly(days("d90", 90))))
@@ -111,7 +111,7 @@ func TestDamagedPlans(t *testing.T) {
 	}
 }
 
-// FuzzReadPlan: whatever is read is refused, or is a plan that prints and marshals to what reads as the same plan.
+// FuzzReadPlan: a document is rejected, or is a plan whose text and JSON read back as the same plan.
 func FuzzReadPlan(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -122,7 +122,7 @@ func FuzzReadPlan(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		if len(text) < 2000 { // small ones lead further in the same time
+		if len(text) < 2000 { // small documents explore more in the same time
 			f.Add(text)
 		}
 	}
@@ -145,7 +145,7 @@ func FuzzReadPlan(f *testing.F) {
 			t.Fatalf("%s: %v", doc, err)
 		}
 		if again.String() != p.String() || again.Empty() != p.Empty() {
-			t.Errorf("%v became %v", p, again)
+			t.Errorf("plan %v is read back as %v", p, again)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 
 var rounds = flag.Int("retention.rounds", 40, "how many random tables to plan for")
 
-// program is one at random: the policies of its classes, and which datasets it has in them.
+// program is a random program: the policies of its classes, and the classes of its datasets.
 type program struct {
 	*rand.Rand
 	policies map[string]gc.Policy
@@ -31,7 +31,7 @@ func (w *program) class() gc.Class {
 	return gc.Class{Name: name, Policy: w.policies[name]}
 }
 
-// redraw gives some classes other policies.
+// redraw gives some classes new policies.
 func (w *program) redraw() {
 	for i := range 3 {
 		if w.policies["c"+strconv.Itoa(i)], _ = w.policy(); w.IntN(3) == 0 {
@@ -46,7 +46,7 @@ func (w *program) policy() (gc.Policy, gc.Policy) {
 	return p, []gc.Policy{p, gc.Never(), gc.Any(p, gc.MaxVersions(1+w.IntN(4))), gc.All(p, gc.MaxVersions(1+w.IntN(4)))}[w.IntN(4)]
 }
 
-// datasets returns what it declares, by shapes that are the same in each program with that seed.
+// datasets returns the program's datasets. Their shapes depend only on the seed.
 func (w *program) datasets(t testing.TB, seed uint64) []tsdb.Dataset {
 	shapes := rand.New(rand.NewPCG(seed, 1))
 	var out []tsdb.Dataset
@@ -67,13 +67,13 @@ func (w *program) datasets(t testing.TB, seed uint64) []tsdb.Dataset {
 	return out
 }
 
-// TestRandomTables: whatever the schemas, and whatever happened elsewhere, a plan that is applied, after an error in the middle too,
-// leaves a table that Ensure finds right and a plan that is empty, other families are as they were, and nothing keeps less than
-// before without the plan having said so.
+// TestRandomTables: for random schemas and changes elsewhere, an applied plan, also after an error in the middle, leaves a table
+// that Ensure accepts and for which the next plan is empty. Other families do not change, and no family keeps less than before
+// unless the plan says so.
 func TestRandomTables(t *testing.T) {
 	for n := range *rounds {
 		if testkit.Raced && n%10 != 0 {
-			continue // the plain run has all
+			continue // the plain run has all seeds
 		}
 		seed := uint64(n)
 		w := &program{Rand: rand.New(rand.NewPCG(seed, 2)), policies: map[string]gc.Policy{}}
@@ -94,7 +94,7 @@ func TestRandomTables(t *testing.T) {
 		before := full(t, a)
 		p := plan(t, store, want...)
 		if !maps.EqualFunc(full(t, a), before, gc.Policy.Equal) {
-			t.Fatalf("seed %d: a plan has changed the table", seed)
+			t.Fatalf("seed %d: making a plan changed the table", seed)
 		}
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(w.IntN(6)).Times(1))
 		_, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()})
@@ -106,7 +106,7 @@ func TestRandomTables(t *testing.T) {
 			t.Errorf("seed %d: Ensure after\n%v: %v", seed, p, err)
 		}
 		if left := plan(t, store, want...); !left.Empty() || left.Drifted() {
-			t.Errorf("seed %d: there is left to do:\n%v", seed, left)
+			t.Errorf("seed %d: the next plan is not empty:\n%v", seed, left)
 		}
 		destructive := map[string]bool{}
 		for _, i := range p.Items() {
@@ -115,11 +115,11 @@ func TestRandomTables(t *testing.T) {
 		after := full(t, a)
 		for name, was := range before {
 			if is, ok := after[name]; !ok || is.KeepsAllOf(was) == destructive[name] {
-				t.Errorf("seed %d: %s was %v, is %v (%v), and the plan says\n%v", seed, name, was, is, ok, p)
+				t.Errorf("seed %d: %s was %v, is %v (%v), but the plan is\n%v", seed, name, was, is, ok, p)
 			}
 		}
 		if !after["own"].Equal(before["own"]) {
-			t.Errorf("seed %d: another's family was %v and is %v", seed, before["own"], after["own"])
+			t.Errorf("seed %d: the family of another program was %v and is %v", seed, before["own"], after["own"])
 		}
 		if err := store.Close(); err != nil {
 			t.Error(err)

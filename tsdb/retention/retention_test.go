@@ -31,18 +31,18 @@ const day = 24 * time.Hour
 
 var acme = tenant.MustParse("acme")
 
-// bubble runs a test on a clock of its own; over TCP, where that does not work, it is left out.
+// bubble runs a test with a simulated clock. Over TCP, where synctest does not work, the test is skipped.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("needs a clock of its own; it runs in process")
+		t.Skip("needs a simulated clock; it runs in process")
 	}
 	synctest.Test(t, f)
 }
 
 func class(name string, p gc.Policy) gc.Class { return gc.Class{Name: name, Policy: p} }
 
-// days is a class of that many days.
+// days returns a class of n days.
 func days(name string, n int) gc.Class { return class(name, gc.MaxAge(time.Duration(n)*day)) }
 
 func define(t testing.TB, name string, c gc.Class, change ...func(*tsdb.SchemaOptions)) *tsdb.Schema[float64] {
@@ -75,14 +75,14 @@ func choice(c ...gc.Class) func(*tsdb.SchemaOptions) {
 	return func(o *tsdb.SchemaOptions) { o.Classes = c }
 }
 
-// admin is a client beside the store, as a console is.
+// admin returns a client besides the store's, like that of a console.
 func admin(t testing.TB, conn *tsdbtest.Conn) *bigtable.AdminClient {
 	t.Helper()
 	_, a := tsdbtest.Clients(t, conn)
 	return a
 }
 
-// set changes a family's policy behind the store.
+// set changes a family's policy outside the store.
 func set(t testing.TB, a *bigtable.AdminClient, family string, p bigtable.GCPolicy) {
 	t.Helper()
 	if err := a.SetGCPolicy(context.Background(), tsdbtest.Table, family, p); err != nil {
@@ -157,15 +157,14 @@ func apply(t testing.TB, store *tsdb.Store, p *retention.Plan, allow ...string) 
 	return r
 }
 
-// console stands on the connection: it counts the calls that change families, and may act before, or lose the answer of, any of
-// them.
+// console intercepts admin calls that change families: it counts them, and may act before them or lose their responses.
 type console struct {
 	mu     sync.Mutex
 	calls  int
-	ignore bool              // as the last call said
-	before func(n int) error // of the nth call, from 1
+	ignore bool              // of the last call
+	before func(n int) error // of the n-th call, from 1
 	after  func(n int) error
-	reply  func(*adminpb.Table) // changes what is answered
+	reply  func(*adminpb.Table) // changes the response
 }
 
 func (c *console) option() grpc.DialOption {

@@ -20,7 +20,7 @@ func TestRules(t *testing.T) {
 		rule := ruleOf(p.Bigtable())
 		back, err := policyOf(rule, 0)
 		if err != nil || !back.Equal(p) {
-			t.Errorf("%v became %v, %v", p, back, err)
+			t.Errorf("%v is read back as %v, %v", p, back, err)
 		}
 		if p.Equal(gc.Never()) {
 			continue
@@ -31,7 +31,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRulesThatAreNone: what the official client would show as something else is told apart.
+// TestRulesThatAreNone: rules that the official client would misrepresent are distinguished.
 func TestRulesThatAreNone(t *testing.T) {
 	age := func(d time.Duration) *adminpb.GcRule {
 		return &adminpb.GcRule{Rule: &adminpb.GcRule_MaxAge{MaxAge: durationpb.New(d)}}
@@ -53,13 +53,13 @@ func TestRulesThatAreNone(t *testing.T) {
 		"a deep one":       deep,
 	} {
 		if p, err := policyOf(rule, 0); err == nil {
-			t.Errorf("%s is %v", name, p)
+			t.Errorf("%s is read as %v", name, p)
 		}
 		if text := ruleText(rule, 0); text == "" || len(text) > 300 {
-			t.Errorf("%s is written %q", name, text)
+			t.Errorf("%s has the text %q", name, text)
 		}
 	}
 	if p, err := policyOf(nil, 0); err != nil || !p.Equal(gc.Never()) {
-		t.Errorf("no rule is %v, %v", p, err)
+		t.Errorf("a nil rule is read as %v, %v", p, err)
 	}
 }

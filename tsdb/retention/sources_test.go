@@ -15,8 +15,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestPlansKeepWhatRollupsComeFrom: a policy that removes points, or buckets of a finer rollup, before a bucket that is computed
-// from them closes cannot be declared, so no plan applies it: it would delete data, and programs would no longer start.
+// TestPlansKeepWhatRollupsComeFrom: a policy must not remove points, or buckets of a finer rollup, before a bucket computed from
+// them closes. No program can declare such a policy, so no plan applies it: it would delete data, and programs would no longer
+// start.
 func TestPlansKeepWhatRollupsComeFrom(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -57,10 +58,10 @@ func TestPlansKeepWhatRollupsComeFrom(t *testing.T) {
 				_, err = p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()})
 				if declarable != nil {
 					if !errors.Is(err, retention.ErrImpossible) || !strings.Contains(err.Error(), "longest bucket") {
-						t.Fatalf("no schema can declare it, %v; Apply: %v", declarable, err)
+						t.Fatalf("no schema can declare it (%v); Apply: %v, want ErrImpossible", declarable, err)
 					}
 					if err := store.Verify(t.Context(), s); err != nil {
-						t.Errorf("a plan that is impossible has changed the table: %v", err)
+						t.Errorf("an impossible plan changed the table: %v", err)
 					}
 					return
 				}
@@ -68,7 +69,7 @@ func TestPlansKeepWhatRollupsComeFrom(t *testing.T) {
 					t.Fatalf("Apply: %v", err)
 				}
 				if err := store.Verify(t.Context(), next); err != nil {
-					t.Errorf("a program with the policies that were applied does not start: %v", err)
+					t.Errorf("Ensure with the applied policies: %v", err)
 				}
 			})
 		})

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAPolicyThatCannotBeRead is told as it is, and counts for one that keeps everything: to keep less has to be allowed, to keep
-// everything too deletes nothing.
+// TestAPolicyThatCannotBeRead: an unreadable policy is reported, and treated as one that keeps everything. Keeping less must be
+// allowed; keeping everything deletes nothing.
 func TestAPolicyThatCannotBeRead(t *testing.T) {
 	forever := class("keep", gc.Never())
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)), define(t, "events", forever))
@@ -27,10 +27,10 @@ func TestAPolicyThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := p.Destructive(); len(got) != 1 || got[0] != "d90" || !strings.Contains(p.String(), "is not known") {
-			t.Errorf("%v: it deletes %v\n%v", age, got, p)
+			t.Errorf("%v: the plan deletes %v\n%v", age, got, p)
 		}
 		if text := p.Items()[0].Actual; seen[text] {
-			t.Errorf("%v is told as %q, and so is another", age, text)
+			t.Errorf("%v has the text %q, as another policy does", age, text)
 		} else {
 			seen[text] = true
 		}

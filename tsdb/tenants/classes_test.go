@@ -20,8 +20,8 @@ var (
 	month = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 )
 
-// TestOnboardInAClass: what the table's datasets offer is taken and stands in a column of its own, what they do not is refused
-// by a message that names what they do, and erasing a tenant takes it away.
+// TestOnboardInAClass: a class that the table's datasets offer is stored in a column of its own. Any other is rejected with an
+// error that lists the offered ones. Erasing the tenant removes the class.
 func TestOnboardInAClass(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		offering, err := tsdb.Define("readings", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{
@@ -44,7 +44,7 @@ func TestOnboardInAClass(t *testing.T) {
 		}
 		for want, p := range map[string]tenants.Profile{
 			`Retention is "d90"; want a class that a dataset of the table offers: events (d7), readings (d7, d30)`: {Retention: "d90"},
-			`Retention is "keep"`: {Retention: "keep"}, // read, and not offered
+			`Retention is "keep"`: {Retention: "keep"}, // used by readers, but not offered
 			`dataset in Classes is "reading"; want a dataset of the table: events (d7), readings (d7, d30)`: {Classes: map[string]string{"reading": "d7"}},
 			`class for dataset readings is "d90"; want a class that it offers: readings (d7, d30)`:          {Retention: "d30", Classes: map[string]string{"readings": "d90"}},
 			`class for dataset events is "d30"; want a class that it offers: events (d7)`:                   {Classes: map[string]string{"events": "d30"}},
@@ -52,26 +52,26 @@ func TestOnboardInAClass(t *testing.T) {
 			`Classes is 1001 datasets; want at most 1000`:                                                   {Classes: many(1001)},
 		} {
 			if err := onboard("a", p); !errors.Is(err, tenants.ErrInvalid) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v\nwant %s", err, want)
+				t.Errorf("Onboard: %v\nwant %s", err, want)
 			}
 		}
 		if got := row("a"); got != "" {
-			t.Errorf("what was refused is stored: %s", got)
+			t.Errorf("a rejected profile is stored: %s", got)
 		}
 		for _, name := range []string{"ab", "a-"} {
 			if err := onboard(name, tenants.Profile{Name: name}); err != nil || strings.Contains(row(name), "_sys:c") {
-				t.Errorf("%v, %s", err, row(name))
+				t.Errorf("error %v, row %s", err, row(name))
 			}
 		}
 		p := tenants.Profile{Retention: "d30", Classes: map[string]string{"readings": "d7", "events": "d7"}}
 		if err := onboard("a", p); err != nil || !strings.Contains(row("a"), `_sys:c@0="{\"retention\":\"d30\",\"classes\":{\"events\":\"d7\",\"readings\":\"d7\"}}"`) {
-			t.Errorf("%v, %s", err, row("a"))
+			t.Errorf("error %v, row %s", err, row("a"))
 		}
 		if got, err := tenants.Load(t.Context(), store, tenant.MustParse("a")); err != nil || got.Retention != "d30" || got.Classes["readings"] != "d7" {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("profile %+v, error %v", got, err)
 		}
 		if err := onboard("a", tenants.Profile{Name: "a"}); err != nil || strings.Contains(row("a"), "_sys:c") || strings.Contains(row("a"), "d7") {
-			t.Errorf("%v, %s", err, row("a"))
+			t.Errorf("error %v, row %s", err, row("a"))
 		}
 		if err := onboard("a", p); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestOnboardInAClass(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := row("a"); got != "" {
-			t.Errorf("after the erasure: %s", got)
+			t.Errorf("after the erasure the row is %s", got)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func many(n int) map[string]string {
 	return out
 }
 
-// TestAClassFromBefore: the profile of an earlier version names a class that stores did not act on. They do once it is written
-// again, which needs no leave to replace it.
+// TestAClassFromBefore: the profile of an earlier version names a class that stores did not apply. They apply it after it is
+// written again, which does not need Replace.
 func TestAClassFromBefore(t *testing.T) {
 	s, err := tsdb.Define("readings", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})
 	if err != nil {
@@ -116,9 +116,9 @@ func TestAClassFromBefore(t *testing.T) {
 		t.Error(row)
 	}
 	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 2 {
-		t.Errorf("%d conditional writes, want one of the profile and one of the log of changes", n)
+		t.Errorf("%d conditional writes, want 2: of the profile and of the log of changes", n)
 	}
 	if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Retention: "d7"}, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrConflict) {
-		t.Errorf("another class: %v", err)
+		t.Errorf("Onboard with another class: %v, want ErrConflict", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// TestErasuresWithAClockAhead: while the clock is ahead, no mark ends: neither the tenant's own, nor by the erasure of another.
+// TestErasuresWithAClockAhead: while the clock is ahead, no mark ends, neither the tenant's own nor through the erasure of
+// another tenant.
 func TestErasuresWithAClockAhead(t *testing.T) {
 	testkit.Plain(t)
 	bubble(t, func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestErasuresWithAClockAhead(t *testing.T) {
 	})
 }
 
-// TestErasuresAskTheServiceForTheTime: so it is by the service's clock, from the start.
+// TestErasuresAskTheServiceForTheTime: the same holds from the start, by the service's clock.
 func TestErasuresAskTheServiceForTheTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var by atomic.Int64

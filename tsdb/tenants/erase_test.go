@@ -18,20 +18,20 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// plain is a report without what differs from run to run.
+// plain returns a report without the parts that differ between runs.
 func plain(r tenants.Report) string {
 	r.Started, r.Verified, r.Ended = time.Time{}, time.Time{}, time.Time{}
 	text, _ := json.Marshal(r)
 	return string(text)
 }
 
-// TestKilledAndContinuedEndsTheSame: the erasure is cut off at each of its requests in turn, and continued by another store.
+// TestKilledAndContinuedEndsTheSame: the erasure is cut off at each of its requests in turn, and another store continues it.
 func TestKilledAndContinuedEndsTheSame(t *testing.T) {
 	small := tenants.WithPages(quick, 20)
 	want, total := "", 0
 	for cut := 0; cut <= total; cut++ {
 		if testkit.Raced && cut%5 != 0 {
-			continue // the plain run has all
+			continue // the plain run has all cuts
 		}
 		f, store, conn, table := open(t, tsdbtest.Options{})
 		_, admin := tsdbtest.Clients(t, conn)
@@ -57,13 +57,13 @@ func TestKilledAndContinuedEndsTheSame(t *testing.T) {
 			}
 			want, total = plain(rep), int(calls.Load())
 		case err == nil:
-			t.Logf("cut at %d of %d came too late", cut, total)
+			t.Logf("the cut at %d of %d was after the end", cut, total)
 		case !errors.Is(err, context.Canceled):
 			t.Errorf("cut at %d: %v", cut, err)
 		}
 		rep, err = tenants.Erase(t.Context(), other, acme, small)
 		if err != nil || plain(rep) != want {
-			t.Errorf("cut at %d of %d: %s, %v; want %s", cut, total, plain(rep), err, want)
+			t.Errorf("cut at %d of %d: report %s, %v; want %s", cut, total, plain(rep), err, want)
 		}
 		equal(t, "others", dump(t, table, others("acme")), before)
 		if left := dump(t, table, of("acme")); len(left) > 0 {
@@ -72,11 +72,11 @@ func TestKilledAndContinuedEndsTheSame(t *testing.T) {
 		cancel()
 	}
 	if total < 15 {
-		t.Errorf("only %d requests", total)
+		t.Errorf("the erasure made only %d requests", total)
 	}
 }
 
-// TestFaultsOnTheConnection: answers that are lost, calls that fail and streams that break change nothing of the report.
+// TestFaultsOnTheConnection: lost responses, failing calls and broken streams do not change the report.
 func TestFaultsOnTheConnection(t *testing.T) {
 	small := tenants.WithPages(quick, 20)
 	want := ""
@@ -100,7 +100,7 @@ func TestFaultsOnTheConnection(t *testing.T) {
 			want = plain(rep)
 		}
 		if err != nil || plain(rep) != want {
-			t.Errorf("fault %d: %s, %v; want %s", i, plain(rep), err, want)
+			t.Errorf("fault %d: report %s, %v; want %s", i, plain(rep), err, want)
 		}
 		if left := dump(t, table, of("acme")); len(left) > 0 {
 			t.Errorf("fault %d: left %v", i, left)
@@ -108,7 +108,7 @@ func TestFaultsOnTheConnection(t *testing.T) {
 	}
 }
 
-// TestTwoErasers: of two at once at least one ends it, the other is told, and nothing is counted twice.
+// TestTwoErasers: of two parallel calls at least one finishes the erasure, the other gets an error, and nothing is counted twice.
 func TestTwoErasers(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	other := second(t, conn, tsdb.Options{})
@@ -131,18 +131,18 @@ func TestTwoErasers(t *testing.T) {
 		}
 	}
 	if ended == 0 {
-		t.Error("neither has ended it")
+		t.Error("neither call finished the erasure")
 	}
 	rep, err := tenants.Erasure(t.Context(), store, acme)
 	if err != nil || rep.Rows != tenantRows || rep.State != tenants.Erased {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	if left := dump(t, table, of("acme")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
 
-// TestTakenOver: a call whose erasure another has gone on with says so, in whatever step that was, and changes nothing more.
+// TestTakenOver: a call whose erasure another call has continued returns ErrTakenOver, at any step, and changes nothing more.
 func TestTakenOver(t *testing.T) {
 	for i, at := range []tenants.State{tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying, tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying} {
 		written := i < 4
@@ -170,7 +170,7 @@ func TestTakenOver(t *testing.T) {
 			}
 		}
 		if _, err := tenants.Erase(t.Context(), store, acme, first); !errors.Is(err, tenants.ErrTakenOver) {
-			t.Errorf("taken over while %s: %v", at, err)
+			t.Errorf("taken over while %s: %v, want ErrTakenOver", at, err)
 		}
 		if n := len(dump(t, table, of("acme"))); (n == 1) != written || n > 1 {
 			t.Errorf("taken over while %s: %d rows, want the new one: %v", at, n, written)
@@ -181,7 +181,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestDryRunChangesNothing: it counts what an erasure would.
+// TestDryRunChangesNothing: a dry run counts what an erasure would delete.
 func TestDryRunChangesNothing(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)
@@ -191,17 +191,17 @@ func TestDryRunChangesNothing(t *testing.T) {
 	opts.DryRun = true
 	rep, err := tenants.Erase(t.Context(), store, acme, opts)
 	if err != nil || rep.Rows != tenantRows || !rep.DryRun || rep.State != "" {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	equal(t, "dry run", dump(t, table, func(string) bool { return true }), before)
 	calls := conn.Counts().Calls
 	if calls[tsdbtest.MutateRow]+calls[tsdbtest.MutateRows]+calls[tsdbtest.CheckAndMutateRow] > 0 {
-		t.Errorf("%v", calls)
+		t.Errorf("a dry run sent %v", calls)
 	}
 }
 
-// TestEraseEntity: one entity goes from each dataset that has its key fields, in whatever order, with its head; its
-// neighbours stay, and it cannot be written again.
+// TestEraseEntity: one entity is deleted, with its head, from each dataset that has its key fields in any order. Other entities
+// stay, and the entity cannot be written again.
 func TestEraseEntity(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)
@@ -214,7 +214,7 @@ func TestEraseEntity(t *testing.T) {
 	fields := map[string]string{"device": "dev 0", "site": "site#1"}
 	rep, err := tenants.EraseEntity(t.Context(), store, acme, "", fields, quick)
 	if err != nil || rep.Rows != 5 || rep.State != tenants.Erased || rep.Fields["site"] != "site#1" {
-		t.Fatalf("%+v, %v", rep, err)
+		t.Fatalf("report %+v, error %v", rep, err)
 	}
 	equal(t, "the rest", dump(t, table, rest), before)
 	if left := dump(t, table, mine); len(left) > 0 {
@@ -222,16 +222,16 @@ func TestEraseEntity(t *testing.T) {
 	}
 	for key, cells := range dump(t, table, func(key string) bool { return strings.HasPrefix(key, "!erased") }) {
 		if strings.Contains(key+cells, "dev 0") || strings.Contains(key+cells, "site#1") || strings.Contains(key+cells, "site%231") {
-			t.Errorf("the mark names the entity: %s %s", key, cells)
+			t.Errorf("the mark contains the entity's name: %s %s", key, cells)
 		}
 	}
 	gone, near := tsdb.NewEntity("site#1", "dev 0"), tsdb.NewEntity("site#1", "dev 1")
 	for _, s := range []*tsdb.Schema[string]{f.readings, f.salted} {
 		if err := s.For(store, acme).Put(t.Context(), gone, start, "x"); !errors.Is(err, tsdb.ErrErased) {
-			t.Errorf("Put: %v", err)
+			t.Errorf("Put to the erased entity: %v, want ErrErased", err)
 		}
 		if err := s.For(store, acme).Put(t.Context(), near, start, "x"); err != nil {
-			t.Errorf("Put to its neighbour: %v", err)
+			t.Errorf("Put to the next entity: %v", err)
 		}
 		if err := s.For(store, tenant.MustParse("acme2")).Put(t.Context(), gone, start, "x"); err != nil {
 			t.Errorf("Put of another tenant: %v", err)
@@ -239,12 +239,12 @@ func TestEraseEntity(t *testing.T) {
 	}
 	for _, bad := range []map[string]string{nil, {"site": "x"}, {"site": "x", "user": "y"}, {"site": "", "device": "y"}, {"site": "x", "device": "\xff"}} {
 		if rep, err := tenants.EraseEntity(t.Context(), store, acme, "", bad, quick); !errors.Is(err, tenants.ErrInvalid) {
-			t.Errorf("%v: %+v, %v", bad, rep, err)
+			t.Errorf("fields %v: report %+v, error %v", bad, rep, err)
 		}
 	}
 }
 
-// TestLateRowsAreFound: rows of a program that does not honour the mark are deleted, as long as they end.
+// TestLateRowsAreFound: rows of a program that ignores the mark are deleted, if it stops writing them.
 func TestLateRowsAreFound(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)
@@ -266,19 +266,19 @@ func TestLateRowsAreFound(t *testing.T) {
 	}
 	rep, err := tenants.Erase(t.Context(), store, acme, opts)
 	if err != nil || rep.Late != 1 || rep.Rows != tenantRows {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
-	write() // after the end
+	write() // after the erasure has ended
 	rep, err = tenants.Erase(t.Context(), store, acme, quick)
 	if err != nil || rep.Late != 2 || rep.Rows != tenantRows || len(dump(t, table, of("acme"))) > 0 {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	if rep.Ended.After(rep.Verified) || rep.Ended.IsZero() {
 		t.Errorf("ended %v, verified %v", rep.Ended, rep.Verified)
 	}
 }
 
-// TestMarksEnd: after Keep the tenant may write again, without being readmitted.
+// TestMarksEnd: after Keep the tenant may write again without a readmission.
 func TestMarksEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, _, _ := open(t, tsdbtest.Options{})
@@ -291,15 +291,15 @@ func TestMarksEnd(t *testing.T) {
 		repo := f.readings.For(store, acme)
 		time.Sleep(time.Hour - time.Minute)
 		if err := repo.Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x"); !errors.Is(err, tsdb.ErrErased) {
-			t.Errorf("Put: %v", err)
+			t.Errorf("Put before the end of Keep: %v, want ErrErased", err)
 		}
 		time.Sleep(time.Minute + time.Second)
 		if err := repo.Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x"); err != nil {
-			t.Errorf("Put: %v", err)
+			t.Errorf("Put after the end of Keep: %v", err)
 		}
-		rep, err := tenants.Erase(t.Context(), store, acme, opts) // anew
+		rep, err := tenants.Erase(t.Context(), store, acme, opts) // a second erasure
 		if err != nil || rep.Rows != 1 {
-			t.Errorf("%+v, %v", rep, err)
+			t.Errorf("report %+v, error %v", rep, err)
 		}
 	})
 }

@@ -19,7 +19,7 @@ func ExamplePart() {
 	// the families of retention class d90
 }
 
-// A dry run shows what would go, of each tenant. The deletion itself takes the same options without DryRun.
+// A dry run counts the rows of each tenant that would be deleted. The deletion takes the same options without DryRun.
 func ExampleRemoval() {
 	ctx := context.Background()
 	store := opened(ctx)
@@ -40,7 +40,7 @@ func ExampleRemoval() {
 	// Unused:       families of d90, keep; remove these classes, too, to drop them
 }
 
-// The report is kept with the deletion, so it says who asked for it and why.
+// The report is stored with the deletion, and records who asked for it and why.
 func ExampleRemoveOptions() {
 	opts := tenants.RemoveOptions{By: "ops", Reason: "replaced by weather2", RowsPerSecond: 1000}
 	fmt.Println(opts.By, opts.RowsPerSecond)

@@ -16,12 +16,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// notes is the schema of the examples. Tenants can have their notes for ever, or for 90 days.
+// notes is the schema of the examples. Tenants keep their notes for ever or for 90 days.
 var notes = tsdb.MustDefine("notes", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{
 	Classes: []gc.Class{{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}},
 })
 
-// opened returns a store in memory that holds two notes of acme and one of globex.
+// opened returns a store in memory with two notes of acme and one of globex.
 func opened(ctx context.Context) *tsdb.Store {
 	store, err := embedded.OpenMemory(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func ExampleProfile() {
 	}, tenants.OnboardOptions{})
 	fmt.Println(p.Name, p.Retention, string(p.Limits), err)
 
-	// What acme writes from now on is kept for 90 days. A class that no dataset offers is refused.
+	// From now on, notes of acme are kept for 90 days. A class that no dataset offers is rejected.
 	_, err = tenants.Onboard(ctx, store, tenant.MustParse("globex"), tenants.Profile{Classes: map[string]string{"notes": "d30"}}, tenants.OnboardOptions{})
 	fmt.Println(err)
 	// Output:
@@ -159,7 +159,7 @@ func ExampleReport() {
 	acme := tenant.MustParse("acme")
 	rep, err := tenants.Erase(ctx, store, acme, tenants.EraseOptions{
 		By:     "privacy@example.com",
-		Settle: 1, // no other store is open, and nothing is under way
+		Settle: 1, // no other store is open, and no call is running
 	})
 	fmt.Println(rep.State, rep.Rows, rep.Verified.IsZero(), len(rep.Unreached) > 0, err)
 	_, err = notes.For(store, acme).Latest(ctx, tsdb.NewEntity("berlin"))

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// manyMarks writes marks of single entities of a tenant, as erasures of them have left, with numbers from first on.
+// manyMarks writes n marks of single entities of a tenant, numbered from first, as erasures leave them.
 func manyMarks(t testing.TB, table *bigtable.Table, name string, first, n int) {
 	t.Helper()
 	keys, muts := make([]string, n), make([]*bigtable.Mutation, n)
@@ -37,8 +37,8 @@ func manyMarks(t testing.TB, table *bigtable.Table, name string, first, n int) {
 
 var site0 = map[string]string{"site": "site#0", "device": "dev 0"}
 
-// TestAnErasureIsOneMarkToRead: a store that knows thousands of marks reads the one that has changed, takes up its end as well,
-// and drops from its cache what it holds of that tenant only.
+// TestAnErasureIsOneMarkToRead: a store that knows thousands of marks reads only the changed one, also when a mark ends, and
+// drops only that tenant's points from its cache.
 func TestAnErasureIsOneMarkToRead(t *testing.T) {
 	testkit.Plain(t)
 	bubble(t, func(t *testing.T) {
@@ -75,17 +75,17 @@ func TestAnErasureIsOneMarkToRead(t *testing.T) {
 			return err
 		})
 		if err := put(acme, e); !errors.Is(err, tsdb.ErrErased) {
-			t.Errorf("Put of the erased entity: %v", err)
+			t.Errorf("Put to the erased entity: %v, want ErrErased", err)
 		}
 		reads := conn.Counts().Calls[tsdbtest.ReadRows]
 		if _, err := f.readings.For(other, ab).Latest(t.Context(), e, tsdb.MaxStale(24*time.Hour)); err != nil || conn.Counts().Calls[tsdbtest.ReadRows] != reads {
-			t.Errorf("what the cache held of another tenant was dropped: %v", err)
+			t.Errorf("the cache dropped points of another tenant: %v", err)
 		}
 		step("readmit", 5, func() error { return tenants.ReadmitEntity(t.Context(), store, acme, "", site0) })
 		if err := put(acme, e); err != nil {
-			t.Errorf("Put of the readmitted entity: %v", err)
+			t.Errorf("Put to the readmitted entity: %v", err)
 		}
-		// A program that does not know the log, and then one that does.
+		// A program that does not write the log, and then one that does.
 		step("an epoch of another program", 3000, func() error { return table.Apply(t.Context(), "!erased", newOwn("gen", "two")) })
 		m := newOwn("m", "")
 		if err := table.Apply(t.Context(), "!erased#ab", m); err != nil {
@@ -115,12 +115,12 @@ func TestAnErasureIsOneMarkToRead(t *testing.T) {
 			return tenants.ReadmitEntity(t.Context(), store, acme, "", site0)
 		})
 		if err := put(acme, e); err != nil {
-			t.Errorf("Put after all: %v", err)
+			t.Errorf("Put after all changes: %v", err)
 		}
 	})
 }
 
-// TestReadmitEntity: only a mark whose erasure has ended is lifted, of the datasets that are named; the call may be repeated.
+// TestReadmitEntity: only a mark whose erasure has ended is removed, for the named datasets. The call may be repeated.
 func TestReadmitEntity(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)
@@ -129,10 +129,10 @@ func TestReadmitEntity(t *testing.T) {
 		return s.For(store, acme).Put(t.Context(), tsdb.NewEntity("site#0", "dev 0"), start, "v")
 	}
 	if err := readmit(""); !errors.Is(err, tsdb.ErrNotFound) {
-		t.Errorf("never erased: %v", err)
+		t.Errorf("readmit an entity that was never erased: %v", err)
 	}
 	if err := tenants.ReadmitEntity(t.Context(), store, acme, "", map[string]string{"no": "such"}); !errors.Is(err, tenants.ErrInvalid) {
-		t.Errorf("an entity of no dataset: %v", err)
+		t.Errorf("readmit an entity of no dataset: %v", err)
 	}
 	for _, dataset := range []string{"readings", "salted"} {
 		if _, err := tenants.EraseEntity(t.Context(), store, acme, dataset, site0, quick); err != nil {
@@ -143,10 +143,10 @@ func TestReadmitEntity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := put(f.readings); err != nil {
-		t.Errorf("readmitted to readings: %v", err)
+		t.Errorf("Put after a readmission to readings: %v", err)
 	}
 	if err := put(f.salted); !errors.Is(err, tsdb.ErrErased) {
-		t.Errorf("not readmitted to salted: %v", err)
+		t.Errorf("Put without a readmission to salted: %v, want ErrErased", err)
 	}
 	for range 2 { // of all datasets: each of the marks
 		if err := readmit(""); err != nil && !errors.Is(err, tsdb.ErrNotFound) {
@@ -154,34 +154,35 @@ func TestReadmitEntity(t *testing.T) {
 		}
 	}
 	if err := put(f.salted); err != nil {
-		t.Errorf("readmitted to all: %v", err)
+		t.Errorf("readmit to all datasets: %v", err)
 	}
 	if _, err := tenants.EraseEntity(t.Context(), store, acme, "", site0, quick); err != nil {
 		t.Fatal(err)
 	}
 	if err := readmit("salted"); !errors.Is(err, tenants.ErrInvalid) || put(f.salted) == nil {
-		t.Errorf("a mark of more datasets was lifted: %v", err)
+		t.Errorf("readmit to one dataset of a mark for several: %v, want ErrInvalid", err)
 	}
 	for range 2 {
 		if err := readmit(""); err != nil {
-			t.Errorf("repeated: %v", err)
+			t.Errorf("repeated readmission: %v", err)
 		}
 	}
 	if err := put(f.salted); err != nil {
 		t.Error(err)
 	}
-	for key := range dump(t, table, of("!erased#acme")) { // an erasure that is under way
+	for key := range dump(t, table, of("!erased#acme")) { // an erasure that is running
 		doc := newOwn("json", `{"tenant":"acme","state":"deleting"}`)
 		if err := table.Apply(t.Context(), key, doc); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := readmit(""); !errors.Is(err, tenants.ErrErasing) {
-		t.Errorf("an erasure that has not ended: %v", err)
+		t.Errorf("readmit during an erasure: %v", err)
 	}
 }
 
-// TestMarksAreBounded: for all, and for one tenant, so that no tenant takes the room of others; what is over makes room.
+// TestMarksAreBounded: the number of marks is bounded for all tenants and for each tenant, so that no tenant uses up the space of
+// others. An expired mark makes room.
 func TestMarksAreBounded(t *testing.T) {
 	tenants.LowerMarks(t, 5, 3)
 	f, store, conn, table := open(t, tsdbtest.Options{})
@@ -198,14 +199,14 @@ func TestMarksAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := erase("acme"); !errors.Is(err, tenants.ErrInvalid) {
-		t.Errorf("a fourth of one tenant: %v", err)
+		t.Errorf("a fourth mark of one tenant: %v", err)
 	}
 	if err := erase("ab"); err != nil {
-		t.Errorf("the first of another: %v", err)
+		t.Errorf("the first mark of another tenant: %v", err)
 	}
 	manyMarks(t, table, "abc", 0, 1)
 	if err := erase("abcd"); !errors.Is(err, tenants.ErrInvalid) {
-		t.Errorf("a sixth of all: %v", err)
+		t.Errorf("a sixth mark of all tenants: %v", err)
 	}
 	past := newOwn("m", "1700000000")
 	past.Set("_sys", "json", 0, []byte(`{"tenant":"abc","state":"erased","until":"2023-11-14T22:13:20Z"}`))
@@ -216,6 +217,6 @@ func TestMarksAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := erase("abcd"); err != nil {
-		t.Errorf("one is over: %v", err)
+		t.Errorf("after one mark has expired: %v", err)
 	}
 }

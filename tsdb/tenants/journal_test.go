@@ -22,7 +22,7 @@ func newWriter(t testing.TB, store *tsdb.Store, dir string) *tsdb.Writer {
 	return w
 }
 
-// fullJournal leaves a journal that holds points of two tenants, which could not be delivered, and dead letters of them.
+// fullJournal leaves a journal with undelivered points of two tenants, and with dead letters of both.
 func fullJournal(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -52,7 +52,7 @@ func fullJournal(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) 
 		}
 	}
 	if s := w.Stats().Journal; s.Points != 300 || s.DeadLetters != 2 {
-		t.Fatalf("%+v", s)
+		t.Fatalf("journal stats %+v", s)
 	}
 	closed, cancel := contextOver(t)
 	defer cancel()
@@ -63,8 +63,8 @@ func fullJournal(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) 
 	return dir
 }
 
-// TestAJournalBringsNothingBack: a process with a full journal of the tenant, started after the erasure, delivers what is of
-// others, and of the tenant neither rows nor dead letters are left.
+// TestAJournalBringsNothingBack: a process with a full journal of the tenant, started after the erasure, delivers the points of
+// other tenants. Neither rows nor dead letters of the erased tenant are left.
 func TestAJournalBringsNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -74,13 +74,13 @@ func TestAJournalBringsNothingBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := second(t, conn, tsdb.Options{})
-		conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows).Times(3)) // the marks cannot be read at once
+		conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows).Times(3)) // the marks cannot be read at first
 		w := newWriter(t, other, dir)
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s := w.Stats().Journal
-		for range 60 { // a dead letter is counted when it has gone
+		for range 60 { // a dead letter is counted once it has been dropped
 			if s.DeadLetters == 1 && s.Erased == 151 {
 				break
 			}
@@ -88,17 +88,17 @@ func TestAJournalBringsNothingBack(t *testing.T) {
 			s = w.Stats().Journal
 		}
 		if s.Points != 0 || s.DeadLetters != 1 || s.Erased != 151 {
-			t.Errorf("%+v, want 150 points and a dead letter dropped", s)
+			t.Errorf("stats %+v, want 150 points and a dead letter dropped", s)
 		}
 		if left := dump(t, table, of("acme")); len(left) > 0 {
-			t.Errorf("came back: %v", left)
+			t.Errorf("rows of the erased tenant: %v", left)
 		}
 		if n := len(dump(t, table, of("acme2"))); n != 151 {
 			t.Errorf("the other tenant has %d rows, want 150 points and a head", n)
 		}
 		for l, err := range w.DeadLetters(t.Context()) {
 			if err != nil || l.Tenant.String() != "acme2" {
-				t.Errorf("%+v, %v", l, err)
+				t.Errorf("dead letter %+v, %v", l, err)
 			}
 		}
 		if err := w.Close(t.Context()); err != nil {
@@ -107,7 +107,7 @@ func TestAJournalBringsNothingBack(t *testing.T) {
 	})
 }
 
-// TestAJournalOfAnErasedEntity: only the entity's points are dropped.
+// TestAJournalOfAnErasedEntity: only points of the erased entity are dropped.
 func TestAJournalOfAnErasedEntity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -123,10 +123,10 @@ func TestAJournalOfAnErasedEntity(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(dump(t, table, of("acme"))); n != 51 {
-			t.Errorf("%d rows, want those of the other entity and its head; %+v", n, rep)
+			t.Errorf("%d rows, want those of the other entity and its head; report %+v", n, rep)
 		}
 		if s := w.Stats().Journal; s.DeadLetters != 2 {
-			t.Errorf("%+v", s)
+			t.Errorf("stats %+v", s)
 		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -134,8 +134,8 @@ func TestAJournalOfAnErasedEntity(t *testing.T) {
 	})
 }
 
-// TestAWriterThatHoldsPoints: what waits in a running writer's buffer, and its dead letters, go with the tenant; and what it
-// takes in the time until it knows is not stored behind the deletion.
+// TestAWriterThatHoldsPoints: points in a running writer's buffer, and its dead letters, are dropped with the tenant. Points that
+// it accepts before it reads the mark are not stored after the deletion.
 func TestAWriterThatHoldsPoints(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -167,7 +167,7 @@ func TestAWriterThatHoldsPoints(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		rep, err := tenants.Erase(t.Context(), store, acme, tenants.EraseOptions{Settle: tsdb.ErasedWithin + 10*time.Second})
 		if err != nil || rep.Late != 0 || rep.Rows < tenantRows+50 {
-			t.Errorf("%+v, %v", rep, err)
+			t.Errorf("report %+v, error %v", rep, err)
 		}
 		close(stop)
 		<-stopped
@@ -181,7 +181,7 @@ func TestAWriterThatHoldsPoints(t *testing.T) {
 	})
 }
 
-// TestAWarmCache: what another store knew of the tenant's former life it does not tell in the next one.
+// TestAWarmCache: after a readmission, another store's cache shows no points from before the erasure.
 func TestAWarmCache(t *testing.T) {
 	t.Run("that looked meanwhile", func(t *testing.T) { bubble(t, func(t *testing.T) { warmCache(t, true) }) })
 	t.Run("that did not look", func(t *testing.T) { bubble(t, func(t *testing.T) { warmCache(t, false) }) })
@@ -201,7 +201,7 @@ func warmCache(t *testing.T, looks bool) {
 	time.Sleep(tsdb.ErasedWithin + time.Second)
 	if looks {
 		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrErased) {
-			t.Errorf("Latest: %v", err)
+			t.Errorf("Latest of the erased tenant: %v, want ErrErased", err)
 		}
 	}
 	if err := tenants.Readmit(t.Context(), store, acme); err != nil {
@@ -209,6 +209,6 @@ func warmCache(t *testing.T, looks bool) {
 	}
 	time.Sleep(tsdb.ErasedWithin + time.Second)
 	if p, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrNotFound) {
-		t.Errorf("Latest in the next life: %v, %v", p, err)
+		t.Errorf("Latest after the readmission = %v, %v", p, err)
 	}
 }

@@ -17,36 +17,36 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestOnboardWithLimits: a document that no store could apply is refused, and says where it is wrong.
+// TestOnboardWithLimits: a document that no store could apply is rejected, and the error names the place.
 func TestOnboardWithLimits(t *testing.T) {
 	_, store, _, table := open(t, tsdbtest.Options{})
 	for doc, want := range map[string]string{
-		`{"points":5}`:                     `limits.points is not known; want a limit, such as points_per_second`,
+		`{"points":5}`:                     `limits.points is unknown; want a limit, such as points_per_second`,
 		`{"points_per_second":-1}`:         `limits.points_per_second is -1; want 0 for no limit`,
 		`{"points_burst":5}`:               `limits.points_burst is 5; want 0, because points_per_second is 0`,
 		`{"range_length":"1 day"}`:         `limits.range_length`,
 		`{"entities":1,"entities":1}`:      `present twice`,
-		`{"defaults":{"entities":1}}`:      `limits.defaults is not known`,
+		`{"defaults":{"entities":1}}`:      `limits.defaults is unknown`,
 		`[1]`:                              `want an object`,
 		`{`:                                `not JSON at line 1`,
 		strings.Repeat(" ", 64<<10) + `{}`: `at most 64 KiB`,
 	} {
 		_, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: json.RawMessage(doc)}, tenants.OnboardOptions{})
 		if !errors.Is(err, tenants.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: %v\nwant %s", doc, err, want)
+			t.Errorf("limits %.40s: %v\nwant %s", doc, err, want)
 		}
 	}
 	if got := dump(t, table, func(key string) bool { return key == "!tenant#acme" }); len(got) != 0 {
-		t.Errorf("what was refused is stored: %v", got)
+		t.Errorf("a rejected document is stored: %v", got)
 	}
 	for _, doc := range []string{`{"points_per_second":5,"range_length":"24h"}`, `{}`, `null`} {
 		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: json.RawMessage(doc)}, tenants.OnboardOptions{Replace: true}); err != nil {
-			t.Errorf("%q: %v", doc, err)
+			t.Errorf("limits %q: %v", doc, err)
 		}
 	}
 }
 
-// limited is a table with a store that takes limits from profiles, and another one that changes them.
+// limited is a table with two stores: one takes limits from profiles, the other changes them.
 type limited struct {
 	fleet
 	store, other *tsdb.Store
@@ -70,7 +70,7 @@ func (l limited) set(t *testing.T, id tenant.ID, doc string) {
 	time.Sleep(tsdb.ClassesWithin + time.Second)
 }
 
-// write writes points, by Put and through a writer, at once, and returns how many were let through.
+// write writes points with Put and through a writer, and returns how many were accepted.
 func (l limited) write(t *testing.T, id tenant.ID) (n int) {
 	t.Helper()
 	for i := range 20 {
@@ -85,8 +85,8 @@ func (l limited) write(t *testing.T, id tenant.ID) (n int) {
 	return n
 }
 
-// TestLimitsOfProfiles: a store applies what profiles say, and each change, at the cost of the profiles that changed. A profile
-// without limits has those of the store's table.
+// TestLimitsOfProfiles: a store applies the limits in profiles, and each change of them, at the cost of reading the changed
+// profiles. A profile without limits has those of the store's table.
 func TestLimitsOfProfiles(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		limiter, err := limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: 9}}, limit.Options{})
@@ -97,10 +97,10 @@ func TestLimitsOfProfiles(t *testing.T) {
 		ab := tenant.MustParse("ab")
 		want := func(what string, id tenant.ID, n int) {
 			t.Helper()
-			_ = l.write(t, id) // takes up limits that are new
+			_ = l.write(t, id) // applies new limits
 			time.Sleep(2 * time.Second)
 			if got := l.write(t, id); got != n {
-				t.Errorf("%s: %d points of %s were let through, want %d", what, got, id, n)
+				t.Errorf("%s: %d points of %s were accepted, want %d", what, got, id, n)
 			}
 		}
 		l.set(t, acme, `{"points_per_second":3}`)
@@ -114,7 +114,7 @@ func TestLimitsOfProfiles(t *testing.T) {
 		l.set(t, acme, `{"points_per_second":5}`)
 		want("changed", acme, 5)
 		if n := l.conn.Counts().UpkeepRows; n > 10 {
-			t.Errorf("%d rows read for one profile that has changed", n)
+			t.Errorf("%d rows read for one changed profile", n)
 		}
 		l.set(t, acme, `{"points_per_second":0}`)
 		want("no limit", acme, 20)
@@ -156,8 +156,8 @@ func TestLimitsOfProfiles(t *testing.T) {
 	})
 }
 
-// TestLimitsThatCannotBeRead: no tenant is without limits because its profile cannot be read. What was known applies; where
-// nothing was, calls fail.
+// TestLimitsThatCannotBeRead: a tenant whose profile cannot be read is never without limits. Its last known limits apply; if
+// there are none, calls fail.
 func TestLimitsThatCannotBeRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLimited(t, tsdb.Options{})
@@ -173,9 +173,9 @@ func TestLimitsThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		store(bad, `{"limits":{"points":5}}`) // as an older program took it
+		store(bad, `{"limits":{"points":5}}`) // as an older program accepted it
 		if err := put(l.store, bad); !errors.Is(err, limit.ErrInvalid) || !strings.Contains(err.Error(), "tenant bad: ") {
-			t.Errorf("a document that is not valid, and none before: %v", err)
+			t.Errorf("an invalid document, and none before: %v, want limit.ErrInvalid", err)
 		}
 		if n := l.write(t, acme); n != 3 {
 			t.Errorf("%d points of another tenant, want 3", n)
@@ -186,21 +186,21 @@ func TestLimitsThatCannotBeRead(t *testing.T) {
 		l.set(t, bad, `{"points_per_second":2}`)
 		_ = put(l.store, bad)
 		if err := put(l.store, bad); err != nil {
-			t.Errorf("after it was mended: %v", err)
+			t.Errorf("after the document was corrected: %v", err)
 		}
 		for id := range map[tenant.ID]bool{acme: true, bad: true} {
 			store(id, `{"limits":7`)
 		}
-		time.Sleep(2 * time.Hour) // all are read again
+		time.Sleep(2 * time.Hour) // all profiles are read again
 		_ = put(l.store, acme)
 		time.Sleep(2 * time.Second)
 		if n := l.write(t, acme); n != 3 {
-			t.Errorf("%d points by the last valid document, want 3", n)
+			t.Errorf("%d points accepted by the last valid document, want 3", n)
 		}
 		l.conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows))
 		late := second(t, l.conn, tsdb.Options{StoreOptions: tsdb.StoreOptions{ProfileLimits: true, Timeouts: tsdb.Timeouts{Read: 5 * time.Second, Write: 5 * time.Second, Scan: 10 * time.Second}}})
 		if err := put(late, acme); err == nil {
-			t.Error("a store that could not read the profiles wrote")
+			t.Error("a store that could not read the profiles accepted a write")
 		}
 	})
 }

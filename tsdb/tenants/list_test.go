@@ -28,7 +28,7 @@ func list(t testing.TB, store *tsdb.Store, opts tenants.ListOptions) (out []tena
 	return out
 }
 
-// TestList: tenants by rows, profiles and marks, in order, and nothing of other programs.
+// TestList: tenants with rows, profiles or marks are listed in order, and other programs' rows are ignored.
 func TestList(t *testing.T) {
 	testkit.Plain(t)
 	f, store, conn, table := open(t, tsdbtest.Options{})
@@ -76,7 +76,7 @@ func TestList(t *testing.T) {
 		if one.Profile != nil {
 			is = append(is, "profile")
 			if one.Profile.Name != one.ID.String() {
-				t.Errorf("%s has the profile of %s", one.ID, one.Profile.Name)
+				t.Errorf("tenant %s has the profile of %s", one.ID, one.Profile.Name)
 			}
 		}
 		if one.Erased == tenants.Erased {
@@ -87,23 +87,23 @@ func TestList(t *testing.T) {
 	}
 	equal(t, "list", got, want)
 	if !slices.IsSorted(names) {
-		t.Error("not in order")
+		t.Error("tenants are not in order")
 	}
-	for i, name := range names { // continued behind each
+	for i, name := range names { // continued after each
 		rest := list(t, store, tenants.ListOptions{After: tenant.MustParse(name)})
 		if len(rest) != len(names)-i-1 {
-			t.Errorf("after %s: %d, want %d", name, len(rest), len(names)-i-1)
+			t.Errorf("after %s: %d tenants, want %d", name, len(rest), len(names)-i-1)
 		}
 	}
 	for _, one := range list(t, store, tenants.ListOptions{ProfilesOnly: true}) {
 		if one.Rows || want[one.ID.String()] == "rows" {
-			t.Errorf("%+v", one)
+			t.Errorf("tenant %+v", one)
 		}
 	}
 }
 
-// TestListIsConcurrent: many tenants, however their names are spread, are found several at once, in order and each once, by at most
-// two requests a tenant.
+// TestListIsConcurrent: many tenants, with names of any distribution, are found in parallel, in order and each once, with at most
+// two requests per tenant.
 func TestListIsConcurrent(t *testing.T) {
 	for _, names := range []struct {
 		format string
@@ -153,29 +153,28 @@ func TestListIsOneRequestATenant(t *testing.T) {
 	}
 	// One a tenant, one that finds no other, one each for the catalogue, the profiles and the marks.
 	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != len(ids)+4 {
-		t.Errorf("%d requests for %d tenants", n, len(ids))
+		t.Errorf("%d requests for %d tenants, want one for each and 4 more", n, len(ids))
 	}
 	if n := conn.Counts().RowsReturned; n > int64(len(ids)+4) {
-		t.Errorf("%d rows for %d tenants", n, len(ids))
+		t.Errorf("%d rows read for %d tenants, want at most one for each and 4 more", n, len(ids))
 	}
 	for range tenants.List(t.Context(), store, tenants.ListOptions{}) {
-		break // ends it
+		break // ends the sequence
 	}
 }
 
-// TestOnboard: a profile is written once, compared, and changed only where that is asked for; what a newer program noted
-// beside it stays.
+// TestOnboard: a profile is written once, compared, and replaced only on request. Columns that a newer program added stay.
 func TestOnboard(t *testing.T) {
 	_, store, conn, table := open(t, tsdbtest.Options{})
 	p := tenants.Profile{Name: "Acme", Retention: "keep", Limits: json.RawMessage(`{"points_per_second": 10}`)}
 	for range 2 {
 		got, err := tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{})
 		if err != nil || got.Name != "Acme" || string(got.Limits) != `{"points_per_second":10}` {
-			t.Fatalf("%+v, %v", got, err)
+			t.Fatalf("profile %+v, error %v", got, err)
 		}
 	}
 	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 2 {
-		t.Errorf("%d conditional writes, want one of the profile and one of the log of changes", n)
+		t.Errorf("%d conditional writes, want 2: of the profile and of the log of changes", n)
 	}
 	m := newOwn("json", `{"name":"Acme","retention":"keep","limits":{"points":10},"view":false,"newer":7}`)
 	if err := table.Apply(t.Context(), "!tenant#acme", m); err != nil {
@@ -183,14 +182,14 @@ func TestOnboard(t *testing.T) {
 	}
 	p.Name, p.Limits = "Acme & Sons", nil
 	if _, err := tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrConflict) {
-		t.Errorf("another profile: %v", err)
+		t.Errorf("Onboard with another profile: %v, want ErrConflict", err)
 	}
 	if got, err := tenants.Onboard(t.Context(), store, acme, p, tenants.OnboardOptions{Replace: true}); err != nil || got.Name != p.Name || got.Limits != nil {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("profile %+v, error %v", got, err)
 	}
 	stored := dump(t, table, func(key string) bool { return key == "!tenant#acme" })["!tenant#acme"]
 	if !strings.Contains(stored, `newer\":7`) || !strings.Contains(stored, `_sys:gen@0="2"`) {
-		t.Errorf("stored: %s", stored)
+		t.Errorf("stored row: %s", stored)
 	}
 	made := 0
 	view := tenants.OnboardOptions{Replace: true, MakeView: func(context.Context, *tsdb.Store, tenant.ID) error { made++; return nil }}
@@ -206,18 +205,18 @@ func TestOnboard(t *testing.T) {
 		{Limits: json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)},
 	} {
 		if _, err := tenants.Onboard(t.Context(), store, acme, bad, tenants.OnboardOptions{Replace: true}); !errors.Is(err, tenants.ErrInvalid) {
-			t.Errorf("%.20q: %v", bad.Name, err)
+			t.Errorf("profile named %.20q: %v, want ErrInvalid", bad.Name, err)
 		}
 	}
 	if _, err := tenants.Onboard(t.Context(), store, tenant.ID{}, p, tenants.OnboardOptions{}); !errors.Is(err, tenant.ErrInvalid) {
-		t.Errorf("the zero tenant: %v", err)
+		t.Errorf("Onboard of the zero tenant: %v", err)
 	}
 	if _, err := tenants.Onboard(t.Context(), nil, acme, p, tenants.OnboardOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("no store: %v", err)
+		t.Errorf("Onboard without a store: %v", err)
 	}
 }
 
-// TestTwoOperators: who replaces the version that was read cannot undo what another has changed meanwhile.
+// TestTwoOperators: an operator who replaces the version that was read cannot undo a change that another made meanwhile.
 func TestTwoOperators(t *testing.T) {
 	_, store, _, _ := open(t, tsdbtest.Options{})
 	replace := func(p tenants.Profile) (tenants.Profile, error) {
@@ -237,14 +236,14 @@ func TestTwoOperators(t *testing.T) {
 		t.Fatalf("%+v, %v", one, err)
 	}
 	if got, err := replace(two); !errors.Is(err, tenants.ErrConflict) || got.Version != 2 || got.Limits == nil {
-		t.Errorf("a version that was replaced: %+v, %v", got, err)
+		t.Errorf("Onboard with an outdated version = %+v, %v; want ErrConflict", got, err)
 	}
 	if got, err := replace(one); err != nil || got.Version != 2 {
-		t.Errorf("the same again: %+v, %v", got, err)
+		t.Errorf("the same Onboard again = %+v, %v", got, err)
 	}
 	two.Version = 0
 	if got, err := replace(two); err != nil || got.Version != 3 || got.Limits != nil {
-		t.Errorf("whatever is stored: %+v, %v", got, err)
+		t.Errorf("Onboard that replaces any version = %+v, %v", got, err)
 	}
 	if _, err := tenants.Onboard(t.Context(), store, tenant.MustParse("ab"), two, tenants.OnboardOptions{}); err != nil {
 		t.Error(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestManyDatasets: one tenant has made more datasets than anybody needs. All calls that go by the catalogue still work for all
-// others, and tell one tenant nothing of another's datasets.
+// TestManyDatasets: one tenant has created very many datasets. All calls that read the catalogue still work for other tenants,
+// and do not show a tenant another's datasets.
 func TestManyDatasets(t *testing.T) {
 	testkit.Plain(t)
 	f, store, _, table := open(t, tsdbtest.Options{})
@@ -39,23 +39,23 @@ func TestManyDatasets(t *testing.T) {
 	if err := f.readings.For(store, beta).Put(t.Context(), tsdb.NewEntity("s", "d"), start, "x"); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"beta#a#b#1", "foreign#a#b#1"} { // of a dataset that nobody knows, in front of all others
+	for _, key := range []string{"beta#a#b#1", "foreign#a#b#1"} { // of an unknown dataset, before all others
 		if err := table.Apply(t.Context(), key, newCell()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := list(t, store, tenants.ListOptions{}); len(got) != 2 || got[0].ID != acme || got[1].ID != beta || !got[1].Rows {
-		t.Errorf("List: %+v", got)
+		t.Errorf("List = %+v", got)
 	}
 	if rep, err := tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{}); err != nil || !rep.Complete || len(rep.Kinds) != 5 || !rep.Kinds[0].Known {
-		t.Errorf("Usage: %+v, %v", rep, err)
+		t.Errorf("Usage = %+v, %v", rep, err)
 	}
 	var file bytes.Buffer
 	if got, err := transfer.Export(t.Context(), store, beta, &file, transfer.ExportOptions{}); err != nil || got.Points != 1 {
-		t.Errorf("Export: %+v, %v", got, err)
+		t.Errorf("Export = %+v, %v", got, err)
 	}
 	if header, _, _ := strings.Cut(file.String(), "\n"); !strings.Contains(header, `"readings"`) || strings.Contains(header, "many") || strings.Contains(header, "salted") {
-		t.Errorf("the header of an export tells of datasets that the tenant has nothing of: %.300s", header)
+		t.Errorf("the header of the export names datasets in which the tenant has no rows: %.300s", header)
 	}
 	if p, err := retention.NewPlanFor(t.Context(), store, nil); err != nil || !p.Empty() {
 		t.Errorf("NewPlanFor: %v", err)
@@ -70,9 +70,9 @@ func TestManyDatasets(t *testing.T) {
 		t.Errorf("Onboard: %v", err)
 	}
 	if rep, err := tenants.EraseEntity(t.Context(), store, acme, "readings", map[string]string{"site": "site#1", "device": "dev 0"}, quick); err != nil || rep.Rows != 2 {
-		t.Errorf("EraseEntity: %+v, %v", rep, err)
+		t.Errorf("EraseEntity = %+v, %v", rep, err)
 	}
 	if rep, err := tenants.Remove(t.Context(), store, readings, swift); err != nil || rep.Rows != 11 {
-		t.Errorf("Remove: %+v, %v", rep, err)
+		t.Errorf("Remove = %+v, %v", rep, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// BenchmarkMarksInMemory measures what the erasure marks of entities cost a store that has read them: memory for each, and the
-// time of reading all.
+// BenchmarkMarksInMemory measures the cost of erasure marks of entities in a store that has read them: memory per mark, and the
+// time to read all.
 func BenchmarkMarksInMemory(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -36,7 +36,7 @@ func BenchmarkMarksInMemory(b *testing.B) {
 	}
 }
 
-// heap returns the bytes that are in use.
+// heap returns the bytes in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestReadmissionBringsNothingBack: a journal that was kept over an erasure and a readmission delivers what is of others, and of
-// the tenant only what was written after it was readmitted. So it is too where the journal is older than the generations in it.
+// TestReadmissionBringsNothingBack: a journal that outlives an erasure and a readmission delivers points of other tenants and, of
+// the tenant, only those written after its readmission. The same holds for a journal that is older than generations in records.
 func TestReadmissionBringsNothingBack(t *testing.T) {
 	for name, age := range map[string]func(testing.TB, string) string{
 		"a journal of now":    func(_ testing.TB, dir string) string { return dir },
@@ -40,7 +40,7 @@ func TestReadmissionBringsNothingBack(t *testing.T) {
 				}
 				erasedInTime(t, w, 151, 1)
 				if left := dump(t, table, of("acme")); len(left) > 0 {
-					t.Errorf("came back: %v", left)
+					t.Errorf("rows from before the erasure: %v", left)
 				}
 				if n := len(dump(t, table, of("acme2"))); n != 151 {
 					t.Errorf("the other tenant has %d rows, want 150 points and a head", n)
@@ -48,21 +48,21 @@ func TestReadmissionBringsNothingBack(t *testing.T) {
 				if err := w.Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				// The tenant's new life, kept in the journal over a restart.
+				// Points after the readmission, kept in the journal over a restart.
 				other := second(t, conn, tsdb.Options{})
 				hold(t, conn, newWriter(t, other, dir), func(w *tsdb.Writer) error {
 					return f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("new", "x"), start, "x")
 				}, other, f)
 				deliver(t, conn, dir)
 				if n := len(dump(t, table, of("acme"))); n != 1 {
-					t.Errorf("%d rows of the tenant's new life, want 1", n)
+					t.Errorf("%d rows written after the readmission, want 1", n)
 				}
 			})
 		})
 	}
 }
 
-// TestReadmissionOfAnEntity: of an entity that was erased and readmitted, a journal delivers only what was written afterwards.
+// TestReadmissionOfAnEntity: of an entity that was erased and readmitted, a journal delivers only points written afterwards.
 func TestReadmissionOfAnEntity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -83,16 +83,16 @@ func TestReadmissionOfAnEntity(t *testing.T) {
 		deliver(t, conn, dir)
 		rows := dump(t, table, func(key string) bool { return strings.HasPrefix(key, "acme#") && strings.Contains(key, "late#x") })
 		if len(rows) != 1 {
-			t.Errorf("%d rows of the entity, want that of its new life: %v", len(rows), rows)
+			t.Errorf("%d rows of the entity, want the one written after the readmission: %v", len(rows), rows)
 		}
 		if n := len(dump(t, table, of("acme"))); n != 1+51 {
-			t.Errorf("%d rows of the tenant, want one of the entity, and of the other one 50 points and a head", n)
+			t.Errorf("%d rows of the tenant, want one of the entity, and 50 points and a head of the other entity", n)
 		}
 	})
 }
 
-// TestWithoutKnowledgeOfMarks: a program that starts while the table cannot be read takes points of a tenant that was readmitted
-// before, and they are delivered.
+// TestWithoutKnowledgeOfMarks: a program that starts while the table cannot be read accepts points of a tenant that was
+// readmitted before, and delivers them.
 func TestWithoutKnowledgeOfMarks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -112,13 +112,13 @@ func TestWithoutKnowledgeOfMarks(t *testing.T) {
 		conn.Clear()
 		deliver(t, conn, dir)
 		if n := len(dump(t, table, of("acme"))); n != 1 {
-			t.Errorf("%d rows, want the point", n)
+			t.Errorf("%d rows, want 1", n)
 		}
 	})
 }
 
-// hold has a point put while nothing can be delivered, and closes the writer, so that the journal holds the point. The store
-// knows the marks before.
+// hold enqueues a point while nothing can be delivered, and closes the writer, so that the journal holds the point. The store has
+// read the marks before.
 func hold(t *testing.T, conn *tsdbtest.Conn, w *tsdb.Writer, put func(*tsdb.Writer) error, store *tsdb.Store, f fleet) {
 	t.Helper()
 	if _, err := f.readings.For(store, tenant.MustParse("other")).Latest(t.Context(), tsdb.NewEntity("a", "b")); !errors.Is(err, tsdb.ErrNotFound) {
@@ -141,7 +141,7 @@ func closeKept(t *testing.T, w *tsdb.Writer) {
 	}
 }
 
-// deliver opens a journal in another process, as it were, and delivers what it holds.
+// deliver opens a journal as another process would, and delivers its points.
 func deliver(t *testing.T, conn *tsdbtest.Conn, dir string) {
 	t.Helper()
 	w := newWriter(t, second(t, conn, tsdb.Options{}), dir)
@@ -153,7 +153,7 @@ func deliver(t *testing.T, conn *tsdbtest.Conn, dir string) {
 	}
 }
 
-// erasedInTime waits for dead letters to be dropped, which happens in the background.
+// erasedInTime waits until dead letters are dropped, which happens in the background.
 func erasedInTime(t *testing.T, w *tsdb.Writer, erased uint64, letters int) {
 	t.Helper()
 	s := w.Stats().Journal
@@ -162,11 +162,11 @@ func erasedInTime(t *testing.T, w *tsdb.Writer, erased uint64, letters int) {
 		s = w.Stats().Journal
 	}
 	if s.DeadLetters != letters || s.Erased != erased {
-		t.Errorf("%+v, want %d dropped and %d dead letters left", s, erased, letters)
+		t.Errorf("stats %+v, want %d dropped and %d dead letters left", s, erased, letters)
 	}
 }
 
-// withoutGenerations copies a journal into one as programs wrote it before records had a generation.
+// withoutGenerations copies a journal into the format from before records had generations.
 func withoutGenerations(t testing.TB, dir string) string {
 	t.Helper()
 	ctx, old := context.Background(), t.TempDir()
@@ -219,8 +219,8 @@ func openSpool(t testing.TB, dir string) *spool.Spool {
 	return s
 }
 
-// TestIdleStoreLearnsOfReadmission: a store that was idle while a tenant was erased and readmitted takes a point of it for what
-// it is: one of the new life.
+// TestIdleStoreLearnsOfReadmission: a store that was idle while a tenant was erased and readmitted stores a new point of it as
+// written after the readmission.
 func TestIdleStoreLearnsOfReadmission(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -247,7 +247,7 @@ func TestIdleStoreLearnsOfReadmission(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(dump(t, table, of("acme"))); n != 1 || w.Stats().Journal.Erased != 0 {
-			t.Errorf("%d rows of the new life, %d points dropped", n, w.Stats().Journal.Erased)
+			t.Errorf("%d rows written after the readmission, %d points dropped; want 1 and 0", n, w.Stats().Journal.Erased)
 		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestReleaseThatEndsHalfWay: Release gives up a removal and fails before it has ended. A later Remove begins anew: it refuses a class
-// that holds what has not expired, although the removal of before had got past that check.
+// TestReleaseThatEndsHalfWay: Release cancels a removal and fails halfway. A later Remove starts from the beginning: it refuses a
+// class with unexpired points, although the earlier removal had passed that check.
 func TestReleaseThatEndsHalfWay(t *testing.T) {
 	part := tenants.Part{Dataset: "temps", Class: "old"}
 	for cut := 1; ; cut++ {
@@ -33,14 +33,14 @@ func TestReleaseThatEndsHalfWay(t *testing.T) {
 			}
 		}
 		if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, tenants.ErrRemains) {
-			t.Fatalf("a class into which a program writes: %v", err)
+			t.Fatalf("Remove of a class into which a program writes: %v", err)
 		}
 		a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(cut))
 		err := tenants.Release(t.Context(), a.store, part)
 		a.conn.Clear()
 		if err == nil {
 			if cut == 1 {
-				t.Fatal("Release makes one conditional write; the test cuts it off between two")
+				t.Fatal("Release makes only one conditional write, but the test needs to cut it off between two")
 			}
 			return
 		}
@@ -52,8 +52,8 @@ func TestReleaseThatEndsHalfWay(t *testing.T) {
 	}
 }
 
-// TestFamiliesOfARemovalThatWasGivenUp: Release gives up the removal of a class's families while the first of them is dropped, and a
-// dataset begins to use the class. The removal drops no other family.
+// TestFamiliesOfARemovalThatWasGivenUp: Release cancels the removal of a class's families while the first of them is dropped, and
+// a dataset begins to use the class. The removal drops no other family.
 func TestFamiliesOfARemovalThatWasGivenUp(t *testing.T) {
 	part := tenants.Part{Class: "spare"}
 	of := func(name string, class gc.Class) *tsdb.Schema[string] {
@@ -66,7 +66,7 @@ func TestFamiliesOfARemovalThatWasGivenUp(t *testing.T) {
 		DialOptions: []grpc.DialOption{onCall("ModifyColumnFamilies", func() {
 			if removing.Swap(false) {
 				if err := errors.Join(tenants.Release(t.Context(), store, part), store.Ensure(t.Context(), of("late", spare))); err != nil {
-					t.Errorf("give up the removal and use the class: %v", err)
+					t.Errorf("cancel the removal and use the class: %v", err)
 				}
 			}
 		})},
@@ -76,11 +76,11 @@ func TestFamiliesOfARemovalThatWasGivenUp(t *testing.T) {
 	}
 	removing.Store(true)
 	if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tenants.ErrTakenOver) {
-		t.Errorf("a removal that was given up: %v", err)
+		t.Errorf("a cancelled removal: %v, want ErrTakenOver", err)
 	}
 	_, admin := tsdbtest.Clients(t, conn)
 	info, err := admin.TableInfo(t.Context(), tsdbtest.Table)
 	if err != nil || !slices.Contains(info.Families, "spare.h2") {
-		t.Errorf("families %v (%v): the second one is dropped, and a dataset uses it", info.Families, err)
+		t.Errorf("families %v (%v): the second family was dropped although a dataset uses it", info.Families, err)
 	}
 }

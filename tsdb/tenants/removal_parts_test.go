@@ -25,14 +25,14 @@ import (
 
 const day = 24 * time.Hour
 
-// attic is a dataset with parts that nobody uses any more: the classes old and spare, the tag str, the rollup hour with a day
-// above it. Another dataset uses class old and tag str, too.
+// attic is a dataset with unused parts: the classes old and spare, the tag str, and the rollup hour with a coarser rollup day.
+// Another dataset also uses class old and tag str.
 type attic struct {
 	store      *tsdb.Store
 	conn       *tsdbtest.Conn
 	table      *bigtable.Table
 	now        time.Time
-	full, lean *tsdb.Schema[string] // with all parts, and with none of them
+	full, lean *tsdb.Schema[string] // with all parts, and without them
 	beside     *tsdb.Schema[string]
 }
 
@@ -89,7 +89,7 @@ func (a *attic) leave(t testing.TB, id, dataset string, age time.Duration, colum
 	}
 }
 
-// cells returns all cells of tenants but those of temps that keep does not keep.
+// cells returns all cells of tenants, except those of dataset temps for which keep returns false.
 func (a *attic) cells(t testing.TB, keep func(key, cell string) bool) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -102,8 +102,8 @@ func (a *attic) cells(t testing.TB, keep func(key, cell string) bool) map[string
 	return out
 }
 
-// TestRemoveParts: a class, a tag, a rollup and the families of a class go with what they hold, and nothing else changes. While
-// they are on their way out, programs with and without them start.
+// TestRemoveParts: a class, a tag, a rollup and the families of a class are removed with their data, and nothing else changes.
+// During the removal, programs with and without the part can start.
 func TestRemoveParts(t *testing.T) {
 	for _, c := range []struct {
 		part tenants.Part
@@ -133,7 +133,7 @@ func TestRemoveParts(t *testing.T) {
 			}
 			c.more.Unexpired = true
 			if _, err := tenants.Remove(t.Context(), a.store, c.part, swift); !errors.Is(err, tenants.ErrImpossible) || !strings.Contains(err.Error(), "not expired") {
-				t.Errorf("%s, which holds what has not expired: %v", c.part, err)
+				t.Errorf("Remove of %s, which holds unexpired data: %v, want ErrImpossible", c.part, err)
 			}
 		}
 		before, all := a.cells(t, c.keep), dump(t, a.table, func(string) bool { return true })
@@ -142,7 +142,7 @@ func TestRemoveParts(t *testing.T) {
 		}
 		for _, s := range []*tsdb.Schema[string]{a.full} {
 			if err := errors.Join(a.store.Ensure(t.Context(), s), a.store.Verify(t.Context(), s)); err != nil {
-				t.Errorf("%s is retired, and declared: %v", c.part, err)
+				t.Errorf("Ensure with the retired %s: %v", c.part, err)
 			}
 		}
 		if err := tenants.Release(t.Context(), a.store, c.part); err != nil {
@@ -154,12 +154,12 @@ func TestRemoveParts(t *testing.T) {
 		equal(t, "retired and released", after, all)
 		rep, err := tenants.Remove(t.Context(), a.store, c.part, c.more)
 		if err != nil || rep.Rows != c.rows || rep.State != tenants.Erased || rep.Late != 0 {
-			t.Errorf("%s: %+v, %v; want %d rows", c.part, rep, err, c.rows)
+			t.Errorf("%s: report %+v, %v; want %d rows", c.part, rep, err, c.rows)
 		}
 		equal(t, c.part.String(), a.cells(t, func(_, _ string) bool { return true }), before)
 		err = a.store.Ensure(t.Context(), a.full)
 		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "was removed") {
-			t.Errorf("%s is removed, and declared: %v", c.part, err)
+			t.Errorf("Ensure with the removed %s: %v, want a conflict", c.part, err)
 		}
 		if err := a.store.Verify(t.Context(), a.beside); err != nil {
 			t.Error(err)
@@ -168,7 +168,7 @@ func TestRemoveParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := a.store.Ensure(t.Context(), a.full); err != nil {
-			t.Errorf("%s is released, and declared: %v", c.part, err)
+			t.Errorf("Ensure with the released %s: %v", c.part, err)
 		}
 		if rest := dump(t, a.table, func(key string) bool { return strings.HasPrefix(key, "!job") }); len(rest) > 0 {
 			t.Errorf("%s: left %v", c.part, rest)
@@ -176,11 +176,12 @@ func TestRemoveParts(t *testing.T) {
 	}
 }
 
-// TestWithoutRetiredParts: programs without the parts start once they are retired, and their Ensure keeps them for the others.
+// TestWithoutRetiredParts: programs without the parts start once these are retired, and their Ensure keeps the parts for other
+// programs.
 func TestWithoutRetiredParts(t *testing.T) {
 	a := newAttic(t)
 	if err := a.store.Verify(t.Context(), a.lean); !errors.Is(err, tsdb.ErrSchemaConflict) {
-		t.Errorf("a schema without the parts, before they are retired: %v", err)
+		t.Errorf("Ensure without the parts before they are retired: %v", err)
 	}
 	parts := []tenants.Part{{Dataset: "temps", Class: "old"}, {Dataset: "temps", Class: "spare"}, {Dataset: "temps", Tag: "str"}, {Dataset: "temps", Rollup: "day"}}
 	for _, p := range parts {
@@ -189,7 +190,7 @@ func TestWithoutRetiredParts(t *testing.T) {
 		}
 	}
 	if err := tenants.Retire(t.Context(), a.store, hourly); !errors.Is(err, tenants.ErrImpossible) {
-		t.Errorf("the rollup that another is computed from: %v", err)
+		t.Errorf("Retire of a rollup that another is computed from: %v", err)
 	}
 	lean := tsdb.MustDefine("temps", tsdb.Key("device"), codec.JSON[string](), tsdb.SchemaOptions{
 		Retention: keep, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}, Rollups: []tsdb.Rollup{rollup.MustDefine[string]("hour", window.Every(time.Hour), nil, rollup.Options{Retention: keep})},
@@ -202,9 +203,9 @@ func TestWithoutRetiredParts(t *testing.T) {
 	}
 	equal(t, "the entry", dump(t, a.table, func(key string) bool { return key == "!dataset#temps" }), entry)
 	if _, err := tenants.Onboard(t.Context(), a.store, acme, tenants.Profile{Retention: "spare"}, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrInvalid) {
-		t.Errorf("a profile that names a retired class: %v", err)
+		t.Errorf("Onboard with a retired class: %v", err)
 	}
-	// With a tag more, the entry is written, and what is retired stays in it.
+	// With one more tag, the entry is written again, and retired parts stay in it.
 	wider := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Fallback(codec.JSON[string](), codec.Convert(codec.Bytes(), func(b []byte) (string, error) { return string(b), nil }, func(s string) ([]byte, error) { return []byte(s), nil })), tsdb.SchemaOptions{
 		Retention: keep, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}, Rollups: []tsdb.Rollup{rollup.MustDefine[string]("hour", window.Every(time.Hour), nil, rollup.Options{Retention: keep})},
 	})
@@ -212,14 +213,14 @@ func TestWithoutRetiredParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := dump(t, a.table, func(key string) bool { return key == "!dataset#temps" })["!dataset#temps"]
-	for _, name := range []string{`{\"name\":\"old\"`, `{\"name\":\"spare\"`, `\"tags\":[\"json\",\"raw\",\"str\"]`, `{\"name\":\"day\"`} { // not only by name, as retired
+	for _, name := range []string{`{\"name\":\"old\"`, `{\"name\":\"spare\"`, `\"tags\":[\"json\",\"raw\",\"str\"]`, `{\"name\":\"day\"`} { // with their content, not only by name in the list of retired parts
 		if !strings.Contains(text, name) {
 			t.Errorf("the entry lacks %s: %s", name, text)
 		}
 	}
 }
 
-// TestPartsInUse: what something still uses stays, the reason is named, and nothing changes.
+// TestPartsInUse: a part that is in use is not removed, the error names the reason, and nothing changes.
 func TestPartsInUse(t *testing.T) {
 	for _, c := range []struct {
 		part tenants.Part
@@ -246,7 +247,7 @@ func TestPartsInUse(t *testing.T) {
 		before := dump(t, a.table, func(string) bool { return true })
 		rep, err := tenants.Remove(t.Context(), a.store, c.part, swift)
 		if !errors.Is(err, tenants.ErrImpossible) || !strings.Contains(err.Error(), c.why) || !strings.Contains(rep.String(), c.why) {
-			t.Errorf("%s: %v; want %q\n%s", c.part, err, c.why, rep)
+			t.Errorf("Remove of %s: %v; want %q\n%s", c.part, err, c.why, rep)
 		}
 		dry := swift
 		dry.DryRun = true
@@ -257,7 +258,7 @@ func TestPartsInUse(t *testing.T) {
 	}
 }
 
-// TestAPartComesIntoUse: a point that is written in a class after the class was looked at keeps the class and the point.
+// TestAPartComesIntoUse: a point that is written in a class after Remove has checked the class keeps the class and itself.
 func TestAPartComesIntoUse(t *testing.T) {
 	for _, at := range []tenants.State{tenants.Marked, tenants.Deleting} {
 		a := newAttic(t)
@@ -270,37 +271,37 @@ func TestAPartComesIntoUse(t *testing.T) {
 		}
 		_, err := tenants.Remove(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "old"}, opts)
 		if want := map[tenants.State]error{tenants.Marked: tenants.ErrImpossible, tenants.Deleting: tenants.ErrRemains}[at]; !errors.Is(err, want) {
-			t.Errorf("written while %s: %v", at, err)
+			t.Errorf("point written while %s: %v", at, err)
 		}
 		if left := dump(t, a.table, func(key string) bool { return strings.HasPrefix(key, "acme#temps#left") }); !strings.Contains(fmt.Sprint(left), "old:p:json") {
-			t.Errorf("written while %s: the point is gone: %v", at, left)
+			t.Errorf("point written while %s is deleted: %v", at, left)
 		}
 		if err := a.store.Verify(t.Context(), a.full); err != nil {
-			t.Errorf("written while %s: %v", at, err)
+			t.Errorf("point written while %s: %v", at, err)
 		}
 		if at == tenants.Marked { // nothing was changed: the class is not retired either
 			if err := tenants.Release(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "old"}); !errors.Is(err, tsdb.ErrNotFound) {
-				t.Errorf("the class is retired after a removal that was impossible: release ends with %v", err)
+				t.Errorf("the class is retired after an impossible removal: Release returns %v", err)
 			}
 		}
 	}
 }
 
-// TestRemoveFamilies: the families of a class go once no dataset uses it, and what holds cells that nobody knows of stays.
+// TestRemoveFamilies: the families of a class are dropped once no dataset uses it. Families with cells of unknown datasets stay.
 func TestRemoveFamilies(t *testing.T) {
 	a := newAttic(t)
 	part := tenants.Part{Class: "spare"}
 	rep, err := tenants.Remove(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "spare"}, swift)
 	if err != nil || !slices.Equal(rep.Unused, []string{"spare"}) {
-		t.Fatalf("%+v, %v", rep, err)
+		t.Fatalf("report %+v, error %v", rep, err)
 	}
 	rep, err = tenants.Remove(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "old"}, swift)
 	if err != nil || len(rep.Unused) != 0 {
-		t.Fatalf("%+v, %v", rep, err)
+		t.Fatalf("report %+v, error %v", rep, err)
 	}
 	a.leave(t, "acme", "gone", 20*day, "spare:p:json")
-	if _, err := tenants.Remove(t.Context(), a.store, part, swift); !errors.Is(err, tenants.ErrImpossible) || !strings.Contains(err.Error(), "no dataset of the catalogue") {
-		t.Errorf("with a cell: %v", err)
+	if _, err := tenants.Remove(t.Context(), a.store, part, swift); !errors.Is(err, tenants.ErrImpossible) || !strings.Contains(err.Error(), "no dataset in the catalogue") {
+		t.Errorf("Remove of families with a cell: %v, want ErrImpossible", err)
 	}
 	before := a.cells(t, func(string, string) bool { return true })
 	delete(before, fmt.Sprintf("acme#gone#left#%019d", int64(1<<63-1)-a.now.Add(-20*day).UnixMilli()))
@@ -308,13 +309,13 @@ func TestRemoveFamilies(t *testing.T) {
 	opts.Unexpired = true
 	rep, err = tenants.Remove(t.Context(), a.store, part, opts)
 	if err != nil || !slices.Equal(rep.Families, []string{"spare", "spare.h2"}) || rep.Rows != 1 {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	equal(t, "others", a.cells(t, func(string, string) bool { return true }), before)
 	_, admin := tsdbtest.Clients(t, a.conn)
 	info, err := admin.TableInfo(t.Context(), tsdbtest.Table)
 	if err != nil || slices.Contains(info.Families, "spare") || slices.Contains(info.Families, "spare.h2") || !slices.Contains(info.Families, "old.h2") {
-		t.Errorf("%v, %v", info.Families, err)
+		t.Errorf("families %v, error %v", info.Families, err)
 	}
 }
 
@@ -341,11 +342,11 @@ func TestKilledRetirement(t *testing.T) {
 			rep, err = tenants.Remove(t.Context(), a.store, part, swift)
 		}
 		cancel()
-		if errors.Is(err, tsdb.ErrNotFound) { // the cut was behind the end
+		if errors.Is(err, tsdb.ErrNotFound) { // the cut was after the end
 			err, rep.State, rep.Rows = nil, tenants.Erased, 6
 		}
 		if err != nil || rep.State != tenants.Erased || rep.Rows != 6 {
-			t.Errorf("cut at %d of %d: %+v, %v", cut, total, rep, err)
+			t.Errorf("cut at %d of %d: report %+v, %v", cut, total, rep, err)
 		}
 		equal(t, "after", a.cells(t, func(string, string) bool { return true }), before)
 		if err := a.store.Ensure(t.Context(), a.full); !errors.Is(err, tsdb.ErrSchemaConflict) {
@@ -353,6 +354,6 @@ func TestKilledRetirement(t *testing.T) {
 		}
 	}
 	if total < 20 {
-		t.Errorf("only %d requests", total)
+		t.Errorf("the removal made only %d requests", total)
 	}
 }

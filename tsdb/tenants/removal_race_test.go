@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// onCall calls hook before each unary call whose method has that name.
+// onCall calls hook before each unary call of the method.
 func onCall(method string, hook func()) grpc.DialOption {
 	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if strings.HasSuffix(name, "/"+method) {
@@ -30,8 +30,8 @@ func onCall(method string, hook func()) grpc.DialOption {
 	})
 }
 
-// TestEnsureWhileFamiliesAreDropped: a dataset begins to use a class while the class's families are dropped. Ensure either reports that,
-// or the families are there afterwards, whatever the order of the two.
+// TestEnsureWhileFamiliesAreDropped: a dataset begins to use a class while its families are dropped. Either Ensure reports that,
+// or the families exist afterwards, in any order of the two.
 func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 	part := tenants.Part{Class: "spare"}
 	late := tsdb.MustDefine("late", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{Retention: spare})
@@ -44,13 +44,13 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 			err = nil
 		}
 		if err != nil && !errors.Is(err, tsdb.ErrRemoving) {
-			t.Errorf("%s: Ensure succeeded, and a point is refused: %v", order, err)
+			t.Errorf("%s: Ensure succeeded, but Put fails: %v", order, err)
 		}
 		if err := store.Ensure(t.Context(), late); err != nil {
 			t.Fatalf("%s: Ensure after the removal: %v", order, err)
 		}
 		if err := late.For(store, acme).Put(t.Context(), tsdb.NewEntity("d"), start.Add(1), "x"); err != nil {
-			t.Errorf("%s: a point after the removal: %v", order, err)
+			t.Errorf("%s: Put after the removal: %v", order, err)
 		}
 	}
 	open := func(t *testing.T, opts ...grpc.DialOption) (*tsdb.Store, *tsdbtest.Conn) {
@@ -64,7 +64,7 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 		return store, conn
 	}
 
-	// Ensure runs between the removal's last look at the catalogue and the drop.
+	// Ensure runs between the removal's last read of the catalogue and the drop.
 	t.Run("within", func(t *testing.T) {
 		var store *tsdb.Store
 		var done atomic.Bool
@@ -99,14 +99,14 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 		err := store.Ensure(t.Context(), late)
 		conn.Clear()
 		if cut == 1 {
-			total = 12 // more than Ensure makes; the removal's own count, too
+			total = 12 // more than Ensure makes, including the removal's own
 		}
 		usable(t, store, fmt.Sprintf("removal before request %d", cut), err)
 	}
 }
 
-// TestGiveUpARemoval: programs that are not to be stopped go on writing in a class that is removed. The removal does not end; Release
-// gives it up, and the class and what it holds are as before. A call of Remove that is still under way ends.
+// TestGiveUpARemoval: programs that cannot be stopped still write in a class that is being removed, so the removal does not end.
+// Release cancels it; the class and its data are as before. A running Remove ends.
 func TestGiveUpARemoval(t *testing.T) {
 	for _, part := range []tenants.Part{{Dataset: "temps", Class: "old"}, {Dataset: "temps", Tag: "str"}} {
 		a := newAttic(t)
@@ -119,22 +119,22 @@ func TestGiveUpARemoval(t *testing.T) {
 			}
 		}
 		if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, tenants.ErrRemains) {
-			t.Fatalf("%s, into which a program writes: %v", part, err)
+			t.Fatalf("Remove of %s, into which a program writes: %v", part, err)
 		}
 		if err := tenants.Release(t.Context(), a.store, part); err != nil {
-			t.Fatalf("%s: give up the removal: %v", part, err)
+			t.Fatalf("%s: cancel the removal: %v", part, err)
 		}
 		if err := errors.Join(a.store.Ensure(t.Context(), a.full), a.store.Verify(t.Context(), a.full)); err != nil {
-			t.Errorf("%s: after its removal was given up: %v", part, err)
+			t.Errorf("%s: after the removal was cancelled: %v", part, err)
 		}
 		if rest := dump(t, a.table, func(key string) bool { return strings.HasPrefix(key, "!job") }); len(rest) > 0 {
 			t.Errorf("%s: left %v", part, rest)
 		}
 		if err := tenants.Release(t.Context(), a.store, part); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("%s: released twice: %v", part, err)
+			t.Errorf("%s: second Release: %v", part, err)
 		}
 	}
-	// Release while Remove runs: that call ends with ErrTakenOver, and deletes nothing any more.
+	// Release while Remove runs: Remove ends with ErrTakenOver, and deletes nothing more.
 	a := newAttic(t)
 	part := tenants.Part{Dataset: "temps", Class: "old"}
 	opts, before := swift, map[string]string(nil)
@@ -147,13 +147,14 @@ func TestGiveUpARemoval(t *testing.T) {
 		}
 	}
 	if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, tenants.ErrTakenOver) {
-		t.Errorf("a removal that was given up: %v", err)
+		t.Errorf("a cancelled removal: %v, want ErrTakenOver", err)
 	}
 	equal(t, "after a removal was given up", a.cells(t, func(string, string) bool { return true }), before)
 }
 
-// TestAStaleRemovalTakesNothingOfTheNextLife: a call of Remove stops before one of its requests. Another call ends the removal, the
-// name is released, and the dataset or the part is made anew. When the first call goes on, all of that stays.
+// TestAStaleRemovalTakesNothingOfTheNextLife: a call of Remove stops before one of its requests. Another call finishes the
+// removal, the name is released, and the dataset or part is created again. When the first call continues, it deletes nothing of
+// the new one.
 func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 	for _, part := range []tenants.Part{{Dataset: "beside"}, {Dataset: "temps", Class: "old"}} {
 		for cut, total := 0, 0; cut <= total; cut++ {
@@ -172,12 +173,12 @@ func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 					return 0
 				}
 				if _, err := tenants.Remove(t.Context(), other, part, swift); err != nil {
-					return 0 // it has ended already
+					return 0 // the removal has already ended
 				}
 				if err := errors.Join(tenants.Release(t.Context(), other, part), other.Ensure(t.Context(), a.full, a.beside)); err != nil {
 					t.Errorf("%s, stopped at %d: %v", part, cut, err)
 				}
-				lived = marked // before its mark a call begins a removal of its own
+				lived = marked // before its mark, a call begins a removal of its own
 				return 0
 			}))
 			_, err = tenants.Remove(t.Context(), a.store, part, opts)
@@ -192,13 +193,14 @@ func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 				continue
 			}
 			if again := a.store.Verify(t.Context(), a.full, a.beside); again != nil {
-				t.Errorf("%s, stopped at %d (%v): the next life: %v", part, cut, err, again)
+				t.Errorf("%s, stopped at %d (%v): the new dataset: %v", part, cut, err, again)
 			}
 		}
 	}
 }
 
-// TestLiftsOfReleasedDatasetsAreForgotten: a table where datasets are deleted and released without end holds no more lifts than it may.
+// TestLiftsOfReleasedDatasetsAreForgotten: a table in which datasets are deleted and released without end keeps a bounded number
+// of lifts.
 func TestLiftsOfReleasedDatasetsAreForgotten(t *testing.T) {
 	const most = 6
 	tenants.LowerMarks(t, most, most)
@@ -226,6 +228,6 @@ func TestLiftsOfReleasedDatasetsAreForgotten(t *testing.T) {
 		}
 	}
 	if lifts > most {
-		t.Errorf("%d lifts are kept, and at most %d may be", lifts, most)
+		t.Errorf("%d lifts are kept, want at most %d", lifts, most)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestARecordThatIsLeftBehind: a removal is cut off before its last request, which deletes its record. The part is released and used
-// again. A later removal looks at it anew: it does not go by what the first one was allowed.
+// TestARecordThatIsLeftBehind: a removal is cut off before its last request, which deletes its record. The part is released and
+// used again. A later removal checks it again, and does not reuse the first removal's permission.
 func TestARecordThatIsLeftBehind(t *testing.T) {
 	part, total := tenants.Part{Dataset: "temps", Class: "old"}, int64(0)
 	whole := swift
@@ -43,7 +43,7 @@ func TestARecordThatIsLeftBehind(t *testing.T) {
 		}
 		a.leave(t, "acme", "temps", 20*day, "old:p:json")
 		if _, err := tenants.Remove(t.Context(), a.store, part, swift); !errors.Is(err, tenants.ErrImpossible) {
-			t.Errorf("a removal of what has not expired: %v, want ErrImpossible", err)
+			t.Errorf("a removal of unexpired data: %v, want ErrImpossible", err)
 		}
 		if _, err := a.full.For(a.store, acme).Get(t.Context(), tsdb.NewEntity("left"), a.now.Add(-20*day)); err != nil {
 			t.Errorf("the point of the second use: %v", err)

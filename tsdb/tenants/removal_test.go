@@ -19,12 +19,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// swift is a removal in which nothing is waited for, with small pages.
+// swift is a removal without waiting times and with small pages.
 var swift = tenants.WithRemovalPages(tenants.RemoveOptions{Settle: 1, RowsPerSecond: -1}, 7)
 
 var readings = tenants.Part{Dataset: "readings"}
 
-// ofDataset keeps the rows of a dataset, of all tenants and all kinds.
+// ofDataset selects the rows of a dataset, of all tenants and kinds.
 func ofDataset(name string) func(string) bool {
 	return func(key string) bool {
 		_, rest, _ := strings.Cut(key, "#")
@@ -32,7 +32,7 @@ func ofDataset(name string) func(string) bool {
 	}
 }
 
-// besides keeps what the deletion of a dataset must leave alone: all but its rows, its entry and marks.
+// besides selects what the deletion of a dataset must not change: everything except its rows, entry and marks.
 func besides(name string) func(string) bool {
 	return func(key string) bool {
 		return !ofDataset(name)(key) && !strings.HasPrefix(key, "!erased") && key != "!dataset#"+name
@@ -45,7 +45,8 @@ func plainRemoval(r tenants.Removal) string {
 	return string(text)
 }
 
-// threeTenants fills all datasets for tenants whose names are prefixes of one another, with rows of rollups and of other programs.
+// threeTenants fills all datasets for tenants whose names are prefixes of one another, with rows of rollups and of other
+// programs.
 func threeTenants(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) {
 	t.Helper()
 	client, _ := tsdbtest.Clients(t, conn)
@@ -63,7 +64,7 @@ func threeTenants(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn)
 	}
 }
 
-// TestDeleteDataset: of four datasets one goes, of all tenants, with rollups and marks. Not a byte of the others changes.
+// TestDeleteDataset: one of four datasets is deleted for all tenants, with its rollups and marks. No byte of the others changes.
 func TestDeleteDataset(t *testing.T) {
 	for _, views := range [][]tenant.ID{nil, {acme, tenant.MustParse("acm"), tenant.MustParse("acme-")}} {
 		f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: views})
@@ -74,12 +75,12 @@ func TestDeleteDataset(t *testing.T) {
 		dry.DryRun = true
 		plan, err := tenants.Remove(t.Context(), store, readings, dry)
 		if err != nil || plan.Rows != 3*15 || len(plan.Tenants) != 3 || plan.Tenants[1].Rows != 15 || len(plan.Unused) != 0 || len(plan.Kinds) != 4 {
-			t.Errorf("dry run: %+v, %v", plan, err)
+			t.Errorf("dry run: report %+v, error %v", plan, err)
 		}
 		equal(t, "dry run", dump(t, table, func(string) bool { return true }), all)
 		rep, err := tenants.Remove(t.Context(), store, readings, swift)
 		if err != nil || rep.Rows != plan.Rows || rep.State != tenants.Erased || rep.Late != 0 || len(rep.Tenants) != 3 {
-			t.Errorf("%+v, %v", rep, err)
+			t.Errorf("report %+v, error %v", rep, err)
 		}
 		equal(t, "others", dump(t, table, besides("readings")), before)
 		if left := dump(t, table, func(key string) bool { return ofDataset("readings")(key) || key == "!dataset#readings" }); len(left) > 0 {
@@ -92,7 +93,7 @@ func TestDeleteDataset(t *testing.T) {
 			"Ensure": store.Ensure(t.Context(), f.datasets()...), "Verify": store.Verify(t.Context(), f.datasets()...),
 		} {
 			if !errors.Is(err, tsdb.ErrDatasetDeleted) || !errors.Is(err, tsdb.ErrErased) {
-				t.Errorf("%s of a deleted dataset: %v", what, err)
+				t.Errorf("%s in a deleted dataset: %v", what, err)
 			}
 		}
 		if err := f.events.For(store, acme).Put(t.Context(), tsdb.NewEntity("u"), start, "x"); err != nil {
@@ -107,7 +108,7 @@ func TestDeleteDataset(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err = repo.Latest(t.Context(), e); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("Latest of a new dataset: %v", err)
+			t.Errorf("Latest in a new dataset: %v", err)
 		}
 		if err := repo.Put(t.Context(), e, start, "x"); err != nil {
 			t.Error(err)
@@ -115,7 +116,7 @@ func TestDeleteDataset(t *testing.T) {
 	}
 }
 
-// TestKilledRemovalEndsTheSame: the deletion is cut off at each of its requests in turn, and continued by another store.
+// TestKilledRemovalEndsTheSame: the deletion is cut off at each of its requests in turn, and another store continues it.
 func TestKilledRemovalEndsTheSame(t *testing.T) {
 	want, total := "", 0
 	for cut := 0; cut <= total; cut += testkit.Stride(7) {
@@ -144,7 +145,7 @@ func TestKilledRemovalEndsTheSame(t *testing.T) {
 		}
 		rep, err = tenants.Remove(t.Context(), other, readings, swift)
 		if err != nil || plainRemoval(rep) != want {
-			t.Errorf("cut at %d of %d: %s, %v; want %s", cut, total, plainRemoval(rep), err, want)
+			t.Errorf("cut at %d of %d: report %s, %v; want %s", cut, total, plainRemoval(rep), err, want)
 		}
 		equal(t, "others", dump(t, table, besides("readings")), before)
 		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
@@ -153,11 +154,11 @@ func TestKilledRemovalEndsTheSame(t *testing.T) {
 		cancel()
 	}
 	if total < 30 {
-		t.Errorf("only %d requests", total)
+		t.Errorf("the removal made only %d requests", total)
 	}
 }
 
-// TestRemovalOutlivesFaults: answers that are lost and calls that fail change nothing of the report.
+// TestRemovalOutlivesFaults: lost responses and failing calls do not change the report.
 func TestRemovalOutlivesFaults(t *testing.T) {
 	want := ""
 	for i, fault := range []tsdbtest.Fault{
@@ -176,7 +177,7 @@ func TestRemovalOutlivesFaults(t *testing.T) {
 			want = plainRemoval(rep)
 		}
 		if err != nil || plainRemoval(rep) != want {
-			t.Errorf("fault %d: %s, %v; want %s", i, plainRemoval(rep), err, want)
+			t.Errorf("fault %d: report %s, %v; want %s", i, plainRemoval(rep), err, want)
 		}
 		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
 			t.Errorf("fault %d: left %v", i, left)
@@ -184,7 +185,8 @@ func TestRemovalOutlivesFaults(t *testing.T) {
 	}
 }
 
-// TestTwoRemovers: of two at once at least one ends it, the other learns of it, and nothing is counted twice.
+// TestTwoRemovers: of two parallel calls at least one finishes the removal, the other gets an error, and nothing is counted
+// twice.
 func TestTwoRemovers(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	other := second(t, conn, tsdb.Options{})
@@ -207,14 +209,14 @@ func TestTwoRemovers(t *testing.T) {
 	}
 	rep, err := tenants.Remove(t.Context(), store, readings, swift)
 	if err != nil || ended == 0 || rep.Rows != 45 || rep.State != tenants.Erased {
-		t.Errorf("%d ended, %+v, %v", ended, rep, err)
+		t.Errorf("%d calls finished, report %+v, error %v", ended, rep, err)
 	}
 	if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
 
-// TestRemovalTakenOver: a call whose deletion another has ended changes nothing of the dataset's next life.
+// TestRemovalTakenOver: a call whose deletion another call has finished changes nothing of a new dataset with the same name.
 func TestRemovalTakenOver(t *testing.T) {
 	for _, at := range []tenants.State{tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying} {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -224,7 +226,7 @@ func TestRemovalTakenOver(t *testing.T) {
 		first, looked, over := swift, false, false
 		first.Progress = func(p tenants.Progress) {
 			looked = looked || p.State == tenants.Marked
-			if p.State != at || over || !looked { // the first count is made before anything is marked
+			if p.State != at || over || !looked { // the first count comes before any mark
 				return
 			}
 			over = true
@@ -237,7 +239,7 @@ func TestRemovalTakenOver(t *testing.T) {
 			}
 		}
 		if _, err := tenants.Remove(t.Context(), store, readings, first); !errors.Is(err, tenants.ErrTakenOver) {
-			t.Errorf("taken over while %s: %v", at, err)
+			t.Errorf("taken over while %s: %v, want ErrTakenOver", at, err)
 		}
 		if n := len(dump(t, table, ofDataset("readings"))); n != 1 {
 			t.Errorf("taken over while %s: %d rows, want the new one", at, n)
@@ -248,8 +250,8 @@ func TestRemovalTakenOver(t *testing.T) {
 	}
 }
 
-// TestEnsureDuringADeletion: a program that declares the dataset learns that it is being deleted, in whatever step that is, and
-// brings back neither its entry nor its rows. Its Ensure may have begun before the mark.
+// TestEnsureDuringADeletion: a program that declares the dataset gets an error at any step of the deletion, and brings back
+// neither its entry nor its rows. Its Ensure may have begun before the mark.
 func TestEnsureDuringADeletion(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	client, admin := tsdbtest.Clients(t, conn)
@@ -262,7 +264,7 @@ func TestEnsureDuringADeletion(t *testing.T) {
 			return
 		}
 		err := other.Ensure(t.Context(), f.datasets()...)
-		if p.State == tenants.Counting && len(seen) == 0 { // it is looked at, and not marked
+		if p.State == tenants.Counting && len(seen) == 0 { // before the mark
 			if err != nil {
 				t.Errorf("Ensure before the mark: %v", err)
 			}
@@ -277,9 +279,9 @@ func TestEnsureDuringADeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(seen) != 5 {
-		t.Errorf("seen %v", seen)
+		t.Errorf("steps seen: %v", seen)
 	}
-	// An entry that was written by an Ensure that had not seen the mark goes with the next call.
+	// The next call deletes an entry that was written by an Ensure that had not seen the mark.
 	own := newOwn("json", `{"name":"readings","key":["site","device"],"precision":"ns","salts":0,"first_wins":false,"tags":["str"],"classes":[{"name":"keep","policy":"never"}]}`)
 	own.Set("_sys", "gen", 0, []byte("1"))
 	if err := client.Open(tsdbtest.Table).Apply(t.Context(), "!dataset#readings", own); err != nil {
@@ -290,15 +292,15 @@ func TestEnsureDuringADeletion(t *testing.T) {
 	}
 	rep, err := tenants.Remove(t.Context(), store, readings, swift)
 	if err != nil || rep.Late != 1 {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	if left := dump(t, table, func(key string) bool { return ofDataset("readings")(key) || key == "!dataset#readings" }); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
 
-// TestAJournalBringsNoDatasetBack: a process with a full journal, started after the deletion, drops what is of the dataset, dead
-// letters included, and delivers the rest. So it does after the dataset was made anew.
+// TestAJournalBringsNoDatasetBack: a process with a full journal, started after the deletion, drops the points and dead letters
+// of the dataset, and delivers the rest. It does so too after the dataset was created again.
 func TestAJournalBringsNoDatasetBack(t *testing.T) {
 	bubble(t, func(t *testing.T) { journalOfADeletedDataset(t, false) })
 	bubble(t, func(t *testing.T) { journalOfADeletedDataset(t, true) })
@@ -319,17 +321,17 @@ func journalOfADeletedDataset(t *testing.T, released bool) {
 	if err := w.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for range 60 { // a dead letter is counted when it has gone
+	for range 60 { // a dead letter is counted once it has been dropped
 		if s := w.Stats().Journal; s.DeadLetters == 0 && s.Erased == 102 {
 			break
 		}
 		time.Sleep(time.Second)
 	}
 	if s := w.Stats().Journal; s.Points != 0 || s.DeadLetters != 0 || s.Erased != 102 {
-		t.Errorf("%+v, want 100 points and 2 dead letters dropped", s)
+		t.Errorf("stats %+v, want 100 points and 2 dead letters dropped", s)
 	}
 	if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
-		t.Errorf("came back: %v", left)
+		t.Errorf("rows of the deleted dataset: %v", left)
 	}
 	if n := len(dump(t, table, ofDataset("salted"))); n != 100 {
 		t.Errorf("%d rows of the other dataset, want 100", n)
@@ -339,23 +341,23 @@ func journalOfADeletedDataset(t *testing.T, released bool) {
 	}
 }
 
-// TestRemovalRefusals: what is no part, or is nowhere, and who may not ask.
+// TestRemovalRefusals: invalid and unknown parts, and calls with a tenant, are refused.
 func TestRemovalRefusals(t *testing.T) {
 	_, store, _, _ := open(t, tsdbtest.Options{})
 	for _, part := range []tenants.Part{{}, {Tag: "str"}, {Dataset: "a#b"}, {Dataset: "readings", Class: "a", Tag: "b"}, {Dataset: "readings", Rollup: "a#b"}} {
 		if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tenants.ErrInvalid) {
-			t.Errorf("%+v: %v", part, err)
+			t.Errorf("Remove of %+v: %v", part, err)
 		}
 	}
 	for _, part := range []tenants.Part{{Dataset: "nowhere"}, {Dataset: "readings", Rollup: "none"}, {Dataset: "readings", Class: "none"}, {Class: "none"}} {
 		if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("%+v: %v", part, err)
+			t.Errorf("Remove of %+v: %v", part, err)
 		}
 		if err := tenants.Release(t.Context(), store, part); !errors.Is(err, tsdb.ErrNotFound) && part.Dataset != "" {
 			t.Errorf("Release of %+v: %v", part, err)
 		}
 	}
 	if _, err := tenants.Remove(tenant.NewContext(t.Context(), acme), store, readings, swift); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("with a tenant: %v", err)
+		t.Errorf("Remove with a tenant in the context: %v", err)
 	}
 }

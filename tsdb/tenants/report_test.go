@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestTheReportSaysIt: the text names all that a customer asks, and JSON keeps all of it.
+// TestTheReportSaysIt: the text names everything that a customer asks for, and JSON keeps all of it.
 func TestTheReportSaysIt(t *testing.T) {
 	rep := tenants.Report{
 		Tenant: acme, State: tenants.Erased, By: "an operator", Reason: "the customer left", Method: "pages",
@@ -43,7 +43,7 @@ Not reached by this erasure:
 	text, err := json.Marshal(rep)
 	var back tenants.Report
 	if err != nil || json.Unmarshal(text, &back) != nil || back.String() != want {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("JSON %s, error %v", text, err)
 	}
 	rep.Fields, rep.Dataset = map[string]string{"site": "a", "device": "b"}, "readings"
 	if got := rep.String(); !strings.Contains(got, `one entity of tenant acme: device="b" site="a" in dataset readings`) {
@@ -51,7 +51,7 @@ Not reached by this erasure:
 	}
 }
 
-// TestRowsThatKeepComing: an erasure never says that nothing is left where something is.
+// TestRowsThatKeepComing: an erasure never reports that nothing is left if a program still writes rows.
 func TestRowsThatKeepComing(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)
@@ -65,13 +65,13 @@ func TestRowsThatKeepComing(t *testing.T) {
 	}).On(tsdbtest.ReadRows))
 	rep, err := tenants.Erase(t.Context(), store, acme, quick)
 	if !errors.Is(err, tenants.ErrRemains) || rep.State != tenants.Verifying || !rep.Ended.IsZero() {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	conn.Clear()
 	if err := tenants.Readmit(t.Context(), store, acme); !errors.Is(err, tenants.ErrErasing) {
 		t.Errorf("Readmit: %v", err)
 	}
 	if rep, err = tenants.Erase(t.Context(), store, acme, quick); err != nil || rep.State != tenants.Erased || rep.Late == 0 {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 }

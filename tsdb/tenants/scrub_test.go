@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestErasedPayloadsLeaveJournals: neither what a journal has delivered of a tenant, nor what it had to drop, is in its file any more
-// when an erasure that was given its writer ends, and within a minute in the journals of other programs.
+// TestErasedPayloadsLeaveJournals: when an erasure with its writer ends, the journal's file holds neither delivered nor dropped
+// points of the tenant. Journals of other programs follow within a minute.
 func TestErasedPayloadsLeaveJournals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, _ := open(t, tsdbtest.Options{})
@@ -34,7 +34,7 @@ func TestErasedPayloadsLeaveJournals(t *testing.T) {
 		}
 		for _, dir := range []string{mine, others} {
 			if !holds(t, dir, "payload of acme") {
-				t.Fatal("the journal should hold delivered payloads before it is idle")
+				t.Fatal("the journal holds no delivered payloads before it is idle, so the test proves nothing")
 			}
 		}
 		opts := quick
@@ -47,9 +47,9 @@ func TestErasedPayloadsLeaveJournals(t *testing.T) {
 			t.Error("the writer's journal still holds payloads of the tenant")
 		}
 		if rep.Journals != 1 || !strings.Contains(rep.String(), "Journals:     1 written anew") {
-			t.Errorf("the report does not say what was done with the journal:\n%s", rep)
+			t.Errorf("the report does not mention the journal:\n%s", rep)
 		}
-		_ = f.readings.For(other, acme).Via(theirs).Enqueue(t.Context(), tsdb.NewEntity("a", "b"), start, "x") // has the store look at the marks
+		_ = f.readings.For(other, acme).Via(theirs).Enqueue(t.Context(), tsdb.NewEntity("a", "b"), start, "x") // makes the store read the marks
 		for i := 0; i < 60 && holds(t, others, "payload of acme"); i++ {
 			_ = f.readings.For(other, acme).Via(theirs).Enqueue(t.Context(), tsdb.NewEntity("a", "b"), start, "x")
 			time.Sleep(time.Second)
@@ -65,7 +65,7 @@ func TestErasedPayloadsLeaveJournals(t *testing.T) {
 	})
 }
 
-// holds reports whether a file of a folder holds text.
+// holds reports whether a file of a folder holds the text.
 func holds(t *testing.T, dir, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))

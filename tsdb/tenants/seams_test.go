@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestACacheForgetsAnErasedEntity: its points can be read until they are deleted, so a cache may have read them after the mark
-// was made. Once the erasure has ended no cache shows them for longer than ErasedWithin.
+// TestACacheForgetsAnErasedEntity: points can be read until they are deleted, so a cache may have read them after the mark was
+// written. Once the erasure has ended, no cache shows them for longer than ErasedWithin.
 func TestACacheForgetsAnErasedEntity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cache := tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}
@@ -34,7 +34,7 @@ func TestACacheForgetsAnErasedEntity(t *testing.T) {
 			}
 			for _, s := range []*tsdb.Store{store, other} {
 				if _, err := f.readings.For(s, acme).Latest(t.Context(), e, stale); err != nil {
-					t.Errorf("before it is deleted: %v", err)
+					t.Errorf("Latest before the deletion: %v", err)
 				}
 				read++
 			}
@@ -43,17 +43,16 @@ func TestACacheForgetsAnErasedEntity(t *testing.T) {
 			t.Fatal(read, err)
 		}
 		if p, err := f.readings.For(store, acme).Latest(t.Context(), e, stale); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("the store that erased shows %+v, %v", p, err)
+			t.Errorf("the erasing store returns %+v, %v", p, err)
 		}
 		time.Sleep(tsdb.ErasedWithin + time.Second)
 		if p, err := f.readings.For(other, acme).Latest(t.Context(), e, stale); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("another store shows %+v, %v", p, err)
+			t.Errorf("another store returns %+v, %v", p, err)
 		}
 	})
 }
 
-// TestReservedKindsAreErased: rows of kinds that this program knows nothing of go with their tenant and with their entity, and
-// are counted.
+// TestReservedKindsAreErased: rows of unknown kinds are deleted with their tenant and their entity, and counted.
 func TestReservedKindsAreErased(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	site, user := "site%231#dev%200#", "site%231#"
@@ -88,7 +87,7 @@ func TestReservedKindsAreErased(t *testing.T) {
 	}
 	rep, err := tenants.EraseEntity(t.Context(), store, acme, "", map[string]string{"site": "site#1", "device": "dev 0"}, quick)
 	if err != nil || rep.Rows != 5+int64(len(mine)) || rep.Late != 0 {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	for _, kind := range []string{"mark.hourly", "rollup.hourly", "zzz", "head"} {
 		if !slices.ContainsFunc(rep.Kinds, func(c tenants.Counted) bool { return c.Dataset == "readings" && c.Kind == kind }) {
@@ -100,7 +99,7 @@ func TestReservedKindsAreErased(t *testing.T) {
 	rep, err = tenants.Erase(t.Context(), store, acme, quick)
 	if err != nil || rep.Late != 0 || !slices.Contains(rep.Kinds, tenants.Counted{Dataset: "unknown", Kind: "rollup.x", Rows: 1}) ||
 		!slices.Contains(rep.Kinds, tenants.Counted{Dataset: "readings", Kind: "rollup.hourly", Rows: 2}) {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	for key := range want {
 		if strings.HasPrefix(key, "acme#") {
@@ -110,8 +109,8 @@ func TestReservedKindsAreErased(t *testing.T) {
 	equal(t, "after the tenant", dump(t, table, all), want)
 }
 
-// TestAnErasureTakesTheViewAway: the view's name tells the tenant's. With views on, an erasure that is killed at each of its
-// requests and continued leaves neither rows nor the view, and those of others.
+// TestAnErasureTakesTheViewAway: the view's name contains the tenant's name. With views, an erasure that is cut off at each of
+// its requests and continued leaves neither rows nor the view, and keeps those of others.
 func TestAnErasureTakesTheViewAway(t *testing.T) {
 	acme2 := tenant.MustParse("acme2")
 	for cut, total := 0, 0; cut <= total; cut++ {
@@ -142,7 +141,7 @@ func TestAnErasureTakesTheViewAway(t *testing.T) {
 		rep, err := tenants.Erase(t.Context(), store, acme, quick)
 		end()
 		if err != nil || rep.State != tenants.Erased || !rep.Profile || slices.ContainsFunc(rep.Unreached, func(s string) bool { return strings.Contains(s, "view") }) {
-			t.Errorf("cut at %d: %+v, %v", cut, rep, err)
+			t.Errorf("cut at %d: report %+v, error %v", cut, rep, err)
 		}
 		equal(t, "others", dump(t, table, others("acme")), before)
 		if left := dump(t, table, of("acme")); len(left) > 0 {
@@ -154,7 +153,7 @@ func TestAnErasureTakesTheViewAway(t *testing.T) {
 			t.Errorf("cut at %d: the views %v are left, %v", cut, views, err)
 		}
 		if err := store.EnsureView(t.Context(), acme, f.datasets()...); !errors.Is(err, tsdb.ErrErased) {
-			t.Errorf("EnsureView of the erased tenant: %v", err)
+			t.Errorf("EnsureView of the erased tenant: %v, want ErrErased", err)
 		}
 		if cut > 0 {
 			continue
@@ -163,7 +162,7 @@ func TestAnErasureTakesTheViewAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := f.readings.For(store, acme).Put(t.Context(), tsdb.NewEntity("a", "b"), start, "x"); !errors.Is(err, tsdb.ErrNoView) {
-			t.Errorf("Put without a view: %v", err)
+			t.Errorf("Put without a view: %v, want ErrNoView", err)
 		}
 		if err := store.EnsureView(t.Context(), acme, f.datasets()...); err != nil {
 			t.Fatal(err)
@@ -174,22 +173,22 @@ func TestAnErasureTakesTheViewAway(t *testing.T) {
 	}
 }
 
-// TestAViewThatStays: where nobody may delete views the rows go all the same, and the report says what is left.
+// TestAViewThatStays: without the right to delete views, the rows are still deleted, and the report names the view that is left.
 func TestAViewThatStays(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme}})
 	f.fill(t, store, acme)
 	pod := second(t, conn, tsdb.Options{}) // without admin rights
 	rep, err := tenants.Erase(t.Context(), pod, acme, quick)
 	if err != nil || rep.State != tenants.Erased || !slices.ContainsFunc(rep.Unreached, func(s string) bool { return strings.Contains(s, tsdb.ViewID(acme)) }) {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("report %+v, error %v", rep, err)
 	}
 	if left := dump(t, table, of("acme")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
 
-// TestACatalogueThatLies: what goes by the catalogue does nothing where an entry is of another dataset than its row: it would leave
-// out what it does not see.
+// TestACatalogueThatLies: calls that read the catalogue refuse an entry whose row belongs to another dataset: otherwise they
+// would skip data without notice.
 func TestACatalogueThatLies(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)
@@ -203,14 +202,14 @@ func TestACatalogueThatLies(t *testing.T) {
 		before := dump(t, table, of("acme"))
 		fields := map[string]string{"site": "site#1", "device": "dev 0"}
 		if _, err := tenants.EraseEntity(t.Context(), store, acme, "", fields, quick); err == nil {
-			t.Errorf("%s: EraseEntity went on", what)
+			t.Errorf("%s: EraseEntity succeeded, want an error", what)
 		}
 		if _, err := tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{}); err == nil {
-			t.Errorf("%s: Usage went on", what)
+			t.Errorf("%s: Usage succeeded, want an error", what)
 		}
 		for got, err := range tenants.List(t.Context(), store, tenants.ListOptions{}) {
 			if err == nil {
-				t.Errorf("%s: %v is listed", what, got)
+				t.Errorf("%s: List returns %v", what, got)
 			}
 		}
 		equal(t, what, dump(t, table, of("acme")), before)
@@ -221,8 +220,7 @@ func TestACatalogueThatLies(t *testing.T) {
 	refused("an entry of another dataset")
 }
 
-// TestAMarkThatBeginsAnewIsNotLifted: who makes a mark takes away those that have ended. One that has begun anew in that very
-// moment stays.
+// TestAMarkThatBeginsAnewIsNotLifted: writing a mark removes expired ones. A mark that starts again at the same moment stays.
 func TestAMarkThatBeginsAnewIsNotLifted(t *testing.T) {
 	now := start
 	anew := func() {}
@@ -248,7 +246,7 @@ func TestAMarkThatBeginsAnewIsNotLifted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		again := opts
-		again.Progress = func(tenants.Progress) { cancel() } // it is marked, and the program ends
+		again.Progress = func(tenants.Progress) { cancel() } // the tenant is marked, and the program ends
 		_, err := tenants.Erase(ctx, other, acme, again)
 		ran = errors.Is(err, context.Canceled)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAFolderSettlesImmediately: no other program can have it open, so nobody has to learn of the mark.
+// TestAFolderSettlesImmediately: no other program can have a folder open, so an erasure need not wait for others to read the
+// mark.
 func TestAFolderSettlesImmediately(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -27,15 +28,16 @@ func TestAFolderSettlesImmediately(t *testing.T) {
 		begin := time.Now()
 		rep, err := tenants.Erase(t.Context(), store, acme, tenants.EraseOptions{RowsPerSecond: -1})
 		if err != nil || rep.State != tenants.Erased || rep.Rows != tenantRows {
-			t.Errorf("%+v, %v", rep, err)
+			t.Errorf("report %+v, error %v", rep, err)
 		}
 		if took := time.Since(begin); took > 2*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("the erasure took %v", took)
 		}
 	})
 }
 
-// TestSettleOfAnErasureThatIsContinued: while it waits another wait is applied; when it has waited, a longer one is refused.
+// TestSettleOfAnErasureThatIsContinued: while an erasure waits, another Settle can be set. After it has waited, a longer one is
+// refused.
 func TestSettleOfAnErasureThatIsContinued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, _, _ := open(t, tsdbtest.Options{})
@@ -51,13 +53,13 @@ func TestSettleOfAnErasureThatIsContinued(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took, err := erase(0, 10*time.Minute); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the wait that it was begun with: %v after %v", err, took)
+			t.Errorf("with its first Settle: %v after %v", err, took)
 		}
 		if took, err := erase(5*time.Second, time.Minute); err != nil || took < 5*time.Second || took > 10*time.Second {
-			t.Errorf("a shorter wait: %v after %v", err, took)
+			t.Errorf("with a shorter Settle: %v after %v", err, took)
 		}
 		if _, err := erase(time.Hour, 2*time.Hour); !errors.Is(err, tenants.ErrInvalid) {
-			t.Errorf("a longer wait than it has waited: %v", err)
+			t.Errorf("with a longer Settle than it has waited: %v, want ErrInvalid", err)
 		}
 		for _, settle := range []time.Duration{0, 1, 5 * time.Second} {
 			if took, err := erase(settle, time.Minute); err != nil || took > time.Second {

@@ -25,11 +25,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bubble runs a test on a clock of its own; over TCP, where that does not work, it is left out.
+// bubble runs a test with a simulated clock. Over TCP, where synctest does not work, the test is skipped.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
-		t.Skip("needs a clock of its own; it runs in process")
+		t.Skip("needs a simulated clock; it runs in process")
 	}
 	synctest.Test(t, f)
 }
@@ -50,7 +50,7 @@ func define(t testing.TB, name string, key tsdb.KeyFields, opts tsdb.SchemaOptio
 	return s
 }
 
-// fleet are the datasets of the tests: plain, salted, with heads, with nothing but heads.
+// fleet are the datasets of the tests: plain, salted, with heads, with heads only.
 type fleet struct {
 	readings, salted, events, last *tsdb.Schema[string]
 }
@@ -90,10 +90,10 @@ func (f fleet) fill(t testing.TB, store *tsdb.Store, id tenant.ID) {
 	}
 }
 
-// tenantRows is how many rows fill makes: points of three datasets, heads of two.
+// tenantRows is the number of rows that fill writes: points of three datasets, heads of two.
 const tenantRows = 12 + 12 + 12 + 3 + 6
 
-// dump returns all cells of a table whose keys keep keeps, by key.
+// dump returns all cells of the rows that keep selects, by key.
 func dump(t testing.TB, table *bigtable.Table, keep func(key string) bool) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -120,7 +120,7 @@ func of(name string) func(string) bool {
 	return func(key string) bool { return strings.HasPrefix(key, name+"#") }
 }
 
-// others keeps what the erasure of a tenant must leave alone: all but its rows, its profile and the marks.
+// others selects what the erasure of a tenant must not change: everything except its rows, its profile and the marks.
 func others(name string) func(string) bool {
 	return func(key string) bool {
 		return !of(name)(key) && !strings.HasPrefix(key, "!erased") && key != "!tenant#"+name
@@ -137,13 +137,13 @@ func equal(t testing.TB, what string, got, want map[string]string) {
 		}
 		for k := range got {
 			if _, ok := want[k]; !ok {
-				t.Errorf("%s: row %q has come", what, k)
+				t.Errorf("%s: row %q was added", what, k)
 			}
 		}
 	}
 }
 
-// crowd are fifty tenants, some with names that are prefixes of one another.
+// crowd returns fifty tenants, some with names that are prefixes of one another.
 func crowd() (ids []tenant.ID) {
 	for _, n := range []string{"a", "ab", "a.", "a-", "a_", "A", "acme", "acme2", "acme.readings", "acme-", "acm", "0", "...", "-"} {
 		ids = append(ids, tenant.MustParse(n))
@@ -161,7 +161,7 @@ func open(t testing.TB, opts tsdbtest.Options) (fleet, *tsdb.Store, *tsdbtest.Co
 	return f, store, conn, table
 }
 
-// second opens another store of the same table, as another process would have it.
+// second opens another store on the same table, as another process would.
 func second(t testing.TB, conn *tsdbtest.Conn, opts tsdb.Options) *tsdb.Store {
 	t.Helper()
 	client, _ := tsdbtest.Clients(t, conn)
@@ -173,10 +173,10 @@ func second(t testing.TB, conn *tsdbtest.Conn, opts tsdb.Options) *tsdb.Store {
 	return store
 }
 
-// quick is an erasure in which nothing is waited for.
+// quick is an erasure without waiting times.
 var quick = tenants.EraseOptions{Settle: 1, RowsPerSecond: -1}
 
-// TestEraseLeavesTheOthersAsTheyWere: of fifty tenants one goes, and not a byte of the others changes.
+// TestEraseLeavesTheOthersAsTheyWere: one of fifty tenants is erased, and no byte of the others changes.
 func TestEraseLeavesTheOthersAsTheyWere(t *testing.T) {
 	for _, byRange := range []bool{false, true} {
 		f, store, _, table := open(t, tsdbtest.Options{})
@@ -193,7 +193,7 @@ func TestEraseLeavesTheOthersAsTheyWere(t *testing.T) {
 			opts.Range, opts.By = byRange, "an operator"
 			rep, err := tenants.Erase(t.Context(), store, erased, opts)
 			if err != nil || rep.State != tenants.Erased || rep.Rows != tenantRows || rep.Late != 0 || !rep.Profile {
-				t.Fatalf("%+v, %v", rep, err)
+				t.Fatalf("report %+v, error %v", rep, err)
 			}
 			want := []tenants.Counted{
 				{Dataset: "events", Rows: 12},
@@ -203,20 +203,20 @@ func TestEraseLeavesTheOthersAsTheyWere(t *testing.T) {
 				{Dataset: "salted", Rows: 12},
 			}
 			if !slices.Equal(rep.Kinds, want) {
-				t.Errorf("%+v, want %+v", rep.Kinds, want)
+				t.Errorf("kinds %+v, want %+v", rep.Kinds, want)
 			}
 			equal(t, "after "+erased.String(), dump(t, table, others(erased.String())), before)
 			if left := dump(t, table, of(erased.String())); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
 			if _, err := tenants.Load(t.Context(), store, erased); !errors.Is(err, tsdb.ErrNotFound) {
-				t.Errorf("its profile: %v", err)
+				t.Errorf("its profile: %v, want ErrNotFound", err)
 			}
 		}
 	}
 }
 
-// TestErasedIsRefused: every way in and out of an erased tenant is closed, in this store and in others, until it is readmitted.
+// TestErasedIsRefused: every call for an erased tenant is refused, in this store and in others, until it is readmitted.
 func TestErasedIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -224,7 +224,7 @@ func TestErasedIsRefused(t *testing.T) {
 		f.fill(t, store, acme)
 		repo := f.readings.For(other, acme)
 		e := tsdb.NewEntity("site#0", "dev 0")
-		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); err != nil { // its cache is warm
+		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); err != nil { // fills the cache
 			t.Fatal(err)
 		}
 		begun := time.Now()
@@ -235,43 +235,43 @@ func TestErasedIsRefused(t *testing.T) {
 		}()
 		synctest.Wait()
 		if _, err := f.readings.For(store, acme).Latest(t.Context(), e); !errors.Is(err, tsdb.ErrErased) {
-			t.Errorf("the store that erases: %v", err)
+			t.Errorf("Put in the erasing store: %v", err)
 		}
 		for refused := false; !refused; time.Sleep(time.Second) {
 			_, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour))
 			if refused = errors.Is(err, tsdb.ErrErased); !refused && time.Since(begun) > tsdb.ErasedWithin {
-				t.Fatalf("%v after %v", err, time.Since(begun))
+				t.Fatalf("error %v after %v", err, time.Since(begun))
 			}
 		}
 		if err := repo.Put(t.Context(), e, start, "x"); !errors.Is(err, tsdb.ErrErased) || !errors.Is(err, tsdb.ErrRejected) {
-			t.Errorf("Put: %v", err)
+			t.Errorf("Put in another store: %v", err)
 		}
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begun); took < tsdb.ErasedWithin+5*time.Minute {
-			t.Errorf("it took %v; a PutMany may take 5 minutes", took)
+			t.Errorf("the erasure took %v, but a PutMany may take 5 minutes", took)
 		}
 		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrErased) {
-			t.Errorf("Onboard: %v", err)
+			t.Errorf("Onboard of the erased tenant: %v", err)
 		}
 		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{Readmit: true}); err != nil {
-			t.Errorf("Onboard: %v", err)
+			t.Errorf("Onboard of the erased tenant: %v", err)
 		}
 		time.Sleep(tsdb.ErasedWithin + time.Second)
 		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrNotFound) {
-			t.Errorf("Latest of a tenant that is readmitted: %v", err)
+			t.Errorf("Latest of the readmitted tenant: %v", err)
 		}
 		if err := repo.Put(t.Context(), e, start, "x"); err != nil {
-			t.Errorf("Put: %v", err)
+			t.Errorf("Put of the readmitted tenant: %v", err)
 		}
 		if n := len(dump(t, table, of("acme"))); n != 1 {
-			t.Errorf("%d rows, want the one of the tenant's new life", n)
+			t.Errorf("%d rows, want the one written after the readmission", n)
 		}
 	})
 }
 
-// newCell is what a program writes that does not go by the marks.
+// newCell is a write of a program that ignores marks.
 func newCell() *bigtable.Mutation {
 	m := bigtable.NewMutation()
 	m.Set("keep", "p:str", bigtable.Time(start), []byte("late"))

@@ -14,15 +14,15 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestUsage: what fill writes is what is counted, of one tenant alone, whatever the size of the pages, and also where the
-// count is broken off after each page and goes on from what JSON has kept of it.
+// TestUsage: Usage counts what fill writes, of one tenant only, with any page size, and also if it stops after each page and
+// continues from the JSON of its report.
 func TestUsage(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	for _, n := range []string{"acm", "acme", "acme-", "acme2"} {
 		f.fill(t, store, tenant.MustParse(n))
 	}
 	m := newCell()
-	if err := table.Apply(t.Context(), "acme#elsewhere#x", m); err != nil { // of a dataset that nobody knows
+	if err := table.Apply(t.Context(), "acme#elsewhere#x", m); err != nil { // of an unknown dataset
 		t.Fatal(err)
 	}
 	hour := start.Add(time.Hour)
@@ -45,20 +45,20 @@ func TestUsage(t *testing.T) {
 			opts := tenants.WithPage(tenants.UsageOptions{Exact: exact}, page)
 			rep, err := tenants.Usage(t.Context(), store, acme, opts)
 			if err != nil || !rep.Complete || rep.Tenant != acme {
-				t.Fatalf("%+v, %v", rep, err)
+				t.Fatalf("report %+v, error %v", rep, err)
 			}
 			check := func(rep tenants.UsageReport) {
 				t.Helper()
 				sum := int64(0)
 				for i := range rep.Kinds {
 					if rep.Kinds[i].Estimated == exact {
-						t.Errorf("%+v, exact %v", rep.Kinds[i], exact)
+						t.Errorf("kind %+v, exact %v", rep.Kinds[i], exact)
 					}
 					sum += rep.Kinds[i].Bytes
 					rep.Kinds[i].Bytes, rep.Kinds[i].Estimated = 0, false
 				}
 				if !reflect.DeepEqual(rep.Kinds, want) {
-					t.Errorf("pages of %d: %+v, want %+v", page, rep.Kinds, want)
+					t.Errorf("pages of %d rows: kinds %+v, want %+v", page, rep.Kinds, want)
 				}
 				if exact && sum != bytes || !exact && (sum < bytes*8/10 || sum > bytes*12/10) {
 					t.Errorf("%d bytes, want %d", sum, bytes)
@@ -81,7 +81,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// broken runs a count that is broken off after each page, and continued.
+// broken runs a count that stops after each page, and is continued.
 func broken(t *testing.T, opts tenants.UsageOptions, usage func(context.Context, tenants.UsageOptions) (tenants.UsageReport, error)) tenants.UsageReport {
 	t.Helper()
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// lying answers with rows of others in the place of those that start with from.
+// lying replaces rows whose keys start with from by rows of others.
 type lying struct {
 	grpc.ClientStream
 	from *string
@@ -33,7 +33,7 @@ func (l lying) RecvMsg(m any) error {
 	return err
 }
 
-// TestRowsOfOthersAreNotErased: a service, or a proxy, that answers with another's rows gets none of them deleted or counted.
+// TestRowsOfOthersAreNotErased: if a service or proxy returns other rows than requested, none of them is deleted or counted.
 func TestRowsOfOthersAreNotErased(t *testing.T) {
 	from := ""
 	spy := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -91,7 +91,7 @@ func TestRowsOfOthersAreNotErased(t *testing.T) {
 	}
 }
 
-// TestARangeThatWasTakenOver: the tenant was readmitted meanwhile, and what it has stored since is not dropped.
+// TestARangeThatWasTakenOver: the tenant was readmitted meanwhile, and what it has stored since is not deleted.
 func TestARangeThatWasTakenOver(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	other := second(t, conn, tsdb.Options{})
@@ -121,8 +121,8 @@ func TestARangeThatWasTakenOver(t *testing.T) {
 	}
 }
 
-// TestAJournalBringsNoEntityBack: a process with a full journal, started after one entity was erased, drops what is of the
-// entity in each dataset and delivers the rest.
+// TestAJournalBringsNoEntityBack: a process with a full journal, started after one entity was erased, drops the entity's points
+// in each dataset and delivers the rest.
 func TestAJournalBringsNoEntityBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -136,10 +136,10 @@ func TestAJournalBringsNoEntityBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := w.Stats().Journal; s.Points != 0 || s.Erased != 100 || s.DeadLetters != 2 {
-			t.Errorf("%+v, want the 100 points of the entity dropped", s)
+			t.Errorf("stats %+v, want the 100 points of the entity dropped", s)
 		}
 		if mine, others := len(dump(t, table, of("acme"))), len(dump(t, table, of("acme2"))); mine != 51 || others != 151 {
-			t.Errorf("%d rows and %d of another tenant, want 51 and 151", mine, others)
+			t.Errorf("%d rows, and %d of another tenant; want 51 and 151", mine, others)
 		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Error(err)

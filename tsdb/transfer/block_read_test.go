@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
-// TestFileThatCannotBeRead: a disk that fails says nothing about what the file is.
+// TestFileThatCannotBeRead: a read error of the disk is not reported as a damaged file.
 func TestFileThatCannotBeRead(t *testing.T) {
 	broken := errors.New("input/output error")
 	for name, begins := range map[string]string{"at once": "", "within the header": `{"tidemark":"ex`, "within other bytes": "PK"} {
@@ -21,6 +21,6 @@ func TestFileThatCannotBeRead(t *testing.T) {
 		}
 	}
 	if _, err := transfer.Check(t.Context(), strings.NewReader("PK\n"), nil); !errors.Is(err, transfer.ErrVersion) {
-		t.Errorf("another kind of file: %v", err)
+		t.Errorf("another kind of file: %v, want ErrVersion", err)
 	}
 }

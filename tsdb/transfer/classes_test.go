@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestImportKeepsTheClass that each point has in the file, whatever class the tenant that it comes to is in; and a store that is
-// made of the file offers the same classes.
+// TestImportKeepsTheClass: an import keeps the class that each point has in the file, whatever the tenant's class is. A store
+// that is created from the file offers the same classes.
 func TestImportKeepsTheClass(t *testing.T) {
 	s := tsdb.MustDefine("notes", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Retention: d30, Classes: []gc.Class{d90}})
 	store, _, table := tsdbtest.OpenTable(t, clock, s)
@@ -29,7 +29,7 @@ func TestImportKeepsTheClass(t *testing.T) {
 	must(t, err)
 	want := dump(t, table, "from")
 	if have := dump(t, table, "to"); got.Stored != 1 || len(have) != 1 || have[0] != want[0] {
-		t.Errorf("%+v, %v, want %v", got, have, want)
+		t.Errorf("import %+v, classes %v, want %v", got, have, want)
 	}
 	elsewhere, _ := tsdbtest.Open(t, clock)
 	_, err = transfer.Import(t.Context(), elsewhere, to, bytes.NewReader(file), opts)

@@ -50,7 +50,7 @@ func ExampleExport() {
 	// {"dataset":"temps","entity":["roof-7"],"time":"2026-06-01T12:02:00Z","class":"keep","tag":"json","json":…
 }
 
-// A tenant's points go into a store that has never heard of their dataset.
+// A tenant's points are imported into a store without their dataset.
 func ExampleImport() {
 	ctx := context.Background()
 	file := exported(ctx)
@@ -76,7 +76,7 @@ func ExampleCheck() {
 	// Output: 3 map[temps:3] <nil>
 }
 
-// A file of an export that was interrupted tells where to go on.
+// A file of an interrupted export contains where to continue.
 func ExampleRecover() {
 	ctx := context.Background()
 	file := exported(ctx)
@@ -95,7 +95,7 @@ func ExampleLineError() {
 	// Output: 3 true
 }
 
-// Only some of a tenant's points, with what has been written so far told on the way.
+// Export only some of a tenant's points, and report progress.
 func ExampleExportOptions() {
 	ctx := context.Background()
 	store, err := embedded.OpenMemory(ctx)
@@ -129,7 +129,7 @@ func ExampleExported() {
 	// Output: {"points":3,"datasets":{"temps":3},"unreadable":0,"lines":6,"bytes":909} <nil>
 }
 
-// A file of one tenant into another one, checked before anything is written.
+// Import a file of one tenant into another, and check it first.
 func ExampleImportOptions() {
 	ctx := context.Background()
 	file := exported(ctx)
@@ -154,7 +154,7 @@ func ExampleImportOptions() {
 	// false 3 true
 }
 
-// Each point of a file is accounted for; one of an erased entity is passed over.
+// The result accounts for each point of a file; points of an erased entity are skipped.
 func ExampleImported() {
 	ctx := context.Background()
 	file := exported(ctx)
@@ -176,7 +176,7 @@ func ExampleImported() {
 	// Output: acme 3 0 3 true <nil>
 }
 
-// An export that was interrupted goes on behind its last whole block.
+// An interrupted export continues after its last whole block.
 func ExampleCheckpoint() {
 	ctx := context.Background()
 	file := exported(ctx)
@@ -190,7 +190,7 @@ func ExampleCheckpoint() {
 		log.Fatal(err)
 	}
 
-	at, complete, err := transfer.Recover(ctx, bytes.NewReader(file[:len(file)-10]), nil) // the last line was cut
+	at, complete, err := transfer.Recover(ctx, bytes.NewReader(file[:len(file)-10]), nil) // without the end of the last line
 	if err != nil || complete {
 		log.Fatal(complete, err)
 	}

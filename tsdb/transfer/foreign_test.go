@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// A service that answers with rows of somebody else, or of another dataset, does not get them into a file.
+// Rows of another tenant or dataset in the service's response do not get into a file.
 func TestForeignRowIsNotExported(t *testing.T) {
 	for _, tc := range []struct{ from, to string }{
 		{"acme#texts#", "acme2#texts#"},
@@ -35,7 +35,7 @@ func TestForeignRowIsNotExported(t *testing.T) {
 		name, _, _ = strings.Cut(name, "!")
 		got, err := transfer.Export(t.Context(), store, acme, &file, transfer.ExportOptions{Datasets: []string{name}})
 		if !errors.Is(err, tsdb.ErrForeignRow) || got.Points > 0 || bytes.Contains(file.Bytes(), []byte("secret")) {
-			t.Errorf("%s answered for %s: %+v, %v; want ErrForeignRow", tc.to, tc.from, got, err)
+			t.Errorf("rows of %s returned for %s: %+v, %v; want ErrForeignRow", tc.to, tc.from, got, err)
 		}
 	}
 }

@@ -15,12 +15,12 @@ import (
 
 var crcOfLine = regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}$`)
 
-// resealed returns a file with lines that edit changes, each line sealed as if it had been written so.
+// resealed returns a file with the lines that edit changes. Each line has a correct seal.
 func resealed(file []byte, edit func(line string) string) []byte {
 	return resealedWith(file, edit, func(line string) string { return line }, func([]byte) {})
 }
 
-// resealedWith is resealed with sums made anew by sum, from the sealed lines of blocks.
+// resealedWith is resealed. sum computes the sums of blocks from their sealed lines.
 func resealedWith(file []byte, edit, sum func(line string) string, ofBlock func(line []byte)) []byte {
 	var out bytes.Buffer
 	crc, table := uint32(0), crc32.MakeTable(crc32.Castagnoli)
@@ -36,8 +36,8 @@ func resealedWith(file []byte, edit, sum func(line string) string, ofBlock func(
 	return out.Bytes()
 }
 
-// TestForgedSums: a block whose sum, number of lines or number of points is not its own is damaged, and so is an end, though each
-// line is sealed. Lines that a tool has moved between files, and sealed again, would be imported otherwise.
+// TestForgedSums: a block with a wrong sum, number of lines or number of points is damaged, and so is a wrong end, even if each
+// line's seal is correct. Otherwise lines that a tool moved between files and sealed again would be imported.
 func TestForgedSums(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, all...)
 	fill(t, store, acme, 3)
@@ -47,7 +47,7 @@ func TestForgedSums(t *testing.T) {
 	}
 	same := resealed(file.Bytes(), func(line string) string { return line })
 	if !bytes.Equal(same, file.Bytes()) {
-		t.Fatal("the test does not seal as Export does")
+		t.Fatal("the test computes other seals than Export")
 	}
 	for _, of := range []string{`{"sum":`, `{"end":`} {
 		for what, forge := range map[string]struct{ old, to string }{
@@ -62,7 +62,7 @@ func TestForgedSums(t *testing.T) {
 				return regexp.MustCompile(forge.old).ReplaceAllString(line, forge.to)
 			})
 			if bytes.Equal(forged, file.Bytes()) {
-				t.Fatalf("%s of %s is not forged", what, of)
+				t.Fatalf("%s of %s: the test changed nothing", what, of)
 			}
 			_, err := transfer.Check(t.Context(), bytes.NewReader(forged), nil)
 			at, ok := errors.AsType[*transfer.LineError](err)

@@ -15,8 +15,8 @@ import (
 
 var key = bytes.Repeat([]byte("k"), 32)
 
-// resummed is resealed, with sums as somebody makes them who has no key: SHA-256 over each block and the sum before it, and in a file
-// with a key over how many points were left out, which is none.
+// resummed is resealed with sums as somebody without the key would make them: SHA-256 over each block and the sum before it and,
+// in a file with a key, an invalid sum over the number of points left out.
 func resummed(file []byte, keyed bool, edit func(line string) string) []byte {
 	var sum [sha256.Size]byte
 	hash := sha256.New()
@@ -40,8 +40,8 @@ func resummed(file []byte, keyed bool, edit func(line string) string) []byte {
 	}, func(line []byte) { hash.Write(line) })
 }
 
-// TestForgedExport: who changes a file and makes all its sums anew is found out where it was made with a key, before anything of it
-// is used; without a key it is taken for whole.
+// TestForgedExport: if a file was made with a key, a changed file with recomputed sums is detected before any of it is used.
+// Without a key it is accepted.
 func TestForgedExport(t *testing.T) {
 	for name, with := range map[string][]byte{"with a key": key, "without": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestForgedExport(t *testing.T) {
 				t.Fatal(err)
 			}
 			if held, err := transfer.Check(t.Context(), bytes.NewReader(file.Bytes()), with); err != nil || held.Points != done.Points {
-				t.Fatalf("the file as it was made: %+v, %v", held, err)
+				t.Fatalf("the original file: %+v, %v", held, err)
 			}
 			for what, edit := range map[string]func(string) string{
 				"a point":    func(l string) string { return strings.Replace(l, `"time":"2026-06`, `"time":"2026-05`, 1) },
@@ -61,14 +61,14 @@ func TestForgedExport(t *testing.T) {
 			} {
 				forged := resummed(file.Bytes(), with != nil, edit)
 				if bytes.Equal(forged, file.Bytes()) {
-					t.Fatalf("%s is not forged", what)
+					t.Fatalf("%s: the test changed nothing", what)
 				}
 				_, err := transfer.Check(t.Context(), bytes.NewReader(forged), with)
 				if with == nil && err != nil {
-					t.Errorf("%s: the test does not forge sums as Export makes them: %v", what, err)
+					t.Errorf("%s: the test's sums differ from Export's: %v", what, err)
 				}
 				if with != nil && !errors.Is(err, transfer.ErrDamaged) {
-					t.Errorf("%s: Check of a forged file: %v", what, err)
+					t.Errorf("%s: Check of a forged file: %v, want ErrDamaged", what, err)
 				}
 				to, conn := tsdbtest.Open(t, clock, all...)
 				conn.Reset()
@@ -81,7 +81,7 @@ func TestForgedExport(t *testing.T) {
 	}
 }
 
-// TestKeys: an export with a key goes on, and is read, with that key alone.
+// TestKeys: an export with a key can only be continued and read with that key.
 func TestKeys(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, all...)
 	fill(t, store, acme, 3)
@@ -113,22 +113,22 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	if _, err := transfer.Check(t.Context(), bytes.NewReader(signed), []byte("short")); !errors.Is(err, transfer.ErrInvalid) {
-		t.Errorf("a key of 5 bytes: %v", err)
+		t.Errorf("a key of 5 bytes: %v, want ErrInvalid", err)
 	}
 	at, complete, err := transfer.Recover(t.Context(), bytes.NewReader(signed[:len(signed)-10]), key)
 	if err != nil || complete || at.Line == 0 {
-		t.Fatalf("Recover: %+v, %v, %v", at, complete, err)
+		t.Fatalf("Recover = %+v, %v, %v", at, complete, err)
 	}
 	if _, err := transfer.Export(t.Context(), store, acme, &bytes.Buffer{}, transfer.ExportOptions{Continue: at}); !errors.Is(err, transfer.ErrKey) {
-		t.Errorf("going on without the key: %v", err)
+		t.Errorf("continue without the key: %v, want ErrKey", err)
 	}
 	rest := bytes.NewBuffer(bytes.Clone(signed[:at.Offset]))
 	if _, err := transfer.Export(t.Context(), store, acme, rest, transfer.ExportOptions{Continue: at, Key: key}); err != nil || !bytes.Equal(rest.Bytes(), signed) {
-		t.Errorf("going on with the key: %v", err)
+		t.Errorf("continue with the key: %v", err)
 	}
 	var head struct{ Key string }
 	line, _, _ := bytes.Cut(signed, []byte("\n"))
 	if err := json.Unmarshal(line, &head); err != nil || len(head.Key) != 16 {
-		t.Errorf("the header says %+v, %v", head, err)
+		t.Errorf("the header is %+v, %v", head, err)
 	}
 }

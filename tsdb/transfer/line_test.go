@@ -24,7 +24,7 @@ func testHeader(t testing.TB) *header {
 	return h
 }
 
-// Whatever a payload holds, its line is one line and gives it back byte for byte.
+// Any payload is written in one line, and read back byte for byte.
 func FuzzPoint(f *testing.F) {
 	for _, payload := range []string{"", "1", " 1", "1\n", "{\"a\": 1}", "1,\"crc\":2", "1}", "{\"a\":\"\xff\"}", "\"\u2028\x7f\"", "null", strings.Repeat("[", 9999) + strings.Repeat("]", 9999)} {
 		f.Add("berlin", payload, int64(1_780_315_200_123_456_789), true)
@@ -47,15 +47,15 @@ func FuzzPoint(f *testing.F) {
 		}
 		gotD, got, err := h.parsePoint(line)
 		if err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("parse %q: %v", line, err)
 		}
 		if gotD != d || got.Path != p.Path || got.Units != p.Units || got.Class != p.Class || got.Tag != p.Tag || !bytes.Equal(got.Payload, p.Payload) {
-			t.Fatalf("%q gives %+v; want %+v", line, got, p)
+			t.Fatalf("%q is read as %+v; want %+v", line, got, p)
 		}
 	})
 }
 
-// Whatever a line says, it is refused or the one line of its point.
+// A line is rejected, or it is the only line of its point.
 func FuzzParsePoint(f *testing.F) {
 	h := testHeader(f)
 	f.Add(string(appendPoint(nil, h.datasets[0], inside.Point{Path: "a#b", Units: 5, Class: "keep", Tag: "json", Payload: []byte("1")})))
@@ -69,7 +69,7 @@ func FuzzParsePoint(f *testing.F) {
 		`{"dataset":"ms","entity":["a","b"],"units":-1,"class":"keep","tag":"json","json":1`,
 	} {
 		if _, _, err := h.parsePoint([]byte(s)); !errors.Is(err, ErrDamaged) {
-			f.Errorf("%s: %v; want it refused", s, err)
+			f.Errorf("%s: %v; want an error", s, err)
 		}
 		f.Add(s)
 	}
@@ -77,14 +77,14 @@ func FuzzParsePoint(f *testing.F) {
 		d, p, err := h.parsePoint([]byte(text))
 		switch {
 		case err != nil && !errors.Is(err, ErrDamaged):
-			t.Fatalf("%q: %v is no ErrDamaged", text, err)
+			t.Fatalf("%q: %v, want ErrDamaged", text, err)
 		case err == nil && string(appendPoint(nil, d, p)) != text:
-			t.Fatalf("%q is another line of %+v", text, p)
+			t.Fatalf("%q is not the line that Export writes for %+v", text, p)
 		}
 	})
 }
 
-// Whatever a file holds, even under seals that fit, reading it ends with its end or a line at fault.
+// Reading any file, even with correct seals, ends with its end or an error that names a line.
 func FuzzFile(f *testing.F) {
 	f.Add(`{"tidemark":"export","version":1,"tenant":"acme","at":"2026-06-01T12:00:00Z","datasets":[]`)
 	f.Add(`{"tidemark":"export","version":1,"tenant":"acme","at":"2026-06-01T12:00:00Z","datasets":[{"name":"a","key":["k"],"precision":"ns"}]

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// What an import says became of the points is what became of them: nothing that is stored is overwritten where the first
-// write is to win, records are merged, and what has expired by now is passed over.
+// An import reports the true outcome of each point: a first-wins point is not overwritten, records are merged, and expired points
+// are skipped.
 func TestOutcomes(t *testing.T) {
 	ctx := t.Context()
 	store, _ := tsdbtest.Open(t, clock, texts, firsts, records)
@@ -56,13 +56,13 @@ func TestOutcomes(t *testing.T) {
 	want.Stored, want.Exists = 3, 1
 	check("import", got, err)
 	if len(refused) != 2 || !errors.Is(refused[0], tsdb.ErrExists) || !errors.Is(refused[1], tsdb.ErrExpired) {
-		t.Errorf("refused are %v; want one that exists and one that has expired", refused)
+		t.Errorf("refused points are %v; want one that exists and one that has expired", refused)
 	}
 	if le, ok := errors.AsType[*transfer.LineError](refused[0]); !ok || !bytes.Contains(bytes.Split(file, []byte("\n"))[le.Line-1], []byte("ZnJvbSB0aGUgZmlsZQ==")) {
-		t.Errorf("%v names another line than that of the point", refused[0])
+		t.Errorf("%v names the wrong line", refused[0])
 	}
 	if p, err := firsts.For(other, acme).Get(ctx, e, noon); err != nil || p.Value != "here before" {
-		t.Errorf("the first write is %v, %v", p.Value, err)
+		t.Errorf("the first write is now %v, %v", p.Value, err)
 	}
 	p, err := records.For(other, acme).Get(ctx, e, noon)
 	_, mine := p.Value.Lookup("store")
@@ -72,7 +72,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// Nothing gets from one tenant to another by mistake, and nothing to one that is erased.
+// No point gets from one tenant to another by mistake, or to an erased tenant.
 func TestWalls(t *testing.T) {
 	store, _, table := tsdbtest.OpenTable(t, clock, all...)
 	fill(t, store, acme, 2)
@@ -83,7 +83,7 @@ func TestWalls(t *testing.T) {
 	}
 	before := dump(t, table, "acme2")
 	if _, err := transfer.Import(t.Context(), store, acme2, bytes.NewReader(file), transfer.ImportOptions{}); !errors.Is(err, transfer.ErrTenant) {
-		t.Errorf("a file of another tenant: %v", err)
+		t.Errorf("import of another tenant's file: %v, want ErrTenant", err)
 	}
 	ctx := tenant.NewContext(t.Context(), acme)
 	if _, err := transfer.Export(ctx, store, acme2, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
@@ -99,10 +99,10 @@ func TestWalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := transfer.Export(t.Context(), store, acme, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, tsdb.ErrErased) {
-		t.Errorf("an export of an erased tenant: %v", err)
+		t.Errorf("export of an erased tenant: %v, want ErrErased", err)
 	}
 	if _, err := transfer.Import(t.Context(), store, acme, bytes.NewReader(file), transfer.ImportOptions{}); !errors.Is(err, tsdb.ErrErased) {
-		t.Errorf("an import into an erased tenant: %v", err)
+		t.Errorf("import into an erased tenant: %v, want ErrErased", err)
 	}
 	if rows := dump(t, table, "acme"); len(rows) > 0 {
 		t.Errorf("the erased tenant has %v", rows)
@@ -113,11 +113,11 @@ func TestWalls(t *testing.T) {
 	}
 	got, err := transfer.Import(t.Context(), store, acme2, bytes.NewReader(file), transfer.ImportOptions{OtherTenant: true})
 	if err != nil || got.Erased != 12 || got.Exists != 8 || got.Stored != got.Points-20 {
-		t.Errorf("an import with an erased entity: %+v, %v; want its 12 points passed over, and 8 that differ from the first write", got, err)
+		t.Errorf("an import with an erased entity: %+v, %v; want its 12 points skipped, and 8 that differ from the first write", got, err)
 	}
 }
 
-// A file whose datasets the store has in another shape is refused before anything is stored.
+// A file with a dataset of another shape than the store's is refused before anything is stored.
 func TestConflict(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, all...)
 	fill(t, store, acme, 1)
@@ -128,7 +128,7 @@ func TestConflict(t *testing.T) {
 		other, _ := tsdbtest.Open(t, clock, salted)
 		opts := transfer.ImportOptions{Create: create}
 		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, tsdb.ErrSchemaConflict) {
-			t.Errorf("other salts, Create %v: %v", create, err)
+			t.Errorf("other salts, Create %v: %v, want a conflict", create, err)
 		}
 		opts.Datasets = []string{"ints"}
 		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); create != (err == nil) {
@@ -141,7 +141,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// Where the service fails, the import says at which line, and going on stores the rest.
+// If the service fails, the import returns the line, and continuing stores the rest.
 func TestImportThroughFaults(t *testing.T) {
 	store, _, table := tsdbtest.OpenTable(t, clock, texts)
 	for i := range 2500 {
@@ -158,25 +158,25 @@ func TestImportThroughFaults(t *testing.T) {
 	conn.Clear()
 	got, err = transfer.Import(t.Context(), other, acme, bytes.NewReader(file), transfer.ImportOptions{Continue: got.Checkpoint})
 	if err != nil || got.Before != 1000 || got.Stored != 1500 {
-		t.Errorf("continued: %+v, %v", got, err)
+		t.Errorf("continued import: %+v, %v", got, err)
 	}
 	if d := firstDifference(dump(t, into, "acme"), dump(t, table, "acme")); d != "" {
 		t.Error(d)
 	}
 }
 
-// An export through a connection that is cut again and again holds every point once.
+// An export over a connection that is cut repeatedly holds every point once.
 func TestExportThroughFaults(t *testing.T) {
 	store, conn := tsdbtest.Open(t, clock, all...)
 	fill(t, store, acme, 150)
 	want, _ := export(t, store, acme, transfer.ExportOptions{})
 	conn.Inject(tsdbtest.CutStream(700, codes.Unavailable).On(tsdbtest.ReadRows).Times(5))
 	if got, _ := export(t, store, acme, transfer.ExportOptions{}); !bytes.Equal(got, want) {
-		t.Error("it is another file")
+		t.Error("the file differs from one without faults")
 	}
 }
 
-// A writer that fails, or takes less than it was given, ends the export with its error.
+// If the writer fails, or writes less than given, the export returns its error.
 func TestExportToBrokenWriter(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, texts)
 	must(t, texts.For(store, acme).Put(t.Context(), tsdb.NewEntity("a", "b"), noon, "v"))
@@ -190,7 +190,7 @@ type broken struct{ err error }
 
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
-// Arguments that nothing can be made of are refused by name.
+// Invalid arguments are rejected by name.
 func TestRefusedArguments(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, texts)
 	for _, opts := range []transfer.ExportOptions{
@@ -215,7 +215,7 @@ func TestRefusedArguments(t *testing.T) {
 		}
 	}
 	if _, err := transfer.Export(t.Context(), nil, acme, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, transfer.ErrInvalid) {
-		t.Errorf("Export from no store: %v", err)
+		t.Errorf("Export without a store: %v", err)
 	}
 	must(t, store.Close())
 	if _, err := transfer.Import(t.Context(), store, acme, new(bytes.Buffer), transfer.ImportOptions{}); !errors.Is(err, tsdb.ErrClosed) {

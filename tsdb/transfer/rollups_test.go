@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// A file holds points and no rollups: stores that keep others of the same points, or none, take it, and compute their own.
+// A file holds points but no rollups. A store with other rollups of the same points, or none, accepts it, and computes its own.
 func TestRollupsAreTheStores(t *testing.T) {
 	temp := rollup.Measure[float64]{Name: "t", Of: func(v float64) (float64, bool) { return v, true }, Decimals: 1, Max: 1000}
 	hourly := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[float64]{temp}, rollup.Options{})
@@ -44,7 +44,7 @@ func TestRollupsAreTheStores(t *testing.T) {
 					t.Fatalf("into schema %d, create %t: %+v, %v", i, create, got, err)
 				}
 				if err := store.Verify(t.Context(), to); err != nil {
-					t.Errorf("into schema %d, create %t: the catalogue is another: %v", i, create, err)
+					t.Errorf("into schema %d, create %t: the catalogue differs: %v", i, create, err)
 				}
 				if to != with {
 					continue
@@ -57,7 +57,7 @@ func TestRollupsAreTheStores(t *testing.T) {
 					sums = append(sums, fmt.Sprint(b.Points))
 				}
 				if fmt.Sprint(sums) != "[3]" {
-					t.Errorf("the hours hold %v points", sums)
+					t.Errorf("the hourly buckets hold %v points", sums)
 				}
 			}
 		}

@@ -55,7 +55,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// fill stores points of all datasets for a tenant, n for each entity.
+// fill stores n points for each entity of all datasets of a tenant.
 func fill(t *testing.T, store *tsdb.Store, id tenant.ID, n int) (points int64) {
 	t.Helper()
 	ctx := t.Context()
@@ -84,14 +84,14 @@ func fill(t *testing.T, store *tsdb.Store, id tenant.ID, n int) (points int64) {
 	return points + 4
 }
 
-// dump returns all cells of a tenant, one a line.
+// dump returns all cells of a tenant, one per line.
 func dump(t *testing.T, table *bigtable.Table, id string) []string {
 	t.Helper()
 	var out []string
 	must(t, table.ReadRows(t.Context(), bigtable.PrefixRange(id+"#"), func(row bigtable.Row) bool {
 		for _, family := range slices.Sorted(maps.Keys(row)) {
 			keep := len(row[family])
-			if _, n, head := strings.Cut(family, ".h"); head { // older versions may wait to be collected
+			if _, n, head := strings.Cut(family, ".h"); head { // older versions may not be collected yet
 				keep = min(keep, int(n[0]-'0'))
 			}
 			for _, item := range row[family][:keep] {
@@ -111,7 +111,7 @@ func export(t *testing.T, store *tsdb.Store, id tenant.ID, opts transfer.ExportO
 	return file.Bytes(), got
 }
 
-// What a tenant has is the same, cell by cell, in an empty store that its file was imported into, also under another name.
+// Importing a tenant's file into an empty store gives the same cells, also for a tenant with another name.
 func TestRoundTrip(t *testing.T) {
 	store, _, table := tsdbtest.OpenTable(t, clock, all...)
 	points := fill(t, store, acme, 4)
@@ -124,12 +124,12 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("Check = %+v, %v", checked, err)
 	}
 	if again, _ := export(t, store, acme, transfer.ExportOptions{}); !bytes.Equal(again, file) {
-		t.Error("a second export of the same points at the same time is another file")
+		t.Error("two exports of the same points at the same time differ")
 	}
 	want := dump(t, table, "acme")
 	for _, id := range []tenant.ID{acme, tenant.MustParse("acme.new")} {
 		other, _, into := tsdbtest.OpenTable(t, clock)
-		for range 2 { // importing again changes nothing
+		for range 2 { // a second import changes nothing
 			got, err := transfer.Import(t.Context(), other, id, bytes.NewReader(file), transfer.ImportOptions{Create: true, OtherTenant: true})
 			if err != nil || got.Stored != points || got.Points != points || !got.Complete {
 				t.Fatalf("Import into %s = %+v, %v; want %d points stored", id, got, err, points)
@@ -141,7 +141,7 @@ func TestRoundTrip(t *testing.T) {
 		must(t, other.Verify(t.Context(), all...))
 		p, err := texts.For(other, id).Get(t.Context(), tsdb.NewEntity("edge", "old"), noon.AddDate(0, 0, -60))
 		if err != nil || p.Value != "older class" {
-			t.Errorf("a point of an older class is %+v, %v", p, err)
+			t.Errorf("a point of a former class is %+v, %v", p, err)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func firstDifference(got, want []string) string {
 	return ""
 }
 
-// A file with any one byte changed is refused, with the number of the line that it is in, before anything of its block is stored.
+// A file with any changed byte is refused, with the number of its line, before any point of its block is stored.
 func TestDamagedFileIsRefused(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, texts, jsons)
 	for i := range 3 {
@@ -173,7 +173,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 		_, err := transfer.Check(t.Context(), bytes.NewReader(damaged), nil)
 		le, ok := errors.AsType[*transfer.LineError](err)
 		if !ok || le.Line != line || !errors.Is(err, transfer.ErrDamaged) && !errors.Is(err, transfer.ErrVersion) {
-			t.Fatalf("%s: %v; want line %d at fault", what, err, line)
+			t.Fatalf("%s: error %v; want it to name line %d", what, err, line)
 		}
 	}
 	line := int64(1)
@@ -211,15 +211,15 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	}
 }
 
-// What was cut off in the middle of an export is continued where its last whole block ends, and the file is as if it had never been.
+// An interrupted export continues after its last whole block, and the file equals an uninterrupted one.
 func TestExportContinues(t *testing.T) {
 	testkit.Plain(t)
 	store, _ := tsdbtest.Open(t, clock, all...)
-	fill(t, store, acme, 300) // of 9 entities in 6 datasets
+	fill(t, store, acme, 300) // 9 entities in 6 datasets
 	whole, exported := export(t, store, acme, transfer.ExportOptions{})
 	blocks := bytes.Count(whole, []byte(`{"sum":`))
 	if blocks < 5 {
-		t.Fatalf("only %d blocks", blocks)
+		t.Fatalf("the file has only %d blocks", blocks)
 	}
 	for _, cut := range []int{0, 1, 500, len(whole) / 3, len(whole) / 2, len(whole) * 4 / 5, len(whole) - 1, len(whole)} {
 		at, complete, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:cut]), nil)
@@ -239,12 +239,12 @@ func TestExportContinues(t *testing.T) {
 			continue
 		}
 		if _, err := transfer.Export(t.Context(), store, acme2, &rest, transfer.ExportOptions{Continue: at}); !errors.Is(err, transfer.ErrTenant) {
-			t.Errorf("continued for another tenant: %v", err)
+			t.Errorf("continued for another tenant: %v, want ErrTenant", err)
 		}
 	}
 }
 
-// A block may end within the points of one head, where those are all there is: going on takes the others, once.
+// A block may end within the points of one head in a heads-only dataset. The continued export has the others exactly once.
 func TestExportContinuesWithinHead(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, heads)
 	var points []tsdb.Point[[]byte]
@@ -261,15 +261,15 @@ func TestExportContinuesWithinHead(t *testing.T) {
 	must(t, err)
 	at, _, err = transfer.Recover(t.Context(), bytes.NewReader(whole[:at.Offset-1]), nil)
 	if err != nil || at.Points != 1000 {
-		t.Fatalf("the first block ends at %+v, %v; want 1000 points", at, err)
+		t.Fatalf("the first block ends at %+v, %v; want after 1000 points", at, err)
 	}
 	rest := bytes.NewBuffer(bytes.Clone(whole[:at.Offset]))
 	if _, err := transfer.Export(t.Context(), store, acme, rest, transfer.ExportOptions{Continue: at}); err != nil || !bytes.Equal(rest.Bytes(), whole) {
-		t.Errorf("continued it is another file, %v", err)
+		t.Errorf("the continued file differs, %v", err)
 	}
 }
 
-// Only what was asked for is exported, and continued.
+// An export with options contains only the selected points, also if it is continued.
 func TestSelection(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, all...)
 	fill(t, store, acme, 300)
@@ -320,7 +320,7 @@ func TestSelection(t *testing.T) {
 		}
 		rest := bytes.NewBuffer(bytes.Clone(whole[:at.Offset]))
 		if _, err := transfer.Export(t.Context(), store, acme, rest, transfer.ExportOptions{Continue: at}); err != nil || !bytes.Equal(rest.Bytes(), whole) {
-			t.Errorf("%+v: continued at line %d it is another file, %v", opts, at.Line, err)
+			t.Errorf("%+v: the file continued at line %d differs, %v", opts, at.Line, err)
 		}
 	}
 }
@@ -335,7 +335,7 @@ func counter[T any](t *testing.T, r *tsdb.Repository[T], in tsdb.Interval) func(
 	}
 }
 
-// An import that was interrupted goes on behind its checkpoint, and one of another file is refused.
+// An interrupted import continues after its checkpoint. A checkpoint of another file is refused.
 func TestImportContinues(t *testing.T) {
 	store, _, table := tsdbtest.OpenTable(t, clock, all...)
 	points := fill(t, store, acme, 60)
@@ -362,12 +362,12 @@ func TestImportContinues(t *testing.T) {
 	}
 	opts.Continue.Sum = strings.Repeat("0", 64)
 	if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, transfer.ErrContinue) {
-		t.Errorf("a checkpoint with another sum: %v", err)
+		t.Errorf("a checkpoint with another sum: %v, want ErrContinue", err)
 	}
 	for _, line := range []int64{half.Checkpoint.Line - 1, 1 << 40} {
 		opts.Continue = transfer.Checkpoint{Line: line, Sum: half.Checkpoint.Sum}
 		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, transfer.ErrContinue) {
-			t.Errorf("a checkpoint at line %d: %v", line, err)
+			t.Errorf("a checkpoint at line %d: %v, want ErrContinue", line, err)
 		}
 	}
 }

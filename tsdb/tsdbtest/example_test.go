@@ -17,7 +17,7 @@ import (
 
 var temps = tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
 
-// run stands for the testing package, so that the examples show output.
+// run replaces the testing package, so that the examples show output.
 func run(f func(t testing.TB)) {
 	t := &stand{}
 	f(t)
@@ -35,7 +35,7 @@ func (t *stand) Helper()                        {}
 func (t *stand) Cleanup(f func())               { t.cleanups = append(t.cleanups, f) }
 func (t *stand) Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 
-// The answer to a write is lost; the store finds out and reports the truth.
+// The response to a write is lost; the store reads the row and reports the true outcome.
 func Example() {
 	run(func(t testing.TB) {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, temps)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hand returns what a program that writes by hand would use, through the faults of the returned connection.
+// hand returns a plain client, as a program without this module uses, and the connection with its faults.
 func hand(t *testing.T) (*bigtable.Table, *tsdbtest.Conn) {
 	t.Helper()
 	_, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{}, temps)
@@ -32,7 +32,7 @@ func set(value string) *bigtable.Mutation {
 	return m
 }
 
-// short is a context for calls that are to fail.
+// short returns a context for calls that are expected to fail.
 func short(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -51,8 +51,7 @@ func keys(t *testing.T, tbl *bigtable.Table) (out []string) {
 	return out
 }
 
-// TestFaultsDoWhatTheySay looks at each fault through the plain client: a test that relies on one of them can only be as
-// true as it is.
+// TestFaultsDoWhatTheySay checks each fault with the plain client, because other tests rely on them.
 func TestFaultsDoWhatTheySay(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -100,7 +99,7 @@ func TestFaultsOnBulkWrites(t *testing.T) {
 	}
 	conn.Clear()
 	if got := keys(t, tbl); !slices.Equal(got, []string{"row0", "row2", "row3"}) {
-		t.Errorf("FailEntries: %v are applied", got)
+		t.Errorf("FailEntries: applied %v", got)
 	}
 
 	tbl, conn = hand(t)
@@ -158,7 +157,7 @@ func TestLatencyHasTheQuantilesItNames(t *testing.T) {
 	for range 100_000 {
 		v := draw()
 		if v != again() {
-			t.Fatal("one seed gives two sequences")
+			t.Fatal("one seed returns two sequences")
 		}
 		d = append(d, v)
 	}
@@ -190,7 +189,7 @@ func TestOutagesOverlap(t *testing.T) {
 	first()
 	first()
 	if err := tbl.Apply(short(t), "row", set("x")); err == nil {
-		t.Error("the end of one outage ends another")
+		t.Error("the end of one outage also ends another one")
 	}
 	second()
 	if err := tbl.Apply(t.Context(), "row", set("x")); err != nil {
@@ -198,7 +197,8 @@ func TestOutagesOverlap(t *testing.T) {
 	}
 }
 
-// TestDelayMayAskTheConnection: a draw is called without the connection's lock.
+// TestDelayMayAskTheConnection: the function of DelayBy may call the connection, because it is called without the connection's
+// lock.
 func TestDelayMayAskTheConnection(t *testing.T) {
 	tbl, conn := hand(t)
 	conn.Inject(tsdbtest.DelayBy(func() time.Duration { return time.Duration(conn.Counts().Calls[tsdbtest.MutateRow]) }))

@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Reading is what the examples measure. Not every device has a sensor for humidity.
+// Reading is a measurement. Not every device has a humidity sensor.
 type Reading struct {
 	TempC    float64  `json:"temp_c"`
 	Humidity *float64 `json:"humidity,omitempty"`
@@ -31,7 +31,7 @@ func humidity(r Reading) (float64, bool) {
 
 var weather = tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{})
 
-// A month of temperature readings of an IoT object, by day. The clock is put back on the 25th: that day has 25 hours.
+// A month of temperature readings of a device, by day. Daylight saving time ends on the 25th: that day has 25 hours.
 func Example() {
 	ctx := context.Background()
 	store, err := embedded.OpenMemory(ctx)
@@ -77,7 +77,7 @@ func Example() {
 	// Oct 27  24 readings  3.00 to 8.75, mean 5.875
 }
 
-// reading is a point of the examples that need no store.
+// reading returns a point for examples without a store.
 func reading(clock string, temp float64) tsdb.Point[Reading] {
 	t, err := time.Parse("2006-01-02 15:04", "2026-06-01 "+clock)
 	if err != nil {
@@ -103,7 +103,7 @@ func ExampleAggregator() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	seq := points(reading("07:10", 18), reading("07:50", 20), reading("10:05", 26)) // any sequence will do
+	seq := points(reading("07:10", 18), reading("07:50", 20), reading("10:05", 26)) // any sequence works
 	for b, err := range hourly.Over(seq, morning, tsdb.OldestFirst) {
 		fmt.Println(b.Start.Format("15:04"), b.Values[0].Mean, err)
 	}
@@ -153,7 +153,7 @@ func ExampleMeasure() {
 	// Output: 2 2 20 1 40 <nil>
 }
 
-// As JSON a bucket has its summaries by name; what was not measured is null.
+// The JSON of a bucket has its summaries by name; missing values are null.
 func ExampleBucket() {
 	hourly, err := window.New(window.Every(time.Hour), []window.Measure[Reading]{{Name: "temp_c", Of: tempC}}, window.Options{Gaps: window.Null})
 	if err != nil {
@@ -172,7 +172,7 @@ func ExampleBucket() {
 	// {"start":"2026-06-01T08:00:00Z","end":"2026-06-01T09:00:00Z","points":0,"values":{"temp_c":{"count":0,"sum":0,"mean":null,"min":null,"max":null,"first":null,"last":null}}} <nil>
 }
 
-// A day on which the clock is put forward, and the hours of a zone that is half an hour off.
+// The day on which daylight saving time starts, and the hours of a zone with an offset of half an hour.
 func ExampleGrid() {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -204,7 +204,7 @@ func ExampleParse() {
 	// no grid window: invalid input: width is "soon"; want a duration, or a number with d, w or mo: 15m, 1h, 1d, 1w, 1mo
 }
 
-// A narrow grid over a long silence ends at the limit.
+// With a narrow grid, a long gap ends with an error at the limit.
 func ExampleOptions() {
 	narrow, err := window.New(window.Every(time.Nanosecond), []window.Measure[Reading]{{Name: "temp_c", Of: tempC}}, window.Options{
 		Gaps:      window.Linear,

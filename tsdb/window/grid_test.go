@@ -20,7 +20,7 @@ func zone(t testing.TB, name string) *time.Location {
 	return z
 }
 
-// changes are days on which clocks were changed, or might be expected to have been.
+// changes are days on which clocks were changed, or might have been.
 var changes = []struct{ zone, date, what string }{
 	{"UTC", "2026-03-29", "never"},
 	{"Europe/Berlin", "2026-03-29", "forward at 2"},
@@ -65,15 +65,15 @@ var grids = map[string]window.Grid{
 	"3mo":            window.Months(3),
 }
 
-// clockFace is what the clock of a zone shows, every minute or half minute for months around a change: a model in which
-// nothing is looked up or reckoned but that.
+// clockFace is what the clock of a zone shows, every minute or half minute for months around a change. This model uses no other
+// information.
 type clockFace struct {
 	from  time.Time
 	tick  time.Duration
 	shown []int64 // seconds since 1970-01-01 00:00 on the clock
 }
 
-// faces are kept, as two tests look at them.
+// cached, because two tests use them.
 var faces = map[string]clockFace{}
 
 func watch(z *time.Location, date string) clockFace {
@@ -82,7 +82,7 @@ func watch(z *time.Location, date string) clockFace {
 	}
 	tick := time.Minute
 	if z.String() == "Africa/Monrovia" {
-		tick /= 2 // its clock was half a minute off
+		tick /= 2 // the zone's clock was half a minute off
 	}
 	change, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -91,7 +91,7 @@ func watch(z *time.Location, date string) clockFace {
 	const around = 100 * 24 * time.Hour
 	c := clockFace{from: change.Add(-around).In(z), tick: tick}
 	_, offset := c.from.Zone()
-	c.from = c.from.Add(-time.Duration(offset) * time.Second % tick) // so that the clock is read on the full minute
+	c.from = c.from.Add(-time.Duration(offset) * time.Second % tick) // so that the clock is read at full minutes
 	for d := time.Duration(0); d < 2*around; d += tick {
 		t := c.from.Add(d)
 		_, offset := t.Zone()
@@ -101,7 +101,7 @@ func watch(z *time.Location, date string) clockFace {
 	return c
 }
 
-// starts returns the instants at which a bucket starts by the documentation of the constructors.
+// starts returns the times at which a bucket starts, by the documentation of the constructors.
 func (c clockFace) starts(name string) []time.Time {
 	var out []time.Time
 	note := func(i int) { out = append(out, c.from.Add(time.Duration(i)*c.tick)) }
@@ -130,7 +130,7 @@ func (c clockFace) starts(name string) []time.Time {
 
 func floor(x, width int64) int64 { return x - ((x%width)+width)%width }
 
-// bucketOfDate names the bucket of a date.
+// bucketOfDate returns the number of a date's bucket.
 func bucketOfDate(name string, shown int64) int64 {
 	t := time.Unix(shown, 0).UTC()
 	number := floor(shown, 86400) / 86400
@@ -152,7 +152,7 @@ func bucketOfDate(name string, shown int64) int64 {
 	panic(name)
 }
 
-// Hours, days, weeks and months are cut where people of the zone would cut them, at every change of the clock.
+// Hours, days, weeks and months start where people in the zone expect it, at every change of the clock.
 func TestGridIsThatOfTheClock(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, change := range changes {
@@ -174,7 +174,7 @@ func TestGridIsThatOfTheClock(t *testing.T) {
 						t.Fatalf("%s: %v is in the bucket from %v, want %v", name, at, got, starts[i-1])
 					}
 					if got := g.Next(at); !got.Equal(starts[i]) {
-						t.Fatalf("%s: the bucket of %v ends at %v, want %v", name, at, got, starts[i])
+						t.Fatalf("%s: the bucket with %v ends at %v, want %v", name, at, got, starts[i])
 					}
 					if i < 2 {
 						return
@@ -268,14 +268,14 @@ func TestGridRefusals(t *testing.T) {
 	}
 	for _, g := range grids {
 		if err := g.In(berlin).Check(); err != nil {
-			t.Errorf("%v: %v", g, err)
+			t.Errorf("Check of %v: %v", g, err)
 		}
 	}
 	if window.Days(1).In(time.UTC) != window.Days(1) || window.Every(24*time.Hour) != window.Days(1) {
 		t.Error("the same grid is not equal to itself")
 	}
 	if s := window.Every(time.Hour).Start(time.Now()); s != s.Round(0) {
-		t.Error("the start of this hour's bucket has a monotonic reading: it is not comparable with another one")
+		t.Error("the start of this hour's bucket has a monotonic reading, so == with the same start is false")
 	}
 	for _, far := range []time.Time{time.Unix(1<<62, 0), time.Unix(-1<<62, 0), {}} {
 		for _, g := range grids {
@@ -288,7 +288,7 @@ func TestGridRefusals(t *testing.T) {
 	}
 }
 
-// Whatever the grid, each time is in exactly one bucket, whose times are all in it.
+// With any grid, each time is in exactly one bucket, and all times of a bucket are in it.
 func FuzzGrid(f *testing.F) {
 	for i := range changes {
 		f.Add(int64(1_770_000_000), int64(5), uint8(i), uint8(i), int64(time.Hour))
@@ -341,13 +341,13 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		g, err := window.Parse(s)
 		if (err == nil) != (g.Check() == nil) || err != nil && !errors.Is(err, window.ErrInvalid) {
-			t.Fatalf("%q: %v, and the check says %v", s, err, g.Check())
+			t.Fatalf("Parse(%q): %v, but Check returns %v", s, err, g.Check())
 		}
 		if err != nil {
 			return
 		}
 		if again, err := window.Parse(g.String()); err != nil || again != g {
-			t.Fatalf("%q is %v, and that is %v, %v", s, g, again, err)
+			t.Fatalf("Parse(%q) = %v, which is read back as %v, %v", s, g, again, err)
 		}
 	})
 }

@@ -84,8 +84,8 @@ func collect(t testing.TB, seq iter.Seq2[window.Bucket, error]) (buckets []windo
 	return buckets, bad, err
 }
 
-// model aggregates items, oldest first, the slow way: all buckets of the interval or of the points are laid out, each looks
-// through all points, and each gap through all buckets.
+// model aggregates items, oldest first, in a slow and simple way: it lists all buckets of the interval or of the points, scans
+// all points for each bucket, and all buckets for each gap.
 func model(starts []time.Time, items []item, in tsdb.Interval, gaps window.Gaps) []window.Bucket {
 	var out []window.Bucket
 	for i := range len(starts) - 1 {
@@ -163,7 +163,7 @@ func model(starts []time.Time, items []item, in tsdb.Interval, gaps window.Gaps)
 
 func holds(b window.Bucket) bool { return b.Points+b.Bad > 0 }
 
-// summarize adds up without any rounding.
+// summarize adds without rounding.
 func summarize(name string, xs []float64) window.Summary {
 	nan := math.NaN()
 	s := window.Summary{Name: name, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan}
@@ -206,7 +206,7 @@ func same(a, b window.Bucket) bool {
 	return true
 }
 
-// Whatever the zone, the grid, the gaps, the direction and the interval: what is streamed is what the slow way gives.
+// For any zone, grid, gaps, order and interval, the streamed buckets equal the model's.
 func TestAggregatorIsTheModel(t *testing.T) {
 	names := []string{"1h", "2h", "6h", "15m", "1d", "3d", "1w"}
 	for seed, change := range changes {
@@ -253,7 +253,7 @@ func compare(t *testing.T, name string, a *window.Aggregator[sample], items []it
 	}
 	slices.Reverse(newest)
 	if len(bad) != len(badToo) {
-		t.Fatalf("%s: %d bad points one way, %d the other", name, len(bad), len(badToo))
+		t.Fatalf("%s: %d bad points oldest first, %d newest first", name, len(bad), len(badToo))
 	}
 	for which, got := range map[string][]window.Bucket{"oldest first": oldest, "newest first": newest} {
 		if len(got) != len(want) {
@@ -267,8 +267,8 @@ func compare(t *testing.T, name string, a *window.Aggregator[sample], items []it
 	}
 }
 
-// randomItems returns items from the oldest on: in clusters, so that there are gaps, some at one time, some bad, some without
-// a number for one measure or both.
+// randomItems returns items, oldest first, in clusters with gaps between them: several at one time, some bad, some without a
+// number for one measure or both.
 func randomItems(rnd *rand.Rand, from, to time.Time) []item {
 	var items []item
 	for range rnd.IntN(8) {

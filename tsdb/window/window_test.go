@@ -32,43 +32,43 @@ func hourly(t testing.TB, opts window.Options) *window.Aggregator[sample] {
 	return a
 }
 
-// A sequence in the wrong order is an error, and no bucket that is wrong comes before it.
+// A sequence in the wrong order is an error, and no wrong bucket comes before it.
 func TestOutOfOrder(t *testing.T) {
 	ascending := []item{at(minutes(0), 1), at(minutes(5), 2), at(minutes(70), 3)}
 	for gaps := window.LeaveOut; gaps <= window.Linear; gaps++ {
 		a := hourly(t, window.Options{Gaps: gaps})
 		got, _, err := collect(t, a.Over(sequence(ascending), tsdb.AllTime(), tsdb.NewestFirst))
 		if !errors.Is(err, window.ErrOrder) || len(got) != 0 {
-			t.Errorf("%v: oldest first taken for newest first: %v and %v", gaps, got, err)
+			t.Errorf("%v: points oldest first instead of newest first: %v and %v, want ErrOrder", gaps, got, err)
 		}
 		mixed := []item{at(minutes(0), 1), at(minutes(70), 3), at(minutes(69), 3)}
 		got, _, err = collect(t, a.Over(sequence(mixed), tsdb.AllTime(), tsdb.OldestFirst))
 		if !errors.Is(err, window.ErrOrder) || len(got) != 1 {
-			t.Errorf("%v: a step back: %v and %v", gaps, got, err)
+			t.Errorf("%v: a step back: %v and %v, want ErrOrder", gaps, got, err)
 		}
 		late := []item{at(minutes(70), 3), badAt(minutes(0)), at(minutes(71), 3)}
 		if got, _, err = collect(t, a.Over(sequence(late), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, window.ErrOrder) || len(got) != 0 {
-			t.Errorf("%v: a bad point out of order: %v and %v", gaps, got, err)
+			t.Errorf("%v: a bad point out of order: %v and %v, want ErrOrder", gaps, got, err)
 		}
 	}
 }
 
-// A point outside of the interval would be in a bucket that says it holds the interval's points.
+// A point outside the interval is an error: it would be in a bucket that claims to hold only the interval's points.
 func TestOutsideOfTheInterval(t *testing.T) {
 	in := tsdb.Between(minutes(30), minutes(90))
 	for _, when := range []int{-60, 29, 90, 300} {
 		_, _, err := collect(t, hourly(t, window.Options{}).Over(sequence([]item{at(minutes(when), 1)}), in, tsdb.OldestFirst))
 		if !errors.Is(err, window.ErrInvalid) {
-			t.Errorf("minute %d: %v", when, err)
+			t.Errorf("a point at minute %d: %v, want ErrInvalid", when, err)
 		}
 	}
 	far := []item{at(time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC), 1)}
 	if _, _, err := collect(t, hourly(t, window.Options{}).Over(sequence(far), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, window.ErrInvalid) {
-		t.Errorf("a point in the year 12026: %v", err)
+		t.Errorf("a point in the year 12026: %v, want ErrInvalid", err)
 	}
 }
 
-// A corrupt point takes nothing with it, and its bucket says that one is missing.
+// A corrupt point does not affect other points, and its bucket counts it as bad.
 func TestBadPoints(t *testing.T) {
 	items := []item{at(minutes(1), 20), badAt(minutes(2)), at(minutes(3), 22), badAt(minutes(130)), at(minutes(200), 5)}
 	var seen []string
@@ -92,7 +92,7 @@ func TestBadPoints(t *testing.T) {
 	}
 }
 
-// Any other error is last, and what is incomplete because of it is not yielded.
+// Any other error is the last pair, and buckets that are incomplete because of it are not yielded.
 func TestErrorIsLast(t *testing.T) {
 	broken := errors.New("broken")
 	items := []item{at(minutes(1), 20), at(minutes(61), 20), {err: broken}}
@@ -104,7 +104,7 @@ func TestErrorIsLast(t *testing.T) {
 	}
 }
 
-// A narrow grid over years of silence ends at the limit, at once and not after years.
+// A narrow grid over years of silence ends with an error at the limit, at once.
 func TestRunawayGrid(t *testing.T) {
 	century := tsdb.Between(noon, noon.AddDate(100, 0, 0))
 	for gaps := window.Null; gaps <= window.Linear; gaps++ {
@@ -136,7 +136,7 @@ func TestRunawayGrid(t *testing.T) {
 	}
 }
 
-// A measure that no bucket has any more is not waited for without end.
+// A measure without any further values does not delay buckets for ever.
 func TestHeldBackIsBounded(t *testing.T) {
 	const held = 50
 	passed, most := 0, 0
@@ -161,11 +161,11 @@ func TestHeldBackIsBounded(t *testing.T) {
 		most = max(most, passed-yielded)
 	}
 	if !errors.Is(last, window.ErrTooManyFilled) || most > held+2 {
-		t.Errorf("held back %d buckets, then %v", most, last)
+		t.Errorf("%d buckets were held back, then error %v", most, last)
 	}
 }
 
-// The loop decides how far the points are read, and may run again.
+// The loop decides how far the points are read, and the sequence can be used again.
 func TestLeavingAndRerunning(t *testing.T) {
 	var items []item
 	for i := range 1000 {
@@ -186,12 +186,12 @@ func TestLeavingAndRerunning(t *testing.T) {
 			break
 		}
 		if read > 61 {
-			t.Errorf("%v: the first bucket took %d points", gaps, read)
+			t.Errorf("%v: the first bucket read %d points", gaps, read)
 		}
 		first, _, err := collect(t, seq)
 		again, _, err2 := collect(t, seq)
 		if err != nil || err2 != nil || !slices.EqualFunc(first, again, same) {
-			t.Errorf("%v: a second run gives %d buckets, the first %d (%v, %v)", gaps, len(again), len(first), err, err2)
+			t.Errorf("%v: the second use yields %d buckets, the first %d (%v, %v)", gaps, len(again), len(first), err, err2)
 		}
 		for range hourly(t, window.Options{Gaps: gaps}).Over(sequence([]item{badAt(noon), at(minutes(1), 1)}), tsdb.AllTime(), tsdb.OldestFirst) {
 			break // at the bad point
@@ -207,7 +207,7 @@ func TestLeavingAndRerunning(t *testing.T) {
 	}
 }
 
-// What comes after a huge number is not lost from the sum, and nothing finite makes it NaN.
+// Values after a huge number are not lost from the sum, and finite values never sum to NaN.
 func TestSum(t *testing.T) {
 	for name, c := range map[string]struct {
 		in        []float64
@@ -293,19 +293,19 @@ func TestGapsAsText(t *testing.T) {
 		text, err := json.Marshal(g)
 		var again window.Gaps
 		if err != nil || json.Unmarshal(text, &again) != nil || again != g {
-			t.Errorf("%v is %s, and that is %v (%v)", g, text, again, err)
+			t.Errorf("%v has the text %s, which is read as %v (%v)", g, text, again, err)
 		}
 	}
 	var g window.Gaps
 	if err := g.UnmarshalText([]byte("zero")); !errors.Is(err, window.ErrInvalid) || g != window.LeaveOut {
-		t.Errorf("zero is %v, %v", g, err)
+		t.Errorf("the zero Gaps is read as %v, %v", g, err)
 	}
 	if _, err := window.Gaps(9).MarshalText(); !errors.Is(err, window.ErrInvalid) || window.Gaps(9).String() != "unknown" {
 		t.Error(err)
 	}
 }
 
-// Buckets that come from elsewhere are filled, and not written to.
+// Fill fills buckets of other sources, and does not modify the caller's.
 func TestFillLeavesItsInputAlone(t *testing.T) {
 	nan := math.NaN()
 	mine := []window.Bucket{
@@ -331,11 +331,11 @@ func TestFillLeavesItsInputAlone(t *testing.T) {
 		}
 	}
 	if mine[1].Values[0].Filled {
-		t.Error("the bucket of the caller was filled")
+		t.Error("the caller's bucket was modified")
 	}
 }
 
-// Buckets from elsewhere that step back, or come twice, are refused with and without gaps.
+// Buckets of other sources that are out of order or repeated are an error, with and without gaps.
 func TestFillOutOfOrder(t *testing.T) {
 	hour := func(h int) window.Bucket {
 		return window.Bucket{Start: minutes(60 * h), End: minutes(60*h + 60), Points: 1, Values: []window.Summary{{Name: "a", Count: 1}}}
@@ -351,18 +351,18 @@ func TestFillOutOfOrder(t *testing.T) {
 	}
 }
 
-// An interval since the zero time is one without a start: nobody asks for the gaps of two thousand years.
+// An interval since the zero time has no start: there are no gaps of two thousand years.
 func TestSinceTheZeroTime(t *testing.T) {
 	for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
 		a := hourly(t, window.Options{Gaps: window.Null})
 		got, _, err := collect(t, a.Over(sequence([]item{at(noon, 1)}), tsdb.Since(time.Time{}), order))
 		if err != nil || len(got) != 1 || got[0].Partial {
-			t.Errorf("%d buckets and %v", len(got), err)
+			t.Errorf("got %d buckets and error %v", len(got), err)
 		}
 	}
 }
 
-// A repository is read in one scan, with its errors, and leaving early ends the scan.
+// A repository is read in one scan, with its errors, and ending the loop early ends the scan.
 func TestRead(t *testing.T) {
 	ctx := context.Background()
 	temps := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
@@ -392,10 +392,10 @@ func TestRead(t *testing.T) {
 			slices.Reverse(got)
 		}
 		if s := got[2].Values[0]; s.Count != 60 || s.Mean != 89.5 || s.First != 60 || s.Last != 119 || got[6].Partial != true || got[0].Points != 0 {
-			t.Errorf("got %+v", got)
+			t.Errorf("got buckets %+v", got)
 		}
 		if n := conn.Counts().Calls[tsdbtest.ReadRows] - before; n != 1 {
-			t.Errorf("%d scans", n)
+			t.Errorf("%d scans, want 1", n)
 		}
 		for range a.Read(ctx, repo, roof, in, order) {
 			break
@@ -403,7 +403,7 @@ func TestRead(t *testing.T) {
 	}
 	conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Times(1))
 	if _, _, err := collect(t, a.Read(ctx, repo, roof, in, tsdb.NewestFirst)); err == nil {
-		t.Error("a refused scan gave no error")
+		t.Error("a refused scan yields no error")
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -419,6 +419,6 @@ func TestRead(t *testing.T) {
 		t.Errorf("after the context ended: %d buckets and %v", n, last)
 	}
 	if _, _, err := collect(t, a.Read(tenant.NewContext(ctx, tenant.MustParse("globex")), repo, roof, in, tsdb.NewestFirst)); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("another tenant's context: %v", err)
+		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 }
