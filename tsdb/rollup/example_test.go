@@ -304,7 +304,7 @@ func ExampleMeasure() {
 	// Output: 4 2 3.3 1.65 NaN <nil>
 }
 
-// A mean is a sum and a count.
+// The modes of a rollup say where its numbers come from.
 func ExampleMode() {
 	fmt.Println(rollup.Derived, rollup.ByStream, rollup.ByMessage, rollup.Once)
 	// Output: derived stream message once
