@@ -391,8 +391,7 @@ func ofItsOwn[T any](t *testing.T, store *tsdb.Store, name string, v T, change f
 	}
 }
 
-// TestSchemasOfOneDatasetAgree: schemas with different types, or with classes in another order, share cached points of one
-// dataset.
+// TestSchemasOfOneDatasetAgree: schemas with other types, or other orders of classes, share cached points of one dataset.
 func TestSchemasOfOneDatasetAgree(t *testing.T) {
 	one := readings(t, tsdb.SchemaOptions{})
 	two, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[map[string]float64](), tsdb.SchemaOptions{})
@@ -448,8 +447,7 @@ func TestAnotherTenantIsRefusedBeforeTheCache(t *testing.T) {
 	}
 }
 
-// TestCachedAnswersStayInTheirTenant: entities, datasets and tenants whose names are prefixes of one another get their own cached
-// points.
+// TestCachedAnswersStayInTheirTenant: entities, datasets and tenants with similar names get their own cached points.
 func TestCachedAnswersStayInTheirTenant(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		var schemas []*tsdb.Schema[string]
