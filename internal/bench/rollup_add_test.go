@@ -105,13 +105,13 @@ func BenchmarkRollupAdd(b *testing.B) {
 			b.Fatal(err)
 		}
 		in, n, acked := rollup.NewStreamAdder(r, repo, w), 0, 0
-		told := func(o tsdb.Outcome) {
+		ended := func(o tsdb.Outcome) {
 			if o.State == tsdb.Journaled {
 				acked++
 			}
 		}
 		for b.Loop() {
-			if err := in.AddFunc(ctx, entities[n%addEntities], at, value, told); err != nil {
+			if err := in.AddFunc(ctx, entities[n%addEntities], at, value, ended); err != nil {
 				b.Fatal(err)
 			}
 			n++

@@ -76,9 +76,9 @@ func TestFairness(t *testing.T) {
 				})
 				return at
 			}
-			alone, beside := p99(false), p99(true)
-			if beside > 2*alone {
-				t.Errorf("got p99 %v while another tenant floods, %v alone", beside, alone)
+			alone, during := p99(false), p99(true)
+			if during > 2*alone {
+				t.Errorf("got p99 %v while another tenant floods, %v alone", during, alone)
 			}
 		})
 	}

@@ -94,9 +94,9 @@ func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 						})
 						return at
 					}
-					alone, beside := p99(false), p99(true)
-					if beside > 2*alone {
-						t.Errorf("got p99 %v while other tenants are refused, %v alone", beside, alone)
+					alone, during := p99(false), p99(true)
+					if during > 2*alone {
+						t.Errorf("got p99 %v while other tenants are refused, %v alone", during, alone)
 					}
 				})
 			}

@@ -54,7 +54,7 @@ func TestDocument(t *testing.T) {
 	if testkit.Raced {
 		return // some sizes were left out
 	}
-	testkit.Golden(t, "../../../docs/cost.md", got, "users would be told what calls once cost")
+	testkit.Golden(t, "../../../docs/cost.md", got, "the document would show outdated costs")
 }
 
 func (d document) render(t *testing.T) string {

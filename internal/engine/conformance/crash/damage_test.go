@@ -25,7 +25,7 @@ var damagePerFile = flag.Int("crash.damage", 10, "bytes that are flipped in each
 
 const rowsOnDisk = 400
 
-// makeStore fills a folder, copies it as it is while the store is open, log and all, and returns the copy's files.
+// makeStore fills a folder, copies it while the store is open, with its log, and returns the copy's files.
 func makeStore(t *testing.T) (files map[string][]byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func readFolder(t *testing.T, dir string) map[string][]byte {
 		}
 		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // Removed by a compaction meanwhile.
+			continue // a compaction removed it meanwhile
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -82,13 +82,13 @@ func writeFolder(t *testing.T, files map[string][]byte) string {
 	return dir
 }
 
-// look opens a folder and reads all of it: the number of rows, if these are the first that were written and whole; an
-// error that was reported; or something wrong that was served.
+// look opens a folder and reads all of it. rows is the number of rows if they are the first that were written, all
+// complete. reported is an error of the engine; wrong says that the engine returned wrong data.
 func look(t *testing.T, dir string) (rows int, reported, wrong error) {
 	begun := time.Now()
 	eng, err := engine.Open(engine.Options{
 		Dir: dir, GCInterval: -1,
-		Steady: func() time.Duration { return time.Since(begun) }, // the folder does not remember the time yet
+		Steady: func() time.Duration { return time.Since(begun) }, // the folder has no stored time yet
 	})
 	if err != nil {
 		return 0, err, nil
@@ -102,11 +102,11 @@ func look(t *testing.T, dir string) (rows int, reported, wrong error) {
 	read := func() (rows int, reported, wrong error) {
 		reported = tbl.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
 			if want := fmt.Sprintf("r%06d", rows); r.Key() != want {
-				wrong = fmt.Errorf("row %s where %s should be", r.Key(), want)
+				wrong = fmt.Errorf("got row %s, want %s", r.Key(), want)
 				return false
 			}
 			if v, err := version(r); err != nil || v != uint64(rows) {
-				wrong = fmt.Errorf("row %s has version %d, %w", r.Key(), v, err)
+				wrong = fmt.Errorf("row %s: got version %d, %w", r.Key(), v, err)
 			}
 			rows++
 			return wrong == nil
@@ -117,7 +117,7 @@ func look(t *testing.T, dir string) (rows int, reported, wrong error) {
 	if wrong != nil || reported != nil {
 		return rows, reported, wrong
 	}
-	// Writing, collecting and compacting on what can be read must not make it worse.
+	// Writes, garbage collection and compaction must not lose any of the readable rows.
 	for i := range 3 {
 		if err := tbl.Apply(t.Context(), fmt.Sprintf("z%d", i), cells(1, "z")); err != nil {
 			return rows, err, nil
@@ -135,19 +135,19 @@ func look(t *testing.T, dir string) (rows int, reported, wrong error) {
 	}
 	again, reported, wrong := read()
 	if reported == nil && wrong == nil && again != rows {
-		wrong = fmt.Errorf("%d rows, and %d after some writes", rows, again)
+		wrong = fmt.Errorf("got %d rows, and %d after some writes", rows, again)
 	}
 	return again, reported, wrong
 }
 
-// A flipped byte, a cut or a lost file is reported, when the store is opened or when the place is read. What is served is
-// what was written. The end of a log is the exception: cut there, it looks like a write that a crash has torn, and
-// the rows before it are served.
+// TestDamage checks that a flipped byte, a truncated or a missing file is reported, when the store opens or when the
+// data is read, and that only written data is returned. The end of a log is the exception: a truncated log looks like
+// one that a crash has torn, so the rows before its end are returned.
 func TestDamage(t *testing.T) {
 	testkit.Plain(t)
 	files := makeStore(t)
 	if rows, reported, wrong := look(t, writeFolder(t, files)); rows != rowsOnDisk || reported != nil || wrong != nil {
-		t.Fatalf("the undamaged copy has %d of %d rows, %v, %v", rows, rowsOnDisk, reported, wrong)
+		t.Fatalf("undamaged copy: got %d of %d rows, %v, %v", rows, rowsOnDisk, reported, wrong)
 	}
 	r := rand.New(rand.NewPCG(*seed, 9))
 	outcomes := map[string]int{}
@@ -165,18 +165,18 @@ func TestDamage(t *testing.T) {
 		}
 		switch {
 		case wrong != nil:
-			t.Errorf("%s of %s: served wrong data: %v", what, name, wrong)
+			t.Errorf("%s of %s: got wrong data: %v", what, name, wrong)
 		case reported != nil:
 			outcomes[kind+" reported"]++
 			if !errors.Is(reported, engine.ErrDamaged) && !errors.Is(reported, engine.ErrVersion) && status.Code(reported) != codes.DataLoss {
-				t.Errorf("%s of %s: reported, but not as damage: %v", what, name, reported)
+				t.Errorf("%s of %s: got an error other than damage: %v", what, name, reported)
 			}
 		case rows == rowsOnDisk:
 			outcomes[kind+" harmless"]++
 		case kind == ".log" && what == "a cut":
 			outcomes[kind+" shorter"]++
 		default:
-			t.Errorf("%s of %s: %d of %d rows are gone, and nothing is reported", what, name, rowsOnDisk-rows, rowsOnDisk)
+			t.Errorf("%s of %s: got no error, but %d of %d rows are missing", what, name, rowsOnDisk-rows, rowsOnDisk)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -202,7 +202,7 @@ func TestDamage(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// A second engine on a folder would write over the first.
+// TestLockedFolder checks that a folder cannot be opened twice: a second engine would overwrite the first one's data.
 func TestLockedFolder(t *testing.T) {
 	dir := t.TempDir()
 	eng, err := engine.Open(engine.Options{Dir: dir})
@@ -210,13 +210,13 @@ func TestLockedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second, err := engine.Open(engine.Options{Dir: dir}); !errors.Is(err, engine.ErrLocked) {
-		t.Errorf("the folder is opened twice: %v, %v", second, err)
+		t.Errorf("second Open: got %v, %v, want ErrLocked", second, err)
 	}
 	if err := eng.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if eng, err = engine.Open(engine.Options{Dir: dir}); err != nil {
-		t.Fatalf("the folder stays locked after a close: %v", err)
+		t.Fatalf("Open after Close: got %v, want nil", err)
 	}
 	if err := eng.Close(); err != nil {
 		t.Fatal(err)

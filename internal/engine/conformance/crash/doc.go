@@ -1,6 +1,6 @@
-// Package crash holds the tests that take the engine's storage away: a writing process that is killed, a machine that
-// loses what was not synced, a disk that is full, a process without files left, and files that are damaged. What was
-// answered must be there afterwards, nothing may be half there, and damage must be reported.
+// Package crash tests the engine with failures of its process and its storage: a writing process that is killed, a machine
+// that loses unsynced data, a full disk, a process that cannot open more files, and damaged files. Acknowledged writes
+// must survive, no write may be stored in part, and damage must be reported.
 //
-// -crash.rounds and -crash.faults choose how often that happens, -crash.seed when.
+// The flags -crash.rounds and -crash.faults choose the number of failures, -crash.seed their order.
 package crash

@@ -23,7 +23,7 @@ import (
 
 var faultRounds = flag.Int("crash.faults", 4, "how often a writing process is killed whose disk is full, that has no files left, or whose logs are torn")
 
-// smallDisk tells it that its disk may be filled.
+// smallDisk is the environment variable that tells the writing process that it may fill its disk.
 const smallDisk = "TIDEMARK_CRASH_SMALL"
 
 // The folders and files below a faulty process's root.
@@ -31,11 +31,11 @@ const (
 	storePart   = "disk/store"
 	journalPart = "disk/journal"
 	fillerPart  = "disk/filler"
-	syncedPart  = "synced" // on another disk
+	syncedPart  = "synced" // stored on another disk
 )
 
-// recorder is a file system that notes how much of each log is synced, where a process that is killed leaves it. Each sync
-// takes a while, so that a kill finds writes that wait for one.
+// recorder is a file system that records how much of each log is synced, in a place that survives the kill of the
+// process. Each sync takes a while, so that a kill hits writes that wait for one.
 type recorder struct {
 	vfs.FS
 	dir string
@@ -84,27 +84,27 @@ func faultyOptions(root string) engine.Options {
 	return o
 }
 
-// faults is what befalls a writing process.
+// faults are the faults of a writing process.
 type faults struct {
 	full, files bool
-	after       time.Duration // from its start
-	kill        time.Duration // from its start
+	after       time.Duration // since its start
+	kill        time.Duration // since its start
 }
 
-// drawFaults draws the same for the process and for the test. Only a small disk is filled.
+// drawFaults draws the same faults in the process and in the test. It fills only small disks.
 func drawFaults(seed uint64, small bool) faults {
 	r := rand.New(rand.NewPCG(seed, 11))
 	f := faults{full: r.IntN(2) == 0, files: r.IntN(3) == 0, kill: time.Duration(r.IntN(700)) * time.Millisecond}
 	if r.IntN(4) > 0 {
 		f.after = time.Duration(50+r.IntN(300)) * time.Millisecond
-	} else { // before it opens the store, which may take a while
+	} else { // before the process opens the store, which may take a while
 		f.kill += time.Second
 	}
 	f.full = f.full && small
 	return f
 }
 
-// strike brings the faults about.
+// strike makes the faults happen.
 func (f faults) strike(root string) {
 	if f.files {
 		open, _ := os.ReadDir("/proc/self/fd")
@@ -128,7 +128,7 @@ func (f faults) strike(root string) {
 
 func init() { faultyChild = writeUntilKilled }
 
-// writeUntilKilled writes also after its disk has failed.
+// writeUntilKilled writes until the process is killed, also after its disk has failed.
 func writeUntilKilled(root string) error {
 	seed, err := strconv.ParseUint(os.Getenv(faultsSeed), 10, 64)
 	if err != nil {
@@ -150,7 +150,7 @@ func writeUntilKilled(root string) error {
 		time.Sleep(time.Hour)
 	}
 	writeWithFaults(root, eng, seed, func(format string, args ...any) {
-		fmt.Fprintf(os.Stdout, format+"\n", args...) // one write a line: a pipe takes it whole, or not at all
+		fmt.Fprintf(os.Stdout, format+"\n", args...) // one write for each line: a pipe transfers it completely or not at all
 	})
 	time.Sleep(time.Hour)
 	return nil
@@ -167,14 +167,14 @@ func TestFaults(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(*seed, 12))
 	count := map[string]int{}
-	const many = 10 // for one store: what each of them reads back grows
+	const many = 10 // rounds for one store: each round reads back more
 	for n := 0; n < *faultRounds; n += many {
 		faultyRounds(t, n+1, min(n+many, *faultRounds), r, count)
 	}
-	t.Logf("%d rounds: %v; 0 answered writes lost", *faultRounds, count)
+	t.Logf("%d rounds: %v; 0 acknowledged writes lost", *faultRounds, count)
 }
 
-// faultyRounds are the rounds of one store.
+// faultyRounds runs the rounds of one store.
 func faultyRounds(t *testing.T, from, to int, r *rand.Rand, count map[string]int) {
 	t.Helper()
 	root := t.TempDir()
@@ -183,7 +183,7 @@ func faultyRounds(t *testing.T, from, to int, r *rand.Rand, count map[string]int
 	if small {
 		defer unmount(t, disk)
 	} else {
-		t.Log("there is no disk of its own for the store, so it is never full")
+		t.Log("cannot mount a small disk, so the disk is never full")
 	}
 	mkdir(t, root, syncedPart)
 	rows, points := newLedger(), newPointLedger()
@@ -193,7 +193,7 @@ func faultyRounds(t *testing.T, from, to int, r *rand.Rand, count map[string]int
 		tear(t, root, r, count)
 		verifyFaulty(t, root, rows, points, f)
 		if t.Failed() {
-			t.Fatalf("round %d of -crash.seed=%d, with %+v", n, *seed, f)
+			t.Fatalf("failed in round %d of -crash.seed=%d, with %+v", n, *seed, f)
 		}
 	}
 	count["answered writes"] += rows.lines
@@ -218,7 +218,7 @@ func mkdir(t *testing.T, parts ...string) string {
 	return dir
 }
 
-// faultyRound runs a writing process, kills it and enters what it answered.
+// faultyRound runs a writing process, kills it, and records the writes that it reported as acknowledged.
 func faultyRound(t *testing.T, root string, seed uint64, small bool, f faults, rows *ledger, points *pointLedger, count map[string]int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -257,7 +257,7 @@ func faultyRound(t *testing.T, root string, seed uint64, small bool, f faults, r
 		}
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-		t.Fatalf("the writing process ended by itself: %v\n%s", err, stderr.String())
+		t.Fatalf("the writing process ended before it was killed: %v\n%s", err, stderr.String())
 	}
 	if err := os.Remove(filepath.Join(root, fillerPart)); err == nil {
 		count["disks filled"]++
@@ -267,14 +267,14 @@ func faultyRound(t *testing.T, root string, seed uint64, small bool, f faults, r
 	}
 }
 
-// tear makes of the logs what a machine that fails may leave: of what was not synced any sectors are there, or the file ends
-// somewhere in it.
+// tear changes the logs as a machine that fails may leave them: of the unsynced part any sectors are missing, or the
+// file ends somewhere in it.
 func tear(t *testing.T, root string, r *rand.Rand, count map[string]int) {
 	t.Helper()
 	const sector = 512
 	entries, err := os.ReadDir(filepath.Join(root, storePart))
 	if errors.Is(err, os.ErrNotExist) {
-		return // it was killed, or refused, before it made the folder
+		return // the process was killed, or failed, before it created the folder
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ var (
 	events = tsdb.MustDefine("events", tsdb.Key("round"), codec.Float64(), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{daily}})
 )
 
-// pointStore opens a store on an engine, with its schemas.
+// pointStore opens a store on an engine, and creates its datasets.
 func pointStore(ctx context.Context, eng *engine.Engine, timeout time.Duration) (*tsdb.Store, error) {
 	conn, err := inproc.Dial(eng, tsdb.DialOptions()...)
 	if err != nil {
@@ -64,7 +64,7 @@ func pointWriter(root string, store *tsdb.Store) (*tsdb.Writer, error) {
 
 func at(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 
-// writeWithFaults writes rows and points until the disk has failed for good, and reports what was answered.
+// writeWithFaults writes rows and points until the disk has failed for good, and reports the acknowledged writes.
 func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(string, ...any)) {
 	ctx := context.Background()
 	var wg sync.WaitGroup
@@ -76,7 +76,8 @@ func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(
 		return
 	}
 	entity := tsdb.NewEntity(fmt.Sprint(round))
-	// Two of each write the same points. Each repeats what failed, as callers do, and takes what it finds for an answer.
+	// Two writers of each kind write the same points. Each retries failed writes, as callers do, and accepts a point
+	// that it finds as its own.
 	for g := range 2 {
 		repeat := func(kind string, put func(n int) error) {
 			wg.Go(func() {
@@ -116,7 +117,7 @@ func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(
 						pts = append(pts, tsdb.Point[float64]{Entity: entity, Time: at(n + i), Value: float64(n + i)})
 					}
 					if put(pts) != nil {
-						return // whether they are on disk may be unknown
+						return // it may be unknown whether the points are on disk
 					}
 					for i := range 20 {
 						report("point %s %d %d 0", kind, round, n+i)
@@ -139,13 +140,13 @@ func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(
 	wg.Wait()
 }
 
-// point is a point of a round; by is who wrote it, -1 where that is somebody.
+// point is a point of a round. by is its writer, or -1 if any writer's point is right.
 type point struct {
 	round uint64
 	n, by int
 }
 
-// pointLedger is what was answered of points, by kind.
+// pointLedger holds the acknowledged points, by kind.
 type pointLedger struct{ acked map[string][]point }
 
 func newPointLedger() *pointLedger { return &pointLedger{map[string][]point{}} }
@@ -154,7 +155,7 @@ func (l *pointLedger) enter(line string) error {
 	var kind string
 	var p point
 	if _, err := fmt.Sscanf(line, "point %s %d %d %d", &kind, &p.round, &p.n, &p.by); err != nil {
-		return fmt.Errorf("cannot read %q: %w", line, err)
+		return fmt.Errorf("invalid report line %q: %w", line, err)
 	}
 	l.acked[kind] = append(l.acked[kind], p)
 	return nil
@@ -165,11 +166,11 @@ func verifyFaulty(t *testing.T, root string, rows *ledger, points *pointLedger, 
 	t.Helper()
 	eng, err := engine.Open(faultyOptions(root))
 	if err != nil {
-		t.Fatalf("the store cannot be opened after %+v: %v", f, err)
+		t.Fatalf("opening the store after %+v: %v", f, err)
 	}
 	defer func() {
 		if err := eng.Close(); err != nil {
-			t.Errorf("close: %v", err)
+			t.Errorf("Close: %v", err)
 		}
 	}()
 	tbl, disconnect, err := connect(t.Context(), eng)
@@ -185,10 +186,10 @@ func verifyFaulty(t *testing.T, root string, rows *ledger, points *pointLedger, 
 	defer store.Close()
 	w, err := pointWriter(root, store)
 	if err != nil {
-		t.Fatalf("the journal cannot be opened after %+v: %v", f, err)
+		t.Fatalf("opening the journal after %+v: %v", f, err)
 	}
 	if dead := w.Stats().Journal.DeadLetters; dead > 0 {
-		t.Errorf("%d dead letters", dead)
+		t.Errorf("got %d dead letters, want 0", dead)
 	}
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatalf("delivering the journal: %v", err)
@@ -196,7 +197,7 @@ func verifyFaulty(t *testing.T, root string, rows *ledger, points *pointLedger, 
 	points.check(t, store)
 }
 
-// check looks for every point that was answered.
+// check checks that every acknowledged point is stored.
 func (l *pointLedger) check(t *testing.T, store *tsdb.Store) {
 	t.Helper()
 	there := map[string]map[point]bool{}
@@ -237,9 +238,9 @@ func (l *pointLedger) check(t *testing.T, store *tsdb.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The events of a round are 0, 1, 2, …: what counts must be the first ones, each once.
+		// The events of a round are 0, 1, 2 and so on. The stored ones must be the first n, each once.
 		if c := float64(b.Points); b.Points > 0 && (b.Values[0].Sum != c*(c-1)/2 || b.Values[0].Max != c-1) {
-			t.Errorf("round %d: %d events count, with the sum %v up to %v: some count twice, or are missing", round, b.Points, b.Values[0].Sum, b.Values[0].Max)
+			t.Errorf("round %d: got %d events with the sum %v and the maximum %v: some count twice or are missing", round, b.Points, b.Values[0].Sum, b.Values[0].Max)
 		}
 		for n := range int(b.Points) {
 			there["events"][point{round, n, 0}] = true
@@ -250,17 +251,17 @@ func (l *pointLedger) check(t *testing.T, store *tsdb.Store) {
 		for _, p := range acked {
 			if !there[kind][p] {
 				if lost++; lost < 4 {
-					t.Errorf("%s point %d of round %d, by %d, was answered as stored and is gone", kind, p.n, p.round, p.by)
+					t.Errorf("%s point %d of round %d, by %d, was acknowledged and is missing", kind, p.n, p.round, p.by)
 				}
 			}
 		}
 		if lost > 0 {
-			t.Errorf("%s: %d of %d answered points are gone", kind, lost, len(acked))
+			t.Errorf("%s: %d of %d acknowledged points are missing", kind, lost, len(acked))
 		}
 	}
 }
 
-// each calls visit for the rounds that have answered points of a kind.
+// each calls visit for the rounds with acknowledged points of a kind.
 func (l *pointLedger) each(kind string, visit func(round uint64)) {
 	seen := map[uint64]bool{}
 	for _, p := range l.acked[kind] {

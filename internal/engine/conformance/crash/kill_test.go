@@ -19,14 +19,15 @@ var (
 	seed   = flag.Uint64("crash.seed", 1, "when that is, and what is damaged")
 )
 
-// childDir and childStart make the test binary a writing process instead, childDir and faultsSeed one with faults.
+// childDir and childStart turn the test binary into a writing process. childDir and faultsSeed turn it into one with
+// faults.
 const (
 	childDir   = "TIDEMARK_CRASH_DIR"
 	childStart = "TIDEMARK_CRASH_START"
 	faultsSeed = "TIDEMARK_CRASH_FAULTS"
 )
 
-// faultyChild is the process with faults, where the system offers them.
+// faultyChild runs the process with faults. It is nil on systems without them.
 var faultyChild func(dir string) error
 
 func TestMain(m *testing.M) {
@@ -64,14 +65,14 @@ func child(dir string) error {
 	if err != nil {
 		return err
 	}
-	// One write a line: a pipe takes it whole, or not at all.
+	// One write for each line: a pipe transfers it completely or not at all.
 	return write(ctx, tbl, start, func(format string, args ...any) {
 		fmt.Fprintf(os.Stdout, format+"\n", args...)
 	})
 }
 
-// A process that is killed at any moment loses no answered write and leaves no half row. It tests the log and the
-// recovery; what a machine that fails does to unsynced files is for TestPowerLoss.
+// TestKill checks that a process that is killed at any moment loses no acknowledged write and leaves no half row. It
+// tests the log and its recovery; TestPowerLoss tests the loss of unsynced data.
 func TestKill(t *testing.T) {
 	if testing.Short() && *rounds == 5 {
 		*rounds = 2
@@ -79,7 +80,7 @@ func TestKill(t *testing.T) {
 	dir, book := t.TempDir(), newLedger()
 	r := rand.New(rand.NewPCG(*seed, 3))
 	for n := range *rounds {
-		// Now and then in the middle of opening.
+		// sometimes while the store opens
 		after := time.Duration(20+r.IntN(400)) * time.Millisecond
 		if r.IntN(8) == 0 {
 			after = time.Duration(r.IntN(30)) * time.Millisecond
@@ -87,7 +88,7 @@ func TestKill(t *testing.T) {
 		testkit.KillAfter(t, after, book.enter, childDir+"="+dir, fmt.Sprintf("%s=%d", childStart, uint64(n+1)*10_000_000))
 		verify(t, options(dir), book)
 		if t.Failed() {
-			t.Fatalf("round %d of -crash.seed=%d", n, *seed)
+			t.Fatalf("failed in round %d of -crash.seed=%d", n, *seed)
 		}
 	}
 	t.Logf("%d rounds: %d lines of report, %d rows, %d deletions, %d conditional inserts, %d sums", *rounds, book.lines,
@@ -99,15 +100,15 @@ func verify(t *testing.T, o engine.Options, book *ledger) {
 	t.Helper()
 	eng, err := engine.Open(o)
 	if err != nil {
-		t.Fatalf("the store cannot be opened after a crash: %v", err)
+		t.Fatalf("opening the store after a crash: %v", err)
 	}
 	tbl, disconnect, err := connect(t.Context(), eng)
 	if err != nil {
-		t.Fatalf("the table cannot be opened after a crash: %v", err)
+		t.Fatalf("opening the table after a crash: %v", err)
 	}
 	book.check(t, t.Context(), tbl)
 	disconnect()
 	if err := eng.Close(); err != nil {
-		t.Errorf("close: %v", err)
+		t.Errorf("Close: %v", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// A machine that fails loses what was not synced, or part of it. Answered writes were.
+// TestPowerLoss checks that a machine that fails loses no acknowledged write: it may lose any unsynced data, and
+// acknowledged writes are synced.
 func TestPowerLoss(t *testing.T) {
 	testkit.Plain(t)
 	r := rand.New(rand.NewPCG(*seed, 5))
@@ -25,7 +26,7 @@ func TestPowerLoss(t *testing.T) {
 		o.FS = fs
 		eng, err := engine.Open(o)
 		if err != nil {
-			t.Fatalf("round %d: the store cannot be opened: %v", n, err)
+			t.Fatalf("round %d: opening the store: %v", n, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		tbl, disconnect, err := connect(ctx, eng)
@@ -46,18 +47,18 @@ func TestPowerLoss(t *testing.T) {
 		mu.Lock()
 		answered := len(lines)
 		mu.Unlock()
-		// Of what is not synced, a random part survives: more for some rounds, none for others.
+		// A random part of the unsynced data survives: more in some rounds, none in others.
 		left := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 50, 100}[r.IntN(3)], RNG: r})
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("round %d: a write failed: %v", n, err)
+			t.Errorf("round %d: write: %v", n, err)
 		}
 		disconnect()
 		if err := eng.Close(); err != nil {
-			t.Errorf("round %d: close: %v", n, err)
+			t.Errorf("round %d: Close: %v", n, err)
 		}
 		for i, line := range lines {
-			// What was answered later than the failure may be lost, and what was tried may be there.
+			// A write that was acknowledged after the failure may be lost. One that was only tried may be stored.
 			if i < answered || strings.HasPrefix(line, "try ") {
 				if err := book.enter(line); err != nil {
 					t.Error(err)
@@ -68,7 +69,7 @@ func TestPowerLoss(t *testing.T) {
 		o.FS = fs
 		verify(t, o, book)
 		if t.Failed() {
-			t.Fatalf("round %d of -crash.seed=%d", n, *seed)
+			t.Fatalf("failed in round %d of -crash.seed=%d", n, *seed)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 )
 
-// connect gives a client on an engine, and makes the table if it is not there.
+// connect returns a client of an engine, and creates the table if it does not exist.
 func connect(ctx context.Context, eng *engine.Engine) (*bigtable.Table, func(), error) {
 	conn, err := inproc.Dial(eng)
 	if err != nil {
@@ -44,7 +44,8 @@ func connect(ctx context.Context, eng *engine.Engine) (*bigtable.Table, func(), 
 	return client.Open("t"), func() { client.Close(); admin.Close(); conn.Close() }, nil
 }
 
-// cells is a row that says whether it is whole: its version, two values that follow from it, and a checksum of all.
+// cells returns a row that shows whether it is complete: its version, two values that follow from the version, and a
+// checksum.
 func cells(version uint64, key string) *bigtable.Mutation {
 	v := binary.BigEndian.AppendUint64(nil, version)
 	r := rand.New(rand.NewPCG(version, uint64(crc32.ChecksumIEEE([]byte(key)))))
@@ -76,28 +77,28 @@ func checksum(key string, parts ...[]byte) uint32 {
 	return sum
 }
 
-// version reads a row that cells made; it fails if the row is not whole.
+// version returns the version of a row that cells made, or an error if the row is incomplete.
 func version(r bigtable.Row) (uint64, error) {
 	got := map[string][]byte{}
 	for _, c := range r["f"] {
 		if _, twice := got[c.Column]; twice {
-			return 0, fmt.Errorf("row %q has two cells of %s", r.Key(), c.Column)
+			return 0, fmt.Errorf("row %q: got two cells of %s", r.Key(), c.Column)
 		}
 		got[c.Column] = c.Value
 	}
 	crc := got["f:crc"]
 	if len(got) != 4 || len(crc) != 4 || len(got["f:v"]) != 8 ||
 		binary.BigEndian.Uint32(crc) != checksum(r.Key(), got["f:v"], got["f:a"], got["f:b"]) {
-		return 0, fmt.Errorf("row %q is half: %d cells", r.Key(), len(got))
+		return 0, fmt.Errorf("row %q: got only %d cells", r.Key(), len(got))
 	}
 	return binary.BigEndian.Uint64(got["f:v"]), nil
 }
 
-// write writes until its context ends or a write fails, and reports what it is about to do ("try …") and what was
-// answered. start makes this run's rows its own.
+// write writes until its context ends or a write fails. It reports each write before it starts ("try …") and when it is
+// acknowledged. start separates the rows of different runs.
 func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(format string, args ...any)) error {
 	jobs := []func(n uint64) error{
-		func(n uint64) error { // Rows of their own.
+		func(n uint64) error { // a new row each time
 			key := fmt.Sprintf("put/%d", n)
 			err := tbl.Apply(ctx, key, cells(n, key))
 			if err == nil {
@@ -105,7 +106,7 @@ func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(f
 			}
 			return err
 		},
-		func(n uint64) error { // The same few rows again and again.
+		func(n uint64) error { // the same few rows repeatedly
 			key := fmt.Sprintf("over/%d", n%3)
 			report("try row %s %d", key, n)
 			err := tbl.Apply(ctx, key, cells(n, key))
@@ -114,7 +115,7 @@ func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(f
 			}
 			return err
 		},
-		func(n uint64) error { // Many rows at once.
+		func(n uint64) error { // many rows at once
 			var keys []string
 			var muts []*bigtable.Mutation
 			for i := range 40 {
@@ -127,7 +128,7 @@ func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(f
 			}
 			return err
 		},
-		func(n uint64) error { // Rows that come and go.
+		func(n uint64) error { // rows that are written and deleted
 			key := fmt.Sprintf("gone/%d", n)
 			if err := tbl.Apply(ctx, key, cells(n, key)); err != nil {
 				return err
@@ -161,7 +162,7 @@ func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(f
 	return <-failed
 }
 
-// add counts in sums.
+// add adds to sums.
 func add(ctx context.Context, tbl *bigtable.Table, report func(string, ...any)) func(uint64) error {
 	return func(n uint64) error {
 		key := fmt.Sprintf("count/%d", n%4)
@@ -176,7 +177,7 @@ func add(ctx context.Context, tbl *bigtable.Table, report func(string, ...any)) 
 	}
 }
 
-// insert writes a row if it is not there; both writers try the same rows.
+// insert writes a row if it does not exist. Both writers try the same rows.
 func insert(ctx context.Context, tbl *bigtable.Table, who string, report func(string, ...any)) func(uint64) error {
 	return func(n uint64) error {
 		key := fmt.Sprintf("first/%d", n)
@@ -192,11 +193,11 @@ func insert(ctx context.Context, tbl *bigtable.Table, who string, report func(st
 	}
 }
 
-// ledger is what was answered, and what may have been done beyond that.
+// ledger holds the acknowledged writes, and those that were tried.
 type ledger struct {
-	rows  map[string]uint64 // answered version
+	rows  map[string]uint64 // acknowledged version
 	maybe map[string]uint64 // newest version that was tried
-	gone  map[string]bool   // answered deletions
+	gone  map[string]bool   // acknowledged deletions
 	going map[string]bool   // deletions that were tried
 	added map[string]int64
 	tried map[string]int64
@@ -211,7 +212,7 @@ func newLedger() *ledger {
 	}
 }
 
-// enter notes one line of a report.
+// enter records one line of a report.
 func (l *ledger) enter(line string) error {
 	var key, who string
 	var n uint64
@@ -239,17 +240,17 @@ func (l *ledger) enter(line string) error {
 		l.added[key]++
 	case scan("first %s %s", &key, &who):
 		if other, twice := l.first[key]; twice {
-			return fmt.Errorf("row %s was inserted by %s and by %s", key, other, who)
+			return fmt.Errorf("row %s was inserted twice, by %s and by %s", key, other, who)
 		}
 		l.first[key] = who
 	default:
-		return fmt.Errorf("cannot read %q", line)
+		return fmt.Errorf("invalid report line %q", line)
 	}
 	l.lines++
 	return nil
 }
 
-// check compares what is stored with what was answered.
+// check compares the stored rows with the acknowledged writes.
 func (l *ledger) check(t *testing.T, ctx context.Context, tbl *bigtable.Table) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -257,19 +258,19 @@ func (l *ledger) check(t *testing.T, ctx context.Context, tbl *bigtable.Table) {
 		key := r.Key()
 		seen[key] = true
 		if l.gone[key] {
-			t.Errorf("row %s is back after its deletion was answered", key)
+			t.Errorf("row %s exists although its deletion was acknowledged", key)
 		}
 		if sum := r["sum"]; sum != nil {
 			if got := int64(binary.BigEndian.Uint64(sum[0].Value)); got < l.added[key] || got > l.tried[key] {
-				t.Errorf("sum %s is %d, with %d additions answered and %d tried", key, got, l.added[key], l.tried[key])
+				t.Errorf("sum %s: got %d, with %d acknowledged additions and %d tried ones", key, got, l.added[key], l.tried[key])
 			}
 			return true
 		}
 		if len(key) > 6 && key[:6] == "first/" {
 			if f := r["f"]; len(f) != 2 || string(f[0].Value) != string(f[1].Value) {
-				t.Errorf("row %s is half", key)
+				t.Errorf("row %s: got only a part of it", key)
 			} else if who := l.first[key]; who != "" && who != string(f[0].Value) {
-				t.Errorf("row %s is of %s, answered to %s", key, f[0].Value, who)
+				t.Errorf("row %s: got the one by %s, but the insert by %s was acknowledged", key, f[0].Value, who)
 			}
 			return true
 		}
@@ -278,27 +279,27 @@ func (l *ledger) check(t *testing.T, ctx context.Context, tbl *bigtable.Table) {
 			t.Error(err)
 		}
 		if v < l.rows[key] || l.maybe[key] > 0 && v > l.maybe[key] {
-			t.Errorf("row %s has version %d, with %d answered and %d tried", key, v, l.rows[key], l.maybe[key])
+			t.Errorf("row %s: got version %d, with %d acknowledged and %d tried", key, v, l.rows[key], l.maybe[key])
 		}
 		return true
 	})
 	if err != nil {
-		t.Errorf("reading back: %v", err)
+		t.Errorf("reading the rows: %v", err)
 		return
 	}
 	for key := range l.rows {
 		if !seen[key] && !l.going[key] {
-			t.Errorf("row %s was answered as stored and is gone", key)
+			t.Errorf("row %s was acknowledged and is missing", key)
 		}
 	}
 	for key := range l.added {
 		if !seen[key] {
-			t.Errorf("sum %s was answered as stored and is gone", key)
+			t.Errorf("sum %s was acknowledged and is missing", key)
 		}
 	}
 	for key := range l.first {
 		if !seen[key] {
-			t.Errorf("row %s was answered as inserted and is gone", key)
+			t.Errorf("row %s was acknowledged as inserted and is missing", key)
 		}
 	}
 }
