@@ -7,8 +7,8 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Apply writes one row whose mutation may be repeated without changing what ends up stored, and retries within the
-// timeout of writes.
+// Apply writes one row, and retries within the timeout of writes. Repeating the mutation must not change the stored
+// result.
 func (t *Table) Apply(ctx context.Context, key string, mut *bigtable.Mutation) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
@@ -33,8 +33,8 @@ func (t *Table) Apply(ctx context.Context, key string, mut *bigtable.Mutation) O
 	}
 }
 
-// Conditional writes one row by a condition on what it holds, in one attempt, and reports whether the condition held.
-// There is no retry: a second attempt would judge the row that the first one left.
+// Conditional writes one row under a condition on its contents, in one attempt, and reports whether the condition held.
+// It does not retry: a second attempt would check the row as the first one left it.
 func (t *Table) Conditional(ctx context.Context, key string, cond bigtable.Filter, then, otherwise *bigtable.Mutation) (matched bool, out Outcome) {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
@@ -44,14 +44,14 @@ func (t *Table) Conditional(ctx context.Context, key string, cond bigtable.Filte
 	var rec record
 	var tr Tracker
 	err := t.cond.Apply(withRecord(ctx, &rec), key, bigtable.NewCondMutation(cond, then, otherwise), bigtable.GetCondMutationResult(&matched))
-	if rec.seen { // the client strips what the service says of when to try again, and never retries these
+	if rec.seen { // the client removes the service's retry delay, and never retries these calls
 		err = rec.err
 	}
 	tr.Note(ended(ctx, err), !refused(err))
 	return matched, tr.Outcome()
 }
 
-// unguarded is the outcome of a write that the client made, and perhaps repeated, by itself.
+// unguarded returns the outcome of a write that did not pass the guard, and that the client may have repeated.
 func unguarded(err error) Outcome {
 	if err == nil {
 		return Outcome{State: Stored, Attempts: 1}

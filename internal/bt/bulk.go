@@ -8,26 +8,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Bounds of one MutateRows request. The service takes 100,000 mutations, and the client splits there, by count alone; a
-// request stays well below so that it is one stream, and is bounded in bytes too.
+// Bounds of one MutateRows request. The service accepts 100,000 mutations, and the client splits larger requests by
+// their number only. A request stays well below that, so it is one stream, and it is bounded in bytes too.
 const (
 	MaxEntries   = 10_000
 	MaxMutations = 50_000
 	MaxBytes     = 8 << 20
 )
 
-// Entry is one row of a bulk write. Its mutation may be repeated without changing what ends up stored, and replaces
-// whatever an earlier entry for the same row has set.
+// Entry is one row of a bulk write. Repeating its mutation must not change the stored result, and it must replace
+// whatever an earlier entry of the same row sets.
 type Entry struct {
 	Key       string
 	Mutation  *bigtable.Mutation // nil if one of the next two is set
-	Stamped   Stamped            // makes a mutation for each attempt
+	Stamped   Stamped            // creates a mutation for each attempt
 	Direct    Mutations          // needs no *bigtable.Mutation
 	Mutations int                // number of mutations
-	Bytes     int                // of the mutations, about
+	Bytes     int                // approximate size of the mutations
 }
 
-// Stamped makes the mutation of an entry that says when it was attempted.
+// Stamped creates an entry's mutation, which contains the time of the attempt.
 type Stamped interface{ Mutation() *bigtable.Mutation }
 
 func (e *Entry) mutation() *bigtable.Mutation {
@@ -44,9 +44,9 @@ func (e *Entry) mutation() *bigtable.Mutation {
 
 var errNoAnswer = status.Error(codes.Unknown, "tsdb: the service did not answer for this row")
 
-// Bulk writes all entries and returns one outcome for each, in order. Of several entries for one row only the last is
-// sent, and its outcome is that of all of them: the service may reorder the entries of a request. Each request with its
-// retries is bounded by the timeout of writes, the whole call by that of scans.
+// Bulk writes all entries and returns one outcome for each, in order. If several entries have the same row, it sends
+// only the last one, and all get its outcome: the service may reorder the entries of a request. The timeout of writes
+// bounds each request with its retries, the timeout of scans the whole call.
 func (t *Table) Bulk(ctx context.Context, entries []Entry) []Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()
@@ -74,7 +74,7 @@ func (t *Table) Bulk(ctx context.Context, entries []Entry) []Outcome {
 	return b.out
 }
 
-// bulk is one bulk write under way.
+// bulk is a running bulk write.
 type bulk struct {
 	t       *Table
 	entries []Entry
@@ -96,7 +96,7 @@ func (b *bulk) fit(todo []int) int {
 	return len(todo)
 }
 
-// write sends the entries in one request, and again those that may still succeed.
+// write sends the entries in one request, and retries those that may still succeed.
 func (b *bulk) write(ctx context.Context, todo []int) {
 	ctx, cancel := within(ctx, b.t.timeouts.Write)
 	defer cancel()
@@ -118,8 +118,8 @@ func (b *bulk) write(ctx context.Context, todo []int) {
 	}
 }
 
-// send makes one attempt at one request, sets the outcomes, and returns the entries that may be tried again, with the
-// cause that asks for the longest wait.
+// send makes one attempt at one request and sets the outcomes. It returns the entries that may be tried again, with the
+// error that asks for the longest wait.
 func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) {
 	entries := make([]Entry, len(part))
 	for n, i := range part {
@@ -137,16 +137,16 @@ func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) 
 	return again, cause
 }
 
-// Answer is how one attempt at one entry ended.
+// Answer is the result of one attempt at one entry.
 type Answer struct {
-	Err          error // nil where it is stored
+	Err          error // nil if the entry is stored
 	MaybeApplied bool  // it failed, but may have been applied
-	Again        bool  // trying again is safe, and may succeed
-	Whole        bool  // Err is how the request ended, not what the service said of this entry
+	Again        bool  // another attempt is safe and may succeed
+	Whole        bool  // Err is the error of the whole request, not of this entry
 }
 
-// Attempt writes the entries, of which no two may have the same row, in one request, once, and returns how that ended for
-// each. It bounds nothing by itself: the caller keeps to the limits of a request and brings a deadline.
+// Attempt writes the entries in one request, in one attempt, and returns the result of each. No two entries may have
+// the same row. Attempt has no bounds of its own: the caller respects the limits of a request and sets a deadline.
 func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
 	answers := make([]Answer, len(entries))
 	rec := record{answers: make([]entryState, len(entries))}

@@ -7,26 +7,27 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
-// Mutator takes the mutations of one row. A *bigtable.Mutation is one.
+// Mutator collects the mutations of one row. A *bigtable.Mutation is a Mutator.
 type Mutator interface {
 	Set(family, column string, ts bigtable.Timestamp, value []byte)
 	DeleteCellsInColumn(family, column string)
 }
 
-// Mutations are those of one entry. The guard puts them into the request itself, in memory that the entries of the request
-// share.
+// Mutations are the mutations of one entry. The guard encodes them into the request directly, in memory that all
+// entries of the request share.
 type Mutations interface{ AddTo(m Mutator) }
 
-// The client gets one row in the place of such entries, without a key and without mutations: the service would refuse it.
+// The client gets this row instead of such entries. It has neither a key nor mutations, so the service would refuse it.
 var (
 	standInKeys = []string{""}
 	standIn     = []*bigtable.Mutation{bigtable.NewMutation()}
 )
 
-// errStandIn: the stand-in did not pass the guard, so no entry was sent.
+// errStandIn means that the stand-in row did not pass the guard, so no entry was sent.
 var errStandIn = errors.New("tsdb: a bulk write did not pass the interceptors that an earlier one passed")
 
-// requestEntries returns the entries as a request has them, nil if one has a *bigtable.Mutation or there are none.
+// requestEntries returns the entries in the form of a request. It returns nil if there are none or if one has a
+// *bigtable.Mutation.
 func requestEntries(entries []Entry) []*btpb.MutateRowsRequest_Entry {
 	if len(entries) == 0 {
 		return nil
@@ -55,7 +56,7 @@ func requestEntries(entries []Entry) []*btpb.MutateRowsRequest_Entry {
 	return out
 }
 
-// slab is the memory of the entries of one request. It is never reused: an engine in this process may still read a request
+// slab is the memory of the entries of one request. It is never reused: an in-process engine may still read a request
 // after the call has returned.
 type slab struct {
 	keys      []byte
@@ -68,7 +69,7 @@ type slab struct {
 	name   []byte // of column
 }
 
-// next returns an unused element of memory, and adds elements if there are none left.
+// next returns an unused element of memory, and allocates more if none is left.
 func next[T any](memory *[]T) *T {
 	if len(*memory) == 0 {
 		*memory = make([]T, 64)
@@ -78,7 +79,7 @@ func next[T any](memory *[]T) *T {
 	return first
 }
 
-// qualifier returns a column as bytes, which the mutations of a column share.
+// qualifier returns a column name as bytes, which all mutations of the column share.
 func (s *slab) qualifier(column string) []byte {
 	if s.name == nil || s.column != column {
 		s.column, s.name = column, []byte(column)

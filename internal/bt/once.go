@@ -6,8 +6,8 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Once writes one row in a single attempt, for a mutation that must not be repeated. On a client without the guard, which
-// would repeat it, nothing is sent, and the error is ErrUnguarded.
+// Once writes one row in a single attempt, for a mutation that must not be repeated. A client without the guard would
+// repeat it, so there Once sends nothing and returns ErrUnguarded.
 func (t *Table) Once(ctx context.Context, key string, mut *bigtable.Mutation) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
@@ -24,8 +24,8 @@ func (t *Table) Once(ctx context.Context, key string, mut *bigtable.Mutation) Ou
 	return tr.Outcome()
 }
 
-// BulkOnce writes entries, of which no two may have the same row, each in a single attempt, as Once does. It makes as many
-// requests as it takes, each bounded by the timeout of writes, all together by that of scans.
+// BulkOnce writes each entry in a single attempt, as Once does. No two entries may have the same row. It makes as many
+// requests as needed; the timeout of writes bounds each request, the timeout of scans the whole call.
 func (t *Table) BulkOnce(ctx context.Context, entries []Entry) []Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()
@@ -59,7 +59,7 @@ func (t *Table) bulkOnce(ctx context.Context, entries []Entry, out []Outcome) {
 	}
 }
 
-// refuse returns why nothing may be sent, where nothing may.
+// refuse returns a rejected outcome if nothing may be sent, and the zero Outcome otherwise.
 func (t *Table) refuse(ctx context.Context) Outcome {
 	switch {
 	case ctx.Err() != nil:
@@ -72,8 +72,8 @@ func (t *Table) refuse(ctx context.Context) Outcome {
 	return Outcome{State: Rejected, Err: ErrUnguarded}
 }
 
-// passesGuard reports whether calls pass the guard. It asks by a read that the guard answers by itself, and that changes
-// nothing where there is none.
+// passesGuard reports whether calls pass the guard. It makes a read that the guard answers itself, and that changes
+// nothing if there is no guard.
 func (t *Table) passesGuard(ctx context.Context) bool {
 	if t.guarded.Load() {
 		return true
@@ -86,5 +86,5 @@ func (t *Table) passesGuard(ctx context.Context) bool {
 	return rec.seen
 }
 
-// guardRow is the row that is asked for: one that no tenant has.
+// guardRow is the row of that read. No tenant has it.
 const guardRow = "!guard"

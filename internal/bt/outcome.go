@@ -11,16 +11,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
-// State says what became of a write.
+// State is the result of a write.
 type State uint8
 
 // The states. The zero state is none of them.
 const (
-	// Stored: the service answered that the write is applied.
+	// Stored: the service confirmed that the write is applied.
 	Stored State = iota + 1
 	// Rejected: the write is not applied, and will not be.
 	Rejected
-	// Unknown: the write may be applied or not; an answer was lost.
+	// Unknown: the write may or may not be applied, because a response was lost.
 	Unknown
 	// Journaled: the write is in a writer's journal, synced to disk, and will be delivered.
 	Journaled
@@ -41,18 +41,19 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Outcome is what became of one write, after how many attempts; Err is the last cause where it was not stored.
+// Outcome is the result of one write and the number of its attempts. Err is the last error if the write was not stored.
 type Outcome struct {
 	State    State
 	Attempts int
 	Err      error
 }
 
-// ErrUnguarded is wrapped by the error of a write whose outcome could not be known because it did not pass the guard.
+// ErrUnguarded is wrapped by the error of a write whose outcome is unknown because it did not pass the guard.
 var ErrUnguarded = errors.New("tsdb: the call did not pass the store's interceptors")
 
-// refused reports whether err is a status by which the service refuses before it applies anything. ResourceExhausted is
-// one only as the status of an entry: for a call as a whole, connections and proxies make it too, after the fact.
+// refused reports whether err is a status with which the service refuses a request before it applies anything.
+// ResourceExhausted is such a status only for a single entry: for a whole call, connections and proxies return it too,
+// after the service may have applied it.
 func refused(err error) bool {
 	switch status.Code(err) {
 	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied,
@@ -62,9 +63,10 @@ func refused(err error) bool {
 	return false
 }
 
-// OfRow reports whether err rejects the row itself, whatever the state of the service: the service calls invalid what the
-// row holds, or this side refused the row by what it holds or finds. All other errors are conditions that pass or that an
-// operator can fix: an outage, a missing table, family, view or right, a routing policy, a method that a proxy does not know.
+// OfRow reports whether err rejects the row itself, whatever the state of the service: the service calls the row's
+// contents invalid, or this package refused them. All other errors are conditions that pass or that an operator can
+// fix: an outage, a missing table, family, view or permission, a routing policy, or a method that a proxy does not
+// know.
 func OfRow(err error) bool {
 	if s, answered := status.FromError(err); answered {
 		return s.Code() == codes.InvalidArgument || s.Code() == codes.OutOfRange
@@ -79,16 +81,16 @@ func OfRow(err error) bool {
 	return true
 }
 
-// Tracker gathers the attempts at one write. After a lost response the write may have been applied:
-// a later refusal does not change that, a later success does.
+// Tracker records the attempts at one write. If a response was lost, the write may have been applied: a later refusal
+// does not change that, a later success does.
 type Tracker struct {
-	attempts     int32 // writers hold many
+	attempts     int32 // small, because writers hold many trackers
 	maybeApplied bool
 	stored       bool
 	err          error
 }
 
-// Note adds an attempt that ended with err; maybeApplied says that it may have been applied although it failed.
+// Note records an attempt that ended with err. maybeApplied says that it may have been applied although it failed.
 func (t *Tracker) Note(err error, maybeApplied bool) {
 	t.attempts++
 	t.err = err
@@ -96,7 +98,7 @@ func (t *Tracker) Note(err error, maybeApplied bool) {
 	t.maybeApplied = t.maybeApplied || err != nil && maybeApplied
 }
 
-// Outcome returns what became of the write so far.
+// Outcome returns the result of the write so far.
 func (t *Tracker) Outcome() Outcome {
 	switch {
 	case t.stored:
@@ -107,13 +109,12 @@ func (t *Tracker) Outcome() Outcome {
 	return Outcome{State: Rejected, Attempts: int(t.attempts), Err: t.err}
 }
 
-// notSent is the outcome of a write for which there was no time left to try.
+// notSent returns the outcome of a write whose context ended before the first attempt.
 func notSent(ctx context.Context) Outcome {
 	return Outcome{State: Rejected, Err: ctxerr.Of(ctx)}
 }
 
-// ended adds to the error of a call why its context has ended, where it has: the status alone does not match the
-// context's errors.
+// ended adds the context's error to the error of a call whose context has ended: the status alone does not match it.
 func ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
@@ -121,7 +122,7 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ctxerr.Of(ctx), err)
 }
 
-// Add adds what became of several attempts that were made at once.
+// Add records the combined outcome of several attempts that were made at once.
 func (t *Tracker) Add(o Outcome) {
 	t.attempts += int32(o.Attempts)
 	t.err = o.Err

@@ -9,9 +9,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
-// Path returns the table's full name, projects/p/instances/i/tables/t, which the official client keeps to itself: admin calls
-// that the client has no method for need it. The guard tells it, so nothing is sent, and a client without the guard is
-// refused with ErrUnguarded.
+// Path returns the table's full name, projects/p/instances/i/tables/t. The official client does not expose it, and
+// admin calls that the client has no method for need it. The guard provides the name, so nothing is sent. Without the
+// guard, Path returns ErrUnguarded.
 func (t *Table) Path(ctx context.Context) (string, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return "", err
@@ -26,7 +26,7 @@ func (t *Table) Path(ctx context.Context) (string, error) {
 	return rec.table, nil
 }
 
-// resource returns the name of what a call of the official client is for.
+// resource returns the name of the resource that a call of the official client is for.
 func resource(ctx context.Context) string {
 	md, _ := metadata.FromOutgoingContext(ctx)
 	if names := md.Get("google-cloud-resource-prefix"); len(names) == 1 {

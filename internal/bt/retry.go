@@ -11,14 +11,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The waits between attempts: 25 ms, half as long again each time up to 2 s, each spread by half to either side.
+// The waits between attempts: 25 ms at first, growing by half each time up to 2 s, each randomised by half in both
+// directions.
 const (
 	firstWait  = 25 * time.Millisecond
 	longestGap = 2 * time.Second
 )
 
-// retryable reports whether a call that ended with err may succeed when it is repeated. The caller must know that
-// repeating it is harmless.
+// retryable reports whether a call that ended with err may succeed when it is repeated. The caller must know that a
+// repetition is harmless.
 func retryable(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal:
@@ -28,7 +29,7 @@ func retryable(err error) bool {
 	return asked
 }
 
-// retryInfo returns the wait that the service asked for, where it did.
+// retryInfo returns the wait that the service asked for, if it did.
 func retryInfo(err error) (time.Duration, bool) {
 	for _, d := range status.Convert(err).Details() {
 		if info, ok := d.(*errdetails.RetryInfo); ok && info.GetRetryDelay() != nil {
@@ -38,18 +39,18 @@ func retryInfo(err error) (time.Duration, bool) {
 	return 0, false
 }
 
-// Retryable reports whether a call that ended with err may succeed when it is repeated, where that is harmless.
+// Retryable reports whether a call that ended with err may succeed when it is repeated, if a repetition is harmless.
 func Retryable(err error) bool {
 	return retryable(err) || errors.Is(err, errRowGone) || errors.Is(err, errNoAnswer)
 }
 
-// Delay returns the wait that the service asked for in err, 0 where it asked for none.
+// Delay returns the wait that the service asked for in err, or 0.
 func Delay(err error) time.Duration {
 	d, _ := retryInfo(err)
 	return d
 }
 
-// longer returns the one of two causes after which the service wants the longer wait.
+// longer returns the error for which the service asked for the longer wait.
 func longer(a, b error) error {
 	wantA, _ := retryInfo(a)
 	wantB, _ := retryInfo(b)
@@ -59,8 +60,8 @@ func longer(a, b error) error {
 	return a
 }
 
-// Retry calls try until it is done or fails for good, with waits in between, within the timeout of scans. It starts again
-// where try is not done or fails with an error after which it may succeed, so try must be safe to repeat.
+// Retry calls try, with waits in between, until it is done or fails for good, within the timeout of scans. It calls try
+// again if try is not done or fails with a retryable error, so try must be safe to repeat.
 func (t *Table) Retry(ctx context.Context, try func(context.Context) (done bool, err error)) error {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()
@@ -79,11 +80,10 @@ func (t *Table) Retry(ctx context.Context, try func(context.Context) (done bool,
 	}
 }
 
-// pauser waits between attempts. The zero pauser is ready.
+// pauser waits between attempts. The zero pauser is ready to use.
 type pauser struct{ b *backoff.ExponentialBackOff }
 
-// wait waits before the next attempt after one that ended with err. It reports false, and does not wait, where ctx would
-// end first.
+// wait waits before the attempt that follows one that ended with err. If ctx would end first, it returns false at once.
 func (p *pauser) wait(ctx context.Context, err error) bool {
 	if p.b == nil {
 		p.b = backoff.NewExponentialBackOff(

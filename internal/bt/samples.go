@@ -8,18 +8,19 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Sample is a key that the service has chosen, and about how many bytes lie before it. The empty key is the end of the table.
+// Sample is a key that the service has chosen, with about how many bytes are stored before it. The empty key is the end
+// of the table.
 type Sample struct {
 	Key    string
 	Offset int64
 }
 
-// mostSamples bounds what Samples holds. A table has about one a tablet.
+// mostSamples bounds the samples in memory. A table has about one for each tablet.
 const mostSamples = 100_000
 
-// Samples returns the service's samples of the table's keys, in order, with their offsets, which the client itself does not
-// pass on: they are noted as they come by. On a client without the guard there are none, and the error is ErrUnguarded. Where
-// there are more than 100,000 it fails.
+// Samples returns the service's samples of the table's keys, in order, with their offsets. The client does not pass on
+// the offsets, so the guard records them; without the guard the error is ErrUnguarded. More than 100,000 samples are an
+// error.
 func (t *Table) Samples(ctx context.Context) ([]Sample, error) {
 	ctx, cancel := t.Bound(ctx, true)
 	defer cancel()
@@ -36,7 +37,7 @@ func (t *Table) Samples(ctx context.Context) ([]Sample, error) {
 	return samples, nil
 }
 
-// sampledStream notes samples.
+// sampledStream records samples.
 type sampledStream struct {
 	grpc.ClientStream
 	samples *[]Sample

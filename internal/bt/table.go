@@ -8,14 +8,14 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Timeouts bound every call; each also ends with the caller's own context, whichever is earlier.
+// Timeouts bound every call. A call also ends with the caller's own context, if that ends earlier.
 type Timeouts struct {
-	Read  time.Duration // one row, or the newest few
-	Write time.Duration // one request that writes, with its retries
-	Scan  time.Duration // one scan, with what its consumer takes, or one call that writes many rows
+	Read  time.Duration // reads of one row or of the newest few
+	Write time.Duration // one write request, with its retries
+	Scan  time.Duration // one scan, including its consumer's time, or one call that writes many rows
 }
 
-// Table is one table, or one authorized view of it, and how it is spoken to. It is safe for concurrent use.
+// Table is one table, or one authorized view of it, with its clients. It is safe for concurrent use.
 type Table struct {
 	data     bigtable.TableAPI
 	cond     bigtable.TableAPI
@@ -23,17 +23,17 @@ type Table struct {
 	guarded  atomic.Bool // a call was seen to pass the guard
 }
 
-// New returns a Table over data. Conditional writes go through cond, which may be the same.
+// New returns a Table over data. Conditional writes use cond, which may be the same.
 func New(data, cond bigtable.TableAPI, timeouts Timeouts) *Table {
 	return &Table{data: data, cond: cond, timeouts: timeouts}
 }
 
-// SingleCluster returns the table with every call through the app profile of conditional writes. A read that a conditional
-// write depends on goes through it: another profile may answer from a cluster that has not heard of the latest writes.
+// SingleCluster returns the table with all calls routed by the app profile of conditional writes. A read that a
+// conditional write depends on must use it: another profile may read from a cluster without the latest writes.
 func (t *Table) SingleCluster() *Table { return New(t.cond, t.cond, t.timeouts) }
 
-// Bound returns ctx bounded by the timeout of scans where long is set, and of reads where it is not. A call of several
-// requests bounds them together.
+// Bound returns ctx with the timeout of scans if long is set, and else the timeout of reads. It bounds all requests of
+// a call together.
 func (t *Table) Bound(ctx context.Context, long bool) (context.Context, context.CancelFunc) {
 	if long {
 		return within(ctx, t.timeouts.Scan)
@@ -41,7 +41,7 @@ func (t *Table) Bound(ctx context.Context, long bool) (context.Context, context.
 	return within(ctx, t.timeouts.Read)
 }
 
-// within returns ctx bounded by d, without a timer of its own where ctx ends earlier anyway.
+// within returns ctx with the timeout d, and without another timer if ctx ends earlier.
 func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d {
 		return ctx, func() {}

@@ -4,11 +4,11 @@ import "context"
 
 type upkeepKey struct{}
 
-// WithUpkeep marks what is asked in a context as the store's own upkeep: no call asked for it, and it comes when its time has
-// come. What counts the requests of calls leaves it out.
+// WithUpkeep marks the requests of a context as background work of the store. Counters of the requests of calls leave
+// them out.
 func WithUpkeep(ctx context.Context) context.Context {
 	return context.WithValue(ctx, upkeepKey{}, true)
 }
 
-// Upkeep reports whether a request is the store's own upkeep.
+// Upkeep reports whether a context is marked by WithUpkeep.
 func Upkeep(ctx context.Context) bool { return ctx.Value(upkeepKey{}) != nil }

@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// watched opens a stream, which ends an attempt of the record's operation when it ends itself.
+// watched opens a stream. The attempt of the record's operation ends when the stream ends.
 func watched(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, rec *record, opts []grpc.CallOption) (grpc.ClientStream, error) {
 	if rec.op == nil {
 		return streamer(ctx, desc, cc, method, opts...)
@@ -32,12 +32,12 @@ func (r *record) abandoned(err error) {
 	}
 }
 
-// ErrNotNeeded is the cause of a context that ends as another request has answered already, or as nobody wants the answer any
-// more. What is broken off for it did not fail.
+// ErrNotNeeded is the cause of a context that ends because another request has answered or because the answer is no
+// longer needed. A request that it cancels did not fail.
 var ErrNotNeeded = errors.New("bt: not needed any more")
 
-// watchedStream tells how an attempt ends. The client reads each stream to its end, also one that it has broken off; but not
-// where rows make no sense to it, or where who takes them panics.
+// watchedStream ends an attempt when its stream ends. The client reads each stream to its end, even one that it has
+// cancelled, except if it cannot parse the rows or if the caller panics.
 type watchedStream struct {
 	grpc.ClientStream
 	ctx     context.Context
@@ -48,7 +48,7 @@ type watchedStream struct {
 
 func (s *watchedStream) SendMsg(m any) error {
 	err := s.ClientStream.SendMsg(m)
-	if err != nil && err != io.EOF { // where it is EOF, RecvMsg says why
+	if err != nil && err != io.EOF { // after EOF, RecvMsg returns the cause
 		s.end(err)
 	}
 	return err
