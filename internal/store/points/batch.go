@@ -10,16 +10,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// Batch holds writes as the entries of one bulk request: the row of each point and, behind the last write of an entity or of a
-// row of dirty marks, one entry for its head or for those marks.
+// Batch holds writes as the entries of one bulk request: the row of each point and, after the last write of an entity,
+// one entry for its head; after the last write of a row of dirty marks, one entry for that row.
 type Batch struct {
 	Entries []bt.Entry
 	of      []rowsOf // by write
 	marks   dirtyMarks
-	marked  []int32 // rows of marks of all writes
+	marked  []int32 // indexes of the rows of marks of all writes
 }
 
-// rowsOf are the entries of one write, by their index; -1 for none.
+// rowsOf are the indexes of one write's entries; -1 means none.
 type rowsOf struct {
 	point, head int
 	marks       span32 // in marked
@@ -28,7 +28,7 @@ type rowsOf struct {
 // span32 is a part of a slice.
 type span32 struct{ from, to int32 }
 
-// NewBatch returns the entries of writes, which may be of any datasets and tenants. Marks are stamped by the clock.
+// NewBatch returns the entries of writes of any datasets and tenants. now gives the time in dirty marks.
 func NewBatch(writes []*Write, now func() time.Time) Batch {
 	b := Batch{Entries: make([]bt.Entry, 0, len(writes)), of: make([]rowsOf, len(writes)), marks: dirtyMarks{now: now}}
 	b.mark(writes)
@@ -71,7 +71,7 @@ func NewBatch(writes []*Write, now func() time.Time) Batch {
 	return b
 }
 
-// mark gathers the marks of all writes.
+// mark collects the dirty marks of all writes.
 func (b *Batch) mark(writes []*Write) {
 	for i, w := range writes {
 		if w.D.Marked == 0 || w.HeadOnly {
@@ -86,7 +86,7 @@ func (b *Batch) mark(writes []*Write) {
 	}
 }
 
-// passMarks adds the entries of those rows of marks for which the write at an index is the last.
+// passMarks adds the entries of the rows of marks that have the write at an index as their last one.
 func (b *Batch) passMarks(i int) {
 	for _, n := range b.marksOf(i) {
 		row := b.marks.rows[n]
@@ -97,20 +97,20 @@ func (b *Batch) passMarks(i int) {
 	}
 }
 
-// marksOf returns the rows of marks of the write at an index.
+// marksOf returns the indexes of the rows of marks of the write at an index.
 func (b *Batch) marksOf(i int) []int32 {
 	s := b.of[i].marks
 	return b.marked[s.from:s.to]
 }
 
-// headGroup are the writes of a batch that go to one head.
+// headGroup holds the writes of a batch to one head.
 type headGroup struct {
 	writes []*Write
 	passed int
 	entry  int
 }
 
-// outcomes returns what became of each write by what became of the entries.
+// outcomes returns the outcome of each write, from the outcomes of the entries.
 func (b *Batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 	outs := make([]bt.Outcome, len(b.of))
 	for i, rows := range b.of {
@@ -129,8 +129,8 @@ func (b *Batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 	return outs
 }
 
-// Answer returns how an attempt at the write at an index ended, by how it ended for its entries. It is worth another one
-// where no row was refused for good.
+// Answer returns the result of an attempt at the write at an index, from the results of its entries. Another attempt
+// may succeed if no row was refused for good.
 func (b *Batch) Answer(i int, answers []bt.Answer) bt.Answer {
 	a := b.answerRows(i, answers)
 	for _, n := range b.marksOf(i) {
@@ -161,7 +161,7 @@ func (b *Batch) answerRows(i int, answers []bt.Answer) bt.Answer {
 	return a
 }
 
-// Size returns about how many bytes the write takes in a request.
+// Size returns the approximate number of bytes of the write in a request.
 func (w *Write) Size() int {
 	n := len(w.Key) + len(w.Payload)
 	if w.Head != "" {
@@ -170,12 +170,12 @@ func (w *Write) Size() int {
 	return n + w.D.Marked*(len(w.Key)+2*markBytes)
 }
 
-// Mutations returns how many mutations the write takes at most.
+// Mutations returns the largest number of mutations of the write.
 func (w *Write) Mutations() int { return len(w.D.Columns) + 2*len(w.D.HeadColumns) + w.D.Marked }
 
-// headEntry returns the entry that brings writes of one entity to its head. It holds the newest points, as many as a head
-// keeps, and of two at the same time the last. If there are more, it also clears all older versions: one at the time of a
-// point that is left out here would be out of date.
+// headEntry returns the entry that writes points of one entity to its head. It holds the newest points, at most as many
+// as a head keeps; of two points at the same time it holds the last. If it leaves out points, it also clears all older
+// versions of the head: a version at the time of an omitted point would be outdated.
 func headEntry(writes []*Write) bt.Entry {
 	d := writes[len(writes)-1].D
 	m := dataset.NewHeadMutation()

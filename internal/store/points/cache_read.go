@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
-// CacheRead is one call that may be answered from the last-value cache.
+// CacheRead is one call that the last-value cache may answer.
 type CacheRead struct {
 	rows    *Rows
 	visible dataset.Visibility
@@ -17,7 +17,7 @@ type CacheRead struct {
 	hedge   Hedge
 }
 
-// Undecodable is the error of a point whose payload is in no format that the dataset reads.
+// Undecodable is the error of a point whose payload has a format that the dataset does not read.
 type Undecodable struct {
 	Units int64
 	Err   error
@@ -26,7 +26,7 @@ type Undecodable struct {
 // Error implements error.
 func (e *Undecodable) Error() string { return e.Err.Error() }
 
-// Cached reports whether the options let the cache answer for the n newest points of an entity.
+// Cached reports whether the options allow the cache to answer for the n newest points of an entity.
 func (r *Rows) Cached(o Options, n int) bool {
 	return o.Stale > 0 && n == 1 && r.Cache != nil && !r.D.Identity
 }
@@ -36,7 +36,7 @@ func (r *Rows) NewCacheRead(o Options) CacheRead {
 	return CacheRead{rows: r, visible: r.Visibility(), since: r.Cache.Since(o.Stale), hedge: o.Hedge}
 }
 
-// Known returns the newest point of an entity, whose path has been checked, if the cache knows it, and else nil.
+// Known returns the newest point of an entity if the cache has it, and else nil. The path has been checked.
 func (c *CacheRead) Known(path string) *lastvalue.Newest {
 	n := c.rows.Cache.Find(c.rows.Space.ID(path), c.rows.D.Layout, c.since)
 	if n == nil || !c.visible.Shows(n) {
@@ -46,8 +46,8 @@ func (c *CacheRead) Known(path string) *lastvalue.Newest {
 	return n
 }
 
-// Load reads the newest point of an entity that Known does not know. It waits for a read that is under way, or makes one. Its
-// error is an *Undecodable if the point's format is unknown.
+// Load reads the newest point of an entity that Known does not return. It joins a running read, or makes one. The error
+// is an *Undecodable if the point's format is unknown.
 func (c *CacheRead) Load(ctx context.Context, path string) (*lastvalue.Newest, error) {
 	r := c.rows
 	ctx, cancel := r.View.Bound(ctx, false)
@@ -55,7 +55,7 @@ func (c *CacheRead) Load(ctx context.Context, path string) (*lastvalue.Newest, e
 	read := func(ctx context.Context) (*lastvalue.Newest, error) { return r.readNewest(ctx, path, c.hedge) }
 	n, err := r.Cache.Load(ctx, r.Space.ID(path), r.D.Layout, c.since, c.visible.Shows, read)
 	if err == nil && !c.visible.Shows(n) {
-		// It expired since another call began its read. An older one may be visible in another class.
+		// The point expired after another call began its read. An older one may be visible in another class.
 		n, err = read(ctx)
 	}
 	if err != nil && ctx.Err() != nil && err == context.Cause(ctx) {
@@ -74,7 +74,7 @@ func (r *Rows) readNewest(ctx context.Context, path string, h Hedge) (*lastvalue
 	}
 	type answer struct {
 		newest  *lastvalue.Newest
-		unknown error // an answer as well: a hedge does not wait for another request
+		unknown error // this is an answer too: a hedge does not wait for another request
 	}
 	a, err := Once(ctx, r.Table, h, func(ctx context.Context) (answer, error) {
 		n := &lastvalue.Newest{Layout: r.D.Layout}

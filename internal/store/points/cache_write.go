@@ -5,8 +5,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
-// CacheWrite keeps the last-value cache up to date for one call that writes points. The call reports each point before its
-// first request, and how each ended before it returns an outcome.
+// CacheWrite keeps the last-value cache correct during one call that writes points. The call reports each point before
+// its first request, and its result before the call returns an outcome.
 type CacheWrite struct {
 	cache *lastvalue.Cache // nil for none
 	mark  *lastvalue.Mark
@@ -20,7 +20,7 @@ func (s *Table) NewCacheWrite() CacheWrite {
 	return CacheWrite{cache: s.Cache, mark: new(lastvalue.Mark)}
 }
 
-// Begin reports a write that is about to be sent.
+// Begin records that a write is about to be sent.
 func (n CacheWrite) Begin(w *Write) {
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
@@ -28,7 +28,7 @@ func (n CacheWrite) Begin(w *Write) {
 	n.cache.Begin(n.mark, w.Entity)
 }
 
-// End reports how a write ended, or one attempt at it.
+// End records the result of a write, or of one attempt at it.
 func (n CacheWrite) End(w *Write, state bt.State) {
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
@@ -40,7 +40,7 @@ func (n CacheWrite) End(w *Write, state bt.State) {
 	n.endAs(w, state)
 }
 
-// Inserted reports how a write of PutIfAbsent ended.
+// Inserted records the result of a write of PutIfAbsent.
 func (n CacheWrite) Inserted(w *Write, found bt.Inserted, state bt.State) {
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
@@ -62,7 +62,7 @@ func (n CacheWrite) endAs(w *Write, state bt.State) {
 	}
 }
 
-// Attempted returns how one attempt at a write ended.
+// Attempted returns the state of a write after one attempt.
 func Attempted(a bt.Answer) bt.State {
 	switch {
 	case a.Err == nil:

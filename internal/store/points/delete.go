@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	deletePage  = 5000  // rows that are read and then deleted at once
-	maxFailures = 10000 // rows that could not be deleted, after which a deletion gives up
+	deletePage  = 5000  // rows that are read, and then deleted in one step
+	maxFailures = 10000 // a deletion gives up after this many rows that could not be deleted
 )
 
-// RemovalOf returns what is to be deleted of a point by the key of its row.
+// RemovalOf returns the removal of a point, by the key of its row.
 func (r *Rows) RemovalOf(key string, units int64) Removal {
 	return Removal{key: key, cell: bigtable.Timestamp(r.D.Precision.CellMicros(units))}
 }
 
-// deletion returns the mutation that deletes a row. A view that does not cover all families of the table refuses to delete a
-// whole row, so with views the mutation names the families.
+// deletion returns the mutation that deletes a row. A view that does not cover all families of the table refuses to
+// delete a whole row, so with views the mutation names the families.
 func (r *Rows) deletion(classes []dataset.Class) *bigtable.Mutation {
 	m := bigtable.NewMutation()
 	if r.Views == nil {
@@ -34,7 +34,7 @@ func (r *Rows) deletion(classes []dataset.Class) *bigtable.Mutation {
 	return m
 }
 
-// DeleteRows deletes the rows of the ranges that are points of this space, and no other.
+// DeleteRows deletes the rows in the ranges that are points of this space, and no others.
 func (r *Rows) DeleteRows(ctx context.Context, ranges ...rowkey.Range) (out Deletions) {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
@@ -56,7 +56,7 @@ func (r *Rows) DeleteRows(ctx context.Context, ranges ...rowkey.Range) (out Dele
 	return out
 }
 
-// page reads the keys of the first points in rng, and returns what is left of it.
+// page reads the keys of the first points in rng, and returns the rest of rng.
 func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []Removal, next rowkey.Range, err error) {
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: deletePage, Long: true}
 	rows, last := 0, ""
@@ -79,7 +79,8 @@ func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []Removal, ne
 	return points, next, nil
 }
 
-// deletePage deletes rows, adds those that could not be deleted to the report, and returns how many were.
+// deletePage deletes rows. It adds the rows that could not be deleted to the report, and returns the number of deleted
+// rows.
 func (r *Rows) deletePage(ctx context.Context, page []Removal, report *Report) (deleted int) {
 	for i, out := range r.removeMany(ctx, page) {
 		if out.State == bt.Stored {
@@ -93,16 +94,16 @@ func (r *Rows) deletePage(ctx context.Context, page []Removal, report *Report) (
 	return deleted
 }
 
-// Deletions says what became of a deletion of many points.
+// Deletions is the result of a deletion of many points.
 type Deletions struct {
 	Deleted int         // points
-	Points  Report      // of rows of points, or of heads where there are no others
-	Heads   Report      // of heads beside the points
-	Head    *bt.Outcome // of the only row there was, where it is not stored
-	Err     error       // what ended the deletion
+	Points  Report      // about rows of points, or about heads if there are no rows
+	Heads   Report      // about heads, if there are rows of points too
+	Head    *bt.Outcome // the outcome for the only row, if it was not deleted
+	Err     error       // the error that ended the deletion early
 }
 
-// Report says which rows of how many could not be deleted.
+// Report lists the rows that could not be deleted.
 type Report struct {
 	Total  int
 	Failed []Failure
@@ -118,7 +119,7 @@ type Failure struct {
 	Outcome bt.Outcome
 }
 
-// giveUp reports whether a deletion ends after a page: nothing of it was deleted, or too much has failed.
+// giveUp reports whether a deletion must end after a page: none of its rows was deleted, or too many rows have failed.
 func (r *Report) giveUp(deleted, page int) bool {
 	r.GaveUp = deleted == 0 && page > 0 || len(r.Failed) >= maxFailures
 	return r.GaveUp

@@ -13,32 +13,33 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// A write or a deletion of a point sets a dirty mark in each rollup that is derived from points, for the slot of time of the
-// point. A worker computes that slot anew. The mark carries the time of the attempt: once that is longer ago than a request
-// may take, the point is stored or the write has failed. A mark without a point is harmless; a point is reported as stored
-// only with its marks.
+// A write or a deletion of a point sets a dirty mark in each rollup that is derived from points, for the point's time
+// slot. A worker recomputes that slot. The mark has the time of the attempt: when the longest time of a request has
+// passed, the point is stored or the write has failed. A mark without a point is harmless. A point is reported as
+// stored only with its marks.
 
-// dirtyMarks gathers the marks of points that are written or deleted together, one row of them for each that is touched.
+// dirtyMarks collects the dirty marks of points that are written or deleted together, by row of marks.
 type dirtyMarks struct {
 	now   func() time.Time
 	rows  []*dirtyRow
 	byKey map[string]int32
-	last  [dataset.MaxRollups]int32 // the row that was used last, by rollup; plus one
+	last  [dataset.MaxRollups]int32 // by rollup, one plus the index of the row that was used last
 }
 
-// dirtyRow is a row of marks, of one entity in one rollup.
+// dirtyRow is a row of dirty marks of one entity in one rollup.
 type dirtyRow struct {
 	now   func() time.Time
 	of    *dataset.Rollup
 	key   string
 	point string // the key of a point of the entity
 	start int64
-	slots []int32 // as they came
-	users int     // points that are not in the batch yet
-	entry int     // in the batch
+	slots []int32 // in the order of the points
+	users int     // number of points that are not in the batch yet
+	entry int     // its index in the batch
 }
 
-// add adds the marks of a point by the key of its row and the timestamp of its cell. It appends to dst which rows they are in.
+// add adds the marks of a point, by the key of its row and the timestamp of its cell. It appends the indexes of the
+// marks' rows to dst.
 func (m *dirtyMarks) add(dst []int32, d *dataset.Dataset, key string, cell bigtable.Timestamp) []int32 {
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
@@ -60,8 +61,8 @@ func (m *dirtyMarks) add(dst []int32, d *dataset.Dataset, key string, cell bigta
 	return dst
 }
 
-// row returns the index of the row of marks that starts at a time, for the entity of a point. Points mostly come in the order
-// of their rows, so that it is the one before.
+// row returns the index of the row of marks that starts at a time, for the entity of a point. Points mostly come in the
+// order of their rows, so it is mostly the row that was used last.
 func (m *dirtyMarks) row(rollup int, u *dataset.Rollup, point string, start int64, identity bool) int32 {
 	if n := m.last[rollup] - 1; n >= 0 {
 		if r := m.rows[n]; r.start == start && rowkey.SameEntity(r.point, point, identity) {
@@ -87,10 +88,10 @@ func (m *dirtyMarks) row(rollup int, u *dataset.Rollup, point string, start int6
 	return n
 }
 
-// markBytes is about what a mark takes in a request beside its row's key.
+// markBytes is the approximate size of a mark in a request, without its row's key.
 const markBytes = 32
 
-// bulk returns the row as an entry of a bulk request, when all its points have been added.
+// bulk returns the row as an entry of a bulk request. All its points must have been added.
 func (r *dirtyRow) bulk() bt.Entry {
 	slices.Sort(r.slots)
 	r.slots = slices.Compact(r.slots)
@@ -108,7 +109,7 @@ func (r *dirtyRow) Mutation() *bigtable.Mutation {
 	return m
 }
 
-// withMark returns what became of a write by what became of its rows and of a mark: what is stored is so only with its marks.
+// withMark combines the outcome of a write's rows with that of a mark: a write is stored only with its marks.
 func withMark(o, mark bt.Outcome) bt.Outcome {
 	o.Attempts = max(o.Attempts, mark.Attempts)
 	if o.State == bt.Stored && mark.State != bt.Stored {
@@ -117,7 +118,7 @@ func withMark(o, mark bt.Outcome) bt.Outcome {
 	return o
 }
 
-// answerWithMark is marked for one attempt.
+// answerWithMark is withMark for one attempt.
 func answerWithMark(a, mark bt.Answer) bt.Answer {
 	switch {
 	case mark.Err == nil:

@@ -9,10 +9,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// SendMarked makes conditional writes of which each is sent by its index, side by side, those of one row in their order. It
-// marks them first and leaves those whose marks fail: a program that ended between a write and its mark would leave a rollup
-// wrong for good. Marks and writes share the timeout of writes, so that no worker takes a mark before its point has landed. If
-// all that took longer by the clock nevertheless, they are marked again. With once it makes one attempt at the marks.
+// SendMarked makes conditional writes: it calls send with the index of each, several at once, but one after another for
+// writes of one row. It writes the dirty marks first, and does not send a write whose marks fail: if a program ended
+// between a write and its mark, the rollup would stay wrong. Marks and writes share the timeout of writes, so no worker
+// takes a mark before its point is stored. If everything took longer than that by the clock, SendMarked marks again.
+// With once it makes one attempt at the marks.
 func (s *Table) SendMarked(ctx context.Context, rows *bt.Table, writes []*Write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
 	m := dirtyMarks{now: s.Clock}
 	var in []int32
@@ -48,7 +49,7 @@ func (s *Table) SendMarked(ctx context.Context, rows *bt.Table, writes []*Write,
 	}
 }
 
-// entries returns the rows as entries of bulk requests, in their order.
+// entries returns the rows as entries of bulk requests, in order.
 func (m *dirtyMarks) entries() []bt.Entry {
 	out := make([]bt.Entry, len(m.rows))
 	for i, r := range m.rows {
@@ -57,13 +58,13 @@ func (m *dirtyMarks) entries() []bt.Entry {
 	return out
 }
 
-// Removal is a point that is deleted.
+// Removal is a point to delete.
 type Removal struct {
 	key  string
 	cell bigtable.Timestamp
 }
 
-// Delete deletes one point and marks it, in one request. Repeating it puts right what failed.
+// Delete deletes one point and marks it, in one request. If it fails, repeating it is safe and completes both.
 func (r *Rows) Delete(ctx context.Context, p Removal) bt.Outcome {
 	d := r.D
 	if d.Marked == 0 {
@@ -85,9 +86,9 @@ func (r *Rows) removing(p Removal) bt.Entry {
 	return bt.Entry{Key: p.key, Mutation: r.deletion(classes), Mutations: len(classes)}
 }
 
-// removeMany deletes points that were found in the table. They are marked first, and those whose marks fail are left: who
-// repeats a deletion does not find again, and so could not mark, what is gone already. Where all that took so long that a
-// worker may have taken the marks before the points were gone, they are marked again.
+// removeMany deletes points that were found in the table. It marks them first, and does not delete points whose marks
+// fail: a repeated deletion would not find deleted points again, so it could not mark them. If everything took so long
+// that a worker may have taken the marks before the points were deleted, it marks them again.
 func (r *Rows) removeMany(ctx context.Context, points []Removal) []bt.Outcome {
 	d := r.D
 	m := dirtyMarks{now: r.Clock}
@@ -123,7 +124,8 @@ func (r *Rows) removeMany(ctx context.Context, points []Removal) []bt.Outcome {
 	return outs
 }
 
-// markOutcomes reports, by point, which must be left as they could not be marked, and sets what became of those.
+// markOutcomes reports, for each point, whether it must be skipped because it could not be marked, and sets the
+// outcomes of such points.
 func markOutcomes(outs []bt.Outcome, of []span32, rows []int32, answers []bt.Outcome) (left []bool) {
 	left = make([]bool, len(outs))
 	for i := range outs {

@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// repairHead brings an entity's newest points to its head, after points up to a time were deleted from both.
+// repairHead writes an entity's newest points to its head, after points up to a time were deleted from both.
 func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error {
 	h := r.Visibility()
 	todo, err := r.missingInHead(ctx, h, path, deleted)
@@ -23,10 +23,9 @@ func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error
 	return nil
 }
 
-// missingInHead returns those of an entity's newest points that its head lacks, or has otherwise. A full head of points that
-// are all newer than what was deleted, and all in the same class, lacks none: the points are then not read.
-//
-// If classes keep points for different times, a point can become one of the newest when newer ones expire. So the newest
+// missingInHead returns the newest points of an entity that its head lacks or holds in another state. If a head is full
+// of points that are all newer than the deleted ones and of the same class, it lacks none, and the points are not read.
+// If classes have different retention, a point can become one of the newest when newer ones expire. So the newest
 // points of each class count.
 func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path string, deleted int64) ([]dataset.Stored, error) {
 	n := r.D.Head.Points
@@ -66,11 +65,10 @@ func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path str
 	return out, nil
 }
 
-// repair brings points of one entity to its head, as they are stored. It then reads their rows again and repeats until both
-// agree: it would otherwise bring back a point that was deleted meanwhile.
-//
-// It removes nothing from the head that it has not brought there: a version without a row may be one that is being written to
-// both. If once is set, it makes one attempt at each write.
+// repair copies stored points of one entity to its head. It then reads their rows again, and repeats until both agree:
+// otherwise it could restore a point that was deleted meanwhile. It removes from the head only what it has written
+// there: a version without a row may belong to a write that is still running. If once is set, it makes one attempt at
+// each write.
 func repair(ctx context.Context, rows *bt.Table, h dataset.Visibility, head string, points []dataset.Stored, once bool) error {
 	for len(points) > 0 {
 		if out := bulk(ctx, rows, []bt.Entry{headEntryOf(head, h.D.Copies(points))}, once)[0]; out.State != bt.Stored {
@@ -84,7 +82,7 @@ func repair(ctx context.Context, rows *bt.Table, h dataset.Visibility, head stri
 	return nil
 }
 
-// changed returns those of the points whose rows hold something else by now, as they are.
+// changed returns, in their current state, the points whose rows have changed.
 func changed(ctx context.Context, rows *bt.Table, h dataset.Visibility, points []dataset.Stored) ([]dataset.Stored, error) {
 	keys := make(bigtable.RowList, len(points))
 	now := make([]dataset.Stored, len(points))

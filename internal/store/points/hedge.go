@@ -8,11 +8,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
-// Options are what a call decides about its reads, with all defaults resolved.
+// Options are a call's options for reads, with all defaults resolved.
 type Options struct {
-	Width int // requests under way at once
+	Width int // largest number of concurrent requests
 	Hedge Hedge
-	Stale time.Duration // how old an answer from the cache may be; 0 for none
+	Stale time.Duration // largest age of an answer from the cache; 0 means no cache
 }
 
 // Hedge says when a second request is sent for a slow read; see tsdb.Hedge. The zero hedge is off.
@@ -27,13 +27,14 @@ func (h Hedge) On() bool { return h != Hedge{} }
 // hedgeCredit is how many second requests a store can save up.
 const hedgeCredit = 100
 
-// HedgeBudget keeps second requests to a share of the reads. The zero budget is empty.
+// HedgeBudget limits second requests to a share of the reads. The zero budget is empty.
 type HedgeBudget struct {
 	mu     sync.Mutex
 	credit float64
 }
 
-// Earn adds the share of reads that are about to be made. The limit on what is saved never cuts what a call earns for itself.
+// Earn adds the share of reads that are about to be made. A call can always use all that it earns itself, even above
+// the limit.
 func (b *HedgeBudget) Earn(reads int, share float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// Newest reads the n newest visible points of each entity by its path, and calls visit once for each index, from several
-// goroutines at once. Hits are valid only during the visit. The paths have been checked, and no two are the same.
+// Newest reads the n newest visible points of each entity by its path. It calls visit once for each index, from several
+// goroutines at once. Hits are valid only during the visit. The paths have been checked and are all different.
 func (r *Rows) Newest(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	if r.D.HeadsHold(n) {
 		r.newestOfHeads(ctx, paths, n, o, visit)
@@ -50,7 +50,7 @@ func (r *Rows) NewestHits(ctx context.Context, path string, n int) ([]dataset.Hi
 	return hits, nil
 }
 
-// AtOnce calls do for each of n, at most width of them at a time.
+// AtOnce calls do for each index below n, at most width at a time.
 func AtOnce(width, n int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {

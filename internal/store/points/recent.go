@@ -10,21 +10,21 @@ import (
 // Bounds of what Recent remembers, at about 50 bytes an entity.
 const (
 	recentDatasets = 1024    // of all tenants together
-	recentEntities = 1 << 17 // which the datasets share equally
+	recentEntities = 1 << 17 // of all datasets together, in equal shares
 	mostEntities   = 4096    // of one tenant in one dataset
 )
 
 const (
-	crowd      = 8    // rows of an entity that cost about as much as a request for its newest one
-	wanted     = 3    // points that are expected in a range that does not begin at the newest one
-	mostMisses = 3    // of an entity's range, before the entity is read alone
+	crowd      = 8    // this many rows of an entity cost about as much as a request for its newest
+	wanted     = 3    // expected points in a range that does not begin at the newest point
+	mostMisses = 3    // misses of an entity's range before the entity is read alone
 	aloneFor   = 1000 // calls
-	aloneOnce  = 16   // calls, if a request was full, or failed, before it came to the entity
+	aloneOnce  = 16   // calls, if a request was full or failed before it reached the entity
 )
 
-// Recent is what a store remembers of reads of many newest points, so that the next one can ask for short ranges in one
-// request. It decides how a read is made, and never what it returns. Tenants share nothing but the memory, in equal parts.
-// The zero value is ready, and safe for concurrent use.
+// Recent remembers the results of reads of many newest points, so that the next such read can ask for short ranges in
+// one request. It affects how a read is made, never its result. Tenants share only the memory, in equal parts. The zero
+// value is ready to use, and safe for concurrent use.
 type Recent struct {
 	mu       sync.Mutex
 	datasets generations[recentKey, *recency]
@@ -35,7 +35,7 @@ type recentKey struct {
 	dataset string
 }
 
-// of returns what is remembered of a tenant in a dataset.
+// of returns what is known of a tenant in a dataset.
 func (r *Recent) of(id tenant.ID, dataset string) *recency {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,38 +51,37 @@ func (r *Recent) of(id tenant.ID, dataset string) *recency {
 	return c
 }
 
-// recency is what is remembered of one tenant in one dataset.
+// recency is what is known of one tenant in one dataset.
 type recency struct {
 	mu       sync.Mutex
 	bound    int
 	entities generations[uint64, sighting] // by a hash of their paths
 }
 
-// sighting is how an entity was read last. Times are in units.
+// sighting is the result of an entity's last read. Times are in units.
 type sighting struct {
 	newest int64  // time of its newest point; 0 for none
-	reach  int64  // its range begins so long ago, if that is after the newest point; 0 for always at the newest point
-	alone  uint16 // number of calls for which the entity is read by itself
-	misses uint8  // how often there was no point within reach
+	reach  int64  // how long ago its range begins, if that is after the newest point; 0 means at the newest point
+	alone  uint16 // number of calls in which the entity is still read alone
+	misses uint8  // how often the range had no visible point
 }
 
-// seen is how a call has found an entity. The zero value is of one that could not be read.
+// seen is the result of one read of an entity. The zero value means that the entity could not be read.
 type seen struct {
 	read   bool
 	newest int64 // time of its newest point; 0 for none
 	missed bool  // its range had no visible point
 	crowd  bool  // its range had more than crowd rows
-	full   bool  // the request was full, or failed, before it came to the entity
-	step   int64 // time between two rows of a crowd: its own, or that of another entity if the request was full
+	full   bool  // the request was full or failed before it reached the entity
+	step   int64 // time between two rows of a crowd: the entity's own or, if the request was full, another entity's
 }
 
 var pathSeed = maphash.MakeSeed()
 
-// plan returns from which time on each entity is to be read in one request with others, and -1 for one that is to be read
-// alone: it is not known, or its range is often wrong.
-//
-// A range begins at the newest point that is known, so it has that point and what came since, however long the entity has
-// been silent. If too much came since at an earlier call, it begins where the last few points are expected.
+// plan returns the start of each entity's range in one request with others, or -1 for an entity that must be read alone
+// because it is not known or its range is often wrong. A range begins at the newest known point, so it has that point
+// and all later ones, however long the entity has been silent. If an earlier range had too many points, it begins where
+// the last few points are expected.
 func (c *recency) plan(paths []string, now int64) []int64 {
 	from := make([]int64, len(paths))
 	c.mu.Lock()
@@ -101,7 +100,7 @@ func (c *recency) plan(paths []string, now int64) []int64 {
 	return from
 }
 
-// learn takes in how a call has found its entities.
+// learn records the results of a call.
 func (c *recency) learn(paths []string, found []seen, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +110,7 @@ func (c *recency) learn(paths []string, found []seen, now int64) {
 		switch {
 		case found[i].read:
 			s = s.after(&found[i], now)
-		case found[i].full: // neither the request nor its own read succeeded: it may have been the cause
+		case found[i].full: // the request failed, and so did the entity's own read: it may be the cause
 			s.alone = aloneOnce
 		default:
 			continue
@@ -120,7 +119,7 @@ func (c *recency) learn(paths []string, found []seen, now int64) {
 	}
 }
 
-// after returns what is remembered of an entity after a call.
+// after returns what is known of an entity after another read.
 func (s sighting) after(f *seen, now int64) sighting {
 	s.newest = f.newest
 	switch {
@@ -129,7 +128,7 @@ func (s sighting) after(f *seen, now int64) sighting {
 	case f.missed && f.crowd: // rows of other programs
 		s.alone = aloneFor
 	case f.full || f.crowd:
-		s.reach = max(0, now-f.newest) + wanted*max(1, f.step) // the point may be late, and so may the next ones be
+		s.reach = max(0, now-f.newest) + wanted*max(1, f.step) // the point may be late, and so may the next ones
 	case f.missed && s.reach > 0:
 		s.reach = 0
 		if s.misses++; s.misses == mostMisses {
@@ -143,7 +142,7 @@ func (s sighting) after(f *seen, now int64) sighting {
 	return s
 }
 
-// generations is a map that forgets. It holds the keys that were set last, at least half as many as its bound.
+// generations is a map that forgets old keys. It holds the keys that were set last, at least half as many as its bound.
 type generations[K comparable, V any] struct{ fresh, old map[K]V }
 
 func (g *generations[K, V]) get(key K) (V, bool) {
@@ -156,7 +155,7 @@ func (g *generations[K, V]) get(key K) (V, bool) {
 
 func (g *generations[K, V]) len() int { return len(g.fresh) + len(g.old) }
 
-// set remembers a value. At most bound are held after it, unless the bound has become smaller.
+// set stores a value. Afterwards the map has at most bound keys, unless the bound has become smaller.
 func (g *generations[K, V]) set(key K, v V, bound int) {
 	if _, ok := g.fresh[key]; !ok && len(g.fresh) >= bound/2 {
 		g.fresh, g.old = nil, g.fresh
